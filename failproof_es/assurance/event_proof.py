@@ -92,10 +92,10 @@ def _proof(connection: Connection, position: int, leaf: bytes) -> EventProof:
     index = tile.tile * TILE_WIDTH + at
     if tile.hashes[at * HASH_BYTES : (at + 1) * HASH_BYTES] != leaf:
         raise LedgerBroken("the tree holds another hash: the event is not what was recorded")
-    found = _newest(connection)
-    if found is None:
+    newest = _newest(connection)
+    if newest is None:
         return _not_yet(leaf, index, "The event is in the tree, and nobody signed that yet")
-    signed, of_tree, checked = found
+    signed, of_tree, checked = newest
     if index >= of_tree.size:
         return _not_yet(leaf, index, "The event is in the tree, behind its newest checkpoint")
     path = inclusion_proof(stored_tree(connection).subtree, index, of_tree.size)
@@ -109,7 +109,7 @@ def _proof(connection: Connection, position: int, leaf: bytes) -> EventProof:
         index=index,
         tree_size=of_tree.size,
         root=of_tree.root.hex(),
-        path=tuple(each.hex() for each in path),
+        path=tuple(digest.hex() for digest in path),
         checkpoint=str(signed),
         cosigners=cosigners(signed, of_tree.origin),
     )
@@ -117,7 +117,9 @@ def _proof(connection: Connection, position: int, leaf: bytes) -> EventProof:
 
 def cosigners(signed: Note, origin: str) -> tuple[str, ...]:
     """Who else signed a checkpoint, by the names in their signatures. None of them is checked."""
-    return tuple(dict.fromkeys(each.name for each in signed.signatures if each.name != origin))
+    return tuple(
+        dict.fromkeys(signature.name for signature in signed.signatures if signature.name != origin)
+    )
 
 
 def _not_yet(leaf: bytes, index: int | None, what: str) -> EventProof:
@@ -146,13 +148,13 @@ def _newest(connection: Connection) -> tuple[Note, Checkpoint, bool] | None:
             signed = note.parse(stored.note)
             if key is not None:
                 return signed, checkpoint.opened(signed, key), True
-            found = checkpoint.parse(signed.text)
-            if found.origin != origin:
-                raise NoteError(f"it is of {found.origin}")
+            candidate = checkpoint.parse(signed.text)
+            if candidate.origin != origin:
+                raise NoteError(f"it is of {candidate.origin}")
         except NoteError as error:
             refused = refused or error
         else:
-            return signed, found, False
+            return signed, candidate, False
     if refused is not None:
         raise LedgerBroken(f"no checkpoint is signed by the log's key: {refused}")
     return None

@@ -49,18 +49,18 @@ def evidence(
     `EvidenceError` when it is not what was sealed and signed; `InvalidInput` when there is no
     checkpoint of that size.
     """
-    found = find_run(connection, run_id, size, key)
+    found_run = find_run(connection, run_id, size, key)
     reader, indices, held = bundle.EventReader(run_id), array("q"), hashlib.sha256()
     with still_attached(connection, run_id):
-        for event in found.events():
+        for event in found_run.events():
             reader.add(event)
             indices.append(event.index)
             held.update(event.leaf_hash())
-        with readable_tree(found.size):
-            proof = multiproof(stored_tree(connection).subtree, indices, found.size)
-        contents = reader.contents(found.events())
-        again = _again(found.events(), held.digest())
-        yield from bundle.lines(contents, reader.count, again, proof, found.signed)
+        with readable_tree(found_run.size):
+            proof = multiproof(stored_tree(connection).subtree, indices, found_run.size)
+        contents = reader.contents(found_run.events())
+        again = _again(found_run.events(), held.digest())
+        yield from bundle.lines(contents, reader.count, again, proof, found_run.signed)
 
 
 def _again(events: Iterable[RowEvent], held: bytes) -> Iterator[RowEvent]:
@@ -114,14 +114,14 @@ class FoundRun:
         for one that has no place or no readable tile, and for one that is no event.
         """
         for first in range(0, len(self.positions), _AT_ONCE):
-            chosen = self.positions[first : first + _AT_ONCE]
-            places = place_of(chosen)
+            batch = self.positions[first : first + _AT_ONCE]
+            places = place_of(batch)
             # Read to the end before one is given away: a connection whose rows are still coming can
             # do nothing else, not even roll back because somebody else failed meanwhile.
             with readable_tree(self.size):
-                with closing(ledger.rows_at(self.connection, chosen)) as rows:
+                with closing(ledger.rows_at(self.connection, batch)) as rows:
                     here = list(rows)
-                yield from _placed(here, chosen, places)
+                yield from _placed(here, batch, places)
 
     def events(self) -> Iterator[RowEvent]:
         """The events as the tiles have them, from the first tile on."""
@@ -177,7 +177,7 @@ def find_run(
                     parts.append(array("q"))
                 parts[-1].append(row.position)
     require_attached(connection, run_id)  # else its evaluations may have left before they were read
-    positions = array("q", takewhile(lambda each: each <= last, merge(*parts)))
+    positions = array("q", takewhile(lambda position: position <= last, merge(*parts)))
     return FoundRun(connection, _with_cosignatures(stored, signed), size, positions)
 
 
@@ -211,28 +211,28 @@ def _notes(connection: Connection, key: PublicKey | None) -> list[tuple[Note, in
 
     Those that `key` signed, if there are any. `verify` names those that are skipped here.
     """
-    found: list[tuple[Note, int]] = []
+    parsed_notes: list[tuple[Note, int]] = []
     good: list[tuple[Note, int]] = []
     for stored in ledger.checkpoints(connection):
         try:
             signed = note.parse(stored.note)
-            found.append((signed, checkpoint.parse(signed.text).size))
+            parsed_notes.append((signed, checkpoint.parse(signed.text).size))
             if key is not None:
                 checkpoint.opened(signed, key)
-                good.append(found[-1])
+                good.append(parsed_notes[-1])
         except NoteError:
             continue
-    return good or found
+    return good or parsed_notes
 
 
 def _checkpoint(stored: Sequence[tuple[Note, int]], size: int | None) -> tuple[Note, int]:
     """The newest one, or that of a size; and its size."""
     if not stored:
         raise NotProvenYet(Missing.CHECKPOINT, "the log has no checkpoint")
-    for signed, found in reversed(stored):
-        if size in (None, found):
-            return signed, found
-    sizes = sorted({found for _, found in stored})[-10:]
+    for signed, tree_size in reversed(stored):
+        if size in (None, tree_size):
+            return signed, tree_size
+    sizes = sorted({tree_size for _, tree_size in stored})[-10:]
     raise InvalidInput.because(
         f"the log has no checkpoint of {size} events",
         remedy=f"there are checkpoints of {', '.join(map(str, sizes))} events",
@@ -287,12 +287,14 @@ class _OwnRows:
             return
         try:
             if row.topic == b"CasesPlanned":
-                for digest in _told(row, "digests", list):
+                for digest in _require_field(row, "digests", list):
                     prompt = prompt_id(_hexadecimal(row, digest)).bytes
                     if prompts.add(prompt):
                         self.prompts += prompt
             elif row.topic == b"CarriedOver":
-                self.carried_over += _uuid(row, _told(row, "source_evaluation_id", str)).bytes
+                self.carried_over += _uuid(
+                    row, _require_field(row, "source_evaluation_id", str)
+                ).bytes
         except EvidenceError as error:
             self.trouble = error
 
@@ -305,7 +307,7 @@ class _OwnRows:
         sealed = self._sealed
         if sealed is None:
             raise NotProvenYet(Missing.SEAL, "the log has no seal of the run")
-        if later := sum(each <= sealed for each in self._later):
+        if later := sum(position <= sealed for position in self._later):
             raise NotProvenYet(
                 Missing.CHECKPOINT,
                 f"{later} of its events are behind the checkpoint of {size} events",
@@ -316,9 +318,9 @@ def _besides(connection: Connection, run_id: UUID, own: _OwnRows) -> Iterator[UU
     """The run's prompts, what it carried over, its attempts and overlapping runs, its reviews."""
     if own.trouble is not None:
         raise own.trouble
-    others = _others(connection, run_id, own.started)
+    related_ids = _find_related_runs(connection, run_id, own.started)
     return chain(
-        _ids(own.prompts), _ids(own.carried_over), others, map(review_id, _ids(own.streams))
+        _ids(own.prompts), _ids(own.carried_over), related_ids, map(review_id, _ids(own.streams))
     )
 
 
@@ -328,13 +330,13 @@ def _ids(packed: bytearray) -> Iterator[UUID]:
     )
 
 
-def _others(connection: Connection, run_id: UUID, started: LeafRow | None) -> list[UUID]:
+def _find_related_runs(connection: Connection, run_id: UUID, started: LeafRow | None) -> list[UUID]:
     """The other attempts and the overlapping runs, which belong in the bundle."""
     if started is None:
         return []
-    found = related_runs(connection, run_id)
-    runs = [*found.attempts, *(each.run for each in found.overlapping)]
-    return [UUID(each.run_id) for each in runs if each.run_id != str(run_id)]
+    related = related_runs(connection, run_id)
+    runs = [*related.attempts, *(overlap.run for overlap in related.overlapping)]
+    return [UUID(run.run_id) for run in runs if run.run_id != str(run_id)]
 
 
 def _readable(row: LeafRow) -> LeafRow:
@@ -346,7 +348,7 @@ def _readable(row: LeafRow) -> LeafRow:
     return row
 
 
-def _told(row: LeafRow, name: str, kind: type) -> Any:
+def _require_field(row: LeafRow, name: str, kind: type) -> Any:
     """The value of a field of an event. Raises `EvidenceError` unless it is a `kind`."""
     value = _value(row, name)
     if type(value) is not kind:
@@ -381,14 +383,14 @@ def _uuid(row: LeafRow, text: str) -> UUID:
 
 def find_places(positions: Sequence[int], place: Callable[[int], int | None]) -> Places:
     """The place of each, up to the first whose tile cannot be read."""
-    found: list[int | Exception | None] = []
-    for each in positions:
+    places: list[int | Exception | None] = []
+    for position in positions:
         try:
-            found.append(place(each))
+            places.append(place(position))
         except (KeyError, InvalidProof, LedgerBroken, EvidenceError) as error:
-            found += [error] * (len(positions) - len(found))
+            places += [error] * (len(positions) - len(places))
             break
-    return found
+    return places
 
 
 class _TreeAsOf:

@@ -121,16 +121,16 @@ def ledger_status(
     problems = list(trees.problems)
     origin = trees.current.origin
     key: PublicKey | None = None
-    kept: int | None = None
+    kept_size: int | None = None
     verified: LastVerification | None = None
     if origin:
         try:
             key = own_public_key(origin)
-            found = None if key is None else read_kept(str(default_place(origin)), key)
-            kept = None if found is None else found.size
+            kept_checkpoint = None if key is None else read_kept(str(default_place(origin)), key)
+            kept_size = None if kept_checkpoint is None else kept_checkpoint.size
             verified = _verified(origin)
         except InvalidInput as error:
-            problems += [each.message for each in error.problems]
+            problems += [problem.message for problem in error.problems]
     size, root, last = _tree(connection, problems)
     newest = _newest(connection, key)
     behind = ledger.events_behind(connection, last)
@@ -143,9 +143,9 @@ def ledger_status(
         behind_the_tree=behind.events,
         counted=behind.exact,
         signed=0 if newest is None else newest.tree_size,
-        anchored_outside=kept,
+        anchored_outside=kept_size,
         cosigners=() if newest is None else newest.cosigners,
-        checkpoints=tuple(_checkpoint(each, key) for each in stored[:most]),
+        checkpoints=tuple(_checkpoint(dated_checkpoint, key) for dated_checkpoint in stored[:most]),
         next_checkpoint=stored[most - 1].checkpoint_id if len(stored) > most else None,
         replaced=tuple(
             ReplacedTree(old.origin, repair.new_origin, repair.timestamp, repair.who, repair.reason)
@@ -158,10 +158,10 @@ def ledger_status(
 
 
 def _verified(origin: str) -> LastVerification | None:
-    found = read_verified(origin)
-    if found is None:
+    verified = read_verified(origin)
+    if verified is None:
         return None
-    return LastVerification(verified_at(origin), found.size, found.position)
+    return LastVerification(verified_at(origin), verified.size, verified.position)
 
 
 def _tree(connection: Connection, problems: list[str]) -> tuple[int, str | None, int]:
@@ -184,34 +184,40 @@ def _tree(connection: Connection, problems: list[str]) -> tuple[int, str | None,
 def _newest(connection: Connection, key: PublicKey | None) -> CheckpointStatus | None:
     """The newest that the log's key signed; without a key the newest that can be read."""
     dated = (
-        DatedCheckpoint(0, each.tree_size, each.note, None)
-        for each in ledger.newest_checkpoints(connection)
+        DatedCheckpoint(0, stored.tree_size, stored.note, None)
+        for stored in ledger.newest_checkpoints(connection)
     )
-    return next(_counting(_checkpoint(each, key) for each in dated), None)
+    return next(_counting(_checkpoint(dated_checkpoint, key) for dated_checkpoint in dated), None)
 
 
-def _counting(found: Iterator[CheckpointStatus]) -> Iterator[CheckpointStatus]:
-    return (each for each in found if each.signed in ("by the log's key", "not checked"))
+def _counting(statuses: Iterator[CheckpointStatus]) -> Iterator[CheckpointStatus]:
+    return (status for status in statuses if status.signed in ("by the log's key", "not checked"))
 
 
 def _checkpoint(stored: DatedCheckpoint, key: PublicKey | None) -> CheckpointStatus:
     size, text, at = stored.tree_size, stored.note, stored.recorded_at
     try:
         signed = note.parse(text)
-        told = checkpoint.parse(signed.text)
+        parsed_checkpoint = checkpoint.parse(signed.text)
     except NoteError as error:
-        return CheckpointStatus(size, None, "not readable", str(error), (), at, _shown(text))
-    root, others = told.root.hex(), cosigners(signed, told.origin)
+        return CheckpointStatus(size, None, "not readable", str(error), (), at, _escape_text(text))
+    root, cosigner_names = parsed_checkpoint.root.hex(), cosigners(signed, parsed_checkpoint.origin)
     if key is None:
-        return CheckpointStatus(told.size, root, "not checked", None, others, at, text)
+        return CheckpointStatus(
+            parsed_checkpoint.size, root, "not checked", None, cosigner_names, at, text
+        )
     try:
         checkpoint.opened(signed, key)
     except NoteError as error:
         refused: Signed = "not by the log's key"
-        return CheckpointStatus(told.size, root, refused, str(error), others, at, text)
-    return CheckpointStatus(told.size, root, "by the log's key", None, others, at, text)
+        return CheckpointStatus(
+            parsed_checkpoint.size, root, refused, str(error), cosigner_names, at, text
+        )
+    return CheckpointStatus(
+        parsed_checkpoint.size, root, "by the log's key", None, cosigner_names, at, text
+    )
 
 
-def _shown(text: str) -> str:
+def _escape_text(text: str) -> str:
     """What of a note that is none can be written as JSON."""
     return text[:2000].encode(errors="backslashreplace").decode()

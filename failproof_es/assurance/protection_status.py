@@ -37,9 +37,9 @@ def protection_status(connection: Connection, *, sealed: bool) -> ProtectionStat
     origin = ledger.origin(connection)
     newest = ledger.newest_checkpoint(connection)
     public = own_public_key(origin)
-    kept = None if public is None else read_kept(str(default_place(origin)), public)
+    kept_checkpoint = None if public is None else read_kept(str(default_place(origin)), public)
     events = _events(connection)
-    anchored = 0 if kept is None else kept.size
+    anchored = 0 if kept_checkpoint is None else kept_checkpoint.size
     tail = max(0, events.events - anchored)
     signed = newest.tree_size if newest else 0
     missing = tuple(layer.name for layer in missing_layers(connection))

@@ -73,36 +73,38 @@ def repair(
     if not reason.text.strip():
         raise InvalidInput.because("a repair needs a reason", remedy="say why with --reason")
     if archived := archived_runs(connection):
-        named = ", ".join(str(each.run_number) for each in archived.values())
+        run_numbers = ", ".join(
+            str(archive_event.run_number) for archive_event in archived.values()
+        )
         raise InvalidInput.because(
-            f"a new tree is built from the rows of the log, and run {named} is archived",
+            f"a new tree is built from the rows of the log, and run {run_numbers} is archived",
             remedy="attach archived runs first: `failproof-es verify` names their files",
         )
     ledger.origin(connection)  # a log without a name has no tree that an event could replace
     old = read_trees(connection).current
     old_key = _old_key(connection, old, without_old_key)
     public = own_public_key(old.origin) if old_key is None else old_key.public
-    kept = None if public is None else read_kept(str(default_place(public.name)), public)
-    trusted = [] if kept is None else [kept]
-    found = verify_log(connection, public, trusted)
-    if found.genuine and not force:
+    kept_checkpoint = None if public is None else read_kept(str(default_place(public.name)), public)
+    trusted = [] if kept_checkpoint is None else [kept_checkpoint]
+    verification = verify_log(connection, public, trusted)
+    if verification.genuine and not force:
         raise InvalidInput.because(
             "the tree is intact: there is nothing to repair",
             remedy="--force begins a new tree anyway",
         )
-    size, wrong = _what_is_left(connection, old, public, trusted, found)
+    size, wrong = _what_is_left(connection, old, public, trusted, verification)
     if wrong and not force:
         raise InvalidInput.because(
             f"a new tree would not repair this log: {wrong[0].message} ({len(wrong)} such)",
             remedy="restore the log from a backup; --force begins a new tree anyway, and "
             "`verify` keeps reporting what was changed",
         )
-    forced = found.genuine or bool(wrong)
+    forced = verification.genuine or bool(wrong)
     new_origin = f"failproof-es/{uuid4()}"
     # The key is kept even if this fails: a commit may succeed although its reply is lost.
     new_key = create_key(own_file(new_origin, "key"), new_origin, ED25519)
     return _begin(
-        store, connection, reason, old, old_key, public, new_key, size, found, forced=forced
+        store, connection, reason, old, old_key, public, new_key, size, verification, forced=forced
     )
 
 
@@ -126,7 +128,7 @@ def _what_is_left(
     old: LogTree,
     key: PublicKey | None,
     trusted: Sequence[Checkpoint],
-    found: Verification,
+    verification: Verification,
 ) -> tuple[int, list[Finding]]:
     """How many events the old tree holds, and what verification will find in it from now on."""
     log = Leaves()
@@ -138,7 +140,7 @@ def _what_is_left(
     no_tiles: list[str] = []
     tiles = ledger.leaf_tiles(connection, old.number, no_tiles.append)
     checked = check_tree(tiles, signed, log, wrong.append)
-    wrong += stray_tiles(no_tiles, found.findings, old.origin)
+    wrong += stray_tiles(no_tiles, verification.findings, old.origin)
     return checked.events, wrong
 
 
@@ -151,7 +153,7 @@ def _begin(
     public: PublicKey | None,
     new_key: SigningKey,
     size: int,
-    found: Verification,
+    verification: Verification,
     *,
     forced: bool,
 ) -> LedgerRepaired:
@@ -179,11 +181,14 @@ def _begin(
             forced=forced,
             findings=tuple(
                 LedgerFinding(
-                    kind=each.kind, message=each.message, index=each.index, position=each.position
+                    kind=finding.kind,
+                    message=finding.message,
+                    index=finding.index,
+                    position=finding.position,
                 )
-                for each in found.findings
+                for finding in verification.findings
             ),
-            more_findings=found.more,
+            more_findings=verification.more,
         )
         [event] = append_within(store, connection, [draft])
         assert isinstance(event, LedgerRepaired)

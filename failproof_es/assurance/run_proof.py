@@ -49,31 +49,31 @@ def prove_run(connection: Connection, run_id: UUID, key: PublicKey) -> Judgement
     is not sealed, or its seal is not under the checkpoint; `EvidenceError` when it is not what
     was sealed and signed.
     """
-    found = find_run(connection, run_id, key=key)
+    found_run = find_run(connection, run_id, key=key)
     reader = bundle.EventReader(run_id)
     with still_attached(connection, run_id):
         try:
-            places = _Places(connection, found)
+            places = _Places(connection, found_run)
             for event in places.events():
                 reader.add(event)
-            with readable_tree(found.size):
+            with readable_tree(found_run.size):
                 root = places.root()
         except EvidenceError:
             # Whoever reads the tree from its beginning meets the first tile that is none, and
             # names it.
             list(evidence(connection, run_id, key=key))
             raise
-        contents = reader.contents(_Places(connection, found).events())
-    return bundle.judge(contents, reader.count, root, found.signed, key)
+        contents = reader.contents(_Places(connection, found_run).events())
+    return bundle.judge(contents, reader.count, root, found_run.signed, key)
 
 
 class _Places:
     """Where rows stand in the tree of a checkpoint, and the root that they give."""
 
-    def __init__(self, connection: Connection, found: FoundRun) -> None:
+    def __init__(self, connection: Connection, found_run: FoundRun) -> None:
         self._connection = connection
-        self._found = found
-        self._size = found.size
+        self._found_run = found_run
+        self._size = found_run.size
         self._touched: dict[int, bytes] = {}
         self._tile: Tile | None = None
         self._places: Sequence[int] = (0,)
@@ -82,7 +82,9 @@ class _Places:
 
     def events(self) -> Iterator[RowEvent]:
         """The rows with their places, which ascend. Raises `EvidenceError` for one without."""
-        for row, index in self._found.rows(lambda positions: find_places(positions, self._place)):
+        for row, index in self._found_run.rows(
+            lambda positions: find_places(positions, self._place)
+        ):
             event = RowEvent(row, index)
             if self._leaves.popleft() != event.leaf_hash():
                 self._fits = False

@@ -19,12 +19,12 @@ def read_edge(connection: Connection) -> Edge:
 
 def stored_tree(connection: Connection) -> TileTree:
     """The tree for proofs: tiles read as they are needed, each once."""
-    known: dict[tuple[int, int], bytes] = {}
+    tiles: dict[tuple[int, int], bytes] = {}
 
     def tile(level: int, number: int) -> bytes:
-        if (level, number) not in known:
-            found = ledger.tile(connection, level, number)
-            known[level, number] = b"" if found is None else found.hashes
-        return known[level, number]
+        if (level, number) not in tiles:
+            stored_tile = ledger.tile(connection, level, number)
+            tiles[level, number] = b"" if stored_tile is None else stored_tile.hashes
+        return tiles[level, number]
 
     return TileTree(tile)

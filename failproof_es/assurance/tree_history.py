@@ -41,13 +41,13 @@ class Trees:
         pairs = zip(self.trees, self.trees[1:], self.repairs, strict=False)
         return [(old, repair) for old, new, repair in pairs if _fits(repair, old, new)]
 
-    def keys(self, *given: PublicKey) -> dict[str, PublicKey]:
+    def keys(self, *public_keys: PublicKey) -> dict[str, PublicKey]:
         """The log's public keys, by the origin that they sign for, that follow from those given.
 
         A newer key follows where the old one signed for it. An older key follows because the log
         records it, and the newer key signs the log.
         """
-        keys = {key.name: key for key in given}
+        keys = {key.name: key for key in public_keys}
         for _, repair in self.replaced:
             if repair.old_origin in keys and repair.handover is not None:
                 with contextlib.suppress(NoteError):

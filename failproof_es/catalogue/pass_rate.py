@@ -54,18 +54,18 @@ def pass_rate(sums: ClusterSums, unscored: int = 0, *, interval: bool = True) ->
     load that takes a third of a second.
     """
     counted = RateBounds(Fraction(sums.passed), sums.size, unscored)
-    beside = describe_bounds(counted.bounds)
+    bounds = describe_bounds(counted.bounds)
     low = high = method = None
     if interval and _computes_intervals():
         from failproof_es.support.statistics import rate_of_sums
 
-        found = rate_of_sums(sums)
-        says = describe_rate(found) + beside
-        if found.interval is not None:
-            low, high = found.interval.low, found.interval.high
-            method = found.interval.method
+        rate = rate_of_sums(sums)
+        says = describe_rate(rate) + bounds
+        if rate.interval is not None:
+            low, high = rate.interval.low, rate.interval.high
+            method = rate.interval.method
     else:
-        says = describe_counts(sums.passed, sums.size) + beside
+        says = describe_counts(sums.passed, sums.size) + bounds
     return PassRate(
         passed=sums.passed,
         total=sums.size,

@@ -118,9 +118,9 @@ class Result:
 
 
 _OF_THE_OUTCOME = tuple(
-    each.name
-    for each in fields(Result)
-    if hasattr(EvaluationOutcome, each.name) and each.name != "awaiting_review"
+    field.name
+    for field in fields(Result)
+    if hasattr(EvaluationOutcome, field.name) and field.name != "awaiting_review"
 )
 """Fields that say what the outcome says. `awaiting_review` knows more: whether people have seen
 it."""

@@ -73,7 +73,7 @@ def run_document(
     alone = next(iter(summary.models)) if len(summary.models) == 1 else None
     unread = most_read is not None and summary.planned > most_read
     limits = tuple(map(_limit, run.limits.values()))
-    servers = {each.server for each in limits} | set(_servers(run.started))
+    servers = {limit.server for limit in limits} | set(_servers(run.started))
     started = run.started
     people = summary.total.awaiting and not unread
     return RunDocument(
@@ -109,7 +109,7 @@ def run_document(
         unscored=unscored_row(summary),
         unscored_reasons=tuple(unscored_of(summary)),
         by_model=tuple(
-            model_progress(summary, each, intervals=intervals) for each in started.models
+            model_progress(summary, model, intervals=intervals) for model in started.models
         ),
         by_suite=tuple(suites_of(summary, intervals=intervals)),
         errors=tuple(errors_of(summary)),
@@ -118,7 +118,9 @@ def run_document(
         closings=tuple(_closings(recorded, up_to)),
         spending=spending_of(summary),
         price_sources={
-            key: each.source for key, each in (run.prices or {}).items() if each.source is not None
+            key: price.source
+            for key, price in (run.prices or {}).items()
+            if price.source is not None
         },
         latency_p50_ms=summary.latency_ms(50),
         latency_p95_ms=summary.latency_ms(95),
@@ -130,7 +132,7 @@ def run_document(
         contradictions=summary.counts.impossible,
         attempts=attempts_of(connection, run_id, newest),
         limits=limits,
-        shares=tuple(each for each in list_shares(connection) if each.server in servers),
+        shares=tuple(share for share in list_shares(connection) if share.server in servers),
         holders=tuple(list_holders(connection).get(str(run_id), ())),
         workers=tuple(workers_of(connection, run_id, up_to)),
         history=tuple(_history(recorded, up_to)),
@@ -158,14 +160,14 @@ def _branched_from(recorded: RecordedRun, *, unread: bool) -> BranchedFrom | Non
 
 
 def _asked_again(recorded: RecordedRun) -> Iterator[AskedAgain]:
-    for each in retried_evaluations(recorded.connection, recorded.run):
+    for evaluation in retried_evaluations(recorded.connection, recorded.run):
         yield AskedAgain(
-            suite=each.case.suite_id,
-            case=each.case.case_id,
-            model=each.key.model_key,
-            repetition=each.key.repetition,
-            ended_as=each.kind,
-            reason=each.reason,
+            suite=evaluation.case.suite_id,
+            case=evaluation.case.case_id,
+            model=evaluation.key.model_key,
+            repetition=evaluation.key.repetition,
+            ended_as=evaluation.kind,
+            reason=evaluation.reason,
         )
 
 
@@ -204,15 +206,15 @@ def _closings(recorded: RecordedRun, up_to: int) -> Iterator[Closing]:
 
 
 def _validation(run: Run) -> ValidationShown | None:
-    found = run.validation
-    if found is None:
+    validation = run.validation
+    if validation is None:
         return None
     return ValidationShown(
-        passed=found.passed,
-        checked=found.checked,
-        findings=found.findings,
-        more=found.more,
-        cost_usd=found.cost_usd,
+        passed=validation.passed,
+        checked=validation.checked,
+        findings=validation.findings,
+        more=validation.more,
+        cost_usd=validation.cost_usd,
     )
 
 

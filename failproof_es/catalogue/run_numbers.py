@@ -54,7 +54,7 @@ def model_progress(
     """How one model under test stands."""
     group = summary.group(model=model.key)
     spent = summary.counts.spending.get(model.key)
-    known = model.key not in summary.unpriced
+    is_priced = model.key not in summary.unpriced
     return ModelProgress(
         model=model.key,
         provider=model.provider,
@@ -65,8 +65,8 @@ def model_progress(
         classes=in_order(group.classes),
         unscored=unscored_row(summary, model.key),
         cost_usd=float(spent.known_usd)
-        if spent is not None and known
-        else (0.0 if known else None),
+        if spent is not None and is_priced
+        else (0.0 if is_priced else None),
     )
 
 
@@ -83,9 +83,9 @@ def accuracy_of(summary: RunSummary, model: str) -> Accuracy:
 
 def in_order(classes: Mapping[str, int]) -> dict[str, int]:
     """The classes that occur, in the order of tables."""
-    found = {name: count for name, count in classes.items() if count}
-    names = (*CLASSES, *sorted(found.keys() - set(CLASSES)))
-    return {name: found[name] for name in names if name in found}
+    class_counts = {name: count for name, count in classes.items() if count}
+    names = (*CLASSES, *sorted(class_counts.keys() - set(CLASSES)))
+    return {name: class_counts[name] for name in names if name in class_counts}
 
 
 def suites_of(summary: RunSummary, *, intervals: bool = True) -> Iterator[SuiteProgress]:
@@ -115,7 +115,7 @@ def errors_of(summary: RunSummary) -> Iterator[ErrorGroup]:
 
 def unscored_of(summary: RunSummary) -> Iterator[UnscoredReason]:
     """Evaluations without a score by the reason, the most frequent first."""
-    for key, count in sorted(summary.counts.unscored.items(), key=lambda each: -each[1]):
+    for key, count in sorted(summary.counts.unscored.items(), key=lambda pair: -pair[1]):
         if count:
             yield UnscoredReason(
                 model=key.model_key,

@@ -31,8 +31,8 @@ def describe_version(model: ModelSnapshot) -> str:
     if model.version is None:
         return ""
     unchecked = model.settings.get("version_check") == "name"
-    said = " (not checked: version_check: name)" if unchecked else ""
-    return f", version {model.version}{said}"
+    note = " (not checked: version_check: name)" if unchecked else ""
+    return f", version {model.version}{note}"
 
 
 def judge_named(key: str) -> str:

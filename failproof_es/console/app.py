@@ -121,8 +121,8 @@ class Warming:
             path = page.path.replace("{run}", "latest")
             if "{" not in path and not self._closing.is_set():
                 with suppress(Exception), self._reading.moment() as moment:
-                    asked = page.query() if page.warming is None else page.warming
-                    page.read(Asked(*moment, asked, {"run": "latest"}))
+                    query = page.query() if page.warming is None else page.warming
+                    page.read(Asked(*moment, query, {"run": "latest"}))
         if not self._closing.is_set():
             with suppress(Exception):
                 drawing.prepare()
@@ -138,8 +138,10 @@ def _static(name: str, v: str = "") -> Response:
     """One of our own files. There is no folder to leave: names stand in a table."""
     if name not in STATIC:
         raise HTTPException(404)
-    kept = _FOR_EVER if v == static_digest(name) else "no-cache"
-    return Response(static_file(name), media_type=STATIC[name], headers={"Cache-Control": kept})
+    cache_control = _FOR_EVER if v == static_digest(name) else "no-cache"
+    return Response(
+        static_file(name), media_type=STATIC[name], headers={"Cache-Control": cache_control}
+    )
 
 
 async def _on_error(request: Request, error: Exception) -> Response:

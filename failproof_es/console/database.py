@@ -84,7 +84,7 @@ class ReadOnlyDatabase:
         if not self._turns.acquire(timeout=WAIT_S):
             raise ConsoleBusy
         try:
-            connection = self._begun()
+            connection = self._open_snapshot()
             try:
                 yield connection
                 connection.execute("ROLLBACK")
@@ -124,10 +124,10 @@ class ReadOnlyDatabase:
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
-        for each in idle:
-            each.close()
+        for connection in idle:
+            connection.close()
 
-    def _begun(self) -> Connection:
+    def _open_snapshot(self) -> Connection:
         """A connection in a snapshot: one that was used before and still lives, or a new one."""
         while True:
             with self._lock:

@@ -38,10 +38,18 @@ def _rates(of: tuple[RateOf, ...], label: str) -> Markup | None:
 
     rows = [
         plots.Interval(
-            each.suite, each.model, rate.rate, rate.low, rate.high, rate.passed, rate.total
+            suite_rate.suite,
+            suite_rate.model,
+            rate.rate,
+            rate.low,
+            rate.high,
+            rate.passed,
+            rate.total,
         )
-        for each in of
-        if (rate := each.passed).rate is not None and rate.low is not None and rate.high is not None
+        for suite_rate in of
+        if (rate := suite_rate.passed).rate is not None
+        and rate.low is not None
+        and rate.high is not None
     ]
     if not 0 < len(rows) <= MOST_ROWS_DRAWN:
         return None
@@ -51,26 +59,26 @@ def _rates(of: tuple[RateOf, ...], label: str) -> Markup | None:
 def _failures(of: tuple[FailedWhere, ...], label: str) -> Markup | None:
     from failproof_es.report.charts import plots
 
-    severities = {each.severity for each in of}
-    if not any(each.failed for each in of) or len(of) > MOST_ROWS_DRAWN or len(severities) > 8:
+    severities = {group.severity for group in of}
+    if not any(group.failed for group in of) or len(of) > MOST_ROWS_DRAWN or len(severities) > 8:
         return None
-    counted = {(each.category, each.severity): (each.failed, each.total) for each in of}
+    counted = {(group.category, group.severity): (group.failed, group.total) for group in of}
     cells = [
         plots.HeatCell(category, severity, *counted.get((category, severity), (0, 0)))
-        for category in dict.fromkeys(each.category for each in of)
+        for category in dict.fromkeys(group.category for group in of)
         for severity in sorted(severities)
     ]
     return plots.heat_map(cells, label=label)
 
 
 def _latencies(of: tuple[Spread, ...], label: str) -> Markup | None:
-    return _curves([(each.model, each.latency_ms) for each in of], label, "milliseconds",
+    return _curves([(spread.model, spread.latency_ms) for spread in of], label, "milliseconds",
                    "answered within")  # fmt: skip
 
 
 def _costs_of_answers(of: tuple[Spread, ...], label: str) -> Markup | None:
     return _curves(
-        [(each.model, each.cost_usd) for each in of], label, "US dollars", "cost at most"
+        [(spread.model, spread.cost_usd) for spread in of], label, "US dollars", "cost at most"
     )
 
 
@@ -93,9 +101,11 @@ def _progress(of: tuple[FinishedOverTime, ...], label: str) -> Markup | None:
     from failproof_es.report.charts import plots
 
     curves = [
-        plots.Curve(each.model, tuple((s, done / each.points[-1][1]) for s, done in each.points))
-        for each in of
-        if each.points[-1][1]
+        plots.Curve(
+            progress.model, tuple((s, done / progress.points[-1][1]) for s, done in progress.points)
+        )
+        for progress in of
+        if progress.points[-1][1]
     ]
     if not curves:
         return None
@@ -108,9 +118,9 @@ def _costs(of: tuple[CostOf, ...], label: str) -> Markup | None:
     from failproof_es.report.charts import plots
 
     bars = [
-        plots.Bar(judge_named(each.asked), each.cost_usd, usd(each.cost_usd))
-        for each in of
-        if each.cost_usd
+        plots.Bar(judge_named(cost.asked), cost.cost_usd, usd(cost.cost_usd))
+        for cost in of
+        if cost.cost_usd
     ]
     return plots.bars(bars, label=label, axis="US dollars") if bars else None
 

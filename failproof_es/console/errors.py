@@ -40,10 +40,10 @@ class ErrorPage(BaseModel):
 
 def error_response(request: Request, status: HTTPStatus, what: str, remedy: str) -> Response:
     """The answer: JSON where the path is one of data, else a page."""
-    told = ErrorPage(status=status, error=what, remedy=remedy)
+    page = ErrorPage(status=status, error=what, remedy=remedy)
     if request.url.path.endswith(_DATA):
-        return Response(told.model_dump_json(), status, media_type="application/json")
-    return HTMLResponse(render("error.html", page=told, phrase=status.phrase), status)
+        return Response(page.model_dump_json(), status, media_type="application/json")
+    return HTMLResponse(render("error.html", page=page, phrase=status.phrase), status)
 
 
 def response_to(request: Request, error: Exception) -> Response:
@@ -53,7 +53,7 @@ def response_to(request: Request, error: Exception) -> Response:
     """
     if isinstance(error, RunIsArchived) and _is_page_of_run(request):
         return RedirectResponse(to("runs", error.archive.run_number, "archive"), 303)
-    status, what, remedy = _told(error)
+    status, what, remedy = _describe_error(error)
     log_if_ours(error, request.url.path)
     response = error_response(request, status, what, remedy)
     if status is HTTPStatus.SERVICE_UNAVAILABLE:
@@ -63,7 +63,7 @@ def response_to(request: Request, error: Exception) -> Response:
 
 def log_if_ours(error: Exception, path: str) -> None:
     """Log what nobody but us can mend. What the answer says, or the database, is not logged."""
-    if _told(error)[0] is HTTPStatus.INTERNAL_SERVER_ERROR:
+    if _describe_error(error)[0] is HTTPStatus.INTERNAL_SERVER_ERROR:
         _log.error("a page failed: %s", path.encode("ascii", "backslashreplace"), exc_info=error)
 
 
@@ -72,7 +72,7 @@ def _is_page_of_run(request: Request) -> bool:
     return path.startswith("/runs/") and not path.endswith((*_DATA, "/live", "/archive"))
 
 
-def _told(error: Exception) -> tuple[HTTPStatus, str, str]:
+def _describe_error(error: Exception) -> tuple[HTTPStatus, str, str]:
     match error:
         case RequestValidationError() | ValidationError():
             return HTTPStatus.UNPROCESSABLE_ENTITY, _parameters(error), "Correct it in the URL."
@@ -147,16 +147,18 @@ def _told(error: Exception) -> tuple[HTTPStatus, str, str]:
 
 def _problem(error: InvalidInput) -> tuple[str, str]:
     first = error.problems[0]
-    said = first.message[:1].upper() + first.message[1:].rstrip(".") + "."
+    message = first.message[:1].upper() + first.message[1:].rstrip(".") + "."
     remedy = (first.remedy or "list the runs at /runs").rstrip(".")
-    return said, remedy[:1].upper() + remedy[1:] + "."
+    return message, remedy[:1].upper() + remedy[1:] + "."
 
 
 def _parameters(error: RequestValidationError | ValidationError) -> str:
     """Each parameter that is wrong, and why."""
-    said = []
-    for each in error.errors():
-        name = ".".join(str(part) for part in each["loc"] if part not in ("query", "path"))
-        why = "there is no such parameter" if each["type"] == "extra_forbidden" else each["msg"]
-        said.append(f"{name or 'the query'}: {why}")
-    return "; ".join(said) + "."
+    messages = []
+    for problem in error.errors():
+        name = ".".join(str(part) for part in problem["loc"] if part not in ("query", "path"))
+        why = (
+            "there is no such parameter" if problem["type"] == "extra_forbidden" else problem["msg"]
+        )
+        messages.append(f"{name or 'the query'}: {why}")
+    return "; ".join(messages) + "."

@@ -39,9 +39,9 @@ class Here:
 
     def with_(self, **changes: object) -> str:
         """The URL of this page with other parameters; `None` takes one away."""
-        kept = self._given()
-        kept.pop(CURSOR, None)
-        return _url(self.path, (kept | changes).items())
+        parameters = self._dump_query()
+        parameters.pop(CURSOR, None)
+        return _url(self.path, (parameters | changes).items())
 
     def without(self, *names: str) -> str:
         """The same without these."""
@@ -53,26 +53,26 @@ class Here:
 
     def given(self, name: str) -> object:
         """What a parameter is, by its name in the URL; `None` where it has its default."""
-        return self._given().get(name)
+        return self._dump_query().get(name)
 
     def twin(self, extension: str) -> str:
         """The URL of the same as data: `json`, and of a list `jsonl` and `csv` of all its rows."""
-        given = self._given()
+        parameters = self._dump_query()
         if extension != "json":
             for name in (CURSOR, "limit"):
-                given.pop(name, None)
-        return _url(f"{self.path}.{extension}", given.items())
+                parameters.pop(name, None)
+        return _url(f"{self.path}.{extension}", parameters.items())
 
-    def _given(self) -> dict[str, object]:
+    def _dump_query(self) -> dict[str, object]:
         return self.query.model_dump(mode="json", exclude_defaults=True)
 
 
 def _url(path: str, parameters: Iterable[tuple[str, object]]) -> str:
-    said = [(name, str(value)) for name, value in parameters if value is not None]
-    return f"{path}?{urlencode(said, errors=_ERRORS)}" if said else path
+    pairs = [(name, str(value)) for name, value in parameters if value is not None]
+    return f"{path}?{urlencode(pairs, errors=_ERRORS)}" if pairs else path
 
 
 def live_key(*names: str) -> str:
     """What live numbers call an element that shows a number of the thing with these names."""
-    told = repr(names).encode("utf-8", "backslashreplace")
-    return f"{names[0]}-{sha256(told).hexdigest()[:16]}"
+    encoded_names = repr(names).encode("utf-8", "backslashreplace")
+    return f"{names[0]}-{sha256(encoded_names).hexdigest()[:16]}"

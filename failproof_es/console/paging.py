@@ -39,7 +39,7 @@ class Query(BaseModel):
         if not isinstance(given, dict):
             return given
         fields = cls.model_fields.items()
-        optional = {json_name(name) for name, each in fields if each.default is None}
+        optional = {json_name(name) for name, field in fields if field.default is None}
         return {name: value for name, value in given.items() if value != "" or name not in optional}
 
 
@@ -109,8 +109,8 @@ def one_page(
     rows: Iterable[T], limit: int, key: Callable[[T], tuple[object, ...]]
 ) -> tuple[tuple[T, ...], str | None]:
     """The first `limit` rows, and the cursor of what follows. Takes one row more from `rows`."""
-    taken = list(islice(rows, limit + 1))
-    if len(taken) <= limit:
-        return tuple(taken), None
-    page = tuple(taken[:limit])
+    first_rows = list(islice(rows, limit + 1))
+    if len(first_rows) <= limit:
+        return tuple(first_rows), None
+    page = tuple(first_rows[:limit])
     return page, cursor(*key(page[-1]))

@@ -119,7 +119,7 @@ def _has_page(name: str) -> bool:
 def _pages_of_run() -> tuple[tuple[str, str], ...]:
     """The word and the path of each page that the page of a run leads to: lists first."""
     pages = sorted(all_pages(), key=lambda page: page.rows is None)
-    return tuple((each.word, each.path.rpartition("/")[2]) for each in pages if each.word)
+    return tuple((page.word, page.path.rpartition("/")[2]) for page in pages if page.word)
 
 
 def _static(name: str) -> str:

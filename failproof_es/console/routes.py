@@ -40,8 +40,8 @@ FRESH_WITHIN_S = 0.3
 MOST_DOWNLOADS = 16
 """Lists that are sent at the same moment. Of these only some read: `ReadOnlyDatabase.long`."""
 _ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ErrorPage, "description": said}
-    for status, said in (
+    status: {"model": ErrorPage, "description": description}
+    for status, description in (
         (400, "The URL is odd."),
         (404, "There is no such thing."),
         (414, "The URL is too long."),
@@ -63,8 +63,8 @@ def _errors_as_json() -> dict[int | str, dict[str, Any]]:
 
 def _errors_as(kind: str, content: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
     return {
-        status: {"description": told["description"], "content": {kind: content}}
-        for status, told in _ERRORS.items()
+        status: {"description": response["description"], "content": {kind: content}}
+        for status, response in _ERRORS.items()
     }
 
 
@@ -109,28 +109,28 @@ def add_page(app: FastAPI, page: Page[Any, Any], reading: Reading) -> None:
             return page.read(Asked(connection, feeder, standing, query, path))
 
     def html(request: Request, query: Query, path: dict[str, str]) -> Response:
-        shown = read(query, path)
-        if shown.moved_to is not None:
-            return RedirectResponse(shown.moved_to, 303)
+        document = read(query, path)
+        if document.moved_to is not None:
+            return RedirectResponse(document.moved_to, 303)
         here = Here(quote(request.url.path), query)
-        told = {"page": shown, "as_of": shown.as_of, "here": here}
+        context = {"page": document, "as_of": document.as_of, "here": here}
         if not page.streamed:
-            return HTMLResponse(render(f"{page.name}.html", **told))
-        pieces = render_in_pieces(f"{page.name}.html", **told)
+            return HTMLResponse(render(f"{page.name}.html", **context))
+        pieces = render_in_pieces(f"{page.name}.html", **context)
         first = next(pieces)  # what goes wrong before it is a page that says so
         return StreamingResponse(chain([first], pieces), media_type="text/html; charset=utf-8")
 
     def json(request: Request, query: Query, path: dict[str, str]) -> Response:
         return Response(read(query, path).model_dump_json(), media_type="application/json")
 
-    def add(extension: str, answer: Callable[..., Response], **told: Any) -> None:
+    def add(extension: str, answer: Callable[..., Response], **options: Any) -> None:
         app.add_api_route(
             page.path + extension,
             _endpoint(page, answer),
             methods=["GET"],
             operation_id=page.name + extension.replace(".", "_"),
             summary=page.says,
-            **({"responses": _ERRORS} | told),
+            **({"responses": _ERRORS} | options),
         )
 
     if page.rows is not None:
@@ -157,17 +157,17 @@ def add_attachments(
 
     def answer(request: Request, query: Query, path: dict[str, str]) -> Response:
         with reading.moment() as (connection, feeder, standing):
-            found = attachments.read(Asked(connection, feeder, standing, query, path))
+            attachment = attachments.read(Asked(connection, feeder, standing, query, path))
         return Response(
-            found.body,
+            attachment.body,
             media_type="application/octet-stream",
-            headers={"Content-Disposition": f'attachment; filename="{found.filename}"'},
+            headers={"Content-Disposition": f'attachment; filename="{attachment.filename}"'},
         )
 
-    beside = replace(page, path=page.path + attachments.path, query=Query)
+    part_page = replace(page, path=page.path + attachments.path, query=Query)
     app.add_api_route(
-        beside.path,
-        _endpoint(beside, answer),
+        part_page.path,
+        _endpoint(part_page, answer),
         methods=["GET"],
         operation_id=f"{page.name}_part",
         summary=attachments.says,
@@ -188,7 +188,7 @@ def _endpoint(page: Page[Any, Any], answer: Callable[..., Response]) -> Callable
         except Exception as error:
             return response_to(request, error)
 
-    named = [part[1:-1] for part in page.path.split("/") if part.startswith("{")]
+    path_names = [part[1:-1] for part in page.path.split("/") if part.startswith("{")]
     only = Parameter.KEYWORD_ONLY
     signature = Signature(
         [
@@ -198,7 +198,7 @@ def _endpoint(page: Page[Any, Any], answer: Callable[..., Response]) -> Callable
                 Parameter(
                     name, only, annotation=Annotated[str, Path(max_length=300, pattern=_PATH)]
                 )
-                for name in named
+                for name in path_names
             ),
         ],
         return_annotation=Signature.empty,
@@ -224,9 +224,9 @@ def _download(
 
     def pieces(query: Query, path: dict[str, str]) -> Generator[str, None, None]:
         with reading.moment(long=True) as (connection, feeder, standing):
-            found = iter(rows.read(Asked(connection, feeder, standing, query, path)))
-            begin = list(islice(found, 1))  # before the first line is written
-            yield from write(rows.row, chain(begin, found))
+            iterator = iter(rows.read(Asked(connection, feeder, standing, query, path)))
+            begin = list(islice(iterator, 1))  # before the first line is written
+            yield from write(rows.row, chain(begin, iterator))
 
     def answer(request: Request, query: Query, path: dict[str, str]) -> Response:
         name = "-".join(filter(None, page.path.replace("{", "").replace("}", "").split("/")))
@@ -235,13 +235,13 @@ def _download(
         if not reading.downloads.take():
             raise ConsoleBusy
         try:
-            told = pieces(query, path)
-            first = next(told, "")  # what goes wrong before it is a page that says so
+            chunks = pieces(query, path)
+            first = next(chunks, "")  # what goes wrong before it is a page that says so
             if request.scope.get(IS_HEAD):
-                told.close()
+                chunks.close()
                 reading.downloads.give_back()
                 return Response(media_type=media_type, headers=headers)
-            ahead = ReadAhead(chain([first], told), told.close)
+            ahead = ReadAhead(chain([first], chunks), chunks.close)
         except BaseException:
             reading.downloads.give_back()
             raise
@@ -257,8 +257,8 @@ def _download(
 
 def _json_lines(row: type[Any], rows: Iterator[Any]) -> Iterator[str]:
     adapter = TypeAdapter(row)
-    for each in rows:
-        yield adapter.dump_json(each).decode() + "\n"
+    for record in rows:
+        yield adapter.dump_json(record).decode() + "\n"
 
 
 def _comma_separated(row: type[Any], rows: Iterator[Any]) -> Iterator[str]:
@@ -268,16 +268,16 @@ def _comma_separated(row: type[Any], rows: Iterator[Any]) -> Iterator[str]:
     writer = csv.writer(buffer)
     names = list(adapter.json_schema(mode="serialization")["properties"])
     writer.writerow(names)
-    yield _taken(buffer)
-    for each in rows:
-        told = adapter.dump_python(each, mode="json")
-        writer.writerow([_cell(told[name]) for name in names])
+    yield _drain(buffer)
+    for record in rows:
+        fields = adapter.dump_python(record, mode="json")
+        writer.writerow([_cell(fields[name]) for name in names])
         if buffer.tell() > 16_384:
-            yield _taken(buffer)
-    yield _taken(buffer)
+            yield _drain(buffer)
+    yield _drain(buffer)
 
 
-def _taken(buffer: io.StringIO) -> str:
+def _drain(buffer: io.StringIO) -> str:
     text = buffer.getvalue()
     buffer.seek(0)
     buffer.truncate()

@@ -58,11 +58,11 @@ class ConsoleSettings:
             return
         missing = [
             name
-            for name, given in (
+            for name, setting in (
                 ("a token (--token-file)", self.token),
                 ("the name that browsers use (--trusted-host)", self.trusted_hosts),
             )
-            if not given
+            if not setting
         ]
         if missing:
             raise InvalidInput.because(

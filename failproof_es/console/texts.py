@@ -48,7 +48,7 @@ class Quotation(Document):
 
 def text_shown(text: str, whole: str | None) -> TextShown:
     """The text, cut where it is very long."""
-    return _shown(text, [(0, len(text), ())], whole)
+    return _cut_text(text, [(0, len(text), ())], whole)
 
 
 def pretty(body: bytes | None, whole: str | None) -> TextShown | None:
@@ -56,10 +56,10 @@ def pretty(body: bytes | None, whole: str | None) -> TextShown | None:
     if body is None or len(body) > _PRETTY:
         return None
     try:
-        told = orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2).decode()
+        indented_json = orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2).decode()
     except (ValueError, TypeError, RecursionError):
         return None
-    return text_shown(told, whole)
+    return text_shown(indented_json, whole)
 
 
 def with_quotations(
@@ -69,12 +69,12 @@ def with_quotations(
     end = _end(text)
     searched = text[:_SEARCHED]
     spans: list[tuple[int, int, str]] = []
-    told = []
-    found = spans_of([quote for _, quote in quotes], searched)
-    for (judge, quote), span in zip(quotes, found, strict=True):
+    quotations = []
+    quote_spans = spans_of([quote for _, quote in quotes], searched)
+    for (judge, quote), span in zip(quotes, quote_spans, strict=True):
         if span is not None:
             spans.append((*span, judge))
-        told.append(
+        quotations.append(
             Quotation(
                 judge=judge,
                 quote=quote,
@@ -86,7 +86,7 @@ def with_quotations(
         (begin, until, tuple(sorted({who for b, e, who in spans if b <= begin and until <= e})))
         for begin, until in pairwise(borders)
     ]
-    return _shown(text, parts or [(0, 0, ())], whole), tuple(told)
+    return _cut_text(text, parts or [(0, 0, ())], whole), tuple(quotations)
 
 
 def _end(text: str) -> int:
@@ -99,7 +99,7 @@ def _end(text: str) -> int:
     return at
 
 
-def _shown(
+def _cut_text(
     text: str, parts: Sequence[tuple[int, int, tuple[str, ...]]], whole: str | None
 ) -> TextShown:
     end = _end(text)
@@ -118,17 +118,19 @@ def _shown(
 
 def quotes_in(judge: str, verdict: object, most: int = 100) -> list[tuple[str, str]]:
     """What a judge's verdict quotes: texts under the names by which verdicts give quotations."""
-    found: list[tuple[str, str]] = []
+    quotes: list[tuple[str, str]] = []
     waiting = deque([verdict])
-    while waiting and len(found) < most:
-        each = waiting.popleft()
-        if isinstance(each, dict):
-            for name, value in each.items():
+    while waiting and len(quotes) < most:
+        node = waiting.popleft()
+        if isinstance(node, dict):
+            for name, value in node.items():
                 if name in ("quote", "quotation", "quotes", "quotations"):
-                    said = value if isinstance(value, list) else [value]
-                    found += [(judge, one) for one in said if isinstance(one, str) and one.strip()]
+                    texts = value if isinstance(value, list) else [value]
+                    quotes += [
+                        (judge, one) for one in texts if isinstance(one, str) and one.strip()
+                    ]
                 else:
                     waiting.append(value)
-        elif isinstance(each, list):
-            waiting.extend(each)
-    return list(islice(dict.fromkeys(found), most))
+        elif isinstance(node, list):
+            waiting.extend(node)
+    return list(islice(dict.fromkeys(quotes), most))

@@ -125,43 +125,45 @@ def _require_recordable(folder: Path) -> None:
 def _archive(store: Store, run_id: UUID, folder: Path, by: By) -> ArchivedRun:
     with store.connect() as connection:
         run = _require_ended(connection, run_id)
-        said, rows = archive_of(connection, run_id), rows_in_log(connection, run_id)
-        if said is None and not rows:
+        archive_event, rows = archive_of(connection, run_id), rows_in_log(connection, run_id)
+        if archive_event is None and not rows:
             raise InvalidInput.because(
                 f"run {run.started.run_number} has no evaluations in the log",
                 remedy="there is nothing to archive",
             )
-        if said is not None and not rows:
-            _require_taken_out(connection, said)
-            return _archived(said, already=True)
+        if archive_event is not None and not rows:
+            _require_taken_out(connection, archive_event)
+            return _archived(archive_event, already=True)
         key = _sign(connection)
         needed = _who_needs_it(connection, run)
-        if said is not None and (needed is not None or not _still_holds(said, rows, key)):
+        if archive_event is not None and (
+            needed is not None or not _still_holds(archive_event, rows, key)
+        ):
             # Nothing was taken out; another run needs it, or the file is gone: begin again.
-            require_whole(rows, said)
-            record_attached(store, said, by)
-            said = None
+            require_whole(rows, archive_event)
+            record_attached(store, archive_event, by)
+            archive_event = None
         if needed is not None:
             raise needed
-        if said is None:
+        if archive_event is None:
             path = folder / file_name(run.started.run_number, run_id)
-            written = write_archive(connection, run_id, path, key)
+            was_written = write_archive(connection, run_id, path, key)
             try:
                 checked = check_archive(read_archive(path), run_id, rows, key)
             except EvidenceError as error:
-                raise _refused_file(path, written, error) from None
-            said = _record(store, run, rows, path, checked, by)
+                raise _refused_file(path, was_written, error) from None
+            archive_event = _record(store, run, rows, path, checked, by)
             _sign(connection)  # the event that says it is signed before anything leaves
         # A run that begins from here on finds it archived; one that was first is seen here.
         needed = _who_needs_it(connection, run)
     try:
         if needed is not None:
             raise needed
-        _detach(store, said)
+        _detach(store, archive_event)
     except InvalidInput:
-        _take_back(store, said, by)
+        _take_back(store, archive_event, by)
         raise
-    return _archived(said, already=False)
+    return _archived(archive_event, already=False)
 
 
 @contextmanager
@@ -208,15 +210,15 @@ def _who_needs_it(connection: Connection, run: Run) -> InvalidInput | None:
     """Why the run has to stay in the log: another one refers to it, or will be compared with it."""
     number, run_id = run.started.run_number, run.started.originator_id
     if children := branched_from(connection, run_id):
-        named = ", ".join(map(str, children))
+        run_numbers = ", ".join(map(str, children))
         return InvalidInput.because(
-            f"run {named} was branched from run {number}, and refers to its evaluations",
-            remedy=f"archive {named} first",
+            f"run {run_numbers} was branched from run {number}, and refers to its evaluations",
+            remedy=f"archive {run_numbers} first",
         )
     if comparing := comparing_with(connection, run_id):
-        named = ", ".join(map(str, comparing))
+        run_numbers = ", ".join(map(str, comparing))
         return InvalidInput.because(
-            f"run {named} has not ended, and is compared with run {number} at its end "
+            f"run {run_numbers} has not ended, and is compared with run {number} at its end "
             "(gates.no_regression_against)",
             remedy=f"finish it first: `failproof-es resume {comparing[0]}`",
         )
@@ -229,21 +231,21 @@ def rows_in_log(connection: Connection, run_id: UUID) -> list[ArchivedRow]:
         return [ArchivedRow(*row) for row in cursor.execute(_ROWS, (run_id, run_id))]
 
 
-def require_whole(rows: list[ArchivedRow], said: RunArchived) -> None:
+def require_whole(rows: list[ArchivedRow], archive_event: RunArchived) -> None:
     """Raise `InvalidInput` where these rows of the log are not all that was archived."""
-    if len(rows) != said.events or rows_sha256(rows) != said.rows_sha256:
+    if len(rows) != archive_event.events or rows_sha256(rows) != archive_event.rows_sha256:
         raise InvalidInput.because(
-            f"the log does not hold what was archived of run {said.run_number}",
+            f"the log does not hold what was archived of run {archive_event.run_number}",
             remedy="`failproof-es verify` says what was changed",
         )
 
 
-def _require_taken_out(connection: Connection, said: RunArchived) -> None:
-    rows = archived_rows(connection, said.about)
-    if len(rows) != said.events or rows_sha256(rows) != said.rows_sha256:
+def _require_taken_out(connection: Connection, archive_event: RunArchived) -> None:
+    rows = archived_rows(connection, archive_event.about)
+    if len(rows) != archive_event.events or rows_sha256(rows) != archive_event.rows_sha256:
         raise InvalidInput.because(
-            f"run {said.run_number} is archived, and what is kept of its rows is not what was "
-            "taken out",
+            f"run {archive_event.run_number} is archived, and what is kept of its rows is not what "
+            "was taken out",
             remedy="`failproof-es verify` says what was changed",
         )
 
@@ -259,17 +261,19 @@ def _sign(connection: Connection) -> PublicKey:
     return key
 
 
-def _still_holds(said: RunArchived, rows: list[ArchivedRow], key: PublicKey) -> bool:
+def _still_holds(archive_event: RunArchived, rows: list[ArchivedRow], key: PublicKey) -> bool:
     """Whether the file that is on record is there, and is what it was."""
     try:
-        checked = check_archive(read_archive(Path(said.file)), said.about, rows, key)
+        checked = check_archive(
+            read_archive(Path(archive_event.file)), archive_event.about, rows, key
+        )
     except (InvalidInput, EvidenceError):
         return False
-    return checked.sha256 == said.sha256
+    return checked.sha256 == archive_event.sha256
 
 
-def _refused_file(path: Path, written: bool, error: EvidenceError) -> InvalidInput:
-    if written:
+def _refused_file(path: Path, was_written: bool, error: EvidenceError) -> InvalidInput:
+    if was_written:
         return InvalidInput.because(
             f"{path} was written, and does not read as what it has to be: {error}",
             remedy="look at that disk; nothing was archived",
@@ -318,23 +322,23 @@ def _record(
     return event
 
 
-def _detach(store: Store, said: RunArchived) -> None:
+def _detach(store: Store, archive_event: RunArchived) -> None:
     """Take the rows out. The database does it in one transaction, and checks everything again."""
     try:
         with connect(store.archiver_url) as connection:
-            connection.execute(_DETACH, (said.about, said.originator_version))
+            connection.execute(_DETACH, (archive_event.about, archive_event.originator_version))
     except psycopg.DatabaseError as error:
         if error.sqlstate != REFUSED:
             raise
-        raise refused(error, f"run {said.run_number} stays in the log") from None
+        raise refused(error, f"run {archive_event.run_number} stays in the log") from None
 
 
-def _take_back(store: Store, said: RunArchived, by: By) -> None:
+def _take_back(store: Store, archive_event: RunArchived, by: By) -> None:
     """Record that the run is in the log after all, if every event of it is: others may go on."""
     with store.connect() as connection:
-        rows = rows_in_log(connection, said.about)
-    if len(rows) == said.events and rows_sha256(rows) == said.rows_sha256:
-        record_attached(store, said, by)
+        rows = rows_in_log(connection, archive_event.about)
+    if len(rows) == archive_event.events and rows_sha256(rows) == archive_event.rows_sha256:
+        record_attached(store, archive_event, by)
 
 
 REFUSED = "FP008"
@@ -349,20 +353,20 @@ def refused(error: psycopg.Error, so: str) -> InvalidInput:
     )
 
 
-def record_attached(store: Store, said: RunArchived, by: By) -> None:
+def record_attached(store: Store, archive_event: RunArchived, by: By) -> None:
     """Record that the run is not archived any more. Its rows have to be in the log."""
     draft = Draft(
         RunAttached,
-        _header(said.about, by),
-        run_number=said.run_number,
-        file=said.file,
-        sha256=said.sha256,
-        events=said.events,
-        rows_sha256=said.rows_sha256,
+        _header(archive_event.about, by),
+        run_number=archive_event.run_number,
+        file=archive_event.file,
+        sha256=archive_event.sha256,
+        events=archive_event.events,
+        rows_sha256=archive_event.rows_sha256,
     )
 
     def decide(connection: Connection) -> list[Draft]:
-        return [draft] if archive_of(connection, said.about) == said else []
+        return [draft] if archive_of(connection, archive_event.about) == archive_event else []
 
     append(store, decide)
 
@@ -371,8 +375,8 @@ def _header(run_id: UUID, by: By) -> EventHeader:
     return EventHeader(operations_id(run_id), None, about=run_id, who=by.who, where=by.where)
 
 
-def _archived(said: RunArchived, *, already: bool) -> ArchivedRun:
+def _archived(archive_event: RunArchived, *, already: bool) -> ArchivedRun:
     return ArchivedRun(
-        said.about, said.run_number, said.file, said.bytes, said.sha256, said.streams,
-        said.events, already,
+        archive_event.about, archive_event.run_number, archive_event.file, archive_event.bytes,
+        archive_event.sha256, archive_event.streams, archive_event.events, already,
     )  # fmt: skip

@@ -56,10 +56,10 @@ def write_archive(connection: Connection, run_id: UUID, path: Path, key: PublicK
 
 def _make_folder(folder: Path) -> None:
     """Make a folder, and those above it, each with its name on disk."""
-    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
-    for each in missing:
-        sync_folder(each.parent)
+    for path in missing:
+        sync_folder(path.parent)
 
 
 def _make_durable(path: Path) -> None:
@@ -109,15 +109,15 @@ def check_archive(
     verdict = bundle.verify(read, key)
     if verdict.contents.run_id != run_id:
         raise EvidenceError(f"it is the evidence of run {verdict.contents.run_id}")
-    found = list(matching_events(read.events, rows))
+    proven_events = list(matching_events(read.events, rows))
     return CheckedArchive(
         len(data),
         hashlib.sha256(data).hexdigest(),
         verdict.checkpoint.origin,
         verdict.checkpoint.size,
         verdict.checkpoint.root.hex(),
-        found[0].index,
-        found[-1].index,
+        proven_events[0].index,
+        proven_events[-1].index,
     )
 
 
@@ -132,7 +132,11 @@ def matching_events(
     if not rows:
         raise EvidenceError("there is nothing of the run that the file could hold")
     streams = {row.stream_id for row in rows}
-    held = {(each.stream_id, each.version): each for each in events if each.stream_id in streams}
+    held = {
+        (proven_event.stream_id, proven_event.version): proven_event
+        for proven_event in events
+        if proven_event.stream_id in streams
+    }
     if len(held) != len(rows):
         raise EvidenceError(f"it holds {len(held)} events of evaluations, not {len(rows)}")
     last = -1

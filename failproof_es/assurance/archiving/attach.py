@@ -66,28 +66,28 @@ def attach_file(store: Store, path: Path, by: By) -> AttachedRun:
     run that is not archived; and where this user may not. Then nothing was changed.
     """
     data = read_archive(path)
-    read, run_id = _read(path, data)
+    read, run_id = _parse_archive(path, data)
     require_archiver(store)
     with store.connect() as connection:
         number = _require_this_log(connection, path, read, run_id)
     with held_alone(store, run_id, by):
         with store.connect() as connection:
-            said = _require_said(connection, path, data, run_id, number)
+            archive_event = _require_said(connection, path, data, run_id, number)
             rows = archived_rows(connection, run_id)
             if rows:
-                _require_untouched(rows, said)
+                _require_untouched(rows, archive_event)
                 events = _matching(path, read, rows)
                 _require_sources(connection, run_id, events, number)
         if rows:
-            _put_back(store, said, rows, events)
+            _put_back(store, archive_event, rows, events)
         with store.connect() as connection:
             back = rows_in_log(connection, run_id)
-        require_whole(back, said)
-        record_attached(store, said, by)
-    return AttachedRun(run_id, number, said.events)
+        require_whole(back, archive_event)
+        record_attached(store, archive_event, by)
+    return AttachedRun(run_id, number, archive_event.events)
 
 
-def _read(path: Path, data: bytes) -> tuple[Bundle, UUID]:
+def _parse_archive(path: Path, data: bytes) -> tuple[Bundle, UUID]:
     try:
         read = bundle.read(data)
         return read, UUID(str(read.manifest.get("run_id")))
@@ -101,10 +101,10 @@ def _read(path: Path, data: bytes) -> tuple[Bundle, UUID]:
 def _require_this_log(connection: Connection, path: Path, read: Bundle, run_id: UUID) -> int:
     """The number of the run. Raises `InvalidInput` where the file is of another log."""
     origin = read.manifest.get("origin")
-    known = {tree.origin for tree in ledger.trees(connection)}
+    origins = {tree.origin for tree in ledger.trees(connection)}
     with connection.cursor(row_factory=tuple_row) as cursor:
         row = cursor.execute(_NUMBER, (run_id,)).fetchone()
-    if origin not in known or row is None:
+    if origin not in origins or row is None:
         raise InvalidInput.because(
             f"{path} is the archive of a run of another log, {json.dumps(origin)[:200]}",
             remedy="attach it to the database that it was taken from (--database-url)",
@@ -115,25 +115,25 @@ def _require_this_log(connection: Connection, path: Path, read: Bundle, run_id: 
 def _require_said(
     connection: Connection, path: Path, data: bytes, run_id: UUID, number: int
 ) -> RunArchived:
-    said = archive_of(connection, run_id)
-    if said is None:
+    archive_event = archive_of(connection, run_id)
+    if archive_event is None:
         raise InvalidInput.because(
             f"run {number} is not archived", remedy="there is nothing to attach"
         )
     digest = hashlib.sha256(data).hexdigest()
-    if digest != said.sha256:
+    if digest != archive_event.sha256:
         raise InvalidInput.because(
             f"{path} is not the file that run {number} was archived in: its SHA-256 is {digest}, "
-            f"on record is {said.sha256}",
-            remedy=f"find the file that was written to {said.file}",
+            f"on record is {archive_event.sha256}",
+            remedy=f"find the file that was written to {archive_event.file}",
         )
-    return said
+    return archive_event
 
 
-def _require_untouched(rows: Sequence[ArchivedRow], said: RunArchived) -> None:
-    if len(rows) != said.events or rows_sha256(rows) != said.rows_sha256:
+def _require_untouched(rows: Sequence[ArchivedRow], archive_event: RunArchived) -> None:
+    if len(rows) != archive_event.events or rows_sha256(rows) != archive_event.rows_sha256:
         raise InvalidInput.because(
-            f"what is kept of the rows of run {said.run_number} is not what was taken out",
+            f"what is kept of the rows of run {archive_event.run_number} is not what was taken out",
             remedy="`failproof-es verify` says what was changed",
         )
 
@@ -170,17 +170,20 @@ def _require_sources(
 
 
 def _put_back(
-    store: Store, said: RunArchived, rows: Sequence[ArchivedRow], events: Sequence[ProvenEvent]
+    store: Store,
+    archive_event: RunArchived,
+    rows: Sequence[ArchivedRow],
+    events: Sequence[ProvenEvent],
 ) -> None:
     """All of them in one transaction. The database compares each with the leaf that it kept."""
     try:
         with connect(store.archiver_url) as connection, connection.transaction():
             for positions, states in _portions(rows, events):
-                connection.execute(_ATTACH, (said.about, positions, states))
+                connection.execute(_ATTACH, (archive_event.about, positions, states))
     except psycopg.DatabaseError as error:
         if error.sqlstate != REFUSED:
             raise
-        raise refused(error, f"run {said.run_number} stays archived") from None
+        raise refused(error, f"run {archive_event.run_number} stays archived") from None
 
 
 def _portions(

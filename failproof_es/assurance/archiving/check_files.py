@@ -38,7 +38,7 @@ def check_archives(
     whose file is in none of them, is a finding.
     """
     found_changed: set[UUID] = set()
-    for path, named in _files(places):
+    for path, is_named in _files(places):
         data = read_archive(path)
         digest = hashlib.sha256(data).hexdigest()
         places_known = {run.run_id: n for n, run in enumerate(result.archived_runs)}
@@ -46,14 +46,14 @@ def check_archives(
         run_id = by_digest.get(digest) or _run_of(path, data)
         place = None if run_id is None else places_known.get(run_id)
         if place is None:
-            if named:
+            if is_named:
                 raise InvalidInput.because(
                     f"{path} is not the archive of a run that is archived in this database",
                     remedy="name files that `failproof-es archive` wrote from it",
                 )
             continue
         run = result.archived_runs[place]
-        if not named and digest != run.sha256 and _is_other_evidence(connection, data, run, key):
+        if not is_named and digest != run.sha256 and _is_other_evidence(connection, data, run, key):
             continue
         try:
             if digest != run.sha256:

@@ -75,14 +75,14 @@ def read_archived(connection: Connection, result: Verification) -> Leaves:
     """
     leaves = Leaves()
     try:
-        said = archived_runs(connection)
-        kept = _kept(connection, leaves, result)
+        archive_events = archived_runs(connection)
+        tallies = _read_tallies(connection, leaves, result)
     except (psycopg.DatabaseError, UnicodeDecodeError, UnreadableEvent) as error:
         why = " ".join(str(error).split())
         result.add(Finding(ARCHIVE_CHANGED, f"what is archived cannot be read: {why}"[:500]))
         return leaves
-    for run_id, event in said.items():
-        there = kept.pop(run_id, _Kept())
+    for run_id, event in archive_events.items():
+        there = tallies.pop(run_id, _Kept())
         result.archived_runs.append(
             ArchivedEvents(
                 run_id, event.run_number, event.file, event.sha256, event.events,
@@ -90,7 +90,7 @@ def read_archived(connection: Connection, result: Verification) -> Leaves:
             )
         )  # fmt: skip
         _compare(run_id, event, there, result)
-    for run_id, there in kept.items():
+    for run_id, there in tallies.items():
         message = (
             f"{there.events} events are kept as archived of run {run_id}, and no event on record "
             "says that it is archived"
@@ -99,9 +99,11 @@ def read_archived(connection: Connection, result: Verification) -> Leaves:
     return leaves
 
 
-def _kept(connection: Connection, leaves: Leaves, result: Verification) -> dict[UUID, _Kept]:
+def _read_tallies(
+    connection: Connection, leaves: Leaves, result: Verification
+) -> dict[UUID, _Kept]:
     """What is kept of each run. A row that is none becomes a finding."""
-    found: dict[UUID, _Kept] = {}
+    tallies: dict[UUID, _Kept] = {}
     last = 0
     with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
         for position, run_id, recorded_at, leaf in cursor.stream(_KEPT):
@@ -120,34 +122,34 @@ def _kept(connection: Connection, leaves: Leaves, result: Verification) -> dict[
                 continue
             last = position
             leaves.add(position, leaf)
-            kept = found.setdefault(run_id, _Kept(first=position))
-            kept.events += 1
-            kept.digest.update(position.to_bytes(8, "big") + recorded_at + leaf)
+            tally = tallies.setdefault(run_id, _Kept(first=position))
+            tally.events += 1
+            tally.digest.update(position.to_bytes(8, "big") + recorded_at + leaf)
         # No digest is over these. A leaf is, with the state, which is in the file.
         for run_id, topic, count in cursor.execute(_TOPICS).fetchall():
-            if run_id in found:
-                found[run_id].topics[topic] = count
+            if run_id in tallies:
+                tallies[run_id].topics[topic] = count
         for run_id, streams, whole in cursor.execute(_STREAMS).fetchall():
-            if run_id in found:
-                found[run_id].streams, found[run_id].whole = streams, whole
-    return found
+            if run_id in tallies:
+                tallies[run_id].streams, tallies[run_id].whole = streams, whole
+    return tallies
 
 
-def _compare(run_id: UUID, event: RunArchived, kept: _Kept, result: Verification) -> None:
-    if not kept.events:
+def _compare(run_id: UUID, event: RunArchived, tally: _Kept, result: Verification) -> None:
+    if not tally.events:
         return  # its rows are still in the log, or they are missing: the walk says which
-    if (kept.events, kept.digest.hexdigest()) != (event.events, event.rows_sha256):
+    if (tally.events, tally.digest.hexdigest()) != (event.events, event.rows_sha256):
         message = (
             f"what is kept of the {event.events} archived events of run {event.run_number} is not "
-            f"what was taken out of the log: there are {kept.events}"
+            f"what was taken out of the log: there are {tally.events}"
         )
-        result.add(Finding(ARCHIVE_CHANGED, message, None, kept.first, run_id))
-    elif (kept.topics, kept.streams, kept.whole) != (event.topics, event.streams, True):
+        result.add(Finding(ARCHIVE_CHANGED, message, None, tally.first, run_id))
+    elif (tally.topics, tally.streams, tally.whole) != (event.topics, event.streams, True):
         message = (
             f"of the archived events of run {event.run_number} the topics or streams are not those "
             "that were taken out of the log"
         )
-        result.add(Finding(ARCHIVE_CHANGED, message, None, kept.first, run_id))
+        result.add(Finding(ARCHIVE_CHANGED, message, None, tally.first, run_id))
 
 
 def again_if_runs_moved(connection: Connection, verify: Callable[[], Verification]) -> Verification:

@@ -18,7 +18,7 @@ class RunNumbers:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._before = self._listed()
+        self._before = self._read_run_list()
         self._started: dict[UUID, object] = {}
 
     def at(self, row: LeafRow) -> None:
@@ -34,10 +34,10 @@ class RunNumbers:
         """Runs whose number is not what it was. `whole`: every event of the log was seen."""
         # A run that began meanwhile is in the rows, or in the list, or in both: so what must
         # be in the rows was listed before them, and what must be listed is looked up now.
-        listed = self._listed()
+        run_numbers = self._read_run_list()
         for run_id, number in self._started.items():
-            if listed.get(run_id) != number:
-                there = listed.get(run_id, "not listed")
+            if run_numbers.get(run_id) != number:
+                there = run_numbers.get(run_id, "not listed")
                 yield run_id, f"run {run_id} was started as number {number} and now is {there}"
         if whole:
             for run_id in self._before.keys() - self._started.keys():
@@ -46,6 +46,6 @@ class RunNumbers:
                     f"run {run_id} is listed as number {self._before[run_id]}: no such run",
                 )
 
-    def _listed(self) -> dict[UUID, object]:
+    def _read_run_list(self) -> dict[UUID, object]:
         rows = self._connection.execute("SELECT run_id, run_number FROM failproof.run_list")
         return dict(rows.fetchall())

@@ -168,7 +168,7 @@ class Verification:
 
     def add(self, finding: Finding) -> None:
         """Keep a finding; only count it if there are many of its kind already."""
-        same = sum(each.kind == finding.kind for each in self.findings)
+        same = sum(recorded_finding.kind == finding.kind for recorded_finding in self.findings)
         if same < _SHOWN:
             self.findings.append(finding)
         else:

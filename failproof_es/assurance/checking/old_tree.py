@@ -81,15 +81,15 @@ class Checked:
 
 
 def check_tree(
-    tiles: Iterable[Tile], signed: Sequence[Signed], log: Leaves, found: Callable[[Finding], None]
+    tiles: Iterable[Tile], signed: Sequence[Signed], log: Leaves, report: Callable[[Finding], None]
 ) -> Checked:
-    """Compare the log with what was signed over the old tree; pass each mismatch to `found`.
+    """Compare the log with what was signed over the old tree; pass each mismatch to `report`.
 
     `tiles` are all of its tiles of leaves by number and width, each of them one that a tree can
     have: where somebody added a wrong one,
     the right one may be next to it. They are read to their end.
     """
-    return _Check(signed, log, found).of(tiles)
+    return _Check(signed, log, report).of(tiles)
 
 
 @dataclass(slots=True)
@@ -103,14 +103,14 @@ class _Run:
 
 class _Check:
     def __init__(
-        self, signed: Sequence[Signed], log: Leaves, found: Callable[[Finding], None]
+        self, signed: Sequence[Signed], log: Leaves, report: Callable[[Finding], None]
     ) -> None:
         self._log = log
-        self._found = found
+        self._report = report
         self._due: dict[int, list[Signed]] = {}
-        for each in sorted(signed, key=lambda each: each.size):
-            if each.size:  # an empty tree has one root, and proves no event
-                self._due.setdefault((each.size - 1) >> TILE_LEVELS, []).append(each)
+        for checkpoint in sorted(signed, key=lambda checkpoint: checkpoint.size):
+            if checkpoint.size:  # an empty tree has one root, and proves no event
+                self._due.setdefault((checkpoint.size - 1) >> TILE_LEVELS, []).append(checkpoint)
         self._whole = Frontier()
         self._waiting = _Run(0)
         """Full tiles behind the last proven size: judged once a larger one is proven."""
@@ -124,9 +124,9 @@ class _Check:
             variants = list(group)
             if number << TILE_LEVELS == self._whole.size:
                 self._tile(number, variants)
-        for left in self._due.values():
-            for each in left:
-                self._refuse(each)
+        for checkpoints in self._due.values():
+            for checkpoint in checkpoints:
+                self._refuse(checkpoint)
         place = self._proven.find(0, 0, self._last + 1)
         while place >= 0:
             position = self._log.position(place)
@@ -140,16 +140,16 @@ class _Check:
 
     def _tile(self, number: int, variants: Sequence[Tile]) -> None:
         begin = number << TILE_LEVELS
-        for each in self._due.pop(number, ()):
-            width = each.size - begin
-            fitting = (tile for tile in variants if self._gives(tile, width, each.root))
+        for checkpoint in self._due.pop(number, ()):
+            width = checkpoint.size - begin
+            fitting = (tile for tile in variants if self._gives(tile, width, checkpoint.root))
             tile = next(fitting, None)
             if tile is None:
-                self._refuse(each)
+                self._refuse(checkpoint)
             else:
                 run = _Run(begin)
                 self._look_up(run, tile, width)
-                self._prove(each, run)
+                self._prove(checkpoint, run)
         widest = variants[-1]
         self._result.events = begin + widest.width
         if widest.width == TILE_WIDTH:
@@ -200,4 +200,4 @@ class _Check:
 
     def _say(self, message: str, index: int | None, position: int | None) -> None:
         self._result.intact = False
-        self._found(Finding(REPLACED_TREE, message, index, position))
+        self._report(Finding(REPLACED_TREE, message, index, position))

@@ -92,16 +92,20 @@ def _part(tiles: Sequence[Tile], after: int | None) -> Part:
 
 def check(connection: Connection, part: Part) -> Sound | None:
     """Compare the rows of a part with the tree; `None` where anything is not as it should be."""
-    positions = chain.from_iterable(array("q", each) for each in part.positions)
+    positions = chain.from_iterable(
+        array("q", packed_positions) for packed_positions in part.positions
+    )
     leaves = chain.from_iterable(map(split, part.hashes))
     archived = 0
     entries: Iterator[tuple[int, bytes]] = zip(positions, leaves, strict=True)
-    if kept := leaves_between(connection, part.after, part.last):
+    if archived_leaves := leaves_between(connection, part.after, part.last):
         every = list(entries)
-        left = [(position, leaf) for position, leaf in every if kept.get(position) != leaf]
-        entries, archived = iter(left), len(every) - len(left)
+        log_leaves = [
+            (position, leaf) for position, leaf in every if archived_leaves.get(position) != leaf
+        ]
+        entries, archived = iter(log_leaves), len(every) - len(log_leaves)
     marks = RunMarks()
-    begun: list[LeafRow] = []
+    run_starts: list[LeafRow] = []
     earliest, latest, last = 1 << 70, _LONG_AGO_US, 0
     with closing(ledger.leaf_rows(connection, part.after, part.last)) as rows:
         try:
@@ -118,15 +122,15 @@ def check(connection: Connection, part: Part) -> Sound | None:
                 ):
                     return None
                 if row.topic == b"RunStarted":
-                    begun.append(row)
+                    run_starts.append(row)
                 if last > latest:
                     latest = last
                 if last < earliest:
                     earliest = last
         except (NoLeaf, ValueError):  # no event; or more rows than leaves, or fewer
             return None
-    roots = [perfect_root(split(each)) for each in part.hashes]
-    return Sound(roots, begun, earliest, latest, last, archived)
+    roots = [perfect_root(split(hashes)) for hashes in part.hashes]
+    return Sound(roots, run_starts, earliest, latest, last, archived)
 
 
 # -- processes -----------------------------------------------------------------------------------
@@ -153,25 +157,25 @@ class Checkers:
     def __exit__(self, *_: object) -> None:
         self._ending.close()
 
-    def check(self, asked: Iterator[Part]) -> Iterator[tuple[Part, Sound | None]]:
+    def check(self, parts: Iterator[Part]) -> Iterator[tuple[Part, Sound | None]]:
         """What each part says, in their order.
 
         Raises `InvalidInput` when a process ends before it answered.
         """
         waiting: list[Part] = []
         for process in self._running:
-            if (part := next(asked, None)) is not None:
+            if (part := next(parts, None)) is not None:
                 _send(process, part)
                 waiting.append(part)
         turn = 0
         while waiting:
             process = self._running[turn % len(self._running)]
             answered, turn = waiting.pop(0), turn + 1
-            found = _receive(process)
-            if (part := next(asked, None)) is not None:
+            sound = _receive(process)
+            if (part := next(parts, None)) is not None:
                 _send(process, part)
                 waiting.append(part)
-            yield answered, found
+            yield answered, sound
 
 
 def processes() -> int:
@@ -188,7 +192,7 @@ def _send(process: Sidecar, what: object) -> None:
 
 def _receive(process: Sidecar) -> Any:
     try:
-        return _read(process.output)
+        return _load_message(process.output)
     except (EOFError, OSError, pickle.UnpicklingError):
         raise _ended(process) from None
 
@@ -202,27 +206,27 @@ def _ended(process: Sidecar) -> InvalidInput:
     )
 
 
-def serve(asked: IO[bytes], answers: IO[bytes]) -> None:
+def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Answer parts, as the process does, until there are no more.
 
     Without a connection it says nothing of any part: the rows are walked by who asks.
     """
-    url = _read(asked)
+    url = _load_message(requests)
     with ExitStack() as closings, suppress(EOFError):
         try:
             connection = closings.enter_context(connect(url))
         except psycopg.OperationalError:  # no more connections are allowed, for example
             connection = None
         while True:
-            part = _read(asked)
-            found = None
+            part = _load_message(requests)
+            sound = None
             if connection is not None:
                 with suppress(Exception):  # whoever walks the rows meets it, too, and says it
-                    found = check(connection, part)
-            pickle.dump(found, answers)
+                    sound = check(connection, part)
+            pickle.dump(sound, answers)
             answers.flush()
 
 
-def _read(pipe: IO[bytes]) -> Any:
+def _load_message(pipe: IO[bytes]) -> Any:
     """What the other process wrote: it is our own, at the other end of a pipe of ours."""
     return pickle.load(pipe)  # noqa: S301

@@ -46,7 +46,11 @@ def verify_replaced(
         vouched_for = _handover_is_signed(repair, keys, result, remarks)
         signed = [
             *signed_in_database(connection, old, keys.get(old.origin), remarks, repair),
-            *(externally_kept(each) for each in trusted if each.origin == old.origin),
+            *(
+                externally_kept(checkpoint)
+                for checkpoint in trusted
+                if checkpoint.origin == old.origin
+            ),
         ]
         no_tiles: list[str] = []
         tiles = ledger.leaf_tiles(connection, old.number, no_tiles.append)
@@ -94,7 +98,7 @@ def signed_in_database(
     }
     if repair is not None and repair.old_checkpoint is not None:
         notes.setdefault(repair.old_checkpoint, repair.old_tree_size)
-    found: dict[tuple[int, bytes], Signed] = {}
+    signed_roots: dict[tuple[int, bytes], Signed] = {}
     for text, size in notes.items():
         try:
             signed = note.parse(text)
@@ -105,8 +109,8 @@ def signed_in_database(
             remarks.append(f"its checkpoint of size {size} proves nothing: {error}")
             continue
         said_by = f"the checkpoint of {tree.origin} in the database"
-        found[one.size, one.root] = Signed(one.size, one.root, said_by)
-    return found.values()
+        signed_roots[one.size, one.root] = Signed(one.size, one.root, said_by)
+    return signed_roots.values()
 
 
 def _leaves_of_the_own_tree(connection: Connection) -> Leaves:
@@ -126,16 +130,16 @@ def _leaves_of_the_own_tree(connection: Connection) -> Leaves:
 
 
 def stray_tiles(
-    no_tiles: Sequence[str], known: Iterable[Finding | LedgerFinding], origin: str
+    no_tiles: Sequence[str], findings: Iterable[Finding | LedgerFinding], origin: str
 ) -> list[Finding]:
     """The findings for rows of an old tree that are not tiles.
 
-    `known` is what its repair found. If that names a changed tile, the damage is on record and is
-    no new finding.
+    `findings` is what its repair found. If that names a changed tile, the damage is on record and
+    is no new finding.
     """
-    if any(each.kind == TREE_CHANGED for each in known):
+    if any(finding.kind == TREE_CHANGED for finding in findings):
         return []
-    return [Finding(REPLACED_TREE, f"{each}; in the old tree {origin}") for each in no_tiles]
+    return [Finding(REPLACED_TREE, f"{problem}; in the old tree {origin}") for problem in no_tiles]
 
 
 def _handover_is_signed(
@@ -148,9 +152,9 @@ def _handover_is_signed(
 
     Adds a finding where it names another key, or where the new key is not the one given.
     """
-    known = keys.get(repair.new_origin)
-    if known is not None and str(known) != repair.new_key:
-        message = f"the repair of {repair.old_origin} names a different key of {known.name}"
+    new_key = keys.get(repair.new_origin)
+    if new_key is not None and str(new_key) != repair.new_key:
+        message = f"the repair of {repair.old_origin} names a different key of {new_key.name}"
         result.add(Finding(HISTORY_FORKED, message))
     if repair.handover is None:
         remarks.append("its key did not sign for the new tree")

@@ -93,16 +93,16 @@ def _verify_once(
     keys = trees.keys() if key is None else trees.keys(key)
     key = keys.get(result.origin, key)
     result.has_key = key is not None
-    for each in differences(connection):
-        result.add(Finding(ROWS_HIDDEN if each.hides_rows else IN_BETWEEN, each.what))
+    for difference in differences(connection):
+        result.add(Finding(ROWS_HIDDEN if difference.hides_rows else IN_BETWEEN, difference.what))
     if key is not None and key.name != result.origin:
         message = f"the key is of {key.name}, this log says it is {result.origin}"
         result.add(Finding(HISTORY_FORKED, message))
     if before is not None and before.origin != result.origin:
         before = None
     older = {tree.origin for tree, _ in trees.replaced}
-    of_older = [each for each in trusted if each.origin in older]
-    trusted = [each for each in trusted if each.origin not in older]
+    of_older = [checkpoint for checkpoint in trusted if checkpoint.origin in older]
+    trusted = [checkpoint for checkpoint in trusted if checkpoint.origin not in older]
     numbers = RunNumbers(connection)
     archived = read_archived(connection, result)
     expected = _checkpoints(connection, key, trusted, result)
@@ -166,7 +166,8 @@ class _Walk:
         self._numbers = numbers
         self.size = before.size if before else 0
         self._expected = sorted(
-            (each for each in expected if each.size >= self.size), key=lambda each: each.size
+            (expected_root for expected_root in expected if expected_root.size >= self.size),
+            key=lambda expected_root: expected_root.size,
         )
         self._whole_tiles = Frontier(self.size, before.roots if before else ())
         self._last_whole = (before.position, before.recorded_at_us) if before else (0, 0)
@@ -181,24 +182,24 @@ class _Walk:
         tree, (position, recorded_at_us) = self._whole_tiles, self._last_whole
         return Verified(self._result.origin, tree.size, tree.roots, position, recorded_at_us)
 
-    def parts(self, url: str, asked: Iterator[ranges.Part], after: int | None) -> int | None:
+    def parts(self, url: str, parts: Iterator[ranges.Part], after: int | None) -> int | None:
         """Take in what processes say of parts, up to the first with which anything is wrong.
 
         Returns the position up to which that is; the rows behind it are left to be walked.
         """
         with ranges.Checkers(url, ranges.processes()) as checkers:
-            for part, found in checkers.check(asked):
-                if found is None or not found.follows(self._look.last_us):
+            for part, sound in checkers.check(parts):
+                if sound is None or not sound.follows(self._look.last_us):
                     break
-                for hashes, root in zip(part.hashes, found.roots, strict=True):
+                for hashes, root in zip(part.hashes, sound.roots, strict=True):
                     self._push_tile(hashes, root)
-                self._result.archived += found.archived
-                self._result.events -= found.archived
-                for row in found.begun:
+                self._result.archived += sound.archived
+                self._result.events -= sound.archived
+                for row in sound.begun:
                     self._numbers.at(row)
-                self._look.last_us = max(self._look.last_us, found.latest_us)
+                self._look.last_us = max(self._look.last_us, sound.latest_us)
                 after = part.last
-                self._last_whole = (after, found.last_us)
+                self._last_whole = (after, sound.last_us)
         return after
 
     def _push_tile(self, hashes: bytes, root: bytes) -> None:
@@ -252,8 +253,11 @@ class _Walk:
         """At the end of the log: report checkpoints that sign more events than there are."""
         self._result.tree_size = self.size
         self._result.root = self._root()
-        for each in self._expected:
-            message = f"{each.said_by} signs {each.size} events; the log has {self.size}"
+        for expected_root in self._expected:
+            message = (
+                f"{expected_root.said_by} signs {expected_root.size} events; "
+                f"the log has {self.size}"
+            )
             self._result.add(Finding(TAIL_CUT, message, index=self.size))
 
     # -- inside ----------------------------------------------------------------------------
@@ -373,17 +377,17 @@ def _checkpoints(
             if key is not None:
                 result.good_signatures += 1
                 result.signed_size = max(result.signed_size, checkpoint.size)
-    inside = {each.size for each in expected}
-    for each in trusted:
-        if each.origin == result.origin:
-            said_by = f"the checkpoint kept outside (size {each.size})"
-            removed = each.size not in inside
-            expected.append(_Expected(each.size, each.root, True, said_by, removed))
+    inside = {expected_root.size for expected_root in expected}
+    for anchor in trusted:
+        if anchor.origin == result.origin:
+            said_by = f"the checkpoint kept outside (size {anchor.size})"
+            removed = anchor.size not in inside
+            expected.append(_Expected(anchor.size, anchor.root, True, said_by, removed))
         else:
             result.add(
                 Finding(
                     HISTORY_FORKED,
-                    f"the checkpoint kept outside is of {each.origin}, this log says it is "
+                    f"the checkpoint kept outside is of {anchor.origin}, this log says it is "
                     f"{result.origin}: another database, or a new one",
                 )
             )
@@ -412,14 +416,14 @@ def _opened(
 
 def _upper_tiles(connection: Connection, result: Verification) -> list[list[Tile]]:
     """The well-formed tiles above the leaves, level by level."""
-    found: list[list[Tile]] = []
+    levels: list[list[Tile]] = []
     for level in range(1, ledger.levels(connection)):
-        found.append([])
+        levels.append([])
         try:
-            found[-1].extend(ledger.tiles(connection, level))
+            levels[-1].extend(ledger.tiles(connection, level))
         except LedgerBroken as error:
             result.add(Finding(TREE_CHANGED, str(error)))
-    return found
+    return levels
 
 
 def _compare_upper_tiles(

@@ -41,10 +41,10 @@ def integrate(connection: Connection) -> int:
         with connection.transaction():
             ledger.lock(connection)
             edge = _edge(connection)
-            taken, filled = _take(connection, edge)
+            count, filled = _take(connection, edge)
             with _refusals():
                 ledger.add_tiles(connection, filled)
-        if taken < _BATCH:
+        if count < _BATCH:
             return edge.size
 
 
@@ -60,15 +60,15 @@ def sign_checkpoint(connection: Connection, key: SigningKey, kept_in: str | None
     with connection.transaction():
         ledger.lock(connection)
         # Read under the lock: to keep a later checkpoint, others would have to sign first.
-        kept = None if kept_in is None else read_kept(kept_in, key.public)
+        kept_checkpoint = None if kept_in is None else read_kept(kept_in, key.public)
         edge = _edge(connection)
         _, filled = _take(connection, edge)
         with _refusals():
             ledger.add_tiles(connection, [*filled, *edge.partial()])
         signed_before = _continued(connection, edge, key)
         new = Checkpoint(ledger.origin(connection), edge.size, edge.root())
-        if kept is not None:
-            check_continues(connection, kept, new)
+        if kept_checkpoint is not None:
+            check_continues(connection, kept_checkpoint, new)
         if signed_before is not None:
             return signed_before
         signed = new.signed(key)
@@ -103,7 +103,7 @@ def _refusals() -> Iterator[None]:
 def _take(connection: Connection, edge: Edge) -> tuple[int, list[Tile]]:
     """Add the next events to the edge; return how many, and the tiles that they filled."""
     filled: list[Tile] = []
-    taken = 0
+    count = 0
     # Closed at once when a leaf is refused: the connection is busy until the rows are.
     with closing(ledger.leaf_rows(connection, edge.last_position, limit=_BATCH)) as rows:
         for row in rows:
@@ -112,8 +112,8 @@ def _take(connection: Connection, edge: Edge) -> tuple[int, list[Tile]]:
                 filled += edge.add(row.position, leaf)
             except InvalidTree as error:
                 raise LedgerBroken(f"the log is not read in order: {error}") from None
-            taken += 1
-    return taken, filled
+            count += 1
+    return count, filled
 
 
 def _continued(connection: Connection, edge: Edge, key: SigningKey) -> Note | None:

@@ -73,7 +73,7 @@ def read_kept(place: str, key: PublicKey) -> Checkpoint | None:
 
     Raises `InvalidInput` when what is there is not signed by the log, or cannot be read.
     """
-    return _read(place, key).checkpoint
+    return _load_kept_checkpoint(place, key).checkpoint
 
 
 @contextlib.contextmanager
@@ -91,7 +91,7 @@ def locked_place(place: str, key: PublicKey) -> Iterator[KeptCheckpoint]:
                 alone.enter_context(locked(lock_beside(file)))
             except OSError as error:
                 raise _not_kept(place, error) from None
-        yield _read(place, key)
+        yield _load_kept_checkpoint(place, key)
 
 
 def check_and_keep(
@@ -101,7 +101,7 @@ def check_and_keep(
 
     Returns that one, and the size of what was kept before. Raises `Forked`, or `InvalidInput`.
     """
-    with locked_place(place, key) as kept:
+    with locked_place(place, key) as kept_checkpoint:
         # Read after the kept one: every kept checkpoint was signed in the database first.
         try:
             stored = newest_note(connection, key)
@@ -110,10 +110,10 @@ def check_and_keep(
             raise Forked(
                 f"the newest checkpoint in the database is not of this key: {error}"
             ) from None
-        before = kept.checkpoint
+        before = kept_checkpoint.checkpoint
         if before is not None:
             check_continues(connection, before, newest)
-        kept.replace(stored)
+        kept_checkpoint.replace(stored)
     return newest, None if before is None else before.size
 
 
@@ -150,34 +150,47 @@ def newest_signed(connection: Connection, key: PublicKey) -> Note | None:
     return None
 
 
-def check_continues(connection: Connection, kept: Checkpoint, newest: Checkpoint) -> None:
-    """Raise `Forked` unless the tree in the database, which `newest` signs, continues `kept`."""
-    if kept.origin != newest.origin:
-        raise Forked(f"kept is a checkpoint of {kept.origin}; this log is {newest.origin}")
-    if kept.size > newest.size:
+def check_continues(
+    connection: Connection, kept_checkpoint: Checkpoint, newest: Checkpoint
+) -> None:
+    """Raise `Forked` unless the tree in the database continues `kept_checkpoint`.
+
+    `newest` signs that tree.
+    """
+    if kept_checkpoint.origin != newest.origin:
         raise Forked(
-            f"the checkpoint kept signs {kept.size} events, this log's newest only "
+            f"kept is a checkpoint of {kept_checkpoint.origin}; this log is {newest.origin}"
+        )
+    if kept_checkpoint.size > newest.size:
+        raise Forked(
+            f"the checkpoint kept signs {kept_checkpoint.size} events, this log's newest only "
             f"{newest.size}: the tail was cut, or an older backup restored"
         )
-    if kept.size == newest.size:
-        _check_same_tree(kept, newest)
+    if kept_checkpoint.size == newest.size:
+        _check_same_tree(kept_checkpoint, newest)
         return
     try:
         proof: list[bytes] = []
-        if kept.size:
-            proof = consistency_proof(stored_tree(connection).subtree, kept.size, newest.size)
-        verify_consistency(kept.size, kept.root, newest.size, newest.root, proof)
+        if kept_checkpoint.size:
+            proof = consistency_proof(
+                stored_tree(connection).subtree, kept_checkpoint.size, newest.size
+            )
+        verify_consistency(
+            kept_checkpoint.size, kept_checkpoint.root, newest.size, newest.root, proof
+        )
     except (InvalidProof, KeyError):
-        raise _forked(kept) from None
+        raise _forked(kept_checkpoint) from None
 
 
-def _check_same_tree(kept: Checkpoint, newest: Checkpoint) -> None:
-    if kept.root != newest.root:
-        raise _forked(kept)
+def _check_same_tree(kept_checkpoint: Checkpoint, newest: Checkpoint) -> None:
+    if kept_checkpoint.root != newest.root:
+        raise _forked(kept_checkpoint)
 
 
-def _forked(kept: Checkpoint) -> Forked:
-    return Forked(f"this log's first {kept.size} events are not those of the checkpoint kept")
+def _forked(kept_checkpoint: Checkpoint) -> Forked:
+    return Forked(
+        f"this log's first {kept_checkpoint.size} events are not those of the checkpoint kept"
+    )
 
 
 def _write(place: str, signed: Note, size: int) -> None:
@@ -190,7 +203,7 @@ def _write(place: str, signed: Note, size: int) -> None:
         raise _not_kept(place, error) from None
 
 
-def _read(place: str, key: PublicKey) -> KeptCheckpoint:
+def _load_kept_checkpoint(place: str, key: PublicKey) -> KeptCheckpoint:
     try:
         content = _content(place)
         if content is None:

@@ -37,9 +37,9 @@ def own_file(origin: str, suffix: str) -> Path:
 
 def key_path(origin: str) -> Path:
     """The file of the key that signs for this log."""
-    given = os.environ.get(KEY_FILE)
-    if given:
-        return Path(given).expanduser()
+    path = os.environ.get(KEY_FILE)
+    if path:
+        return Path(path).expanduser()
     return own_file(origin, "key")
 
 

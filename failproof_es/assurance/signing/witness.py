@@ -28,7 +28,7 @@ class Request:
     signed: Note
 
     def __str__(self) -> str:
-        hashes = "".join(f"{base64.b64encode(each).decode('ascii')}\n" for each in self.proof)
+        hashes = "".join(f"{base64.b64encode(digest).decode('ascii')}\n" for digest in self.proof)
         return f"{_OLD}{self.old}\n{hashes}\n{self.signed}"
 
 
@@ -40,7 +40,7 @@ def parse_request(data: bytes) -> Request:
             return Request(0, (), note.parse(text))
         head, _, rest = text.partition("\n\n")
         old, *hashes = head.split("\n")
-        proof = tuple(base64.b64decode(each, validate=True) for each in hashes)
+        proof = tuple(base64.b64decode(encoded_hash, validate=True) for encoded_hash in hashes)
         return Request(int(old.removeprefix(_OLD)), proof, note.parse(rest))
     except (NoteError, ValueError) as error:
         raise InvalidInput.because(

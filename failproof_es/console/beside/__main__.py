@@ -20,8 +20,8 @@ _NICENESS = 5
 def main() -> None:
     """Serve until standard input ends."""
     os.nice(_NICENESS)  # the run has priority
-    told = json.loads(sys.stdin.readline())
-    settings = told["settings"]
+    message = json.loads(sys.stdin.readline())
+    settings = message["settings"]
     settings["trusted_hosts"] = tuple(settings["trusted_hosts"])
     server = make_server(ConsoleSettings(**settings))
 
@@ -30,7 +30,7 @@ def main() -> None:
         server.should_exit = True
 
     threading.Thread(target=watch, name="parent", daemon=True).start()
-    with socket.socket(fileno=told["descriptor"]) as listening:
+    with socket.socket(fileno=message["descriptor"]) as listening:
         server.run([listening])
 
 

@@ -56,8 +56,8 @@ class ConsoleBeside:
             self._say(f"warning: the console cannot be started: {error}. {_ELSEWHERE}")
 
     def _started(self, descriptor: int) -> Sidecar:
-        told = {"descriptor": descriptor, "settings": asdict(self._settings)}
-        line = json.dumps(told).encode() + b"\n"
+        message = {"descriptor": descriptor, "settings": asdict(self._settings)}
+        line = json.dumps(message).encode() + b"\n"
         process = Sidecar("failproof_es.console.beside", line, descriptors=[descriptor])
         watching = threading.Thread(
             target=self._watch, args=(process,), name="console", daemon=True

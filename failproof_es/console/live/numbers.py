@@ -28,8 +28,8 @@ class LivePage:
         for at, model in enumerate(summary.run.started.models):
             self._model(f"model-{at}", model_progress(summary, model))
         suites = tuple(suites_of(summary))
-        for each in suites if len(suites) <= MOST_LIVE_SUITES else ():
-            self._suite(live_key("suite", each.model, each.suite), each)
+        for suite in suites if len(suites) <= MOST_LIVE_SUITES else ():
+            self._suite(live_key("suite", suite.model, suite.suite), suite)
         for error in errors_of(summary):
             key = live_key("error", error.asked, error.kind, error.message)
             self.texts[key] = f"{error.requests:,}"

@@ -111,7 +111,7 @@ class LiveRuns:
                     return read
                 await asyncio.sleep(rest_s)
             async with self._turns:
-                last.read = await run_in_threadpool(self._read, run, read)
+                last.read = await run_in_threadpool(self._refresh_numbers, run, read)
             return last.read
 
     async def events(self, run: str, after: int) -> AsyncIterator[str]:
@@ -149,7 +149,7 @@ class LiveRuns:
         """End the connection that hears of what is new."""
         self._wakeups.close()
 
-    def _read(self, run: str, last: _Read | None) -> _Read:
+    def _refresh_numbers(self, run: str, last: _Read | None) -> _Read:
         """The numbers now, written if they are others than the last ones."""
         begun_at = clock.monotonic_s()
         numbers = ask_again(partial(self._numbers, run, last and last.numbers))
@@ -165,8 +165,8 @@ class LiveRuns:
             from_views = standing.source == "projections"
             if last is not None and from_views and last.position == standing.events_up_to:
                 return last.model_copy(update={"lag": standing.lag})
-            found = begun(connection, feeder, standing, resolve_run(connection, run))
-            summary = feeder.summary(found, messages=MOST_MESSAGES, reviews=False)
+            begun_run = begun(connection, feeder, standing, resolve_run(connection, run))
+            summary = feeder.summary(begun_run, messages=MOST_MESSAGES, reviews=False)
         page = LivePage(summary)
         return LiveNumbers(
             position=standing.events_up_to,

@@ -11,6 +11,6 @@ from failproof_es.console.page import Page
 
 def all_pages() -> tuple[Page[Any, Any], ...]:
     """Every page, by the name of its module."""
-    names = sorted(each.name for each in pkgutil.iter_modules(__path__))
+    names = sorted(module.name for module in pkgutil.iter_modules(__path__))
     modules = (import_module(f"{__name__}.{name}") for name in names)
     return tuple(module.PAGE for module in modules if hasattr(module, "PAGE"))

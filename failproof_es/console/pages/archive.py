@@ -58,10 +58,10 @@ class ArchivePage(PageModel):
     last_index: int
 
 
-def read_archive(asked: Asked[Query]) -> ArchivePage:
+def read_archive(request: Asked[Query]) -> ArchivePage:
     """The archive of the run that the path names."""
-    connection = asked.connection
-    run_id = resolve_run(connection, asked.path["run"])
+    connection = request.connection
+    run_id = resolve_run(connection, request.path["run"])
     archive, position = archive_of(connection, run_id), archived_by(connection, run_id)
     first = read_event(connection, run_id, 1)
     if archive is None or position is None or first is None:
@@ -69,7 +69,7 @@ def read_archive(asked: Asked[Query]) -> ArchivePage:
     run = read_run(connection, run_id)
     started, counts = run.started, run.counts
     return ArchivePage(
-        as_of=asked.standing,
+        as_of=request.standing,
         run_id=run_id,
         run_number=started.run_number,
         name=started.name,

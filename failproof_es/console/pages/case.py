@@ -65,86 +65,88 @@ class CasePage(PageModel):
     paging: Paging
 
 
-def read_case(asked: Asked[PagedQuery]) -> CasePage:
+def read_case(request: Asked[PagedQuery]) -> CasePage:
     """The case that the path names, by its id or its digest."""
-    asked.need_projections()
-    query, connection = asked.query, asked.connection
-    prompt, events = _stored(asked)
+    request.need_projections()
+    query, connection = request.query, request.connection
+    prompt, events = _stored(request)
     case = stored_case({prompt: events}, prompt)
     before = None if query.after is None else read_cursor(query.after, _number)[0]
-    found = list_asked(
+    evaluations = list_asked(
         connection,
         prompt,
         before=before,
         limit=query.limit + 1,
     )
-    listed, following = one_page(found, query.limit, lambda each: (each.last_position,))
+    rows, following = one_page(
+        evaluations, query.limit, lambda evaluation: (evaluation.last_position,)
+    )
     rates = rates_of(connection, prompt)
     trends = trend_of(connection, prompt)
     total = times_asked(connection, prompt)
     position = events[0].position
-    named = StoredCase(
+    stored = StoredCase(
         prompt, case.suite_id, case.case_id, case.category, case.label, case.severity, position
     )
     return CasePage(
-        as_of=asked.standing,
+        as_of=request.standing,
         prompt_id=prompt,
         digest=case.digest(),
         position=position,
         case=case,
-        versions=versions_of(connection, named),
+        versions=versions_of(connection, stored),
         models=tuple(
             ModelOnCase(
-                model=each.model,
-                runs=each.runs,
-                evaluations=each.evaluations,
-                abandoned=each.abandoned,
-                awaiting_review=each.awaiting,
-                carried_over=each.carried_over,
+                model=rate.model,
+                runs=rate.runs,
+                evaluations=rate.evaluations,
+                abandoned=rate.abandoned,
+                awaiting_review=rate.awaiting,
+                carried_over=rate.carried_over,
                 passed=pass_rate(
-                    ClusterSums.alone(each.passed, each.failed), each.abandoned + each.awaiting
+                    ClusterSums.alone(rate.passed, rate.failed), rate.abandoned + rate.awaiting
                 ),
                 trend=tuple(
                     TrendPoint(point.run_number, place, point.passed, point.failed,
                                ratio(point.passed, point.passed + point.failed))
-                    for place, point in enumerate(trends.get(each.model, ()), 1)
+                    for place, point in enumerate(trends.get(rate.model, ()), 1)
                 ),
             )
-            for each in rates
+            for rate in rates
         ),
         newest=total.rows if total.more else None,
-        rows=listed,
+        rows=rows,
         paging=Paging(
-            limit=query.limit, shown=len(listed), first=query.after is None, next=following,
+            limit=query.limit, shown=len(rows), first=query.after is None, next=following,
             **counts_shown(total, total),
         ),
     )  # fmt: skip
 
 
-def every_time(asked: Asked[PagedQuery]) -> Iterator[AskedEvaluation]:
+def every_time(request: Asked[PagedQuery]) -> Iterator[AskedEvaluation]:
     """Every time that the case was asked."""
-    asked.need_projections()
-    prompt, _ = _stored(asked)
-    return list_asked(asked.connection, prompt)
+    request.need_projections()
+    prompt, _ = _stored(request)
+    return list_asked(request.connection, prompt)
 
 
-def _stored(asked: Asked[PagedQuery]) -> tuple[UUID, Sequence[RecordedEvent]]:
+def _stored(request: Asked[PagedQuery]) -> tuple[UUID, Sequence[RecordedEvent]]:
     """The case's stream, and what is in it. Raises `NotFound` where there is none."""
-    prompt = _prompt(asked)
-    events = read_streams(asked.connection, [prompt]).get(prompt)
-    if not events or events[0].position > asked.standing.events_up_to:
+    prompt = _prompt(request)
+    events = read_streams(request.connection, [prompt]).get(prompt)
+    if not events or events[0].position > request.standing.events_up_to:
         raise NotFound(
             "There is no such case.", "Find it in the list of its suite: /suites, or /cases?text="
         )
     return prompt, events
 
 
-def _prompt(asked: Asked[PagedQuery]) -> UUID:
-    named = asked.path["case"]
-    if _DIGEST.fullmatch(named):
-        return prompt_id(named)
+def _prompt(request: Asked[PagedQuery]) -> UUID:
+    name = request.path["case"]
+    if _DIGEST.fullmatch(name):
+        return prompt_id(name)
     try:
-        return UUID(named)
+        return UUID(name)
     except ValueError:
         raise NotFound(
             "A case is named by its id or by its digest, and this is neither.",
@@ -153,10 +155,10 @@ def _prompt(asked: Asked[PagedQuery]) -> UUID:
 
 
 def _number(text: str) -> int:
-    found = int(text)
-    if not 0 <= found <= _BIGGEST:
+    number = int(text)
+    if not 0 <= number <= _BIGGEST:
         raise ValueError
-    return found
+    return number
 
 
 PAGE = Page(

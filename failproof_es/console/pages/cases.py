@@ -44,31 +44,31 @@ class CasesPage(PageModel):
     paging: Paging
 
 
-def read_cases(asked: Asked[CasesQuery]) -> CasesPage:
+def read_cases(request: Asked[CasesQuery]) -> CasesPage:
     """The page of cases that begins after the cursor."""
-    asked.need_projections()
-    query, connection = asked.query, asked.connection
+    request.need_projections()
+    query, connection = request.query, request.connection
     after = None if query.after is None else read_cursor(query.after, word, word, UUID)
-    found = page_of_cases(
+    page = page_of_cases(
         connection, suite=query.suite, text=query.text, after=after, limit=query.limit
     )
     counted = count_cases(connection, suite=query.suite, text=query.text)
     return CasesPage(
-        as_of=asked.standing,
-        rows=found.rows,
-        looked_at=found.looked_at,
+        as_of=request.standing,
+        rows=page.rows,
+        looked_at=page.looked_at,
         paging=Paging(
-            limit=query.limit, shown=len(found.rows), first=query.after is None,
-            next=None if found.following is None else cursor(*found.following),
+            limit=query.limit, shown=len(page.rows), first=query.after is None,
+            next=None if page.following is None else cursor(*page.following),
             **counts_shown(*counted),
         ),
     )  # fmt: skip
 
 
-def every_case(asked: Asked[CasesQuery]) -> Iterator[StoredCase]:
+def every_case(request: Asked[CasesQuery]) -> Iterator[StoredCase]:
     """All cases of the filter."""
-    asked.need_projections()
-    return list_cases(asked.connection, suite=asked.query.suite, text=asked.query.text)
+    request.need_projections()
+    return list_cases(request.connection, suite=request.query.suite, text=request.query.text)
 
 
 PAGE = Page(

@@ -69,24 +69,24 @@ class ChartsPage(PageModel):
     progress: tuple[FinishedOverTime, ...]
 
 
-def read_charts(asked: Asked[Query]) -> ChartsPage:
+def read_charts(request: Asked[Query]) -> ChartsPage:
     """The charts of the run that the path names."""
-    connection = asked.connection
-    asked.need_projections("Without them: `failproof-es report`.")
-    run_id = resolve_run(connection, asked.path["run"])
+    connection = request.connection
+    request.need_projections("Without them: `failproof-es report`.")
+    run_id = resolve_run(connection, request.path["run"])
     first = read_event(connection, run_id, 1)
-    if first is not None and first.position > asked.standing.events_up_to:
+    if first is not None and first.position > request.standing.events_up_to:
         raise NotFound("The run began a moment ago.", "Load the page again in a moment.")
-    run = asked.feeder.run(run_id)
-    summary, started = asked.feeder.summary(run, messages=0, reviews=False), run.started
+    run = request.feeder.run(run_id)
+    summary, started = request.feeder.summary(run, messages=0, reviews=False), run.started
     require_attached(connection, run_id)
     drawn = drawn_of(connection, started)
     return ChartsPage(
-        as_of=asked.standing,
+        as_of=request.standing,
         run_number=started.run_number,
         name=started.name,
         status=run.status,
-        remarks=asked.remarks_on(run),
+        remarks=request.remarks_on(run),
         planned_of_a_model=summary.planned // max(len(summary.models), 1),
         overall=tuple(
             RateOf(
@@ -102,7 +102,7 @@ def read_charts(asked: Asked[Query]) -> ChartsPage:
                 suite=suite,
                 passed=pass_rate_of_model(summary, model, suite),
             )
-            for model, suite in sorted(summary.by_suite(), key=lambda each: (each[1], each[0]))
+            for model, suite in sorted(summary.by_suite(), key=lambda pair: (pair[1], pair[0]))
         ),
         failures=tuple(_failures(summary)),
         drawn=None if drawn is None else len(drawn),

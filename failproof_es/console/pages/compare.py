@@ -112,32 +112,32 @@ class ComparePage(PageModel):
     """`None` where they are too many to be read."""
 
 
-def read_compare(asked: Asked[CompareQuery]) -> ComparePage:
+def read_compare(request: Asked[CompareQuery]) -> ComparePage:
     """The comparison that the URL names."""
-    runs = _runs(asked)
+    runs = _runs(request)
     if runs is None:
-        return _nothing_chosen(asked)
+        return _nothing_chosen(request)
     one, two = runs
-    sides, alone = _sides(asked.query, one, two)
-    compared = ComparedRuns(asked.connection, _id(one), _id(two), most=_most_cases(sides))
-    told = _told(asked, compared, sides)
-    counts = told.counts
-    adjusted = benjamini_hochberg([each.paired.p for each in counts])
+    sides, alone = _sides(request.query, one, two)
+    compared = ComparedRuns(request.connection, _id(one), _id(two), most=_most_cases(sides))
+    comparison = _compare_sides(request, compared, sides)
+    counts = comparison.counts
+    adjusted = benjamini_hochberg([counted.paired.p for counted in counts])
     models = tuple(
         models_compared(pair, counted, p, len(counts))
         for pair, counted, p in zip(sides, counts, adjusted, strict=True)
     )
-    listed, following = _listed(asked, compared, told.pairs)
-    chosen = models[0] if models else None
+    rows, following = _show_pairs(request, compared, comparison.pairs)
+    chosen_models = models[0] if models else None
     settings, model_settings = (
         tuple(map(value_shown, configuration_differences(one.started, two.started))),
         tuple(map(value_shown, model_differences(one, two))),
     )
-    shown = {"discordant", "worse", "better"} & {asked.query.show}
+    discordant_views = {"discordant", "worse", "better"} & {request.query.show}
     return ComparePage(
-        as_of=asked.standing,
-        base=run_compared(one, asked.remarks_on(one)),
-        other=run_compared(two, asked.remarks_on(two)),
+        as_of=request.standing,
+        base=run_compared(one, request.remarks_on(one)),
+        other=run_compared(two, request.remarks_on(two)),
         same_experiment=_digest(one) is not None and _digest(one) == _digest(two),
         same_cases=compared.same_cases,
         compared_cases=compared.compared_cases,
@@ -145,89 +145,93 @@ def read_compare(asked: Asked[CompareQuery]) -> ComparePage:
         only_other_cases=compared.only_other,
         models=models,
         without_counterpart=alone,
-        chosen=chosen,
-        groups=told.groups,
-        classes=told.classes if shown else (),
-        rows=listed,
+        chosen=chosen_models,
+        groups=comparison.groups,
+        classes=comparison.classes if discordant_views else (),
+        rows=rows,
         paging=Paging(
-            limit=asked.query.limit,
-            shown=len(listed),
-            matching=None if chosen is None else _matching(chosen, asked.query.show),
-            total=None if chosen is None else chosen.pairs,
-            first=asked.query.after is None,
+            limit=request.query.limit,
+            shown=len(rows),
+            matching=None
+            if chosen_models is None
+            else _matching(chosen_models, request.query.show),
+            total=None if chosen_models is None else chosen_models.pairs,
+            first=request.query.after is None,
             next=following,
         ),
         configuration=settings[:_MOST_VALUES],
         model_settings=model_settings[:_MOST_VALUES],
-        more_values=sum(max(len(each) - _MOST_VALUES, 0) for each in (settings, model_settings)),
-        cases=_cases(asked, compared, one, two),
+        more_values=sum(
+            max(len(values) - _MOST_VALUES, 0) for values in (settings, model_settings)
+        ),
+        cases=_cases(request, compared, one, two),
     )
 
 
-def every_pair(asked: Asked[CompareQuery]) -> Iterator[ComparedPair]:
+def every_pair(request: Asked[CompareQuery]) -> Iterator[ComparedPair]:
     """All pairs of the filter, some cases after the other, without their answers."""
-    runs = _runs(asked)
+    runs = _runs(request)
     if runs is None:
         return iter(())
-    sides, _ = _sides(asked.query, *runs)
+    sides, _ = _sides(request.query, *runs)
     if not sides:
         return iter(())
-    compared = ComparedRuns(asked.connection, *map(_id, runs))
-    return compared.pairs(*sides[0], asked.query.show)
+    compared = ComparedRuns(request.connection, *map(_id, runs))
+    return compared.pairs(*sides[0], request.query.show)
 
 
-def _runs(asked: Asked[CompareQuery]) -> tuple[Run, Run] | None:
+def _runs(request: Asked[CompareQuery]) -> tuple[Run, Run] | None:
     """The base and the other; `None` where nothing was chosen."""
-    asked.need_projections("Without them: `failproof-es diff`.")
-    base, other = asked.query.base, asked.query.other
+    request.need_projections("Without them: `failproof-es diff`.")
+    base, other = request.query.base, request.query.other
     if other is None:
         if base is not None:
             raise BadParameter("other", "it is missing: the run that is judged")
         return None
-    judged = _begun(asked, resolve_run(asked.connection, other))
+    judged = _require_begun(request, resolve_run(request.connection, other))
     if base is not None:
-        return _begun(asked, resolve_run(asked.connection, base)), judged
-    before = attempt_before(asked.connection, _id(judged))
+        return _require_begun(request, resolve_run(request.connection, base)), judged
+    before = attempt_before(request.connection, _id(judged))
     if before is not None:
-        return _begun(asked, before), judged
+        return _require_begun(request, before), judged
     raise NotFound(
         f"No run before run {judged.started.run_number:,} asked much of the same.",
         "Say which one to compare with: /compare?base=RUN&other=RUN",
     )
 
 
-def _begun(asked: Asked[CompareQuery], run_id: UUID) -> Run:
-    first = read_event(asked.connection, run_id, 1)
-    if first is not None and first.position > asked.standing.events_up_to:
+def _require_begun(request: Asked[CompareQuery], run_id: UUID) -> Run:
+    first = read_event(request.connection, run_id, 1)
+    if first is not None and first.position > request.standing.events_up_to:
         raise NotFound(
             f"The run began with event {first.position:,}, and pages are up to event "
-            f"{asked.standing.events_up_to:,} so far.",
+            f"{request.standing.events_up_to:,} so far.",
             "Load the page again in a moment.",
         )
-    return asked.feeder.run(run_id)
+    return request.feeder.run(run_id)
 
 
 def _sides(
     query: CompareQuery, one: Run, two: Run
 ) -> tuple[list[tuple[Side, Side]], tuple[str, ...]]:
     """Which models are compared, the one that is listed first; and those without a counterpart."""
-    bases, others = (tuple(each.key for each in run.started.models) for run in (one, two))
-    for name, key, known in (
-        ("model", query.model, others),
+    bases, other_models = (tuple(model.key for model in run.started.models) for run in (one, two))
+    for name, key, models in (
+        ("model", query.model, other_models),
         ("base_model", query.base_model, bases),
     ):
-        if key is not None and key not in known:
-            raise BadParameter(name, f"the run asked no such model; it asked {', '.join(known)}")
+        if key is not None and key not in models:
+            raise BadParameter(name, f"the run asked no such model; it asked {', '.join(models)}")
     if query.base_model is not None:
-        pairs = [(query.base_model, query.model or others[0])]
+        pairs = [(query.base_model, query.model or other_models[0])]
     else:
-        pairs = [(base, key) for key, base in counterparts(others, bases) if base is not None]
-        pairs.sort(key=lambda each: each[1] != query.model)
+        pairs = [(base, key) for key, base in counterparts(other_models, bases) if base is not None]
+        pairs.sort(key=lambda pair: pair[1] != query.model)
         if query.model is not None and query.model not in {pair[1] for pair in pairs}:
             raise BadParameter(
                 "base_model", "the base did not ask this model; choose one of its own"
             )
-    alone = tuple(key for key in others if key not in {pair[1] for pair in pairs})
+    alone = tuple(key for key in other_models if key not in {pair[1] for pair in pairs})
     return [
         (Side(_id(one), base, repetitions_of(one.started)),
          Side(_id(two), other, repetitions_of(two.started)))
@@ -237,14 +241,14 @@ def _sides(
 
 def _most_cases(sides: list[tuple[Side, Side]]) -> int:
     """How many cases are compared, so that a page reads a bounded number of evaluations."""
-    repetitions = max((min(each.repetitions for each in pair) for pair in sides), default=1)
+    repetitions = max((min(side.repetitions for side in pair) for pair in sides), default=1)
     return max(min(MOST_PAIRED, MOST_OF_RUN // (max(len(sides), 1) * repetitions)), 1)
 
 
-def _told(
-    asked: Asked[CompareQuery], compared: ComparedRuns, sides: list[tuple[Side, Side]]
+def _compare_sides(
+    request: Asked[CompareQuery], compared: ComparedRuns, sides: list[tuple[Side, Side]]
 ) -> Compared:
-    query = asked.query
+    query = request.query
     after = None
     if query.after is not None:
         after = read_cursor(query.after, _int32, word, word, _int32, UUID)
@@ -253,19 +257,23 @@ def _told(
     return compared.told(sides, query.show, after=after, limit=query.limit + 1)
 
 
-def _listed(
-    asked: Asked[CompareQuery], compared: ComparedRuns, found: Sequence[ComparedPair]
+def _show_pairs(
+    request: Asked[CompareQuery], compared: ComparedRuns, candidates: Sequence[ComparedPair]
 ) -> tuple[tuple[PairShown, ...], str | None]:
     """The pairs of this page with their answers."""
-    pairs, following = one_page(found, asked.query.limit, lambda each: each.key)
-    ids = [each for pair in pairs for each in (pair.base_evaluation_id, pair.other_evaluation_id)]
+    pairs, following = one_page(candidates, request.query.limit, lambda pair: pair.key)
+    ids = [
+        evaluation_id
+        for pair in pairs
+        for evaluation_id in (pair.base_evaluation_id, pair.other_evaluation_id)
+    ]
     answers = compared.answers(ids, MOST_OF_AN_ANSWER)
-    shown = []
+    rows = []
     for pair in pairs:
         one, two = answers[pair.base_evaluation_id], answers[pair.other_evaluation_id]
         found_differences = text_difference(one.answer, two.answer)
         cut = one.answer_cut or two.answer_cut or bool(found_differences.lines_left_out)
-        shown.append(
+        rows.append(
             PairShown(
                 pair=pair,
                 base_reason=one.reason,
@@ -275,40 +283,40 @@ def _listed(
                 cut=cut,
             )
         )
-    return tuple(shown), following
+    return tuple(rows), following
 
 
 def _int32(text: str) -> int:
-    found = int(text)
-    if not -(2**31) <= found < 2**31:
+    number = int(text)
+    if not -(2**31) <= number < 2**31:
         raise ValueError
-    return found
+    return number
 
 
-def _matching(chosen: ModelsCompared, show: Which) -> int:
+def _matching(models: ModelsCompared, show: Which) -> int:
     return {
-        "discordant": chosen.worse + chosen.better,
-        "worse": chosen.worse,
-        "better": chosen.better,
-        "both_failed": chosen.both_failed,
-        "both_passed": chosen.both_passed,
-        "all": chosen.pairs,
+        "discordant": models.worse + models.better,
+        "worse": models.worse,
+        "better": models.better,
+        "both_failed": models.both_failed,
+        "both_passed": models.both_passed,
+        "all": models.pairs,
     }[show]
 
 
 def _cases(
-    asked: Asked[CompareQuery], compared: ComparedRuns, one: Run, two: Run
+    request: Asked[CompareQuery], compared: ComparedRuns, one: Run, two: Run
 ) -> CaseDifferences | None:
     if not compared.only_base and not compared.only_other:
         return CaseDifferences(compared.same_cases, (), (), ())
     if not compared.looked_into:
         return None
-    found = case_differences(asked.connection, one, two)
+    differences = case_differences(request.connection, one, two)
     return replace(
-        found,
-        only_left=found.only_left[:_MOST_CASES],
-        only_right=found.only_right[:_MOST_CASES],
-        changed=found.changed[:_MOST_CASES],
+        differences,
+        only_left=differences.only_left[:_MOST_CASES],
+        only_right=differences.only_right[:_MOST_CASES],
+        changed=differences.changed[:_MOST_CASES],
     )
 
 
@@ -320,9 +328,9 @@ def _digest(run: Run) -> str | None:
     return None if run.started.experiment is None else run.started.experiment.digest
 
 
-def _nothing_chosen(asked: Asked[CompareQuery]) -> ComparePage:
+def _nothing_chosen(request: Asked[CompareQuery]) -> ComparePage:
     return ComparePage(
-        as_of=asked.standing,
+        as_of=request.standing,
         base=None,
         other=None,
         same_experiment=False,
@@ -337,7 +345,7 @@ def _nothing_chosen(asked: Asked[CompareQuery]) -> ComparePage:
         classes=(),
         rows=(),
         paging=Paging(
-            limit=asked.query.limit, shown=0, matching=None, total=None, first=True, next=None
+            limit=request.query.limit, shown=0, matching=None, total=None, first=True, next=None
         ),
         configuration=(),
         model_settings=(),

@@ -63,28 +63,28 @@ class RunCostPage(PageModel):
     """Of each model and judge, as they were recorded with the run."""
 
 
-def read_cost(asked: Asked[Query]) -> RunCostPage:
+def read_cost(request: Asked[Query]) -> RunCostPage:
     """The cost of the run that the path names."""
-    connection = asked.connection
-    run_id = resolve_run(connection, asked.path["run"])
-    found = begun(connection, asked.feeder, asked.standing, run_id)
-    summary = asked.feeder.summary(found, messages=0, reviews=False)
+    connection = request.connection
+    run_id = resolve_run(connection, request.path["run"])
+    begun_run = begun(connection, request.feeder, request.standing, run_id)
+    summary = request.feeder.summary(begun_run, messages=0, reviews=False)
     require_attached(connection, run_id)
     run, spent = summary.run, summary.spent
     return RunCostPage(
-        as_of=asked.standing,
+        as_of=request.standing,
         run_number=run.started.run_number,
         name=run.started.name,
         status=run.status,
-        remarks=asked.remarks_on(run),
+        remarks=request.remarks_on(run),
         ended=run.ended,
         imported=run.imported is not None,
         total=spending_of(summary),
         answers=spent.answers,
         by_asked=tuple(costs_of(summary)),
-        uses=tuple(uses_of(connection, asked.feeder, summary)),
+        uses=tuple(uses_of(connection, request.feeder, summary)),
         waste=tuple(_waste(summary)),
-        attempts=attempt_costs(connection, asked.feeder, summary),
+        attempts=attempt_costs(connection, request.feeder, summary),
         carried_over=summary.asking().carried_over,
         prices=tuple(_prices(run)),
     )

@@ -110,26 +110,26 @@ class EvaluationPage(PageModel):
     next: ListedResult | None
 
 
-def read_evaluation(asked: Asked[ChosenResults]) -> EvaluationPage:
+def read_evaluation(request: Asked[ChosenResults]) -> EvaluationPage:
     """The evaluation that the path names, by its id."""
-    connection, up_to = asked.connection, asked.standing.events_up_to
-    history, key = _history(asked)
-    run = asked.feeder.run(key.run_id)
+    connection, up_to = request.connection, request.standing.events_up_to
+    history, key = _history(request)
+    run = request.feeder.run(key.run_id)
     [recorded] = read_evaluations(connection, [key], up_to=up_to)
-    [outcome] = asked.feeder.outcomes(run, [key])
+    [outcome] = request.feeder.outcomes(run, [key])
     spoken, problem = _spoken(recorded)
-    quotes = [each for v in outcome.judges for each in quotes_in(v.judge, v.verdict)]
+    quotes = [quote for v in outcome.judges for quote in quotes_in(v.judge, v.verdict)]
     turns, quoted = _turns(key.evaluation_id, spoken, quotes)
     reviews = read_reviews(connection, [key.evaluation_id], up_to=up_to).get(key.evaluation_id, [])
     items = items_of(recorded.case.expectation)
-    previous, following = _beside(asked, key)
+    previous, following = _find_neighbours(request, key)
     return EvaluationPage(
-        as_of=asked.standing,
+        as_of=request.standing,
         evaluation_id=key.evaluation_id,
         run_id=key.run_id,
         run_number=run.started.run_number,
         run_name=run.started.name,
-        remarks=asked.remarks_on(run),
+        remarks=request.remarks_on(run),
         model=key.model_key,
         repetition=key.repetition,
         case=_case(recorded, key),
@@ -138,18 +138,22 @@ def read_evaluation(asked: Asked[ChosenResults]) -> EvaluationPage:
         conversation_problem=problem,
         judges=tuple(
             JudgeShown(
-                judge=each.judge,
-                verdict=None if each.verdict is None else json_shown(each.verdict),
-                problem=None if each.problem is None else shortened(each.problem, 2000),
-                items=judged_items(each.verdict, items, own),
+                judge=judge_verdict.judge,
+                verdict=None
+                if judge_verdict.verdict is None
+                else json_shown(judge_verdict.verdict),
+                problem=None
+                if judge_verdict.problem is None
+                else shortened(judge_verdict.problem, 2000),
+                items=judged_items(judge_verdict.verdict, items, own),
                 quotations=own,
             )
-            for each in outcome.judges
-            for own in [tuple(one for one in quoted if one.judge == each.judge)]
+            for judge_verdict in outcome.judges
+            for own in [tuple(one for one in quoted if one.judge == judge_verdict.judge)]
         ),
         attempts=tuple(
-            attempt_shown(number, each, key, run.prices or {})
-            for number, each in enumerate(exchanges_of(history), 1)
+            attempt_shown(number, exchange, key, run.prices or {})
+            for number, exchange in enumerate(exchanges_of(history), 1)
         ),
         imported=imported_shown(history, run.imported_from),
         steps=tuple(steps_of(history)),
@@ -157,30 +161,30 @@ def read_evaluation(asked: Asked[ChosenResults]) -> EvaluationPage:
         reviews=tuple(map(review_shown, reviews)),
         by_people=OUTCOMES[status_of_reviews(reviews)] if outcome.awaiting_review else None,
         checklist={key: shortened(item.text, LINE) for key, item in items.items()},
-        in_run=_same(asked, key, in_run=True),
-        elsewhere=_same(asked, key, in_run=False),
-        chosen=tuple(chosen_of(asked.query)),
+        in_run=_same(request, key, in_run=True),
+        elsewhere=_same(request, key, in_run=False),
+        chosen=tuple(chosen_of(request.query)),
         previous=previous,
         next=following,
     )
 
 
-def _history(asked: Asked[Any]) -> tuple[list[ReadEvent], EvaluationKey]:
+def _history(request: Asked[Any]) -> tuple[list[ReadEvent], EvaluationKey]:
     """Its events. Raises `NotFound` where there is no such evaluation, or none yet."""
-    said = asked.path["evaluation"]
+    text = request.path["evaluation"]
     try:
-        evaluation_id = UUID(said)
+        evaluation_id = UUID(text)
     except ValueError:
         raise NotFound(
             "That is no id of an evaluation: ids look like 0190c1f0-0000-8000-8000-000000000000.",
             "Choose one in the results of a run, at /runs.",
         ) from None
-    history = read_history(asked.connection, evaluation_id, asked.standing.events_up_to)
+    history = read_history(request.connection, evaluation_id, request.standing.events_up_to)
     own = history[-1].event if history else None
     if not is_evaluation(history) or not isinstance(own, EvaluationEvent) or own.run_id is None:
         raise NotFound(
             f"There is no evaluation {evaluation_id} with events up to "
-            f"{asked.standing.events_up_to:,}.",
+            f"{request.standing.events_up_to:,}.",
             "It may not have begun, or its run is archived. Choose one in the results of a run, "
             "at /runs.",
         )
@@ -198,11 +202,11 @@ def _spoken(recorded: RecordedEvaluation) -> tuple[list[ConversationTurn], str |
     except UNREADABLE as error:
         why = str(error)
     texts = []
-    for each in recorded.history:
-        if isinstance(each, ResponseReceived) and each.judge is None:
-            texts.append(each.text)
-        elif isinstance(each, AnswerImported):
-            texts += [reply.text for reply in each.replies]
+    for event in recorded.history:
+        if isinstance(event, ResponseReceived) and event.judge is None:
+            texts.append(event.text)
+        elif isinstance(event, AnswerImported):
+            texts += [reply.text for reply in event.replies]
     return [
         *(ConversationTurn(turn.role, turn.content) for turn in recorded.case.turns),
         *(ConversationTurn("assistant", text, is_earlier_answer=True) for text in texts),
@@ -217,26 +221,26 @@ def _turns(
     evaluation: UUID, spoken: Sequence[ConversationTurn], quotes: Sequence[tuple[str, str]]
 ) -> tuple[tuple[TurnShown, ...], tuple[Quotation, ...]]:
     """Each turn; what judges quote is marked in the answers, the last one's word on it kept."""
-    found: dict[tuple[str, str], Quotation] = {}
+    quotations: dict[tuple[str, str], Quotation] = {}
     turns = []
-    for number, each in enumerate(spoken, 1):
+    for number, turn in enumerate(spoken, 1):
         whole = to("evaluations", evaluation, "texts", f"turn-{number}")
-        shown = text_shown(each.text, whole)
-        if not each.scripted:
-            shown, told = with_quotations(each.text, quotes, whole)
-            for one in told:
-                if one.found != "not found" or (one.judge, one.quote) not in found:
-                    found[one.judge, one.quote] = one
+        text = text_shown(turn.text, whole)
+        if not turn.scripted:
+            text, turn_quotations = with_quotations(turn.text, quotes, whole)
+            for one in turn_quotations:
+                if one.found != "not found" or (one.judge, one.quote) not in quotations:
+                    quotations[one.judge, one.quote] = one
         turns.append(
             TurnShown(
                 number=number,
-                role=each.role,
-                scripted=each.scripted,
-                speaker=each.speaker,
-                text=shown,
+                role=turn.role,
+                scripted=turn.scripted,
+                speaker=turn.speaker,
+                text=text,
             )
         )
-    return tuple(turns), tuple(found.values())
+    return tuple(turns), tuple(quotations.values())
 
 
 def _case(recorded: RecordedEvaluation, key: EvaluationKey) -> CaseShown:
@@ -256,38 +260,38 @@ def _case(recorded: RecordedEvaluation, key: EvaluationKey) -> CaseShown:
     )
 
 
-def _same(asked: Asked[Any], key: EvaluationKey, *, in_run: bool) -> tuple[SameCase, ...]:
-    if not isinstance(asked.feeder, RowFeeder):
+def _same(request: Asked[Any], key: EvaluationKey, *, in_run: bool) -> tuple[SameCase, ...]:
+    if not isinstance(request.feeder, RowFeeder):
         return ()
     return tuple(
         same_case(
-            asked.connection,
+            request.connection,
             key.prompt_id,
             run_id=key.run_id,
             own=key.evaluation_id,
-            up_to=asked.standing.events_up_to,
+            up_to=request.standing.events_up_to,
             in_run=in_run,
             limit=_BESIDE,
         )
     )
 
 
-def _beside(
-    asked: Asked[ChosenResults], key: EvaluationKey
+def _find_neighbours(
+    request: Asked[ChosenResults], key: EvaluationKey
 ) -> tuple[ListedResult | None, ListedResult | None]:
     """The results before and after this one within the filter."""
-    if not isinstance(asked.feeder, RowFeeder):
+    if not isinstance(request.feeder, RowFeeder):
         return None, None
-    own = place_of(asked.connection, key.evaluation_id)
+    own = place_of(request.connection, key.evaluation_id)
     if own is None:
         return None, None
-    reached = asked.standing.events_up_to
-    up_to = reached if asked.query.up_to is None else min(asked.query.up_to, reached)
+    reached = request.standing.events_up_to
+    up_to = reached if request.query.up_to is None else min(request.query.up_to, reached)
     previous, following = (
         page_of_results(
-            asked.connection,
+            request.connection,
             key.run_id,
-            asked.query.filter,
+            request.query.filter,
             up_to=up_to,
             after=own,
             limit=1,
@@ -298,31 +302,33 @@ def _beside(
     return next(iter(previous), None), next(iter(following), None)
 
 
-def read_part(asked: Asked[Query]) -> Attached:
+def read_part(request: Asked[Query]) -> Attached:
     """A text of the evaluation, whole: `case`, `turn-N`, and by an event's position its body."""
-    history, key = _history(asked)
-    part = asked.path["part"]
+    history, key = _history(request)
+    part = request.path["part"]
     kind, _, _number = part.partition("-")
     name = f"evaluation-{key.evaluation_id}-{kind}"
     body: bytes | None = None
     if kind in ("case", "turn"):
-        [recorded] = read_evaluations(asked.connection, [key], up_to=asked.standing.events_up_to)
+        [recorded] = read_evaluations(
+            request.connection, [key], up_to=request.standing.events_up_to
+        )
         if part == "case":
             body, name = (
                 dumped(recorded.case.document).encode(errors="backslashreplace"),
                 name + ".json",
             )
-        for turn, each in enumerate(_spoken(recorded)[0], 1):
+        for turn, spoken_turn in enumerate(_spoken(recorded)[0], 1):
             if part == f"turn-{turn}":
-                body = each.text.encode(errors="backslashreplace")
+                body = spoken_turn.text.encode(errors="backslashreplace")
                 name = f"{name}-{turn}.txt"
-    for found in history:
-        if part == f"body-{found.row.position}":
-            body = body_at(history, found.row.position)
-            name = f"{name}-{found.row.position}.txt"
-        if part == f"message-{found.row.position}" and isinstance(found.event, ErrorRecorded):
-            body = found.event.message.encode(errors="backslashreplace")
-            name = f"{name}-{found.row.position}.txt"
+    for record in history:
+        if part == f"body-{record.row.position}":
+            body = body_at(history, record.row.position)
+            name = f"{name}-{record.row.position}.txt"
+        if part == f"message-{record.row.position}" and isinstance(record.event, ErrorRecorded):
+            body = record.event.message.encode(errors="backslashreplace")
+            name = f"{name}-{record.row.position}.txt"
     if body is None:
         raise NotFound(
             "The evaluation has no such text.", f"Open it at /evaluations/{key.evaluation_id}."

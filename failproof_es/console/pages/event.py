@@ -99,38 +99,38 @@ class EventPage(PageModel):
     next_in_log: ListedEvent | None
 
 
-def read_event_page(asked: Asked[EventQuery]) -> EventPage:
+def read_event_page(request: Asked[EventQuery]) -> EventPage:
     """The event at the position that the path names."""
-    connection, position = asked.connection, position_of(asked.path["position"])
-    found = event_at(connection, position) if position else None
-    if found is None:
+    connection, position = request.connection, position_of(request.path["position"])
+    event = event_at(connection, position) if position else None
+    if event is None:
         raise NotFound(
-            f"There is no event {asked.path['position'][:40]}: the newest is "
-            f"{asked.standing.head:,}.",
+            f"There is no event {request.path['position'][:40]}: the newest is "
+            f"{request.standing.head:,}.",
             "Positions count from 1, and one is left out where a write was given up. "
             "Search for a run, an evaluation or a digest, or begin at /runs.",
         )
-    number = _run_number(connection, found.run_id)
-    topic = asked.query.topic
-    before, after = beside_in_stream(connection, found.stream_id, found.version, topic)
-    earlier, later = beside_in_log(connection, found.position)
+    number = _run_number(connection, event.run_id)
+    topic = request.query.topic
+    before, after = beside_in_stream(connection, event.stream_id, event.version, topic)
+    earlier, later = beside_in_log(connection, event.position)
     payload, archive = None, None
-    if isinstance(found, RecordedEvent):
-        payload = _payload(found)
+    if isinstance(event, RecordedEvent):
+        payload = _payload(event)
         proof = prove_event(
-            connection, found.position, found.stream_id, found.version, found.topic, found.state
+            connection, event.position, event.stream_id, event.version, event.topic, event.state
         )
     else:
-        archive = _archive(connection, found.run_id)
-        proof = prove_leaf(connection, found.position, bytes.fromhex(found.leaf_hash))
+        archive = _archive(connection, event.run_id)
+        proof = prove_leaf(connection, event.position, bytes.fromhex(event.leaf_hash))
     return EventPage(
-        as_of=asked.standing,
-        event=_envelope(found, number),
+        as_of=request.standing,
+        event=_envelope(event, number),
         payload=payload,
         archive=archive,
         proof=proof,
         verify="failproof-es verify" + ("" if number is None else f" {number}"),
-        topics=stream_topics(connection, found.stream_id),
+        topics=stream_topics(connection, event.stream_id),
         previous_in_stream=before,
         next_in_stream=after,
         previous_in_log=earlier,
@@ -151,54 +151,54 @@ def _run_number(connection: Connection, run_id: UUID | None) -> int | None:
     return None if row is None else row[0]
 
 
-def _envelope(found: RecordedEvent | ListedEvent, number: int | None) -> Envelope:
-    kind = EVENTS.get(found.topic)
+def _envelope(event: RecordedEvent | ListedEvent, number: int | None) -> Envelope:
+    kind = EVENTS.get(event.topic)
     return Envelope(
-        position=found.position,
-        stream_id=found.stream_id,
+        position=event.position,
+        stream_id=event.stream_id,
         stream_kind=None if kind is None else kind.stream,
-        version=found.version,
-        topic=found.topic,
-        run_id=found.run_id,
+        version=event.version,
+        topic=event.topic,
+        run_id=event.run_id,
         run_number=number,
-        recorded_at=found.recorded_at,
-        says=found.says if isinstance(found, ListedEvent) else _says(found),
-        bytes=None if isinstance(found, ListedEvent) else len(found.state),
+        recorded_at=event.recorded_at,
+        says=event.says if isinstance(event, ListedEvent) else _says(event),
+        bytes=None if isinstance(event, ListedEvent) else len(event.state),
     )
 
 
-def _says(found: RecordedEvent) -> str:
+def _says(event: RecordedEvent) -> str:
     try:
-        return line_of(found.topic, found.upcast_payload())[:2000]
+        return line_of(event.topic, event.upcast_payload())[:2000]
     except UnreadableState:
         return ""
 
 
-def _payload(found: RecordedEvent) -> Payload:
+def _payload(event: RecordedEvent) -> Payload:
     try:
-        text, encoding = found.state.decode(), "utf-8"
+        text, encoding = event.state.decode(), "utf-8"
     except UnicodeDecodeError:
-        text, encoding = b64encode(found.state).decode(), "base64"
+        text, encoding = b64encode(event.state).decode(), "base64"
     return Payload(
         text=text,
         encoding=encoding,
-        sha256=sha256(found.state).hexdigest(),
-        fields=_fields(found.state),
+        sha256=sha256(event.state).hexdigest(),
+        fields=_fields(event.state),
     )
 
 
 def _fields(state: bytes) -> tuple[tuple[str, str], ...]:
     try:
-        told = orjson.loads(state)
+        document = orjson.loads(state)
     except ValueError:
         return ()
-    if not isinstance(told, dict):
+    if not isinstance(document, dict):
         return ()
-    some = list(told.items())[:_MOST_FIELDS]
-    return tuple((name[:200], _told(value)) for name, value in some)
+    some = list(document.items())[:_MOST_FIELDS]
+    return tuple((name[:200], _format_field(value)) for name, value in some)
 
 
-def _told(value: Any) -> str:
+def _format_field(value: Any) -> str:
     text = value if isinstance(value, str) else orjson.dumps(value).decode()
     if len(text) <= _MOST_OF_A_FIELD:
         return text

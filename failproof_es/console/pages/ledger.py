@@ -23,19 +23,19 @@ class LedgerPage(PageModel):
     """What to do, and the command for it."""
 
 
-def read_ledger(asked: Asked[PagedQuery]) -> LedgerPage:
+def read_ledger(request: Asked[PagedQuery]) -> LedgerPage:
     """The ledger as it stands."""
-    query = asked.query
+    query = request.query
     (before,) = (None,) if query.after is None else read_cursor(query.after, int)
     if before is not None:
         before = min(max(before, 0), _LARGEST)
-    found = ledger_status(asked.connection, most=query.limit, before=before)
+    status = ledger_status(request.connection, most=query.limit, before=before)
     return LedgerPage(
-        as_of=asked.standing,
-        ledger=found,
-        events=found.events,
-        not_signed=found.not_signed,
-        not_anchored=found.not_anchored,
+        as_of=request.standing,
+        ledger=status,
+        events=status.events,
+        not_signed=status.not_signed,
+        not_anchored=status.not_anchored,
         commands={
             "Verify all of it": "failproof-es verify",
             "Verify what is new": "failproof-es verify --incremental",

@@ -69,7 +69,7 @@ class ChosenResults(Query):
     def filter(self) -> ResultFilter:
         """The same, without the position."""
         return ResultFilter(
-            **{each.name: getattr(self, each.name) for each in fields(ResultFilter)}
+            **{field.name: getattr(self, field.name) for field in fields(ResultFilter)}
         )
 
     @property
@@ -130,16 +130,16 @@ class ResultsPage(PageModel):
     """Whether every value has its count; of large runs those that rows alone could tell do not."""
 
 
-def read_results(asked: Asked[ResultsQuery]) -> ResultsPage:
+def read_results(request: Asked[ResultsQuery]) -> ResultsPage:
     """The page of results that begins after the cursor."""
-    query, connection = asked.query, asked.connection
-    run_id = _run(asked)
-    run = asked.feeder.run(run_id)
-    up_to = _up_to(asked)
+    query, connection = request.query, request.connection
+    run_id = _run(request)
+    run = request.feeder.run(run_id)
+    up_to = _up_to(request)
     after = (
         None if query.after is None else ResultKey(*read_cursor(query.after, _small, _big, UUID))
     )
-    found = page_of_results(
+    page = page_of_results(
         connection, run_id, query.filter, up_to=up_to, after=after, limit=query.limit
     )
     planned = run.started.planned_evaluations
@@ -148,28 +148,28 @@ def read_results(asked: Asked[ResultsQuery]) -> ResultsPage:
         connection, run_id, query.filter, up_to=up_to, planned=planned, newer=numbers.newer
     )
     return ResultsPage(
-        as_of=asked.standing,
+        as_of=request.standing,
         run_id=run_id,
         run_number=run.started.run_number,
         run_name=run.started.name,
         run_status=run.status,
         imported=run.imported is not None,
-        remarks=asked.remarks_on(run),
+        remarks=request.remarks_on(run),
         planned=planned,
-        repetitions=any(each.repetition > 1 for each in found.rows),
+        repetitions=any(result.repetition > 1 for result in page.rows),
         up_to=up_to,
         running=numbers.running,
         newer=numbers.newer,
         chosen=tuple(chosen_of(query)),
-        rows=found.rows,
-        looked_at=found.looked_at,
+        rows=page.rows,
+        looked_at=page.looked_at,
         paging=Paging(
             limit=query.limit,
-            shown=len(found.rows),
+            shown=len(page.rows),
             matching=numbers.matching,
             total=numbers.total if query.status != "running" else numbers.running + numbers.total,
             first=query.after is None,
-            next=None if found.following is None else cursor(*found.following),
+            next=None if page.following is None else cursor(*page.following),
         ),
         facets=tuple(
             Facet(
@@ -179,7 +179,7 @@ def read_results(asked: Asked[ResultsQuery]) -> ResultsPage:
                 more=max(len(facets[name]) - _MOST_VALUES, 0),
             )
             for name, says in FACETS
-            if any(each.value is not None for each in facets.get(name, ()))
+            if any(facet_value.value is not None for facet_value in facets.get(name, ()))
         ),
         counted=not is_large(planned),
     )
@@ -192,20 +192,22 @@ def chosen_of(query: ChosenResults) -> Iterator[Chosen]:
             yield Chosen(name=json_name(name), says=says.partition(",")[0], value=value)
 
 
-def every_result(asked: Asked[ResultsQuery]) -> Iterator[ListedResult]:
+def every_result(request: Asked[ResultsQuery]) -> Iterator[ListedResult]:
     """All results of the filter, in the order of the list."""
-    yield from list_results(asked.connection, _run(asked), asked.query.filter, up_to=_up_to(asked))
+    yield from list_results(
+        request.connection, _run(request), request.query.filter, up_to=_up_to(request)
+    )
 
 
-def _run(asked: Asked[ResultsQuery]) -> UUID:
-    run_id = resolve_run(asked.connection, asked.path["run"])
-    asked.need_projections("`failproof-es results` reads the log.")
+def _run(request: Asked[ResultsQuery]) -> UUID:
+    run_id = resolve_run(request.connection, request.path["run"])
+    request.need_projections("`failproof-es results` reads the log.")
     return run_id
 
 
-def _up_to(asked: Asked[ResultsQuery]) -> int:
-    reached = asked.standing.events_up_to
-    return reached if asked.query.up_to is None else min(asked.query.up_to, reached)
+def _up_to(request: Asked[ResultsQuery]) -> int:
+    reached = request.standing.events_up_to
+    return reached if request.query.up_to is None else min(request.query.up_to, reached)
 
 
 def _small(text: str) -> int:

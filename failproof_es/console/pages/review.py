@@ -80,31 +80,31 @@ class ReviewPage(PageModel):
     more_runs: int
 
 
-def read_review(asked: Asked[ReviewQuery]) -> ReviewPage:
+def read_review(request: Asked[ReviewQuery]) -> ReviewPage:
     """The page of the queue that begins after the cursor."""
-    asked.need_projections()
-    query, connection = asked.query, asked.connection
+    request.need_projections()
+    query, connection = request.query, request.connection
     after = 0 if query.after is None else read_cursor(query.after, int)[0]
     if not 0 <= after <= _BIGGEST:
         raise BadParameter("after", "it is no cursor of this list")
-    found = page_of_queue(
+    page = page_of_queue(
         connection, query.states, run_number=query.run or None, after=after, limit=query.limit
     )
     runs = reviews_by_run(connection)
-    chosen = [each for each in runs if (query.run or None) in (None, each.run_number)]
-    counts = {state: sum(each.states.get(state, 0) for each in chosen) for state in _EVERY}
-    waiting = [each for each in runs if each.open]
+    matching_runs = [run for run in runs if (query.run or None) in (None, run.run_number)]
+    counts = {state: sum(run.states.get(state, 0) for run in matching_runs) for state in _EVERY}
+    waiting = [run for run in runs if run.open]
     return ReviewPage(
-        as_of=asked.standing,
-        rows=found.rows,
-        looked_at=found.looked_at,
+        as_of=request.standing,
+        rows=page.rows,
+        looked_at=page.looked_at,
         paging=Paging(
             limit=query.limit,
-            shown=len(found.rows),
+            shown=len(page.rows),
             matching=sum(counts[state] for state in query.states),
-            total=sum(sum(each.states.values()) for each in runs),
+            total=sum(sum(run.states.values()) for run in runs),
             first=query.after is None,
-            next=None if found.following is None else cursor(found.following),
+            next=None if page.following is None else cursor(page.following),
         ),
         states=(
             StateCount(state="open", evaluations=sum(counts[state] for state in OPEN)),
@@ -112,21 +112,21 @@ def read_review(asked: Asked[ReviewQuery]) -> ReviewPage:
         ),
         runs=tuple(
             RunQueue(
-                reviews=each,
-                open=each.open,
-                command=f"failproof-es review {each.run_number} --only unscored",
+                reviews=run,
+                open=run.open,
+                command=f"failproof-es review {run.run_number} --only unscored",
             )
-            for each in waiting[:_MOST_RUNS]
+            for run in waiting[:_MOST_RUNS]
         ),
         more_runs=max(len(waiting) - _MOST_RUNS, 0),
     )
 
 
-def every_one(asked: Asked[ReviewQuery]) -> Iterator[LeftToPeople]:
+def every_one(request: Asked[ReviewQuery]) -> Iterator[LeftToPeople]:
     """All evaluations of the filter."""
-    asked.need_projections()
-    query = asked.query
-    return list_left_to_people(asked.connection, query.states, run_number=query.run or None)
+    request.need_projections()
+    query = request.query
+    return list_left_to_people(request.connection, query.states, run_number=query.run or None)
 
 
 PAGE = Page(

@@ -20,12 +20,12 @@ MOST_MESSAGES = 100
 """How many different messages of failed requests are read: the most frequent."""
 
 
-def read_run(asked: Asked[Query]) -> RunPage:
+def read_run(request: Asked[Query]) -> RunPage:
     """The run that the path names: by its number, its id, or as `latest`."""
-    run_id = resolve_run(asked.connection, asked.path["run"])
-    found = begun(asked.connection, asked.feeder, asked.standing, run_id)
-    recorded = RecordedRun(asked.connection, found, asked.feeder, messages=MOST_MESSAGES)
-    document = run_document(recorded, asked.standing, most_read=MOST_READ)
+    run_id = resolve_run(request.connection, request.path["run"])
+    run = begun(request.connection, request.feeder, request.standing, run_id)
+    recorded = RecordedRun(request.connection, run, request.feeder, messages=MOST_MESSAGES)
+    document = run_document(recorded, request.standing, most_read=MOST_READ)
     return RunPage(**dict(document), shape=shape_of(recorded.summary))
 
 
@@ -43,7 +43,7 @@ def begun(connection: Connection, feeder: Feeder, standing: Standing, run_id: UU
 
 def shape_of(summary: RunSummary) -> str:
     """Changes where a run's page gets other rows or columns; numbers alone leave it."""
-    told = (
+    shape = (
         summary.run.version,
         sorted(name for name, count in summary.total.classes.items() if count),
         len(summary.messages()) + summary.more_messages,
@@ -53,7 +53,7 @@ def shape_of(summary: RunSummary) -> str:
         [key for key, group in summary.by_suite().items() if group.pass_rate is None],
         (summary.cost_usd is None, summary.latency_ms(50) is None),
     )
-    return sha256(repr(told).encode("utf-8", "backslashreplace")).hexdigest()[:16]
+    return sha256(repr(shape).encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
 PAGE = Page(

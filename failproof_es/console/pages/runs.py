@@ -84,23 +84,25 @@ class RunsPage(PageModel):
     models: tuple[ModelCount, ...]
 
 
-def read_runs(asked: Asked[RunsQuery]) -> RunsPage:
+def read_runs(request: Asked[RunsQuery]) -> RunsPage:
     """The page of runs that begins after the cursor."""
-    query = asked.query
+    query = request.query
     before = None if query.after is None else read_cursor(query.after, int)[0]
-    found = list_runs(
-        asked.connection, asked.feeder, limit=query.limit + 1, before=before, which=query.filter
+    listed_runs = list_runs(
+        request.connection, request.feeder, limit=query.limit + 1, before=before, which=query.filter
     )
-    listed, following = one_page(found, query.limit, lambda each: (each.run_number,))
-    trends = trends_of(asked.connection, asked.feeder, listed)
-    holders = list_holders(asked.connection)
-    numbers = asked.feeder.count_runs(query.filter) if isinstance(asked.feeder, RowFeeder) else None
+    rows, following = one_page(listed_runs, query.limit, lambda run: (run.run_number,))
+    trends = trends_of(request.connection, request.feeder, rows)
+    holders = list_holders(request.connection)
+    numbers = (
+        request.feeder.count_runs(query.filter) if isinstance(request.feeder, RowFeeder) else None
+    )
     return RunsPage(
-        as_of=asked.standing,
-        rows=tuple(_row(each, holders, trends) for each in listed),
+        as_of=request.standing,
+        rows=tuple(_row(run, holders, trends) for run in rows),
         paging=Paging(
             limit=query.limit,
-            shown=len(listed),
+            shown=len(rows),
             matching=numbers and numbers.matching,
             total=numbers and numbers.total,
             first=query.after is None,
@@ -118,9 +120,9 @@ def read_runs(asked: Asked[RunsQuery]) -> RunsPage:
     )
 
 
-def every_run(asked: Asked[RunsQuery]) -> Iterator[ListedRun]:
+def every_run(request: Asked[RunsQuery]) -> Iterator[ListedRun]:
     """All runs of the filter, newest first."""
-    yield from list_runs(asked.connection, asked.feeder, which=asked.query.filter)
+    yield from list_runs(request.connection, request.feeder, which=request.query.filter)
 
 
 def _row(
@@ -132,11 +134,11 @@ def _row(
         run=run,
         models=tuple(
             ModelOfRun(
-                model=each.model,
-                passed=pass_rate(each.sums, each.unscored),
-                trend=trends.get((run.experiment or "", each.model), ()),
+                model=model_result.model,
+                passed=pass_rate(model_result.sums, model_result.unscored),
+                trend=trends.get((run.experiment or "", model_result.model), ()),
             )
-            for each in run.passed
+            for model_result in run.passed
         ),
         holders=tuple(holders.get(str(run.run_id), ())),
     )

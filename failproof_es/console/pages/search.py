@@ -48,18 +48,18 @@ class SearchPage(PageModel):
         return self.only
 
 
-def read_search(asked: Asked[SearchQuery]) -> SearchPage:
+def read_search(request: Asked[SearchQuery]) -> SearchPage:
     """What the query names."""
-    text = asked.query.q
-    projected = asked.standing.source == "projections"
-    found = search(asked.connection, text or "", projected=projected)
+    text = request.query.q
+    projected = request.standing.source == "projections"
+    result = search(request.connection, text or "", projected=projected)
     pages = {page.name for page in all_pages()}
     return SearchPage(
-        as_of=asked.standing,
+        as_of=request.standing,
         q=text,
-        hits=tuple(HitShown(hit=hit, url=_url(hit, pages)) for hit in found.hits),
-        looked=tuple(found.looked),
-        only=None if found.only is None else _url(found.only, pages),
+        hits=tuple(HitShown(hit=hit, url=_url(hit, pages)) for hit in result.hits),
+        looked=tuple(result.looked),
+        only=None if result.only is None else _url(result.only, pages),
     )
 
 

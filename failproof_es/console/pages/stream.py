@@ -40,31 +40,31 @@ class StreamPage(PageModel):
     paging: Paging
 
 
-def read_stream(asked: Asked[StreamQuery]) -> StreamPage:
+def read_stream(request: Asked[StreamQuery]) -> StreamPage:
     """The page of the stream that the path names."""
-    connection, query = asked.connection, asked.query
-    stream_id, topics = _stream(asked)
+    connection, query = request.connection, request.query
+    stream_id, topics = _stream(request)
     (after,) = (0,) if query.after is None else read_cursor(query.after, int)
-    found = stream_events(
+    events = stream_events(
         connection,
         stream_id,
         after=min(max(after, 0), 1 << 62),
         topic=query.topic,
         limit=query.limit + 1,
     )
-    rows = tuple(found[: query.limit])
+    rows = tuple(events[: query.limit])
     first = (rows or stream_events(connection, stream_id, limit=1))[0]
     run_id = first.run_id
     row = None if run_id is None else connection.execute(_NUMBER, (run_id,)).fetchone()
     total = sum(topics.values())
     kinds = {EVENTS[name].stream for name in topics if name in EVENTS}
     return StreamPage(
-        as_of=asked.standing,
+        as_of=request.standing,
         stream_id=stream_id,
         kind=kinds.pop() if len(kinds) == 1 else None,
         run_id=run_id,
         run_number=None if row is None else row[0],
-        archived=any(each.archived for each in rows),
+        archived=any(row.archived for row in rows),
         topics=topics,
         rows=rows,
         paging=Paging(
@@ -73,33 +73,33 @@ def read_stream(asked: Asked[StreamQuery]) -> StreamPage:
             matching=total if query.topic is None else topics.get(query.topic, 0),
             total=total,
             first=query.after is None,
-            next=cursor(rows[-1].version) if len(found) > query.limit else None,
+            next=cursor(rows[-1].version) if len(events) > query.limit else None,
         ),
     )
 
 
-def every_event(asked: Asked[StreamQuery]) -> Iterator[ListedEvent]:
+def every_event(request: Asked[StreamQuery]) -> Iterator[ListedEvent]:
     """Every event that the filter leaves."""
-    stream_id, _ = _stream(asked)
+    stream_id, _ = _stream(request)
     after = 0
-    while found := stream_events(
-        asked.connection, stream_id, after=after, topic=asked.query.topic, limit=_AT_ONCE
+    while events := stream_events(
+        request.connection, stream_id, after=after, topic=request.query.topic, limit=_AT_ONCE
     ):
-        yield from found
-        after = found[-1].version
+        yield from events
+        after = events[-1].version
 
 
-def _stream(asked: Asked[StreamQuery]) -> tuple[UUID, dict[str, int]]:
+def _stream(request: Asked[StreamQuery]) -> tuple[UUID, dict[str, int]]:
     """The stream's id, and how many events of each type it has."""
     try:
-        stream_id = UUID(asked.path["stream"])
+        stream_id = UUID(request.path["stream"])
     except ValueError:
         topics = {}
     else:
-        topics = stream_topics(asked.connection, stream_id)
+        topics = stream_topics(request.connection, stream_id)
     if not topics:
         raise NotFound(
-            f"There is no stream {asked.path['stream'][:60]!r} in the log.",
+            f"There is no stream {request.path['stream'][:60]!r} in the log.",
             "A stream is named by its id: that of a run, an evaluation or a stored case. "
             "Begin at /runs, or search above.",
         )

@@ -22,28 +22,28 @@ class SuitesPage(PageModel):
     paging: Paging
 
 
-def read_suites(asked: Asked[PagedQuery]) -> SuitesPage:
+def read_suites(request: Asked[PagedQuery]) -> SuitesPage:
     """The page of suites that begins after the cursor."""
-    asked.need_projections()
-    query = asked.query
+    request.need_projections()
+    query = request.query
     after = None if query.after is None else str(read_cursor(query.after, word)[0])
-    found = list_suites(asked.connection, after=after, limit=query.limit + 1)
-    listed, following = one_page(found, query.limit, lambda each: (visible(each.suite),))
-    total = count_suites(asked.connection)
+    suites = list_suites(request.connection, after=after, limit=query.limit + 1)
+    rows, following = one_page(suites, query.limit, lambda suite: (visible(suite.suite),))
+    total = count_suites(request.connection)
     return SuitesPage(
-        as_of=asked.standing,
-        rows=listed,
+        as_of=request.standing,
+        rows=rows,
         paging=Paging(
-            limit=query.limit, shown=len(listed), first=query.after is None, next=following,
+            limit=query.limit, shown=len(rows), first=query.after is None, next=following,
             **counts_shown(total, total),
         ),
     )  # fmt: skip
 
 
-def every_suite(asked: Asked[PagedQuery]) -> Iterator[AskedSuite]:
+def every_suite(request: Asked[PagedQuery]) -> Iterator[AskedSuite]:
     """All suites."""
-    asked.need_projections()
-    return list_suites(asked.connection)
+    request.need_projections()
+    return list_suites(request.connection)
 
 
 def counts_shown(matching: Counted | None, total: Counted) -> dict[str, int | None]:

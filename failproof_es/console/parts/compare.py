@@ -143,6 +143,6 @@ def run_compared(run: Run, remarks: tuple[str, ...]) -> ComparedRun:
         started_at=started.timestamp,
         code_version=started.code_version,
         dialect=started.dialect,
-        models=tuple(each.key for each in started.models),
+        models=tuple(model.key for model in started.models),
         remarks=remarks,
     )

@@ -235,14 +235,16 @@ def verdict_of(outcome: EvaluationOutcome) -> Verdict:
     )
 
 
-def attempt_shown(number: int, each: Exchange, key: EvaluationKey, prices: Prices) -> AttemptShown:
+def attempt_shown(
+    number: int, exchange: Exchange, key: EvaluationKey, prices: Prices
+) -> AttemptShown:
     """One request and what came of it."""
-    request = each.request
-    answer = each.answer.event if each.answer else None
-    error = each.error.event if each.error else None
+    request = exchange.request
+    answer = exchange.answer.event if exchange.answer else None
+    error = exchange.error.event if exchange.error else None
     assert answer is None or isinstance(answer, ResponseReceived)
     assert error is None or isinstance(error, ErrorRecorded)
-    came = each.answer or each.error
+    came = exchange.answer or exchange.error
     back = answer or error
     cost = None if answer is None else answer_cost(prices, answer)
     message = None if error is None else error.message
@@ -256,13 +258,19 @@ def attempt_shown(number: int, each: Exchange, key: EvaluationKey, prices: Price
         model=request.model,
         endpoint=request.endpoint,
         parameters=json_shown(request.parameters),
-        request=_request_body(key, each),
-        outcome="failed" if error else "answered" if answer else "lost" if each.lost else "waiting",
+        request=_request_body(key, exchange),
+        outcome="failed"
+        if error
+        else "answered"
+        if answer
+        else "lost"
+        if exchange.lost
+        else "waiting",
         status=None if back is None else back.status,
         error_kind=None if error is None else error.kind,
         message=None
-        if message is None or each.error is None
-        else text_shown(message, _part(key, f"message-{each.error.row.position}")),
+        if message is None or exchange.error is None
+        else text_shown(message, _part(key, f"message-{exchange.error.row.position}")),
         response=None
         if came is None or back is None or back.body is None
         else _reply_body(key, came.row.position, back),
@@ -278,12 +286,12 @@ def attempt_shown(number: int, each: Exchange, key: EvaluationKey, prices: Price
 
 def imported_shown(history: Sequence[ReadEvent], says: str | None) -> ImportedShown | None:
     """The imported answer among these events; `None` where there is none."""
-    for each in history:
-        if isinstance(each.event, AnswerImported):
-            answer = each.event
+    for record in history:
+        if isinstance(record.event, AnswerImported):
+            answer = record.event
             return ImportedShown(
                 says=says or "imported, not asked by us",
-                position=each.row.position,
+                position=record.row.position,
                 source_place=answer.source_place,
                 sample_sha256=answer.sample_sha256,
                 source_passed=answer.source_passed,
@@ -332,9 +340,9 @@ def _reply_body(
 def steps_of(history: Sequence[ReadEvent]) -> Iterator[Step]:
     """Each event, and how long after the one before."""
     before: datetime | None = None
-    for each in history:
-        row = each.row
-        at = row.recorded_at if each.event is None else each.event.timestamp
+    for record in history:
+        row = record.row
+        at = row.recorded_at if record.event is None else record.event.timestamp
         try:
             says = line_of(row.topic, row.upcast_payload())
         except UNREADABLE as error:
@@ -352,9 +360,9 @@ def steps_of(history: Sequence[ReadEvent]) -> Iterator[Step]:
 
 def graders_of(history: Sequence[ReadEvent]) -> Iterator[Grader]:
     """Who graded what, in which version."""
-    for each in history:
-        at = each.row.position
-        match each.event:
+    for record in history:
+        at = record.row.position
+        match record.event:
             case Classified() as e:
                 yield Grader(
                     what="class", name=e.classifier, version=e.classifier_version, position=at
@@ -378,7 +386,7 @@ def review_shown(review: Reviewed) -> ReviewShown:
         reviewer=review.reviewer,
         verdict=review.verdict,
         severity=review.severity,
-        items={each.item: each.verdict for each in review.items},
+        items={item.item: item.verdict for item in review.items},
         tags=review.tags,
         notes=text_shown(review.notes, None),
         blind=review.blind,

@@ -31,7 +31,7 @@ class JudgedItem(Document):
 def items_of(expectation: Mapping[str, Any]) -> dict[str, Item]:
     """The items of a case by their keys; none where its expectation is no checklist."""
     lists = [expectation.get(kind, ()) for kind in (*WORDS, "absences")]
-    if not all(isinstance(each, list | tuple) for each in lists):
+    if not all(isinstance(members, list | tuple) for members in lists):
         return {}
     texts = {kind: [str(one) for one in expectation.get(kind, ())] for kind in (*WORDS, "absences")}
     return {item.key: item for item in checklist(texts)}
@@ -41,28 +41,28 @@ def judged_items(
     verdict: object, items: Mapping[str, Item], quotations: Sequence[Quotation]
 ) -> tuple[JudgedItem, ...]:
     """The verdicts that a judge's verdict lists by item; none where it has another shape."""
-    listed = verdict.get("items") if isinstance(verdict, dict) else None
-    if not isinstance(listed, list):
+    verdict_items = verdict.get("items") if isinstance(verdict, dict) else None
+    if not isinstance(verdict_items, list):
         return ()
-    found = {each.quote: each.found for each in quotations}
-    told = []
-    for each in listed[:_MOST_ITEMS]:
-        if not isinstance(each, dict) or not isinstance(each.get("item"), str):
+    found_by_quote = {quotation.quote: quotation.found for quotation in quotations}
+    shown_items = []
+    for verdict_item in verdict_items[:_MOST_ITEMS]:
+        if not isinstance(verdict_item, dict) or not isinstance(verdict_item.get("item"), str):
             return ()
-        said, quote = str(each.get("verdict")), each.get("quote")
+        item_verdict, quote = str(verdict_item.get("verdict")), verdict_item.get("quote")
         quote = quote if isinstance(quote, str) and quote.strip() else None
-        item = items.get(each["item"])
-        told.append(
+        item = items.get(verdict_item["item"])
+        shown_items.append(
             JudgedItem(
-                item=shortened(each["item"], _MOST_CHARACTERS),
+                item=shortened(verdict_item["item"], _MOST_CHARACTERS),
                 asks=None if item is None else shortened(item.text, _MOST_CHARACTERS),
-                verdict=shortened(said, _MOST_CHARACTERS),
-                favourable=_favourable(said, item),
+                verdict=shortened(item_verdict, _MOST_CHARACTERS),
+                favourable=_favourable(item_verdict, item),
                 quote=None if quote is None else shortened(quote, _MOST_CHARACTERS),
-                found=None if quote is None else found.get(quote, "not found"),
+                found=None if quote is None else found_by_quote.get(quote, "not found"),
             )
         )
-    return tuple(told)
+    return tuple(shown_items)
 
 
 def _favourable(verdict: str, item: Item | None) -> bool | None:

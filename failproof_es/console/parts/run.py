@@ -32,7 +32,7 @@ class RunPage(RunDocument, PageModel):
     @property
     def class_names(self) -> tuple[str, ...]:
         """Classes that occur, in the order of tables."""
-        return tuple(in_order(sum((Counter(each.classes) for each in self.by_model), Counter())))
+        return tuple(in_order(sum((Counter(model.classes) for model in self.by_model), Counter())))
 
     @property
     def gates_told(self) -> Iterator[tuple[bool, str]]:
@@ -60,6 +60,6 @@ def cost_note(spending: Spending) -> str:
     """What of the cost is known, where not all of it is."""
     if spending.cost_usd is not None:
         return ""
-    known = f"{usd(spending.known_usd)} known" if spending.known_usd else ""
+    known_cost = f"{usd(spending.known_usd)} known" if spending.known_usd else ""
     missing = f"unpriced: {spending.unpriced_answers:,}" if spending.unpriced_answers else ""
-    return ", ".join(filter(None, (known, missing)))
+    return ", ".join(filter(None, (known_cost, missing)))

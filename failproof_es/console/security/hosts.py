@@ -18,8 +18,8 @@ def refuse_other_hosts(trusted: Collection[str]) -> Refusal:
     """
 
     def refuse(request: Request) -> Response | None:
-        named = request.headers.getlist("host")
-        if len(named) == 1 and host_of(named[0]) in trusted:
+        hosts = request.headers.getlist("host")
+        if len(hosts) == 1 and host_of(hosts[0]) in trusted:
             return None
         return refusal(
             request,

@@ -31,11 +31,15 @@ def refuse_without_token(token: str | None, *, secure: bool, ticket: str | None 
         if token is None or request.url.path.startswith(WITHOUT):
             return None
         query = parse_qsl(request.scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        shown = [value for name, value in query if name == "token"]
-        if shown:
-            by_ticket = [known for known in tickets if _same(shown[0], known)]
-            if len(shown) == 1 and (_same(shown[0], token) or by_ticket):
-                tickets[:] = [known for known in tickets if known not in by_ticket]
+        tokens = [value for name, value in query if name == "token"]
+        if tokens:
+            by_ticket = [
+                issued_ticket for issued_ticket in tickets if _same(tokens[0], issued_ticket)
+            ]
+            if len(tokens) == 1 and (_same(tokens[0], token) or by_ticket):
+                tickets[:] = [
+                    issued_ticket for issued_ticket in tickets if issued_ticket not in by_ticket
+                ]
                 rest = [(name, value) for name, value in query if name != "token"]
                 return _let_in(request, rest, token, secure=secure)
         elif _same(_bearer(request), token) or _same(
@@ -71,10 +75,10 @@ def _let_in(request: Request, rest: list[tuple[str, str]], token: str, *, secure
 
 
 def _bearer(request: Request) -> str:
-    given = request.headers.getlist("authorization")
-    scheme, _, value = given[0].partition(" ") if len(given) == 1 else ("", "", "")
+    headers = request.headers.getlist("authorization")
+    scheme, _, value = headers[0].partition(" ") if len(headers) == 1 else ("", "", "")
     return value.strip() if scheme.lower() == "bearer" else ""
 
 
-def _same(shown: str, token: str) -> bool:
-    return hmac.compare_digest(shown.encode("utf-8", "replace"), token.encode())
+def _same(candidate: str, token: str) -> bool:
+    return hmac.compare_digest(candidate.encode("utf-8", "replace"), token.encode())

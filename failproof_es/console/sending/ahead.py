@@ -34,7 +34,7 @@ class ReadAhead:
         self._size = 0
         self._over = self._left = False
         self._error: Exception | None = None
-        Thread(target=self._read, name="console-download", daemon=True).start()
+        Thread(target=self._read_pieces, name="console-download", daemon=True).start()
 
     def take(self) -> bytes:
         """What follows, of any length; waits for it. Empty at the end.
@@ -66,7 +66,7 @@ class ReadAhead:
             self._filed.close()
             self._together()
 
-    def _read(self) -> None:
+    def _read_pieces(self) -> None:
         try:
             for piece in self._pieces:
                 if not self._put(piece.encode()):
@@ -97,9 +97,9 @@ class ReadAhead:
             return True
 
     def _together(self) -> bytes:
-        told = b"".join(self._begun)
+        piece = b"".join(self._begun)
         self._begun, self._size = [], 0
-        return told
+        return piece
 
 
 class _Filed:
@@ -113,21 +113,21 @@ class _Filed:
     def size(self) -> int:
         return self._to - self._from
 
-    def put(self, told: bytes) -> None:
+    def put(self, piece: bytes) -> None:
         if self._file is None:
             self._file = tempfile.TemporaryFile()  # noqa: SIM115 - see `close`
         self._file.seek(self._to)
-        self._file.write(told)
-        self._to += len(told)
+        self._file.write(piece)
+        self._to += len(piece)
 
     def take(self, most: int) -> bytes:
         assert self._file is not None
         self._file.seek(self._from)
-        told = self._file.read(min(most, self.size))
-        self._from += len(told)
+        piece = self._file.read(min(most, self.size))
+        self._from += len(piece)
         if not self.size:
             self.close()
-        return told
+        return piece
 
     def close(self) -> None:
         if self._file is not None:

@@ -94,14 +94,14 @@ def hues(series: dict[str, str]) -> alt.Scale:
 
 def roles(values: list[str], role: str, distinct: int = RAMP) -> alt.Scale:
     """The roles `role-0`, `role-1`, ... for these values, `distinct` of them in turn."""
-    each = [colour(f"{role}-{index % distinct}") for index in range(len(values))]
-    return alt.Scale(domain=values, range=each)
+    colours = [colour(f"{role}-{index % distinct}") for index in range(len(values))]
+    return alt.Scale(domain=values, range=colours)
 
 
 def cycled(series: dict[str, str], kinds: Sequence[Any]) -> alt.Scale:
     """A shape or a dash for each series, in turn."""
-    each = [kinds[index % len(kinds)] for index in range(len(series))]
-    return alt.Scale(domain=values_of(series), range=each)
+    cycle = [kinds[index % len(kinds)] for index in range(len(series))]
+    return alt.Scale(domain=values_of(series), range=cycle)
 
 
 def legend_of(series: dict[str, str]) -> alt.Legend | None:
@@ -128,18 +128,18 @@ def labels_of(names: Sequence[str], length: int = NAME_LENGTH) -> list[str]:
 
     Those of which the beginnings are the same are cut in the middle, as variants of one model are.
     """
-    written = [one_line(name) for name in names]
-    begins = Counter(shortened(each, length) for each in dict.fromkeys(written))
-    shown: dict[str, None] = {}
-    for each in written:
-        text = shortened(each, length)
-        text = candidate = text if begins[text] < 2 else shortened_inside(each, length)
+    lines = [one_line(name) for name in names]
+    begins = Counter(shortened(line, length) for line in dict.fromkeys(lines))
+    labels: dict[str, None] = {}
+    for line in lines:
+        text = shortened(line, length)
+        text = candidate = text if begins[text] < 2 else shortened_inside(line, length)
         number = 2
-        while candidate in shown:
+        while candidate in labels:
             candidate = f"{text} ({number})"
             number += 1
-        shown[candidate] = None
-    return list(shown)
+        labels[candidate] = None
+    return list(labels)
 
 
 def written(text: str) -> str:

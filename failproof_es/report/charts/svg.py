@@ -71,13 +71,13 @@ def _clean(element: ElementTree.Element) -> None:
     if element.tag not in _ELEMENTS:
         raise ValueError(f"a chart holds an element that is not known: {element.tag}")
     roles = [role for paint in _PAINT if (role := _role(element, paint))]
-    kept = {name: value for name, value in element.attrib.items() if name in _ATTRIBUTES}
-    kept |= {paint: "none" for paint in _PAINT if element.get(paint) in _NOTHING}
+    attributes = {name: value for name, value in element.attrib.items() if name in _ATTRIBUTES}
+    attributes |= {paint: "none" for paint in _PAINT if element.get(paint) in _NOTHING}
     for numbers in ("d", "transform"):
-        if numbers in kept:
-            kept[numbers] = _LONG_FRACTION.sub(r"\1", kept[numbers])
+        if numbers in attributes:
+            attributes[numbers] = _LONG_FRACTION.sub(r"\1", attributes[numbers])
     element.attrib.clear()
-    element.attrib.update(kept)
+    element.attrib.update(attributes)
     if roles:
         element.set("class", " ".join(roles))
     for child in list(element):

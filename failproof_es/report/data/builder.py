@@ -34,39 +34,42 @@ from failproof_es.store.reading.reader import find
 def build_report(connection: Connection, run_ids: Sequence[UUID]) -> Report:
     """The report of these runs, as the log has them now. Raises `InvalidInput`."""
     recorded = [RecordedRun.read(connection, run_id) for run_id in dict.fromkeys(run_ids)]
-    runs = [each.run for each in recorded]
-    named = [_naming(run, len(runs)) for run in runs]
+    runs = [recorded_run.run for recorded_run in recorded]
+    series_formats = [_naming(run, len(runs)) for run in runs]
     seen = [
-        list(observations(each, named=name)) for each, name in zip(recorded, named, strict=True)
+        list(observations(recorded_run, series_format=series_format))
+        for recorded_run, series_format in zip(recorded, series_formats, strict=True)
     ]
-    everything = [each for of_run in seen for each in of_run]
+    everything = [observation for of_run in seen for observation in of_run]
     series = analysis.by_series(everything)
     judged = any(run.started.judges for run in runs)
     gates = tuple(gate for run in recorded for gate in _gates(run))
-    asked = tuple(_asked(run, of_run) for run, of_run in zip(recorded, seen, strict=True))
+    provenances = tuple(
+        _build_provenance(run, of_run) for run, of_run in zip(recorded, seen, strict=True)
+    )
     compared = pairings(series)
     report = Report(
         made_at=datetime.now(UTC),
         title=", ".join(f"run {run.started.run_number} {run.started.name}" for run in runs),
-        verdict=verdict(asked, gates, series, compared),
+        verdict=verdict(provenances, gates, series, compared),
         gates=gates,
-        asked=asked,
+        asked=provenances,
         funnels=tuple(analysis.funnel(n, of, judged=judged) for n, of in series.items()),
         groups=tuple(group for n, of in series.items() for group in analysis.groups(n, of)),
-        measures=tuple(each for n, of in series.items() for each in analysis.measures(n, of)),
+        measures=tuple(measure for n, of in series.items() for measure in analysis.measures(n, of)),
         heat=tuple(cell for n, of in series.items() for cell in analysis.heat(n, of)),
         refusals=tuple(analysis.refusals(n, of) for n, of in series.items()),
         errors=tuple(analysis.errors(n, of) for n, of in series.items()),
         stability=tuple(
-            found for n, of in series.items() if (found := analysis.stability(n, of)) is not None
+            stable for n, of in series.items() if (stable := analysis.stability(n, of)) is not None
         ),
         judged=tuple(
-            each
+            judge
             for run, of_run in zip(runs, seen, strict=True)
-            for each in analysis.by_judge(run.started.run_number, of_run)
+            for judge in analysis.by_judge(run.started.run_number, of_run)
         ),
         agreement=agreements(connection, runs),
-        costs=tuple(cost for each in recorded for cost in costs_of(each.summary)),
+        costs=tuple(cost for recorded_run in recorded for cost in costs_of(recorded_run.summary)),
         latencies=tuple(analysis.latencies(n, of) for n, of in series.items()),
         pairings=compared,
         comparisons=comparisons(series),
@@ -94,7 +97,7 @@ def _gates(run: RecordedRun) -> Iterator[GateRow]:
         )  # fmt: skip
 
 
-def _asked(recorded: RecordedRun, of: Sequence[Observation]) -> Provenance:
+def _build_provenance(recorded: RecordedRun, of: Sequence[Observation]) -> Provenance:
     connection = recorded.connection
     row = connection.execute(
         "SELECT min(notification_id), max(notification_id), count(*) "
@@ -108,7 +111,9 @@ def _asked(recorded: RecordedRun, of: Sequence[Observation]) -> Provenance:
         run=run_document(recorded, standing, newest=None),
         models_answered=tuple(
             Counter(
-                each.model_answered or "(unnamed)" for each in of if each.answered
+                observation.model_answered or "(unnamed)"
+                for observation in of
+                if observation.answered
             ).most_common()
         ),
         skipped=tuple(_skipped(connection, recorded.run_id)),

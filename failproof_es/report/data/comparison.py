@@ -29,9 +29,9 @@ Pair = tuple[Observation, Observation]
 def pairings(series: Mapping[str, Sequence[Observation]]) -> tuple[Compared, ...]:
     """Every two series: how much of them is compared, and why the rest is not."""
     return tuple(
-        Compared(one, other, len(found.pairs), found.unpaired)
+        Compared(one, other, len(pairing.pairs), pairing.unpaired)
         for (one, first), (other, second) in combinations(series.items(), 2)
-        for found in (_paired(first, second),)
+        for pairing in (_paired(first, second),)
     )
 
 
@@ -41,23 +41,23 @@ def comparisons(series: Mapping[str, Sequence[Observation]]) -> tuple[Comparison
     The p values over all cases are one family, those of categories and scores another: each family
     is adjusted by itself, so that more categories change no verdict on the whole.
     """
-    found = [
-        each
+    unadjusted = [
+        comparison
         for (one, first), (other, second) in combinations(series.items(), 2)
-        for each in _compared(one, other, _pairs(first, second))
+        for comparison in _compared(one, other, _pairs(first, second))
     ]
     families = (
-        [each for each in found if each.what == OVERALL],
-        [each for each in found if each.what != OVERALL],
+        [comparison for comparison in unadjusted if comparison.what == OVERALL],
+        [comparison for comparison in unadjusted if comparison.what != OVERALL],
     )
     adjusted = {
-        id(each): replace(each, adjusted_p=p, adjusted_for=len(family))
+        id(comparison): replace(comparison, adjusted_p=p, adjusted_for=len(family))
         for family in families
-        for each, p in zip(
-            family, benjamini_hochberg([each.paired.p for each in family]), strict=True
+        for comparison, p in zip(
+            family, benjamini_hochberg([comparison.paired.p for comparison in family]), strict=True
         )
     }
-    return tuple(adjusted[id(each)] for each in found)
+    return tuple(adjusted[id(comparison)] for comparison in unadjusted)
 
 
 def _pairs(first: Sequence[Observation], second: Sequence[Observation]) -> list[Pair]:
@@ -67,8 +67,8 @@ def _pairs(first: Sequence[Observation], second: Sequence[Observation]) -> list[
 
 def _paired(first: Sequence[Observation], second: Sequence[Observation]) -> Pairing:
     return pair_evaluations(
-        [each.question for each in first],
-        [each.question for each in second],
+        [observation.question for observation in first],
+        [observation.question for observation in second],
         lambda one, other: first[one].passed is not None and second[other].passed is not None,
         lambda one, other: graded_alike(first[one].graded_by, second[other].graded_by),
     )
@@ -80,10 +80,12 @@ def _compared(one: str, other: str, pairs: Sequence[Pair]) -> Iterator[Compariso
         return
     outcomes = _outcomes(pairs)
     several = len({one.suite for one, _ in pairs}) > 1
-    named = [f"{one.suite}/{one.case}" if several else one.case for one, _ in pairs]
-    told = list(zip(named, pairs, strict=True))
-    only_first = dict.fromkeys(name for name, (a, b) in told if a.passed and not b.passed)
-    only_second = dict.fromkeys(name for name, (a, b) in told if b.passed and not a.passed)
+    labels = [f"{one.suite}/{one.case}" if several else one.case for one, _ in pairs]
+    labelled_pairs = list(zip(labels, pairs, strict=True))
+    only_first = dict.fromkeys(name for name, (a, b) in labelled_pairs if a.passed and not b.passed)
+    only_second = dict.fromkeys(
+        name for name, (a, b) in labelled_pairs if b.passed and not a.passed
+    )
     yield Comparison(
         one, other, OVERALL, outcomes, outcomes.p, tuple(only_first), tuple(only_second)
     )

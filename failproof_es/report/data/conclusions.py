@@ -51,18 +51,20 @@ Said = tuple[Tone, str]
 
 
 def verdict(
-    asked: Sequence[Provenance],
+    provenances: Sequence[Provenance],
     gates: Sequence[GateRow],
     series: Mapping[str, Sequence[Observation]],
     compared: Sequence[Compared] = (),
 ) -> Verdict:
     """The verdict in a few sentences, the worst first; the first one sets the tone."""
-    runs = [each.run for each in asked]
-    beside = tuple(f"{name}: {_passed(of)}" for name, of in series.items())
-    if broken := _runs(each.run for each in asked if each.integrity is False):
+    runs = [provenance.run for provenance in provenances]
+    rates = tuple(f"{name}: {_passed(of)}" for name, of in series.items())
+    if broken := _runs(
+        provenance.run for provenance in provenances if provenance.integrity is False
+    ):
         sentence = f"The record of {broken} is damaged: do not trust this report."
-        return Verdict("bad", sentence, beside)
-    said = [
+        return Verdict("bad", sentence, rates)
+    statements = [
         *_missed(gates, runs),
         *_ended_early(runs),
         *_failures_again(runs),
@@ -70,24 +72,26 @@ def verdict(
         *_unscored(series),
         *_fixed_outcomes(series),
     ]
-    said += _met(runs, gates)
-    if said:
-        return Verdict(said[0][0], " ".join(sentence for _, sentence in said), beside)
+    statements += _met(runs, gates)
+    if statements:
+        return Verdict(statements[0][0], " ".join(sentence for _, sentence in statements), rates)
     if len(series) == 1:
         (passed,) = map(_passed, series.values())
         return Verdict("plain", f"Passed: {passed}.", ())
-    return Verdict("plain", _asked_what(len(series), compared), beside)
+    return Verdict("plain", _asked_what(len(series), compared), rates)
 
 
 def _asked_what(series: int, compared: Sequence[Compared]) -> str:
     """Whether several can be compared as they stand."""
     unlike = [
-        (differs, each) for each in compared if (differs := what_differs(each.unpaired)) is not None
+        (differs, pairing)
+        for pairing in compared
+        if (differs := what_differs(pairing.unpaired)) is not None
     ]
     if not unlike:
         return f"{series} models or runs were asked the same."
     differs, first = unlike[0]
-    whys = "; ".join(each.describe() for each in first.unpaired)
+    whys = "; ".join(unpaired.describe() for unpaired in first.unpaired)
     return (
         f"{series} models or runs were not all {differs}: {first.one} and {first.other} share "
         f"{plural(first.pairs, 'scored pair')}; left out: {whys}."
@@ -95,50 +99,50 @@ def _asked_what(series: int, compared: Sequence[Compared]) -> str:
 
 
 def _runs(runs: Iterable[RunDocument]) -> str:
-    numbers = [str(each.run_number) for each in runs]
+    numbers = [str(run.run_number) for run in runs]
     return f"{'run' if len(numbers) == 1 else 'runs'} {', '.join(numbers)}" if numbers else ""
 
 
-def _missed(gates: Sequence[GateRow], asked: Sequence[RunDocument]) -> Iterator[Said]:
+def _missed(gates: Sequence[GateRow], runs: Sequence[RunDocument]) -> Iterator[Said]:
     missed = [gate for gate in gates if not gate.met]
     if missed:
-        said = f"Not met: {len(missed)} of {plural(len(gates), 'gate')}"
+        sentence = f"Not met: {len(missed)} of {plural(len(gates), 'gate')}"
         numbers = {gate.run_number for gate in missed}
-        if len(asked) > 1:
-            said += f" ({_runs(each for each in asked if each.run_number in numbers)})"
-        named = [_named(gate, len(asked)) for gate in missed[:_NAMED_GATES]]
+        if len(runs) > 1:
+            sentence += f" ({_runs(run for run in runs if run.run_number in numbers)})"
+        phrases = [_describe_gate(gate, len(runs)) for gate in missed[:_NAMED_GATES]]
         if len(missed) > _NAMED_GATES:
-            named.append(f"{len(missed) - _NAMED_GATES} more")
-        yield "bad", f"{said}: {'; '.join(named)}."
+            phrases.append(f"{len(missed) - _NAMED_GATES} more")
+        yield "bad", f"{sentence}: {'; '.join(phrases)}."
 
 
-def _named(gate: GateRow, runs: int) -> str:
+def _describe_gate(gate: GateRow, runs: int) -> str:
     phrase = gate_told(gate.name, asdict(gate))
     return phrase if runs == 1 else f"run {gate.run_number}, {phrase}"
 
 
-def _ended_early(asked: Sequence[RunDocument]) -> Iterator[Said]:
-    for each in asked:
-        if each.status == "failed":
-            why = "" if each.reason is None else f": {each.reason.rstrip('.')}"
-            yield "bad", f"Run {each.run_number} failed{why}."
-        if each.status == "given_up":
-            why = "" if each.reason is None else f": {each.reason.rstrip('.')}"
-            yield "bad", f"Run {each.run_number} was given up{why}."
-    if going := _runs(each for each in asked if each.status not in ENDED):
+def _ended_early(runs: Sequence[RunDocument]) -> Iterator[Said]:
+    for run in runs:
+        if run.status == "failed":
+            why = "" if run.reason is None else f": {run.reason.rstrip('.')}"
+            yield "bad", f"Run {run.run_number} failed{why}."
+        if run.status == "given_up":
+            why = "" if run.reason is None else f": {run.reason.rstrip('.')}"
+            yield "bad", f"Run {run.run_number} was given up{why}."
+    if going := _runs(run for run in runs if run.status not in ENDED):
         yield "doubt", f"Not ended: {going}. The numbers cover what is finished so far."
 
 
-def _failures_again(asked: Sequence[RunDocument]) -> Iterator[Said]:
-    for each in asked:
-        branch = each.branched_from
+def _failures_again(runs: Sequence[RunDocument]) -> Iterator[Said]:
+    for run in runs:
+        branch = run.branched_from
         if branch is not None and branch.again == "failed":
             yield (
                 "doubt",
-                f"Run {each.run_number} {branch.says}.",
+                f"Run {run.run_number} {branch.says}.",
             )
         elif branch is not None and branch.chosen_by_result is not None:
-            yield "doubt", f"Run {each.run_number} measures no rate: {branch.chosen_by_result}."
+            yield "doubt", f"Run {run.run_number} measures no rate: {branch.chosen_by_result}."
 
 
 def _left_to_people(runs: Iterable[RunDocument]) -> Iterator[Said]:
@@ -156,9 +160,14 @@ def _left_to_people(runs: Iterable[RunDocument]) -> Iterator[Said]:
 
 
 def _unscored(series: Mapping[str, Sequence[Observation]]) -> Iterator[Said]:
-    ended = [each for of in series.values() for each in of if each.unscored_reason != UNFINISHED]
-    awaiting = sum(each.unscored_reason == AWAITING_REVIEW for each in ended)
-    unscored = sum(each.is_unscored for each in ended) - awaiting
+    ended = [
+        observation
+        for of in series.values()
+        for observation in of
+        if observation.unscored_reason != UNFINISHED
+    ]
+    awaiting = sum(observation.unscored_reason == AWAITING_REVIEW for observation in ended)
+    unscored = sum(observation.is_unscored for observation in ended) - awaiting
     if ended and unscored / len(ended) > _MANY_UNSCORED:
         share = percent(unscored / len(ended))
         yield "doubt", f"{unscored:,} of {len(ended):,} evaluations ({share}) have no score."
@@ -166,20 +175,24 @@ def _unscored(series: Mapping[str, Sequence[Observation]]) -> Iterator[Said]:
 
 def _fixed_outcomes(series: Mapping[str, Sequence[Observation]]) -> Iterator[Said]:
     """Cases whose outcome is fixed, which raise or lower the rates whatever is answered."""
-    cases = {(each.suite, each.case): each.fixed_outcome for of in series.values() for each in of}
+    cases = {
+        (observation.suite, observation.case): observation.fixed_outcome
+        for of in series.values()
+        for observation in of
+    }
     counts = FixedOutcomeCounts()
-    for found in cases.values():
-        counts.add(found)
+    for outcome in cases.values():
+        counts.add(outcome)
     yield from (("doubt", f"{line}.") for line in counts.lines())
 
 
-def _met(asked: Sequence[RunDocument], gates: Sequence[GateRow]) -> Iterator[Said]:
+def _met(runs: Sequence[RunDocument], gates: Sequence[GateRow]) -> Iterator[Said]:
     """Only where every gate is met. A run without gates never counts as passed."""
     if not gates or not all(gate.met for gate in gates):
         return
     gated = {gate.run_number for gate in gates}
-    ended = [each for each in asked if each.status == "completed"]
-    without = _runs(each for each in ended if each.run_number not in gated)
+    ended = [run for run in runs if run.status == "completed"]
+    without = _runs(run for run in ended if run.run_number not in gated)
     met = "The gate is met." if len(gates) == 1 else f"All {len(gates)} gates are met."
     if without:
         yield "plain", f"{met} None is set for {without}."
@@ -189,65 +202,67 @@ def _met(asked: Sequence[RunDocument], gates: Sequence[GateRow]) -> Iterator[Sai
 
 def _passed(of: Sequence[Observation]) -> str:
     """The pass rate in a phrase, with its bounds where evaluations have no score."""
-    found = rate_of(of)
-    bounds = bounds_of(found, sum(each.is_unscored for each in of))
-    return describe_rate(found) + describe_bounds(bounds)
+    pass_rate = rate_of(of)
+    bounds = bounds_of(pass_rate, sum(observation.is_unscored for observation in of))
+    return describe_rate(pass_rate) + describe_bounds(bounds)
 
 
 def limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> Report:
     """Add the limitations: what the numbers of these runs cannot show."""
-    said = [each for name, of in series.items() for each in _of_one(name, of)]
-    if all(each.run.repetitions == 1 for each in report.asked):
-        said.append("Every case was asked once, so the stability of the answers is unknown.")
-    said += (
-        f"Run {each.run.run_number} asked a part of what its configuration names "
-        f"({each.run.part}); its numbers are of that part."
-        for each in report.asked
-        if each.run.part is not None
+    sentences = [sentence for name, of in series.items() for sentence in _of_one(name, of)]
+    if all(provenance.run.repetitions == 1 for provenance in report.asked):
+        sentences.append("Every case was asked once, so the stability of the answers is unknown.")
+    sentences += (
+        f"Run {provenance.run.run_number} asked a part of what its configuration names "
+        f"({provenance.run.part}); its numbers are of that part."
+        for provenance in report.asked
+        if provenance.run.part is not None
     )
     unknown = [cost.key for cost in report.costs if cost.cost_usd is None]
     if unknown:
-        named = ", ".join(map(judge_named, dict.fromkeys(unknown)))
-        said.append(f"What it took is not known of {named}: no price, or no count of tokens.")
-    reviewed = any(each.one == JUDGES for each in report.agreement)
-    if any(each.run.judges for each in report.asked) and not reviewed:
-        said.append("Models judged, and no person has reviewed what they said.")
-    said.extend(
-        f"Run {each.run.run_number}: {plural(len(each.skipped), 'defect')} kept cases out of the "
-        "plan: the rates do not cover them."
-        for each in report.asked
-        if each.skipped
+        names = ", ".join(map(judge_named, dict.fromkeys(unknown)))
+        sentences.append(f"What it took is not known of {names}: no price, or no count of tokens.")
+    reviewed = any(agreement.one == JUDGES for agreement in report.agreement)
+    if any(provenance.run.judges for provenance in report.asked) and not reviewed:
+        sentences.append("Models judged, and no person has reviewed what they said.")
+    sentences.extend(
+        f"Run {provenance.run.run_number}: {plural(len(provenance.skipped), 'defect')} kept "
+        "cases out of the plan: the rates do not cover them."
+        for provenance in report.asked
+        if provenance.skipped
     )
-    said.extend(_not_compared(report))
-    said.extend(_tried_before(report))
-    said.extend(_not_shown(report))
-    said.append("The cases are a chosen sample: the intervals do not generalise to other cases.")
-    return replace(report, limitations=tuple(said))
+    sentences.extend(_not_compared(report))
+    sentences.extend(_tried_before(report))
+    sentences.extend(_not_shown(report))
+    sentences.append(
+        "The cases are a chosen sample: the intervals do not generalise to other cases."
+    )
+    return replace(report, limitations=tuple(sentences))
 
 
 def _not_compared(report: Report) -> Iterator[str]:
-    for each in report.pairings:
-        if (differs := what_differs(each.unpaired)) is not None:
-            whys = "; ".join(of.describe() for of in each.unpaired)
+    for pairing in report.pairings:
+        if (differs := what_differs(pairing.unpaired)) is not None:
+            whys = "; ".join(of.describe() for of in pairing.unpaired)
             yield (
-                f"{each.one} and {each.other} were not {differs}: compared are "
-                f"{plural(each.pairs, 'pair')}, left out {whys}. "
+                f"{pairing.one} and {pairing.other} were not {differs}: compared are "
+                f"{plural(pairing.pairs, 'pair')}, left out {whys}. "
                 "The rates cover other results than the comparison."
             )
 
 
 def _tried_before(report: Report) -> Iterator[str]:
     """Earlier attempts and overlapping runs: of many tries, the one shown can be the luckiest."""
-    for each in (asked.run for asked in report.asked):
-        before = each.attempts.attempt - 1
-        overlap = sum(other.run_number < each.run_number for other in each.attempts.overlapping)
+    for run in (provenance.run for provenance in report.asked):
+        before = run.attempts.attempt - 1
+        overlap = sum(other.run_number < run.run_number for other in run.attempts.overlapping)
         tried = [
             *([plural(before, "earlier attempt")] if before else []),
             *([plural(overlap, "earlier overlapping run")] if overlap else []),
         ]
         if tried:
             yield (
-                f"Run {each.run_number} has {' and '.join(tried)}. Choosing the best of several "
+                f"Run {run.run_number} has {' and '.join(tried)}. Choosing the best of several "
                 "attempts inflates its result; the intervals do not correct for that."
             )
 
@@ -261,24 +276,24 @@ def _of_one(name: str, of: Sequence[Observation]) -> Iterator[str]:
             f"{name}: the interval of the pass rate is {points(2 * overall.half_width)} wide: "
             "more cases would narrow it."
         )
-    if lost := sum(each.unscored_reason is not None for each in of):
+    if lost := sum(observation.unscored_reason is not None for observation in of):
         yield f"{name}: not scored, {lost:,} of {plural(len(of), 'evaluation')}: in no rate."
-    if cut := sum(each.class_ == cut_off.CLASS for each in of):
+    if cut := sum(observation.class_ == cut_off.CLASS for observation in of):
         yield f"{name}: cut off at max_tokens, {cut:,} of {plural(len(of), 'evaluation')}."
     for class_, meaning in _NOT_GRADED.items():
-        if count := sum(each.class_ == class_ for each in of):
+        if count := sum(observation.class_ == class_ for observation in of):
             yield f"{name}: {meaning}, {count:,} of {plural(len(of), 'evaluation')}."
 
 
 def _not_shown(report: Report) -> Iterator[str]:
-    for each in report.comparisons:
-        if each.what.startswith(BY_CATEGORY):
+    for comparison in report.comparisons:
+        if comparison.what.startswith(BY_CATEGORY):
             continue  # as many as there are categories: the table tells
-        smallest = each.paired.smallest_effect
-        if smallest is not None and each.adjusted_p > 0.05:
-            share = each.paired.first_only is not None
+        smallest = comparison.paired.smallest_effect
+        if smallest is not None and comparison.adjusted_p > 0.05:
+            share = comparison.paired.first_only is not None
             effect = points(min(smallest, 1.0)) if share else f"{smallest:.3f}"
             yield (
-                f"{each.one} and {each.other} ({each.what}): a difference smaller than {effect} "
-                "would probably not have been detected."
+                f"{comparison.one} and {comparison.other} ({comparison.what}): a difference "
+                f"smaller than {effect} would probably not have been detected."
             )

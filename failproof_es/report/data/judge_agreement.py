@@ -27,13 +27,13 @@ def agreements(connection: Connection, runs: Sequence[Run]) -> tuple[JudgeAgreem
 
 def agreements_in(comparison: Comparison) -> tuple[JudgeAgreement, ...]:
     """The results of a comparison, those of the engine first."""
-    return tuple(_agreement(between, found) for between, found in comparison.found())
+    return tuple(_agreement(between, compared) for between, compared in comparison.found())
 
 
 def _agreement(between: RaterPair, compared: Agreement) -> JudgeAgreement:
     """Kappa, all that is said of one case or family of cases taken as one."""
     pairs = compared.pairs
-    found = agreement(
+    result = agreement(
         [(pair.one, pair.other) for pair in pairs],
         [pair.family for pair in pairs],
         kinds=[pair.kind for pair in pairs],
@@ -42,9 +42,9 @@ def _agreement(between: RaterPair, compared: Agreement) -> JudgeAgreement:
         one=between.one,
         other=between.other,
         what=between.what,
-        pairs=found.pairs,
-        agreeing=found.agreeing,
-        kappa=found.kappa,
-        interval=found.interval,
+        pairs=result.pairs,
+        agreeing=result.agreeing,
+        kappa=result.kappa,
+        interval=result.interval,
         left_out=compared.left_out,
     )

@@ -77,8 +77,8 @@ class Observation:
         return self.unscored_reason not in (None, UNFINISHED)
 
 
-def observations(run: RecordedRun, *, named: str = "{model}") -> Iterator[Observation]:
-    """Every planned evaluation of a run in plan order. `named` makes a series of `{model}`.
+def observations(run: RecordedRun, *, series_format: str = "{model}") -> Iterator[Observation]:
+    """Every planned evaluation of a run in plan order. `series_format` makes a series of `{model}`.
 
     Raises `ImpossibleHistory` where the record of one cannot be true: nothing follows from it.
     """
@@ -90,7 +90,7 @@ def observations(run: RecordedRun, *, named: str = "{model}") -> Iterator[Observ
         if outcome.prompt_id not in questions:
             questions[outcome.prompt_id] = question_of(case)
         question = questions[outcome.prompt_id]._replace(repetition=outcome.repetition)
-        yield _observed(outcome, case, run.started.run_number, question, named, dialect)
+        yield _observed(outcome, case, run.started.run_number, question, series_format, dialect)
 
 
 def _observed(
@@ -98,11 +98,11 @@ def _observed(
     case: Case,
     run_number: int,
     question: Question,
-    named: str,
+    series_format: str,
     dialect: Dialect,
 ) -> Observation:
     return Observation(
-        series=named.format(model=outcome.model_key),
+        series=series_format.format(model=outcome.model_key),
         run_id=outcome.run_id,
         run_number=run_number,
         evaluation_id=outcome.evaluation_id,
@@ -119,7 +119,10 @@ def _observed(
         sent=outcome.requests > 0,
         answered=outcome.answer is not None,
         class_=outcome.class_,
-        judges=tuple((each.judge, each.verdict is not None) for each in outcome.judges),
+        judges=tuple(
+            (judge_verdict.judge, judge_verdict.verdict is not None)
+            for judge_verdict in outcome.judges
+        ),
         passed=outcome.passed,
         reason=outcome.reason,
         scores=_of_every_case(outcome.scores),
@@ -130,7 +133,7 @@ def _observed(
         tokens_per_second=outcome.tokens_per_second,
         spending=outcome.spending,
         model_answered=outcome.model_answered,
-        errors=tuple(_kind(each) for each in outcome.errors),
+        errors=tuple(_kind(error) for error in outcome.errors),
         retries=outcome.retries,
         graded_by=outcome.graded_by,
         fixed_outcome=fixed_outcome(dialect, case),

@@ -37,7 +37,7 @@ def failures_with_transcripts(
         window = failures[start : start + _WINDOW]
         keys = _keys(connection, [failed.evaluation_id for failed in window])
         for failed, recorded in zip(window, iterate_evaluations(connection, keys), strict=True):
-            yield _told(failed, recorded)
+            yield _attach_transcript(failed, recorded)
 
 
 def _keys(connection: Connection, ids: Sequence[UUID]) -> list[EvaluationKey]:
@@ -50,7 +50,7 @@ def _keys(connection: Connection, ids: Sequence[UUID]) -> list[EvaluationKey]:
     return keys
 
 
-def _told(failed: Failed, recorded: RecordedEvaluation) -> FailureWithTranscript:
+def _attach_transcript(failed: Failed, recorded: RecordedEvaluation) -> FailureWithTranscript:
     state = recorded.state()
     spoken = conversation(dialect_named(recorded.case.dialect), recorded.case, state)
     return FailureWithTranscript(failed, tuple(spoken), recorded.case.document, state.verdicts)

@@ -25,14 +25,14 @@ def pieces(page: Page) -> Iterator[bytes]:
     style = "\n".join(stylesheet(f"{name}.css").decode() for name in ("tokens", "charts", "style"))
     digest = b64encode(sha256(style.encode()).digest()).decode()
     template = _environment().get_template("page.html.j2")
-    written = template.generate(
+    chunks = template.generate(
         page=page,
         style=Markup(style),  # noqa: S704 - ours
         policy=f"default-src 'none'; style-src 'sha256-{digest}'; "
         "base-uri 'none'; form-action 'none'",
     )
-    for piece in written:
-        yield piece.encode()
+    for chunk in chunks:
+        yield chunk.encode()
 
 
 def stylesheet(name: str) -> bytes:

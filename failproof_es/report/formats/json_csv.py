@@ -41,9 +41,9 @@ def csv_pieces(report: Report) -> Iterator[bytes]:
     """A row for each rate. No cell is a formula to a spreadsheet."""
     yield _line(_HEADINGS)
     for group in report.groups:
-        named = (group.dimension, group.name, group.series)
+        labels = (group.dimension, group.name, group.series)
         low, high = group.bounds or (None, None)
-        yield _row(*named, *_values(group.rate), group.unscored, low, high)
+        yield _row(*labels, *_values(group.rate), group.unscored, low, high)
     for dimension, name, series, rate in _of_cases(report):
         yield _row(dimension, name, series, *_values(rate), None, None, None)
 
@@ -53,9 +53,9 @@ def _row(*values: object) -> bytes:
 
 
 def _of_cases(report: Report) -> Iterator[Named]:
-    for each in report.refusals:
-        yield "refusals", "over-refusal", each.series, each.over
-        yield "refusals", "under-refusal", each.series, each.under
+    for refusal in report.refusals:
+        yield "refusals", "over-refusal", refusal.series, refusal.over
+        yield "refusals", "under-refusal", refusal.series, refusal.under
     for stable in report.stability:
         yield "stability", f"any of {stable.k}", stable.series, stable.any_of_k
         yield "stability", f"all of {stable.k}", stable.series, stable.all_of_k
@@ -63,10 +63,10 @@ def _of_cases(report: Report) -> Iterator[Named]:
 
 def _values(rate: Rate) -> tuple[object, ...]:
     interval = rate.interval
-    known: tuple[object, ...] = (None,) * 4
+    interval_cells: tuple[object, ...] = (None,) * 4
     if interval is not None:
-        known = (interval.low, interval.high, interval.confidence, interval.method)
-    return (rate.passed, rate.total, rate.clusters, rate.value, *known)
+        interval_cells = (interval.low, interval.high, interval.confidence, interval.method)
+    return (rate.passed, rate.total, rate.clusters, rate.value, *interval_cells)
 
 
 def _cell(value: object) -> str:

@@ -55,8 +55,8 @@ def _lines(page: Page) -> Iterator[str]:
     yield ""
     yield f"**{inline(page.verdict)}**"
     yield ""
-    for each in page.beside_verdict:
-        yield f"- {text(each)}"
+    for line in page.beside_verdict:
+        yield f"- {text(line)}"
     for section in page.sections:
         yield ""
         yield f"## {text(section.title)}"
@@ -82,7 +82,7 @@ def _block(block: Block) -> Iterator[str]:
         case Heading():
             yield f"### {text(block.text)}"
         case Items():
-            yield from (f"- {text(each)}" for each in block.texts)
+            yield from (f"- {text(bullet)}" for bullet in block.texts)
         case Facts():
             yield from (f"- **{inline(name)}**: {inline(value)}" for name, value in block.facts)
         case Table():
@@ -105,8 +105,8 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _row(cells: Iterable[Cell]) -> str:
-    shown = (inline(cell.text if isinstance(cell, Mark) else cell) or " " for cell in cells)
-    return f"| {' | '.join(shown)} |"
+    texts = (inline(cell.text if isinstance(cell, Mark) else cell) or " " for cell in cells)
+    return f"| {' | '.join(texts)} |"
 
 
 def _rule(to_the_right: Iterable[bool]) -> str:
@@ -114,13 +114,13 @@ def _rule(to_the_right: Iterable[bool]) -> str:
 
 
 def _quotation(quotation: Quotation) -> Iterator[str]:
-    shown = lines(quotation.shown)
-    longest = max((len(fence) for fence in _FENCE.findall(shown)), default=2)
+    body = lines(quotation.shown)
+    longest = max((len(fence) for fence in _FENCE.findall(body)), default=2)
     fence = "`" * (longest + 1)
     yield f"{text(quotation.who)}:"
     yield ""
     yield f"{fence}text"
-    yield shown
+    yield body
     yield fence
     if quotation.left_out:
         yield f"({quotation.left_out:,} more characters are in the log)"

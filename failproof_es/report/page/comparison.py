@@ -47,12 +47,12 @@ def comparison(report: Report) -> Iterator[Block]:
         note=True,
     )
     pairs: dict[tuple[str, str], list[Comparison]] = {}
-    for each in report.comparisons:
-        pairs.setdefault((each.one, each.other), []).append(each)
+    for comparison in report.comparisons:
+        pairs.setdefault((comparison.one, comparison.other), []).append(comparison)
     if len(pairs) > 1:
         yield from _all_pairs(report.comparisons)
-    for (one, other), found in pairs.items():
-        yield from _of_a_pair(f"{one} − {other}", found, drawn=len(pairs) <= MOST_PAIRS_DRAWN)
+    for (one, other), comparisons in pairs.items():
+        yield from _of_a_pair(f"{one} − {other}", comparisons, drawn=len(pairs) <= MOST_PAIRS_DRAWN)
 
 
 def _pairings(compared: Sequence[Compared]) -> Block:
@@ -64,12 +64,12 @@ def _pairings(compared: Sequence[Compared]) -> Block:
              Column("left out: of the first and of the second, and why", "text")),
             tuple(
                 (
-                    each.one,
-                    each.other,
-                    f"{each.pairs:,}",
-                    "; ".join(of.describe() for of in each.unpaired) or "nothing",
+                    pairing.one,
+                    pairing.other,
+                    f"{pairing.pairs:,}",
+                    "; ".join(of.describe() for of in pairing.unpaired) or "nothing",
                 )
-                for each in compared
+                for pairing in compared
             ),
         )
     )  # fmt: skip
@@ -82,8 +82,8 @@ def _nothing(report: Report) -> str:
 
 
 def _all_pairs(comparisons: Sequence[Comparison]) -> Iterator[Block]:
-    overall = [each for each in comparisons if each.what == OVERALL]
-    names = [f"{each.one} − {each.other}" for each in overall]
+    overall = [comparison for comparison in comparisons if comparison.what == OVERALL]
+    names = [f"{comparison.one} − {comparison.other}" for comparison in overall]
     yield from _forest(
         "Differences of pass rates, all cases, with intervals", "every two", names, overall
     )
@@ -95,13 +95,13 @@ def _drawn_as(what: str) -> str:
 
 def _of_a_pair(title: str, comparisons: Sequence[Comparison], *, drawn: bool) -> Iterator[Block]:
     yield Heading(title)
-    rates = [each for each in comparisons if each.paired.first_only is not None]
+    rates = [comparison for comparison in comparisons if comparison.paired.first_only is not None]
     if drawn:
-        names = [_drawn_as(each.what) for each in rates]
+        names = [_drawn_as(comparison.what) for comparison in rates]
         yield from _forest("Differences of pass rates, with intervals", title, names, rates)
     yield collapsed_if_long(_compared(comparisons))
-    for each in comparisons:
-        yield from _discordant(each)
+    for comparison in comparisons:
+        yield from _discordant(comparison)
 
 
 def _forest(
@@ -112,8 +112,8 @@ def _forest(
             name, paired.difference, paired.interval.low, paired.interval.high,
             _signed(paired.difference, share=True),
         )
-        for name, each in zip(names, compared, strict=True)
-        if (paired := each.paired).interval is not None
+        for name, comparison in zip(names, compared, strict=True)
+        if (paired := comparison.paired).interval is not None
     ]  # fmt: skip
     if 0 < len(rows) <= MOST_ROWS_DRAWN:
         yield Figure(
@@ -136,31 +136,31 @@ def _compared(comparisons: Sequence[Comparison]) -> Table:
             Column("adjusted p"),
             Column("smallest effect"),
         ),
-        tuple(_row(each) for each in comparisons),
+        tuple(_row(comparison) for comparison in comparisons),
     )
 
 
-def _row(each: Comparison) -> tuple[Cell, ...]:
-    paired = each.paired
+def _row(comparison: Comparison) -> tuple[Cell, ...]:
+    paired = comparison.paired
     share = paired.first_only is not None
     smallest = paired.smallest_effect
     return (
-        each.what,
+        comparison.what,
         paired.test,
         f"{paired.pairs:,}",
         f"{paired.clusters:,}",
         _count_or_dash(paired.first_only),
         _count_or_dash(paired.second_only),
         _signed(paired.difference, share=share),
-        _signed_ends(paired.interval, share=share) + _contradicted(each),
-        _significance(each.adjusted_p),
+        _signed_ends(paired.interval, share=share) + _contradicted(comparison),
+        _significance(comparison.adjusted_p),
         "–" if smallest is None else _signed(min(smallest, 1.0), share=share).lstrip("+"),
     )
 
 
 def _significance(p: float) -> Mark | str:
-    shown = "< 0.001" if p < 0.001 else f"{p:.3f}"
-    return Mark(shown, "doubt") if p < ALPHA else shown
+    text = "< 0.001" if p < 0.001 else f"{p:.3f}"
+    return Mark(text, "doubt") if p < ALPHA else text
 
 
 def _signed_ends(interval: Interval | None, *, share: bool) -> str:
@@ -170,10 +170,10 @@ def _signed_ends(interval: Interval | None, *, share: bool) -> str:
     return f"{low} to {high}".replace(" points", "")
 
 
-def _contradicted(each: Comparison) -> str:
+def _contradicted(comparison: Comparison) -> str:
     """A mark where the interval excludes 0, and p does not once it is adjusted."""
-    interval = each.paired.interval
-    if interval is None or interval.low <= 0 <= interval.high or each.adjusted_p < ALPHA:
+    interval = comparison.paired.interval
+    if interval is None or interval.low <= 0 <= interval.high or comparison.adjusted_p < ALPHA:
         return ""
     return " (unadjusted)"
 
@@ -189,11 +189,16 @@ def _signed(difference: float, *, share: bool) -> str:
     return sign + (points(size) if share else f"{size:.3f}")
 
 
-def _discordant(each: Comparison) -> Iterator[Block]:
+def _discordant(comparison: Comparison) -> Iterator[Block]:
     """Which cases just one of them passed; with repetitions a case may be of both kinds."""
-    for name, cases in ((each.one, each.only_first), (each.other, each.only_second)):
+    for name, cases in (
+        (comparison.one, comparison.only_first),
+        (comparison.other, comparison.only_second),
+    ):
         if cases:
             more = len(cases) - NAMED_CASES
-            listed = ", ".join(cases[:NAMED_CASES]) + (f" and {more:,} more" if more > 0 else "")
+            case_names = ", ".join(cases[:NAMED_CASES]) + (
+                f" and {more:,} more" if more > 0 else ""
+            )
             summary = f"Passed by {name} alone: {plural(len(cases), 'case')}"
-            yield Collapsible(summary, (), (Paragraph(listed),))
+            yield Collapsible(summary, (), (Paragraph(case_names),))

@@ -18,12 +18,12 @@ def cost_and_latency(report: Report) -> Iterator[Block]:
     """The cost of each model and judge, and how long answers took."""
     yield Heading("Cost")
     yield from _costs(report.costs)
-    for run in (asked.run for asked in report.asked):
+    for run in (provenance.run for provenance in report.asked):
         if (spent := run.spending.of_ceiling) is not None:
             yield Paragraph(f"Run {run.run_number} spent {spent} (its spend ceiling).")
     yield Heading("Latency")
     yield from _latencies(report.latencies)
-    measured = [each for each in report.measures if each.unit != "score"]
+    measured = [measure for measure in report.measures if measure.unit != "score"]
     if measured:
         yield measures_table("Latency and speed", measured)
 
@@ -36,14 +36,14 @@ def _costs(costs: Sequence[Cost]) -> Iterator[Block]:
     names = [
         judge_named(cost.key) + (f", run {cost.run_number}" if several else "") for cost in costs
     ]
-    known = [
+    bars = [
         charts.Bar(name, cost.cost_usd, f"{usd(cost.cost_usd)}, {plural(cost.answers, 'answer')}")
         for name, cost in zip(names, costs, strict=True)
         if cost.cost_usd is not None
     ]
-    if known and any(bar.value > 0 for bar in known):
+    if bars and any(bar.value > 0 for bar in bars):
         caption = "Cost by model and judge"
-        yield Figure(caption, charts.bars(known, label=caption, axis="US dollars"))
+        yield Figure(caption, charts.bars(bars, label=caption, axis="US dollars"))
     rows = [
         (
             name,
@@ -51,7 +51,7 @@ def _costs(costs: Sequence[Cost]) -> Iterator[Block]:
             describe_tokens(cost.input_tokens, cost.input_unknown),
             describe_tokens(cost.output_tokens, cost.output_unknown),
             usd(cost.cost_usd),
-            _each(cost),
+            _format_answer_cost(cost),
         )
         for name, cost in zip(names, costs, strict=True)
     ]
@@ -69,20 +69,20 @@ def _costs(costs: Sequence[Cost]) -> Iterator[Block]:
 
 
 def _sum(costs: Sequence[Cost]) -> str:
-    known = [cost.cost_usd for cost in costs if cost.cost_usd is not None]
-    if not known:
+    amounts = [cost.cost_usd for cost in costs if cost.cost_usd is not None]
+    if not amounts:
         return usd(None)
-    return usd(fsum(known)) if len(known) == len(costs) else f"at least {usd(fsum(known))}"
+    return usd(fsum(amounts)) if len(amounts) == len(costs) else f"at least {usd(fsum(amounts))}"
 
 
-def _each(cost: Cost) -> str:
+def _format_answer_cost(cost: Cost) -> str:
     if cost.cost_usd is None or not cost.answers:
         return "unknown"
     return f"${cost.cost_usd / cost.answers:.6f}"
 
 
 def _latencies(distributions: Sequence[Distribution]) -> Iterator[Block]:
-    curves = [_curve(each) for each in distributions if each.values]
+    curves = [_curve(distribution) for distribution in distributions if distribution.values]
     if not curves:
         yield Paragraph("Nothing was answered, so nothing was measured.")
         return

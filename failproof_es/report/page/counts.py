@@ -38,11 +38,11 @@ def denominators(report: Report) -> Iterator[Block]:
             for funnel in report.funnels
         ),
     )
-    for asked in report.asked:
-        if (branch := asked.run.branched_from) is not None:
+    for provenance in report.asked:
+        if (branch := provenance.run.branched_from) is not None:
             yield Paragraph(
-                f"Of run {asked.run.run_number}, "
-                f"{plural(asked.run.counts.carried_over, 'evaluation')} "
+                f"Of run {provenance.run.run_number}, "
+                f"{plural(provenance.run.counts.carried_over, 'evaluation')} "
                 f"happened in run {branch.run_number} or before it, and were carried over."
             )
     losses = tuple(
@@ -62,11 +62,11 @@ def denominators(report: Report) -> Iterator[Block]:
 
 
 def _skipped(report: Report) -> Iterator[tuple[str, str, str]]:
-    for asked in report.asked:
-        for each in asked.skipped:
-            place = ":".join(str(part) for part in (each.path, each.line) if part is not None)
-            what = ": ".join(filter(None, (each.field, each.why)))
-            yield f"run {asked.run.run_number}", place, what
+    for provenance in report.asked:
+        for defect in provenance.skipped:
+            place = ":".join(str(part) for part in (defect.path, defect.line) if part is not None)
+            what = ": ".join(filter(None, (defect.field, defect.why)))
+            yield f"run {provenance.run.run_number}", place, what
 
 
 def refusals(report: Report) -> Iterator[Block]:
@@ -79,11 +79,22 @@ def refusals(report: Report) -> Iterator[Block]:
     yield Table(
         "Refused, rightly or wrongly",
         (_MODEL, Column("refused, of scored")),
-        tuple((each.series, f"{each.refused:,} of {each.scored:,}") for each in report.refusals),
+        tuple(
+            (refusal.series, f"{refusal.refused:,} of {refusal.scored:,}")
+            for refusal in report.refusals
+        ),
     )
     for title, counted, rates in (
-        ("Over-refusal", "refused", [(each.series, each.over) for each in report.refusals]),
-        ("Under-refusal", "answered", [(each.series, each.under) for each in report.refusals]),
+        (
+            "Over-refusal",
+            "refused",
+            [(refusal.series, refusal.over) for refusal in report.refusals],
+        ),
+        (
+            "Under-refusal",
+            "answered",
+            [(refusal.series, refusal.under) for refusal in report.refusals],
+        ),
     ):
         if any(rate.total for _, rate in rates):
             columns = (_MODEL, Column(counted), *RATE_COLUMNS[1:])
@@ -101,18 +112,23 @@ def errors(report: Report) -> Iterator[Block]:
         note=True,
     )
     failed = tuple(
-        (each.series, kind, f"{count:,}") for each in report.errors for kind, count in each.requests
+        (series_errors.series, kind, f"{count:,}")
+        for series_errors in report.errors
+        for kind, count in series_errors.requests
     )
     if failed:
         columns = (_MODEL, Column("kind", "text"), Column("requests"))
         yield Table("Requests that failed", columns, failed)
     else:
         yield Paragraph("No request failed.")
-    if any(each.retries for each in report.errors):
+    if any(series_errors.retries for series_errors in report.errors):
         yield Table(
             "Sent again, after an attempt that failed or a judge's reply that could not be read",
             (_MODEL, Column("requests")),
-            tuple((each.series, f"{each.retries:,}") for each in report.errors),
+            tuple(
+                (series_errors.series, f"{series_errors.retries:,}")
+                for series_errors in report.errors
+            ),
         )
 
 
@@ -124,27 +140,31 @@ def stability(report: Report) -> Iterator[Block]:
     yield Paragraph("Of the cases of which every repetition was scored.", note=True)
     tries = Column("repetitions")
     for title, counted, rates in (
-        ("Passed every time", "cases", [(each, each.all_of_k) for each in report.stability]),
-        ("Passed at least once", "cases", [(each, each.any_of_k) for each in report.stability]),
+        ("Passed every time", "cases", [(stable, stable.all_of_k) for stable in report.stability]),
+        (
+            "Passed at least once",
+            "cases",
+            [(stable, stable.any_of_k) for stable in report.stability],
+        ),
     ):
         yield Table(
             title,
             (_MODEL, tries, Column(counted), *RATE_COLUMNS[1:]),
-            tuple((each.series, str(each.k), *rate_cells(rate)) for each, rate in rates),
+            tuple((stable.series, str(stable.k), *rate_cells(rate)) for stable, rate in rates),
         )
     yield Table(
         "Passed sometimes",
         (_MODEL, Column("cases")),
         tuple(
-            (each.series, f"{each.changing:,} of {each.any_of_k.total:,}")
-            for each in report.stability
+            (stable.series, f"{stable.changing:,} of {stable.any_of_k.total:,}")
+            for stable in report.stability
         ),
     )
 
 
 def judges(report: Report) -> Iterator[Block]:
     """How often judges gave a verdict, and how far they agree with each other and with people."""
-    if not any(asked.run.judges for asked in report.asked):
+    if not any(provenance.run.judges for provenance in report.asked):
         yield Paragraph("No judge model was used: checks decided.")
     if report.judged:
         yield _verdicts(report.judged)
@@ -155,16 +175,16 @@ def judges(report: Report) -> Iterator[Block]:
 
 
 def _verdicts(judged: tuple[Judged, ...]) -> Table:
-    several = len({each.run_number for each in judged}) > 1
+    several = len({judge.run_number for judge in judged}) > 1
     return Table(
         "Came to a verdict",
         (Column("judge", "name"), Column("evaluations")),
         tuple(
             (
-                judge_named(each.key) + (f", run {each.run_number}" if several else ""),
-                f"{each.verdicts:,} of {each.asked:,}",
+                judge_named(judge.key) + (f", run {judge.run_number}" if several else ""),
+                f"{judge.verdicts:,} of {judge.asked:,}",
             )
-            for each in judged
+            for judge in judged
         ),
     )
 
@@ -182,14 +202,14 @@ def _agreement(agreement: tuple[JudgeAgreement, ...]) -> Table:
         ),
         tuple(
             (
-                f"{judge_named(each.one)} and {judge_named(each.other)}",
-                each.what,
-                f"{each.agreeing:,} of {each.pairs:,}",
-                f"{each.left_out:,}",
-                "not defined" if each.kappa is None else f"{each.kappa:.2f}",
-                _ends(each.interval),
+                f"{judge_named(judge_agreement.one)} and {judge_named(judge_agreement.other)}",
+                judge_agreement.what,
+                f"{judge_agreement.agreeing:,} of {judge_agreement.pairs:,}",
+                f"{judge_agreement.left_out:,}",
+                "not defined" if judge_agreement.kappa is None else f"{judge_agreement.kappa:.2f}",
+                _ends(judge_agreement.interval),
             )
-            for each in agreement
+            for judge_agreement in agreement
         ),
     )
 

@@ -40,14 +40,14 @@ def failure_sections(report: Report, failures: Iterable[FailureWithTranscript]) 
         "transcript to have it printed.",
         note=True,
     )
-    for told in failures:
-        yield _fold(told)
+    for failure in failures:
+        yield _fold(failure)
 
 
-def _fold(told: FailureWithTranscript) -> Collapsible:
-    failed = told.failed
+def _fold(failure: FailureWithTranscript) -> Collapsible:
+    failed = failure.failed
     return Collapsible(
-        _named(told),
+        _summarize_failure(failure),
         (*_severity(failed.severity), Mark(failed.class_ or "not classified")),
         (
             Facts(
@@ -64,19 +64,21 @@ def _fold(told: FailureWithTranscript) -> Collapsible:
                     part.text,
                     reply=not part.scripted,
                 )
-                for spoken in told.spoken
+                for spoken in failure.spoken
                 for part in spoken.parts
             ),
-            *(_verdict(verdict) for verdict in told.verdicts),
+            *(_verdict(verdict) for verdict in failure.verdicts),
             Collapsible(
-                "The case as it stood in its file", (), (Quotation("JSON", _json(told.document)),)
+                "The case as it stood in its file",
+                (),
+                (Quotation("JSON", _json(failure.document)),),
             ),
         ),
     )
 
 
-def _named(told: FailureWithTranscript) -> str:
-    failed, title = told.failed, told.document.get("title")
+def _summarize_failure(failure: FailureWithTranscript) -> str:
+    failed, title = failure.failed, failure.document.get("title")
     name = f"{failed.case}: {title}" if isinstance(title, str) else failed.case
     repetition = f", repetition {failed.repetition}" if failed.repetition > 1 else ""
     why = f": {shortened(' '.join(failed.reason.split()), _LONGEST_WHY)}" if failed.reason else ""

@@ -27,7 +27,7 @@ _COLUMNS = (
 
 def people(report: Report) -> Iterator[Block]:
     """The figures by people: overall, by severity, category and tag."""
-    if not any(asked.run.by_people for asked in report.asked):
+    if not any(provenance.run.by_people for provenance in report.asked):
         yield Paragraph("Nothing was left to people.")
         return
     yield Paragraph(
@@ -39,9 +39,9 @@ def people(report: Report) -> Iterator[Block]:
     several = len(report.asked) > 1
     for dimension in DIMENSIONS:
         rows = tuple(
-            _cells(figure, f", run {asked.run.run_number}" if several else "")
-            for asked in report.asked
-            for figure in asked.run.by_people
+            _cells(figure, f", run {provenance.run.run_number}" if several else "")
+            for provenance in report.asked
+            for figure in provenance.run.by_people
             if figure.dimension == dimension
         )
         if rows:

@@ -36,8 +36,8 @@ _OTHERS = (
 
 def what_was_asked(report: Report) -> Iterator[Block]:
     """Each run's provenance: its models, cases, settings and dates, and which models answered."""
-    for asked in report.asked:
-        run = asked.run
+    for provenance in report.asked:
+        run = provenance.run
         yield from _which(report, run)
         yield Facts(_facts(run))
         branch = run.branched_from
@@ -49,22 +49,23 @@ def what_was_asked(report: Report) -> Iterator[Block]:
                 (Column("suite", "name"), Column("case", "name"), Column("model", "name"),
                  Column("repetition"), Column("it had ended with", "name")),
                 tuple(
-                    (each.suite, each.case, each.model, str(each.repetition), each.ended_as)
-                    for each in branch.asked_again
+                    (evaluation.suite, evaluation.case, evaluation.model,
+                     str(evaluation.repetition), evaluation.ended_as)
+                    for evaluation in branch.asked_again
                 ),
             )  # fmt: skip
         yield Table(
             "Case files",
             (Column("file", "name"), Column("cases"), Column("SHA-256", "text")),
-            tuple((each.path, f"{each.cases:,}", each.sha256) for each in run.suites),
+            tuple((suite.path, f"{suite.cases:,}", suite.sha256) for suite in run.suites),
         )
-        if asked.models_answered:
+        if provenance.models_answered:
             yield Table(
                 "Models that answered, as they named themselves",
                 (Column("model", "name"), Column("evaluations")),
-                tuple((name, f"{count:,}") for name, count in asked.models_answered),
+                tuple((name, f"{count:,}") for name, count in provenance.models_answered),
             )
-        yield from _others(run.attempts)
+        yield from _list_related_runs(run.attempts)
 
 
 def _which(report: Report, run: RunDocument) -> Iterator[Block]:
@@ -72,14 +73,14 @@ def _which(report: Report, run: RunDocument) -> Iterator[Block]:
         yield Heading(f"Run {run.run_number}: {run.name}")
 
 
-def _others(attempts: Attempts) -> Iterator[Block]:
+def _list_related_runs(attempts: Attempts) -> Iterator[Block]:
     """The other attempts and the overlapping runs, with their results."""
-    for title, others in (
+    for title, related_runs in (
         ("Other attempts: runs of the same experiment", attempts.others),
         ("Overlapping: runs that share many cases", attempts.overlapping),
     ):
-        if others:
-            rows = tuple(tuple(_other(each)) for each in others)
+        if related_runs:
+            rows = tuple(tuple(_other(related_run)) for related_run in related_runs)
             yield without_empty_columns(Table(title, _OTHERS, rows))
 
 
@@ -90,7 +91,7 @@ def _other(other: RelatedRun) -> Iterator[str]:
     yield "?" if other.started_at is None else moment(other.started_at)
     yield other.status
     finished, planned = (
-        "?" if each is None else f"{each:,}" for each in (other.finished, other.planned)
+        "?" if count is None else f"{count:,}" for count in (other.finished, other.planned)
     )
     yield f"{finished} of {planned}"
     yield "?" if other.scored is None else f"{other.scored:,}"
@@ -114,8 +115,8 @@ def _facts(run: RunDocument) -> tuple[tuple[str, str], ...]:
         *(() if run.imported is None else (("origin", run.imported.says),)),
         *_branched(run),
         *((("asked", run.part),) if run.part is not None else ()),
-        *((f"model {each.key}", _described(each)) for each in run.models),
-        *((f"judge {number}", _described(each)) for number, each in enumerate(run.judges, 1)),
+        *((f"model {model.key}", _described(model)) for model in run.models),
+        *((f"judge {number}", _described(judge)) for number, judge in enumerate(run.judges, 1)),
         ("repetitions", str(run.repetitions)),
         ("seeds", ", ".join(f"{name} {run.seeds[name]}" for name in sorted(run.seeds)) or "none"),
     )
@@ -124,8 +125,8 @@ def _facts(run: RunDocument) -> tuple[tuple[str, str], ...]:
 def _described(model: ModelSnapshot) -> str:
     place = model.settings.get("base_url") or model.settings.get("class") or model.provider
     parameters = ", ".join(f"{name} {value}" for name, value in model.parameters.items())
-    told = f"{model.model}{describe_version(model)} at {place}"
-    return f"{told}: {parameters}" if parameters else told
+    description = f"{model.model}{describe_version(model)} at {place}"
+    return f"{description}: {parameters}" if parameters else description
 
 
 def _workers(run: RunDocument) -> tuple[tuple[str, str], ...]:
@@ -152,27 +153,30 @@ def _branched(run: RunDocument) -> tuple[tuple[str, str], ...]:
 
 def integrity(report: Report) -> Iterator[Block]:
     """The integrity of each run's record: position, findings, and how to verify it again."""
-    for asked in report.asked:
-        yield from _which(report, asked.run)
+    for provenance in report.asked:
+        yield from _which(report, provenance.run)
         yield Facts(
             (
-                ("checked", _CHECKED[asked.integrity]),
-                ("positions", f"{asked.positions[0]:,} to {asked.positions[1]:,} of the log"),
-                ("events", f"{asked.events:,}"),
-                ("seal", asked.seal or "none: the run has not ended"),
+                ("checked", _CHECKED[provenance.integrity]),
+                (
+                    "positions",
+                    f"{provenance.positions[0]:,} to {provenance.positions[1]:,} of the log",
+                ),
+                ("events", f"{provenance.events:,}"),
+                ("seal", provenance.seal or "none: the run has not ended"),
             )
         )
     findings = tuple(
-        f"run {asked.run.run_number}, {finding.kind}: {finding.message}"
-        for asked in report.asked
-        if asked.run.validation is not None
-        for finding in asked.run.validation.findings
+        f"run {provenance.run.run_number}, {finding.kind}: {finding.message}"
+        for provenance in report.asked
+        if provenance.run.validation is not None
+        for finding in provenance.run.validation.findings
     )
     if findings:
         yield Heading("What checking the runs found")
         yield Items(findings)
     yield Paragraph("To check all of this against the log, and without the database:")
-    numbers = [asked.run.run_number for asked in report.asked]
+    numbers = [provenance.run.run_number for provenance in report.asked]
     replays = (f"failproof-es replay {number}" for number in numbers)
     exports = (f"failproof-es evidence export {n} -o run{n}.evidence" for n in numbers)
     yield Items(("failproof-es verify", *replays, *exports))

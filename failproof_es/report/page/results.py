@@ -50,15 +50,15 @@ def results(report: Report) -> Iterator[Block]:
         note=True,
     )
     for dimension, title in _DIMENSIONS.items():
-        found = [group for group in report.groups if group.dimension == dimension]
-        names = list(dict.fromkeys(group.name for group in found))
+        groups = [group for group in report.groups if group.dimension == dimension]
+        names = list(dict.fromkeys(group.name for group in groups))
         if len(names) > 1 or dimension == "overall":
-            together = sorted(found, key=lambda group: names.index(group.name))
+            together = sorted(groups, key=lambda group: names.index(group.name))
             yield from _rates(title, dimension in _DRAWN, together)
-    scores = [each for each in report.measures if each.unit == "score"]
+    scores = [measure for measure in report.measures if measure.unit == "score"]
     if scores:
         yield Heading("Scores beside pass and fail")
-        measured = dict.fromkeys(each.name.removeprefix("mean ") for each in scores)
+        measured = dict.fromkeys(measure.name.removeprefix("mean ") for measure in scores)
         if meanings := " ".join(f"{n}: {_MEANINGS[n]}." for n in measured if n in _MEANINGS):
             yield Paragraph(meanings, note=True)
         yield measures_table("Mean scores", scores)

@@ -32,9 +32,9 @@ _MET = {True: Mark("met", "good"), False: Mark("not met", "bad")}
 
 def build_page(report: Report, failures: Iterable[FailureWithTranscript]) -> Page:
     """The whole report. `failures` are asked for once, when the page is written."""
-    runs = ", ".join(_named(asked) for asked in report.asked)
+    runs = ", ".join(_describe_run(provenance) for provenance in report.asked)
     return Page(
-        title=", ".join(dict.fromkeys(asked.run.name for asked in report.asked)),
+        title=", ".join(dict.fromkeys(provenance.run.name for provenance in report.asked)),
         kicker=f"failproof-es · report of {runs} · as the log stood on {moment(report.made_at)}",
         tone=report.verdict.tone,
         verdict=report.verdict.sentence,
@@ -61,24 +61,24 @@ def build_page(report: Report, failures: Iterable[FailureWithTranscript]) -> Pag
     )
 
 
-def _named(asked: Provenance) -> str:
+def _describe_run(provenance: Provenance) -> str:
     """A run's number, with what its counts do not tell."""
-    told = "; ".join(asked.run.remarks)
-    return f"run {asked.run.run_number}" + (f" ({told})" if told else "")
+    remarks = "; ".join(provenance.run.remarks)
+    return f"run {provenance.run.run_number}" + (f" ({remarks})" if remarks else "")
 
 
 def _gates(report: Report) -> Iterator[Block]:
     judged = {gate.run_number for gate in report.gates}
-    for asked in report.asked:
-        number = asked.run.run_number
-        if asked.gates_set and number not in judged:
+    for provenance in report.asked:
+        number = provenance.run.run_number
+        if provenance.gates_set and number not in judged:
             when = (
                 f"people decide them: `failproof-es review close {number}` judges them"
-                if asked.run.status == "completed"
+                if provenance.run.status == "completed"
                 else "judged when it has completed"
             )
             yield Paragraph(f"Gates of run {number}: {when}.")
-    if not any(asked.gates_set for asked in report.asked):
+    if not any(provenance.gates_set for provenance in report.asked):
         yield Paragraph("No gates were set, so no pass or fail was decided.")
     if report.gates:
         yield _judged_gates(report)

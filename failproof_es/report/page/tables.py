@@ -66,15 +66,15 @@ def measures_table(caption: str, measures: Sequence[Measure]) -> Table:
     )
     rows = tuple(
         (
-            each.series,
-            each.name,
-            f"{each.of:,}",
-            _amount(each.value, each.unit),
-            _ends(each),
-            "too few, or nothing varies" if each.interval is None else each.interval.method,
-            f"{each.clusters:,}",
+            measure.series,
+            measure.name,
+            f"{measure.of:,}",
+            _amount(measure.value, measure.unit),
+            _ends(measure),
+            "too few, or nothing varies" if measure.interval is None else measure.interval.method,
+            f"{measure.clusters:,}",
         )
-        for each in measures
+        for measure in measures
     )
     return Table(caption, columns, rows)
 
@@ -110,9 +110,9 @@ def collapsed_if_long(table: Table) -> Block:
 
 def without_empty_columns(table: Table) -> Table:
     """The table without the columns in which no row says anything."""
-    kept = [at for at in range(len(table.columns)) if any(row[at] for row in table.rows)]
+    filled_columns = [at for at in range(len(table.columns)) if any(row[at] for row in table.rows)]
     return Table(
         table.caption,
-        tuple(table.columns[at] for at in kept),
-        tuple(tuple(row[at] for at in kept) for row in table.rows),
+        tuple(table.columns[at] for at in filled_columns),
+        tuple(tuple(row[at] for at in filled_columns) for row in table.rows),
     )

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from failproof_es.console.database import ReadOnlyDatabase, ask_again
-from failproof_es.console.errors import _told
+from failproof_es.console.errors import _describe_error
 from failproof_es.problems import InvalidInput
 from failproof_es.store.connecting import connect
 from failproof_es.store.outage import CONTENTION
@@ -164,13 +164,13 @@ def test_a_rebuild_that_finds_no_moment_without_readers_says_so_and_leaves_the_o
 def test_what_a_server_that_runs_refuses_is_never_told_as_a_server_that_is_away(
     error: psycopg.Error,
 ) -> None:
-    status, what, remedy = _told(error)
+    status, what, remedy = _describe_error(error)
     assert status == 503 and "cannot be reached" not in what and "Start it" not in remedy
 
 
 def test_a_server_that_is_away_is_told_as_that() -> None:
     for error in (psycopg.OperationalError("refused"), psycopg.errors.AdminShutdown("ended")):
-        assert "cannot be reached" in _told(error)[1]
+        assert "cannot be reached" in _describe_error(error)[1]
 
 
 @pytest.mark.parametrize("kind", CONTENTION)

@@ -144,7 +144,9 @@ def test_a_comparison_is_that_of_the_report(
     found = asking.get(f"/compare.json?base={base}&other={other}").json()
     with psycopg.connect(compared_log) as connection:
         series = {
-            name: list(observations(RecordedRun.read_events(connection, run_id), named=name))
+            name: list(
+                observations(RecordedRun.read_events(connection, run_id), series_format=name)
+            )
             for name, number in (("other", other), ("base", base))
             for run_id in (resolve_run(connection, str(number)),)
         }
