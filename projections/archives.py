@@ -62,7 +62,7 @@ def forget_archived(
     connection: psycopg.Connection[Any], cursor: Cursor, projections: Sequence[Projection]
 ) -> None:
     """After a rebuild in shares, which took in what the log holds: archived runs go."""
-    forgetful = [each for each in projections if isinstance(each, Forgetful)]
+    forgetful = [projection for projection in projections if isinstance(projection, Forgetful)]
     for run_id in archived_runs(connection) if forgetful else ():
-        for each in forgetful:
-            each.forget_run(cursor, run_id)
+        for projection in forgetful:
+            projection.forget_run(cursor, run_id)

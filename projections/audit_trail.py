@@ -40,7 +40,9 @@ class AuditTrail:
         """Append the batch's rows."""
         records = [record for fact in facts if (record := audit_record(fact)) is not None]
         if records:
-            rows = [each._replace(details=orjson.dumps(each.details).decode()) for each in records]
+            rows = [
+                record._replace(details=orjson.dumps(record.details).decode()) for record in records
+            ]
             cursor.execute(self._append, [list(column) for column in zip(*rows, strict=True)])
 
     keeps_own_stream = True

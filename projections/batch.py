@@ -42,7 +42,7 @@ def read_batch(
     Damaged events are facts that say so. Raises `UnreadableState` for an event that a newer
     program wrote: it is for that one to take in.
     """
-    return _read(connection, sql_file("read_batch"), {"position": position}, topics)
+    return _fetch_batch(connection, sql_file("read_batch"), {"position": position}, topics)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +63,14 @@ def read_share(
     connection: psycopg.Connection[Any], position: int, share: Share, topics: Collection[str]
 ) -> Batch | None:
     """As `read_batch`, what follows of a share."""
-    wanted = {
+    parameters = {
         "position": position, "up_to": share.up_to, "kinds": list(share.kinds),
         "among": share.among, "first": share.first, "last": share.last,
     }  # fmt: skip
-    return _read(connection, sql_file("read_share"), wanted, topics)
+    return _fetch_batch(connection, sql_file("read_share"), parameters, topics)
 
 
-def _read(
+def _fetch_batch(
     connection: psycopg.Connection[Any],
     statement: LiteralString,
     where: Mapping[str, Any],
@@ -101,16 +101,16 @@ def fact_of(
     """The row as a fact. `ids` holds each UUID once, so that comparing equal ones is fast."""
     stream = ids.get(stream_id) or ids.setdefault(stream_id, UUID(stream_id))
     try:
-        said: dict[str, Any] = orjson.loads(state)
-        if said.pop("schema_version", None) != _CURRENT[topic]:
-            said = upcast(topic, state, stream, version)[1]
-        said["originator_id"] = stream
-        said["originator_version"] = version
-        if type(run := said["run_id"]) is str:
-            said["run_id"] = ids.get(run) or ids.setdefault(run, UUID(run))
-        if type(prompt := said.get("prompt_id")) is str:
-            said["prompt_id"] = ids.get(prompt) or ids.setdefault(prompt, UUID(prompt))
-        event: Event = _VALIDATE[topic](said)
+        payload: dict[str, Any] = orjson.loads(state)
+        if payload.pop("schema_version", None) != _CURRENT[topic]:
+            payload = upcast(topic, state, stream, version)[1]
+        payload["originator_id"] = stream
+        payload["originator_version"] = version
+        if type(run := payload["run_id"]) is str:
+            payload["run_id"] = ids.get(run) or ids.setdefault(run, UUID(run))
+        if type(prompt := payload.get("prompt_id")) is str:
+            payload["prompt_id"] = ids.get(prompt) or ids.setdefault(prompt, UUID(prompt))
+        event: Event = _VALIDATE[topic](payload)
     except (KeyError, ValueError, TypeError, AttributeError, UnreadableState):
         pass
     else:
@@ -147,34 +147,34 @@ def take_in(
     `in_order`: what the log says before the batch is taken in already. That of a share is not.
     """
     facts = batch.facts
-    whole = [each for each in facts if each.damage is None]
-    held = {each.topic for each in facts}
+    whole = [fact for fact in facts if fact.damage is None]
+    held = {fact.topic for fact in facts}
     with connection.cursor() as cursor:
         for projection in projections:
             position, topics = positions[projection.name], projection.topics
-            wanted = facts if getattr(projection, "takes_damaged", False) else whole
+            pending = facts if getattr(projection, "takes_damaged", False) else whole
             if not held <= topics:
-                wanted = [each for each in wanted if each.topic in topics]
-            if wanted and wanted[0].position <= position:
-                wanted = [each for each in wanted if each.position > position]
-            if wanted and in_order:
-                apply_in_parts(cursor, projection, wanted, partial(_read_run, connection))
-            elif wanted:
-                projection.apply(cursor, wanted)
+                pending = [fact for fact in pending if fact.topic in topics]
+            if pending and pending[0].position <= position:
+                pending = [fact for fact in pending if fact.position > position]
+            if pending and in_order:
+                apply_in_parts(cursor, projection, pending, partial(_read_run, connection))
+            elif pending:
+                projection.apply(cursor, pending)
 
 
 def _read_run(
     connection: psycopg.Connection[Any], projection: Projection, run_id: UUID, before: int
 ) -> Iterator[Sequence[Fact]]:
-    wanted = {
+    parameters = {
         "run_id": run_id,
         "own": not getattr(projection, "keeps_own_stream", False),
         "before": before,
     }
     position = 0
     while True:
-        place = {**wanted, "position": position}
-        batch = _read(connection, sql_file("read_run"), place, projection.topics)
+        place = {**parameters, "position": position}
+        batch = _fetch_batch(connection, sql_file("read_run"), place, projection.topics)
         if batch is None:
             return
         damaged = getattr(projection, "takes_damaged", False)

@@ -29,25 +29,31 @@ def read_model_differences(connection: Connection) -> list[Difference]:
     The relations of other packages' projections that are installed are theirs. Read models that
     are missing are made by whoever follows next: they are no difference.
     """
-    found = installed(connection, [LIVE])
+    definitions = installed(connection, [LIVE])
     # The schema of rebuilds has the same names and is skipped: nobody reads there.
     for thing, definition in installed(connection, [BUILDING]).items():
         live = thing.replace(BUILDING, LIVE)
         if live not in expected():
-            found[thing] = definition
-    guests = {each.name for guest in usable_of_others() for each in guest.relations}
-    found = {thing: each for thing, each in found.items() if _relation(thing) not in guests}
-    wanted = {thing: each for thing, each in expected().items() if thing in found}
-    told = compare(found, wanted)
+            definitions[thing] = definition
+    guests = {relation.name for guest in usable_of_others() for relation in guest.relations}
+    definitions = {
+        thing: definition
+        for thing, definition in definitions.items()
+        if _relation(thing) not in guests
+    }
+    expected_definitions = {
+        thing: definition for thing, definition in expected().items() if thing in definitions
+    }
+    differences = compare(definitions, expected_definitions)
     with catalog_transaction(connection):
         rows = connection.execute(sql_file("owners"), {"schemas": [LIVE, BUILDING]}).fetchall()
-    return [*told, *(Difference(f"the {thing} belongs to {owner}") for thing, owner in rows)]
+    return [*differences, *(Difference(f"the {thing} belongs to {owner}") for thing, owner in rows)]
 
 
 def _relation(thing: str) -> str:
     """The relation that a definition is about: `column projections.<relation>.<column>`."""
-    kind, _, named = thing.partition(" ")
-    return named.rpartition(" on ")[2].split(".")[1] if "." in named and kind != "function" else ""
+    kind, _, name = thing.partition(" ")
+    return name.rpartition(" on ")[2].split(".")[1] if "." in name and kind != "function" else ""
 
 
 @cache

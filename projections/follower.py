@@ -169,9 +169,9 @@ def _follow_connected(url: str, stopping: threading.Event) -> None:
         while True:
             last_round = stopping.is_set()
             began, head = time.monotonic(), max_position(connection)
-            taken = catch_up(connection)
-            guests = [each for each in guests if _follows(connection, each)]
-            if taken:
+            event_count = catch_up(connection)
+            guests = [guest for guest in guests if _follows(connection, guest)]
+            if event_count:
                 teller.tell_soon()
                 all_taken = reached(connection, PROJECTIONS) >= head
                 if all_taken and not last_round:
@@ -211,9 +211,9 @@ class _Teller:
         if wait:
             time.sleep(max(self._told_at + LEAST_BETWEEN_TELLING_S - time.monotonic(), 0))
         self._owed = False
-        told = (PROJECTED_CHANNEL, str(reached(self._connection, PROJECTIONS)))
+        notification = (PROJECTED_CHANNEL, str(reached(self._connection, PROJECTIONS)))
         try:
-            self._connection.execute("SELECT pg_notify(%s, %s)", told)
+            self._connection.execute("SELECT pg_notify(%s, %s)", notification)
         except psycopg.Error:  # as of a queue that somebody who does not read it filled
             if self._connection.closed or self._connection.broken:
                 raise
@@ -230,13 +230,13 @@ def _await_batch(
     """
     if stopping.is_set():
         return
-    taken = reached(connection, PROJECTIONS)
+    position = reached(connection, PROJECTIONS)
     cores = SpareCores()
     while not stopping.wait(_POLL_S):
         spare = cores.are_idle()
         pause_s, full = (_PAUSE_S, BATCH_EVENTS) if spare else (LONGEST_PAUSE_S, _BUSY_EVENTS)
         waited_s = time.monotonic() - began
-        if waited_s >= pause_s or max_position(connection) - taken >= full:
+        if waited_s >= pause_s or max_position(connection) - position >= full:
             return
 
 

@@ -28,9 +28,11 @@ def _fault(offered: Any, name: str) -> str | None:
         return fault
     if OFFERED.package_of(name) is None:
         return None
-    taken = {relation.name for projection in ours() for relation in projection.relations}
-    found = [relation.name for relation in instance(offered).relations if relation.name in taken]
-    return f"has relations that are named like ours: {', '.join(found)}" if found else None
+    our_names = {relation.name for projection in ours() for relation in projection.relations}
+    clashing = [
+        relation.name for relation in instance(offered).relations if relation.name in our_names
+    ]
+    return f"has relations that are named like ours: {', '.join(clashing)}" if clashing else None
 
 
 OFFERED: EntryPoints[Any] = EntryPoints(
@@ -62,14 +64,14 @@ def usable_of_others() -> tuple[Projection, ...]:
 
 def others() -> tuple[tuple[Projection, ...], list[Problem]]:
     """Those of other packages that can be loaded, and why the rest can't be."""
-    found: list[Projection] = []
+    projections: list[Projection] = []
     problems: list[Problem] = []
     for name in _theirs():
         try:
-            found.append(instance(OFFERED.load(name)))
+            projections.append(instance(OFFERED.load(name)))
         except InvalidInput as error:
             problems += error.problems
-    return tuple(found), problems
+    return tuple(projections), problems
 
 
 def _theirs() -> Iterator[str]:

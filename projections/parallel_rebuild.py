@@ -60,7 +60,7 @@ def build_in_shares(
     head = max_position(connection)
     if processes is None:
         processes = 1 if head < FROM_EVENTS else min(usable_cores(), MOST_PROCESSES)
-    if processes < 2 or not all(_in_shares(each) for each in projections):
+    if processes < 2 or not all(_in_shares(projection) for projection in projections):
         return 0
     with connection.transaction():
         connection.execute(sql_file("become_projector"))
@@ -76,8 +76,8 @@ def build_in_shares(
         connection.execute(sql_file("become_projector"))
         enter(connection, BUILDING)
         with connection.cursor() as cursor:
-            for each in projections:
-                if settle := getattr(each, "settle", None):
+            for projection in projections:
+                if settle := getattr(projection, "settle", None):
                     settle(cursor, head)
             forget_archived(connection, cursor, projections)
     return head
@@ -107,11 +107,13 @@ def _build(
             if progress is not None:
                 progress(int(head * begin + position * (end - begin)), head)
 
-        own, *others = shares
-        for worker, share in zip(workers, others, strict=False):
+        own, *other_shares = shares
+        for worker, share in zip(workers, other_shares, strict=False):
             worker.begin(share)
         events = take_share(connection, projections, own, building, tell)
-        return events + sum(worker.events() for worker, _ in zip(workers, others, strict=False))
+        return events + sum(
+            worker.events() for worker, _ in zip(workers, other_shares, strict=False)
+        )
 
     count = len(workers) + 1
     return (
@@ -150,13 +152,13 @@ class _Worker:
     ) -> None:
         info = connection.info
         parameters: dict[str, Any] = {**info.get_parameters(), "password": info.password or None}
-        told = {
+        setup = {
             "database": make_conninfo(**parameters),
-            "projections": [each.name for each in projections],
+            "projections": [projection.name for projection in projections],
             "building": building,
         }
         try:
-            self._process = Sidecar("projections.share_worker", _line(told), answers=True)
+            self._process = Sidecar("projections.share_worker", _line(setup), answers=True)
         except OSError as error:
             raise WorkerFailed from error
 
@@ -185,5 +187,5 @@ class _Worker:
         self._process.output.close()
 
 
-def _line(said: Any) -> bytes:
-    return orjson.dumps(said) + b"\n"
+def _line(message: Any) -> bytes:
+    return orjson.dumps(message) + b"\n"

@@ -38,7 +38,7 @@ def read_positions(connection: Connection) -> dict[str, Position]:
         return {}
     with connection.cursor(row_factory=class_row(Position)) as cursor:
         cursor.execute("SELECT name, version, position, updated_at FROM projections.positions")
-        return {found.name: found for found in cursor}
+        return {position.name: position for position in cursor}
 
 
 def hold_positions(connection: Connection) -> None:

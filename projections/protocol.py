@@ -96,7 +96,7 @@ class Projection(Protocol):
 
 def uuid_array(ids: Iterable[UUID]) -> str:
     """An array of UUIDs as PostgreSQL reads it: one text, where a list is adapted id by id."""
-    return "{" + ",".join([f"{each.int:032x}" for each in ids]) + "}"
+    return "{" + ",".join([f"{uuid.int:032x}" for uuid in ids]) + "}"
 
 
 def sql_file(name: str, package: str = "projections") -> LiteralString:
@@ -123,16 +123,16 @@ def visible(text: str) -> str:
 _SHOWN = re.compile(r"(\\*)u0000")
 
 
-def exact_text(shown: str) -> str:
+def exact_text(text: str) -> str:
     """The original text, from the output of `visible`."""
-    return shown if "\\u0000" not in shown else _SHOWN.sub(_halve, shown)
+    return text if "\\u0000" not in text else _SHOWN.sub(_halve, text)
 
 
-def _halve(found: re.Match[str]) -> str:
-    count = len(found[1])
+def _halve(match: re.Match[str]) -> str:
+    count = len(match[1])
     return "\\" * (count // 2) + ("\x00" if count % 2 else "u0000")
 
 
-def _double(found: re.Match[str]) -> str:
-    backslashes, what = found.groups()
+def _double(match: re.Match[str]) -> str:
+    backslashes, what = match.groups()
     return backslashes * 2 + ("\\u0000" if what == "\x00" else what)

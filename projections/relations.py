@@ -77,7 +77,7 @@ def replace(connection: Connection, projections: Sequence[Projection]) -> None:
     """
     _lock(connection, projections)
     refuse_dependents(connection, projections)
-    grants = connection.execute(sql_file("grants"), _named(projections)).fetchall()
+    grants = connection.execute(sql_file("grants"), _name_relations(projections)).fetchall()
     for projection in projections:
         _drop(connection, projection)
         for relation in projection.relations:
@@ -100,7 +100,7 @@ def _lock(connection: Connection, projections: Sequence[Projection]) -> None:
     Who reads by statements of their own may hold one table and want the next: this gives up before
     the server looks for a deadlock (`deadlock_timeout`, 1 s), so no reader is ever its victim.
     """
-    rows = connection.execute(sql_file("kinds"), _named(projections)).fetchall()
+    rows = connection.execute(sql_file("kinds"), _name_relations(projections)).fetchall()
     own = sorted(name for name, kind, is_own in rows if kind != "v" and is_own)
     tables = [sql.Identifier(LIVE, name) for name in own]
     if not tables:
@@ -112,7 +112,7 @@ def _lock(connection: Connection, projections: Sequence[Projection]) -> None:
 
 def refuse_dependents(connection: Connection, projections: Sequence[Projection]) -> None:
     """Raise `InvalidInput` when objects that are not ours depend on the live relations."""
-    rows = connection.execute(sql_file("dependents"), _named(projections)).fetchall()
+    rows = connection.execute(sql_file("dependents"), _name_relations(projections)).fetchall()
     if rows:
         names = ", ".join(projection.name for projection in projections)
         raise InvalidInput.because(
@@ -122,14 +122,14 @@ def refuse_dependents(connection: Connection, projections: Sequence[Projection])
         )
 
 
-def _named(projections: Sequence[Projection]) -> dict[str, Any]:
+def _name_relations(projections: Sequence[Projection]) -> dict[str, Any]:
     names = [relation.name for projection in projections for relation in projection.relations]
     return {"schema": LIVE, "names": names}
 
 
 def _drop(connection: Connection, projection: Projection) -> None:
     """Drop without CASCADE. The catalog says what each is: another version may have made it."""
-    rows = connection.execute(sql_file("kinds"), _named([projection])).fetchall()
+    rows = connection.execute(sql_file("kinds"), _name_relations([projection])).fetchall()
     kinds: dict[str, LiteralString] = {
         name: "VIEW" if kind == "v" else "TABLE" for name, kind, _ in rows
     }

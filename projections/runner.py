@@ -69,8 +69,8 @@ class UnknownProjection(LookupError):
     """There is no projection of that name."""
 
     def __init__(self, name: str, projections: Sequence[Projection]) -> None:
-        known = ", ".join(projection.name for projection in projections)
-        super().__init__(f"there is no projection {name!r}; there are: {known}")
+        names = ", ".join(projection.name for projection in projections)
+        super().__init__(f"there is no projection {name!r}; there are: {names}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,24 +92,24 @@ def status(
     """The status of every projection. Writes nothing; one without its tables is at 0."""
     head = max_position(connection)
     positions = read_positions(connection)
-    found = []
+    statuses = []
     for projection in projections:
-        stands = positions.get(projection.name)
-        if stands is None or not is_whole(connection, projection):
+        position = positions.get(projection.name)
+        if position is None or not is_whole(connection, projection):
             nothing = ProjectionStatus(projection.name, projection.version, 0, head, None, False)
-            found.append(nothing)
+            statuses.append(nothing)
             continue
-        found.append(
+        statuses.append(
             ProjectionStatus(
                 projection.name,
-                stands.version,
-                stands.position,
-                max(0, head - stands.position),
-                stands.updated_at,
-                stands.version != projection.version,
+                position.version,
+                position.position,
+                max(0, head - position.position),
+                position.updated_at,
+                position.version != projection.version,
             )
         )
-    return found
+    return statuses
 
 
 def prepare(connection: Connection, projections: Sequence[Projection] = PROJECTIONS) -> None:
@@ -132,10 +132,10 @@ def _create_missing(connection: Connection, projections: Sequence[Projection]) -
         positions = read_positions(connection)
         outdated = []
         for projection in projections:
-            stands = positions.get(projection.name)
-            if stands is not None and stands.version != projection.version:
+            position = positions.get(projection.name)
+            if position is not None and position.version != projection.version:
                 outdated.append(projection.name)
-            elif stands is None or not is_whole(connection, projection):
+            elif position is None or not is_whole(connection, projection):
                 create(connection, projection)
                 move_positions(connection, [projection], 0)
     return outdated
@@ -161,8 +161,8 @@ def _between_readers(swap: Callable[[], T]) -> T:
 
 def reached(connection: Connection, projections: Sequence[Projection]) -> int:
     """The position up to which all of these have read the log. Writes nothing."""
-    stands = read_positions(connection)
-    return min(_position(each, stands) for each in projections)
+    positions = read_positions(connection)
+    return min(_position(projection, positions) for projection in projections)
 
 
 def catch_up(connection: Connection, projections: Sequence[Projection] = PROJECTIONS) -> int:
@@ -172,8 +172,8 @@ def catch_up(connection: Connection, projections: Sequence[Projection] = PROJECT
     """
     with _as_projector(connection):
         connection.execute(_LOCK)
-        stands = read_positions(connection)
-        positions = {p.name: _position(p, stands) for p in projections}
+        stored_positions = read_positions(connection)
+        positions = {p.name: _position(p, stored_positions) for p in projections}
         batch = read_batch(connection, min(positions.values()), _topics(projections))
         if batch is None:
             return 0
@@ -203,57 +203,57 @@ def rebuild(
 
     Raises `UnknownProjection`, and `InvalidInput` when somebody's views depend on the tables.
     """
-    chosen = _chosen(names, projections)
+    selected = _choose_projections(names, projections)
     with _alone(connection), _collecting_seldom():
-        return _rebuild(connection, chosen, progress, processes)
+        return _rebuild(connection, selected, progress, processes)
 
 
 def _rebuild(
     connection: Connection,
-    chosen: Sequence[Projection],
+    projections: Sequence[Projection],
     progress: Callable[[int, int], None] | None,
     processes: int | None,
 ) -> int:
     create_schemas(connection)
-    _begin_building(connection, chosen)
-    position = build_in_shares(connection, chosen, progress, processes)
+    _begin_building(connection, projections)
+    position = build_in_shares(connection, projections, progress, processes)
     if position is None:
-        _begin_building(connection, chosen)
+        _begin_building(connection, projections)
         position = 0
-    topics = _topics(chosen)
+    topics = _topics(projections)
     while True:
         head = max_position(connection)
         with _as_projector(connection):
             batch = read_batch(connection, position, topics)
             if batch is not None:
                 enter(connection, BUILDING)
-                take_in(connection, chosen, {p.name: position for p in chosen}, batch)
+                take_in(connection, projections, {p.name: position for p in projections}, batch)
         if batch is not None:
             position = batch.position
             if progress is not None:
                 progress(position, head)
-        elif _between_readers(partial(_swap, connection, chosen, position)):
+        elif _between_readers(partial(_swap, connection, projections, position)):
             return position
 
 
-def _swap(connection: Connection, chosen: Sequence[Projection], position: int) -> bool:
+def _swap(connection: Connection, projections: Sequence[Projection], position: int) -> bool:
     """Put what was built up to `position` in the place of the live tables; false where the log
     went on meanwhile."""
     with _as_projector(connection):
         connection.execute(_LOCK)
-        if read_batch(connection, position, _topics(chosen)) is not None:
+        if read_batch(connection, position, _topics(projections)) is not None:
             return False
-        replace(connection, chosen)
-        move_positions(connection, chosen, position)
+        replace(connection, projections)
+        move_positions(connection, projections, position)
     return True
 
 
-def _begin_building(connection: Connection, chosen: Sequence[Projection]) -> None:
+def _begin_building(connection: Connection, projections: Sequence[Projection]) -> None:
     with _as_projector(connection):
         connection.execute(_LOCK)
         create_positions(connection)
-        refuse_dependents(connection, chosen)
-        begin_building(connection, chosen)
+        refuse_dependents(connection, projections)
+        begin_building(connection, projections)
 
 
 @contextmanager
@@ -301,25 +301,27 @@ def _collecting_seldom() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-def _chosen(names: Sequence[str], projections: Sequence[Projection]) -> list[Projection]:
-    known = {each.name for each in projections}
+def _choose_projections(
+    names: Sequence[str], projections: Sequence[Projection]
+) -> list[Projection]:
+    known_names = {projection.name for projection in projections}
     for name in names:
-        if name not in known:
+        if name not in known_names:
             raise UnknownProjection(name, projections)
-    return [each for each in projections if not names or each.name in names]
+    return [projection for projection in projections if not names or projection.name in names]
 
 
 def _topics(projections: Sequence[Projection]) -> frozenset[str]:
     return frozenset().union(*(projection.topics for projection in projections))
 
 
-def _position(projection: Projection, stands: Mapping[str, Position]) -> int:
-    found = stands.get(projection.name)
-    if found is None:
+def _position(projection: Projection, positions: Mapping[str, Position]) -> int:
+    position = positions.get(projection.name)
+    if position is None:
         return 0
-    if found.version != projection.version:
+    if position.version != projection.version:
         raise OutdatedProjection(
-            f"{projection.name}: its tables are of version {found.version}, this program writes "
+            f"{projection.name}: its tables are of version {position.version}, this program writes "
             f"version {projection.version}"
         )
-    return found.position
+    return position.position

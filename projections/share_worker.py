@@ -29,19 +29,21 @@ def main() -> None:
     """Take in shares until standard input ends."""
     gc.set_threshold(*COLLECT_SELDOM)
     lines: queue.Queue[bytes] = queue.Queue()
-    threading.Thread(target=_read, args=(lines,), name="parent", daemon=True).start()
-    begun: dict[str, Any] = orjson.loads(lines.get())
+    threading.Thread(target=_read_lines, args=(lines,), name="parent", daemon=True).start()
+    setup: dict[str, Any] = orjson.loads(lines.get())
     # Last of all what writes counters: their rows are locked until the batch is committed.
-    chosen = [each for each in PROJECTIONS if each.name in begun["projections"]][::-1]
-    with connect(begun["database"]) as connection:
+    projections = [
+        projection for projection in PROJECTIONS if projection.name in setup["projections"]
+    ][::-1]
+    with connect(setup["database"]) as connection:
         while True:
             share = orjson.loads(lines.get())
-            events = take_share(connection, chosen, _share(share), begun["building"], _nothing)
+            events = take_share(connection, projections, _share(share), setup["building"], _nothing)
             sys.stdout.write(f"{events}\n")
             sys.stdout.flush()
 
 
-def _read(lines: queue.Queue[bytes]) -> None:
+def _read_lines(lines: queue.Queue[bytes]) -> None:
     for line in sys.stdin.buffer:
         lines.put(line)
     os._exit(0)  # whoever began is done, or gone: a batch that is not committed is undone
@@ -51,13 +53,13 @@ def _nothing(_: int) -> None:
     """Nobody is told: the process that began tells how far it has come itself."""
 
 
-def _share(said: dict[str, Any]) -> Share:
+def _share(message: dict[str, Any]) -> Share:
     return Share(
-        tuple(said["kinds"]),
-        said["among"],
-        UUID(said["first"]),
-        UUID(said["last"]),
-        said["up_to"],
+        tuple(message["kinds"]),
+        message["among"],
+        UUID(message["first"]),
+        UUID(message["last"]),
+        message["up_to"],
     )
 
 

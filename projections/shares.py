@@ -53,7 +53,9 @@ def building_id(connection: Connection, projections: Sequence[Projection]) -> in
 
     They stay until the transaction ends.
     """
-    table = min(each.name for p in projections for each in p.relations if each.kind == "TABLE")
+    table = min(
+        relation.name for p in projections for relation in p.relations if relation.kind == "TABLE"
+    )
     name = sql.Identifier(BUILDING, table)
     connection.execute(sql.SQL("LOCK TABLE {} IN ROW EXCLUSIVE MODE").format(name))
     row = connection.execute("SELECT %s::regclass::oid", (f"{BUILDING}.{table}",)).fetchone()
@@ -73,8 +75,8 @@ def take_share(
     Raises `OutOfPlace`, and `NotOurs` where another rebuild has begun, because whoever began this
     one is gone.
     """
-    wanted = frozenset[str]().union(*(each.topics for each in projections))
-    nowhere = dict.fromkeys([each.name for each in projections], 0)
+    topics = frozenset[str]().union(*(projection.topics for projection in projections))
+    nowhere = dict.fromkeys([projection.name for projection in projections], 0)
     position = events = 0
     while True:
         with connection.transaction():
@@ -85,7 +87,7 @@ def take_share(
                 ours = False
             if not ours:
                 raise NotOurs
-            batch = read_share(connection, position, share, wanted)
+            batch = read_share(connection, position, share, topics)
             if batch is None:
                 return events
             _require_own_streams(connection, share, batch.facts)

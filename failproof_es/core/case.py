@@ -78,15 +78,15 @@ def prompt_id(digest: str) -> UUID:
     return digest_uuid(bytes.fromhex(digest))
 
 
-def run_id(named: str) -> UUID:
+def run_id(name: str) -> UUID:
     """The stream of a run with this name: the UUID itself, or one made of the text.
 
     The same for the same text on every machine. A text that no file can hold is no run's.
     """
     try:
-        return UUID(named)
+        return UUID(name)
     except ValueError:
-        content = f"run\n{named}".encode("utf-8", "surrogatepass")
+        content = f"run\n{name}".encode("utf-8", "surrogatepass")
         return digest_uuid(hashlib.sha256(content).digest())
 
 

@@ -114,9 +114,9 @@ class SharedClusters:
     def sums(self, model: str, suite: str | None) -> ClusterSums:
         """The sums over the clusters of this model, in this suite or in all."""
         shapes: Counter[tuple[int, int]] = Counter()
-        for (its_model, its_suite), found in self.shapes.items():
+        for (its_model, its_suite), counts in self.shapes.items():
             if its_model == model and suite in (None, its_suite):
-                shapes.update(found)
+                shapes.update(counts)
         for key, (passed, judged) in self.by_key.items():
             if judged and key.model_key == model and suite in (None, key.suite_id):
                 shapes[passed, judged] += 1

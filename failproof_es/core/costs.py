@@ -30,21 +30,21 @@ def answer_cost(prices: Prices, response: ResponseReceived) -> Decimal | None:
 
 def cost_usd(prices: ModelPrices | None, usage: Usage, answered_at: datetime) -> Decimal | None:
     """What one answer cost that used so many tokens and came at that time, in US dollars."""
-    read, written = usage.input_tokens, usage.output_tokens
-    if prices is None or read is None or written is None:
+    input_tokens, output_tokens = usage.input_tokens, usage.output_tokens
+    if prices is None or input_tokens is None or output_tokens is None:
         return None
-    rate = _rate(prices.rates, read, answered_at)
+    rate = _rate(prices.rates, input_tokens, answered_at)
     if rate is None:
         return None
     cached = usage.cached_input_tokens or 0
     stored = usage.cache_write_tokens or 0
     stored_1h = usage.cache_write_1h_tokens or 0
     parts = (
-        (read - cached - stored, rate.input),
+        (input_tokens - cached - stored, rate.input),
         (cached, rate.cached_input),
         (stored - stored_1h, rate.cache_write),
         (stored_1h, rate.cache_write_1h),
-        (written, rate.output),
+        (output_tokens, rate.output),
     )
     cost = rate.request
     for tokens, per_million in parts:
@@ -68,14 +68,14 @@ def total(costs: Iterable[Decimal | None]) -> Decimal | None:
 
 def priced(prices: Prices, keys: Iterable[str]) -> bool:
     """Whether each of these models and judges has a price: of another one not even nothing is 0."""
-    return all((found := prices.get(key)) is not None and found.rates for key in keys)
+    return all((model_prices := prices.get(key)) is not None and model_prices.rates for key in keys)
 
 
-def describe_tokens(known: int | None, unknown: int) -> str:
+def describe_tokens(tokens: int | None, unknown: int) -> str:
     """The known sum, and the number of answers that it lacks."""
-    if known is None:
+    if tokens is None:
         return "unknown"
-    return f"{known:,}" + (f" and {unknown:,} unknown" if unknown else "")
+    return f"{tokens:,}" + (f" and {unknown:,} unknown" if unknown else "")
 
 
 @dataclass(slots=True)

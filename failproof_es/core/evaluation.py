@@ -165,8 +165,8 @@ def next_action(
     unusable = unusable_reply(state.replies)
     if state.classification is None:
         transcript = Transcript(state.replies, failure)
-        asked = failure is None and state.imported is None and unusable is None
-        messages = grading.messages(case, transcript) if asked else None
+        can_ask = failure is None and state.imported is None and unusable is None
+        messages = grading.messages(case, transcript) if can_ask else None
         if messages is None:
             return Classify(transcript)
         return _send(state, "target", len(state.replies), messages)
@@ -197,7 +197,9 @@ def next_action(
 def _conclude(classification: Classification, judgement: Judgement) -> Action:
     """Score by what the judges said, unless not one of them said anything."""
     if all(verdict.verdict is None for verdict in judgement.verdicts):
-        problems = "; ".join(f"{each.judge}: {each.problem}" for each in judgement.verdicts)
+        problems = "; ".join(
+            f"{verdict.judge}: {verdict.problem}" for verdict in judgement.verdicts
+        )
         return Abandon(Failure(JUDGE_FAILED, problems))
     return ScoreReply(classification, judgement)
 

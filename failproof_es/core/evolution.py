@@ -107,9 +107,9 @@ def _changes(state: Evaluation, event: Event) -> Changes:
         raise ImpossibleHistory(f"event {state.version + 1} of its stream is missing", event)
     if state.finished_at is not None:
         raise ImpossibleHistory("the evaluation has its final event already", event)
-    begun: Changes | None = None
+    identity: Changes | None = None
     if version == 1:
-        begun = _begun(event)
+        identity = _read_identity(event)
     elif (
         event.originator_id,
         event.run_id,
@@ -121,12 +121,12 @@ def _changes(state: Evaluation, event: Event) -> Changes:
     changes = transition(state, event)
     changes["version"] = version
     changes["last"] = event
-    if begun is not None:
-        changes.update(begun)
+    if identity is not None:
+        changes.update(identity)
     return changes
 
 
-def _begun(event: EvaluationEvent) -> Changes:
+def _read_identity(event: EvaluationEvent) -> Changes:
     run_id, prompt_id = event.run_id, event.prompt_id
     model_key, repetition = event.model_key, event.repetition
     if run_id is None:
@@ -193,11 +193,11 @@ def _require_judge_is_next(state: Evaluation, event: RequestSent) -> None:
     unanswered = error is not None and error.purpose == "target"
     require(not unanswered, event, "the model under test has not answered")
     require(state.judge_reply is None, event, "the judge's last reply was not read")
-    done = any(each.judge == judge for each in state.verdicts)
+    done = any(verdict.judge == judge for verdict in state.verdicts)
     require(not done, event, f"judge {judge} has said its last word")
     if state.attempts:
-        asked = getattr(state.last, "judge", None)
-        require(asked == judge, event, f"judge {asked} is asked, and not done")
+        current_judge = getattr(state.last, "judge", None)
+        require(current_judge == judge, event, f"judge {current_judge} is asked, and not done")
 
 
 def _require_same_request(event: ResponseReceived | ErrorRecorded | AttemptLost, to: Event) -> None:
@@ -242,8 +242,8 @@ def _answered(state: Evaluation, event: ResponseReceived) -> Changes:
 def _failed(state: Evaluation, event: ErrorRecorded) -> Changes:
     if state.in_flight is not None:
         _require_same_request(event, state.in_flight)
-        said = "it voids an answer, and there is none"
-        require(event.kind != VOIDS_ANSWER, event, said)
+        message = "it voids an answer, and there is none"
+        require(event.kind != VOIDS_ANSWER, event, message)
     else:
         answer = state.last
         if type(answer) is not ResponseReceived or event.kind != VOIDS_ANSWER:
@@ -271,12 +271,12 @@ def _lost(state: Evaluation, event: AttemptLost) -> Changes:
 
 
 def _imported(_: Evaluation, event: AnswerImported) -> Changes:
-    said = "what has begun here cannot be imported"
-    require(event.originator_version == 1, event, said)
+    message = "what has begun here cannot be imported"
+    require(event.originator_version == 1, event, message)
     require(bool(event.replies) or event.error is not None, event, "it has no reply and no error")
     replies = tuple(
-        Reply(turn, each.text, each.finish_reason, each.refusal, event.model, each.tool_calls)
-        for turn, each in enumerate(event.replies)
+        Reply(turn, reply.text, reply.finish_reason, reply.refusal, event.model, reply.tool_calls)
+        for turn, reply in enumerate(event.replies)
     )
     return {
         "imported": event,
@@ -286,20 +286,20 @@ def _imported(_: Evaluation, event: AnswerImported) -> Changes:
     }
 
 
-def _add(left: Usage, right: Usage) -> Usage:
-    if left is UNCOUNTED:
-        return right
+def _add(usage: Usage, added: Usage) -> Usage:
+    if usage is UNCOUNTED:
+        return added
 
     def total(a: int | None, b: int | None) -> int | None:
         return None if a is None and b is None else (a or 0) + (b or 0)
 
     return Usage(
-        input_tokens=total(left.input_tokens, right.input_tokens),
-        output_tokens=total(left.output_tokens, right.output_tokens),
-        cached_input_tokens=total(left.cached_input_tokens, right.cached_input_tokens),
-        cache_write_tokens=total(left.cache_write_tokens, right.cache_write_tokens),
-        cache_write_1h_tokens=total(left.cache_write_1h_tokens, right.cache_write_1h_tokens),
-        reasoning_tokens=total(left.reasoning_tokens, right.reasoning_tokens),
+        input_tokens=total(usage.input_tokens, added.input_tokens),
+        output_tokens=total(usage.output_tokens, added.output_tokens),
+        cached_input_tokens=total(usage.cached_input_tokens, added.cached_input_tokens),
+        cache_write_tokens=total(usage.cache_write_tokens, added.cache_write_tokens),
+        cache_write_1h_tokens=total(usage.cache_write_1h_tokens, added.cache_write_1h_tokens),
+        reasoning_tokens=total(usage.reasoning_tokens, added.reasoning_tokens),
     )
 
 
@@ -317,10 +317,10 @@ def _ends_question(event: Event | None, purpose: str) -> bool:
 
 def _classified(state: Evaluation, event: Classified) -> Changes:
     require(state.classification is None, event, "what was answered is classified already")
-    said = "it does not follow an answer of the model under test, nor an error that ends it"
+    message = "it does not follow an answer of the model under test, nor an error that ends it"
     answered = _ends_question(state.last, "target") or type(state.last) is AnswerImported
     stopped = event.details.get("rule") == GRADING_STOPPED and state.in_flight is None
-    require(answered or stopped, event, said)
+    require(answered or stopped, event, message)
     classification = Classification(
         event.primary, event.details, event.classifier, event.classifier_version
     )
@@ -366,7 +366,7 @@ def _scored(state: Evaluation, event: Scored) -> Changes:
     _require_graded(state, event)
     usable = state.last_error is None and state.import_error is None
     require(usable, event, "it scores what ended in an error")
-    spoken = not state.verdicts or any(each.verdict is not None for each in state.verdicts)
+    spoken = not state.verdicts or any(verdict.verdict is not None for verdict in state.verdicts)
     require(spoken, event, "not one judge gave a verdict")
     score = Score(
         event.scores, event.reason, event.scorer, event.scorer_version,
@@ -383,20 +383,22 @@ def _abandoned(state: Evaluation, event: EvaluationAbandoned) -> Changes:
     _require_graded(state, event)
     error = state.last_error
     if state.import_error is not None:
-        said = f"its kind is {event.kind}, that of the source's error is {state.import_error.kind}"
-        require(event.kind == state.import_error.kind, event, said)
+        message = (
+            f"its kind is {event.kind}, that of the source's error is {state.import_error.kind}"
+        )
+        require(event.kind == state.import_error.kind, event, message)
     elif error is not None and error.purpose == "target":
-        said = f"its kind is {event.kind}, that of the error is {error.kind}"
-        require(event.kind == error.kind, event, said)
+        message = f"its kind is {event.kind}, that of the error is {error.kind}"
+        require(event.kind == error.kind, event, message)
     else:
-        said = "it tells of an error that is not on record"
-        require(event.kind != VOIDS_ANSWER, event, said)
+        message = "it tells of an error that is not on record"
+        require(event.kind != VOIDS_ANSWER, event, message)
     return {"abandoned": event, "finished_at": event.timestamp}
 
 
 def _carried_over(_: Evaluation, event: CarriedOver) -> Changes:
-    said = "what has begun here cannot be carried over"
-    require(event.originator_version == 1, event, said)
+    message = "what has begun here cannot be carried over"
+    require(event.originator_version == 1, event, message)
     elsewhere = event.source_run_id != event.run_id
     require(elsewhere, event, "it is carried over from its own run")
     return {"carried_over": event, "finished_at": event.timestamp}

@@ -49,15 +49,15 @@ def question_digest(case: Mapping[str, Any]) -> str:
 def graded_digest(case: Mapping[str, Any]) -> str:
     """SHA-256 of what is sent and of what decides how the answer is graded."""
     graded = {"dialect": case["dialect"], "turns": case["turns"]}
-    given = {"expectation": case.get("expectation", {}), "category": case.get("category")}
-    return _sha256({**graded, **given})
+    criteria = {"expectation": case.get("expectation", {}), "category": case.get("category")}
+    return _sha256({**graded, **criteria})
 
 
 def case_digests(case: Mapping[str, Any]) -> tuple[str, str]:
     """The `question_digest` and the `graded_digest` of a case; what both hold is encoded once."""
     turns = _turns(case["turns"])
-    given = {"category": case.get("category"), "dialect": case["dialect"]}
-    rest = canonical({**given, "expectation": case.get("expectation", {})})
+    attributes = {"category": case.get("category"), "dialect": case["dialect"]}
+    rest = canonical({**attributes, "expectation": case.get("expectation", {})})
     return (
         hashlib.sha256(b'{"turns":%b}' % turns).hexdigest(),
         hashlib.sha256(b'%b,"turns":%b}' % (rest[:-1], turns)).hexdigest(),
@@ -67,14 +67,14 @@ def case_digests(case: Mapping[str, Any]) -> tuple[str, str]:
 def _turns(turns: Sequence[Any]) -> bytes:
     """The turns of a case as canonical JSON."""
     if not all(
-        type(each) is dict
-        and each.keys() == _TURN
-        and type(each["role"]) is type(each["content"]) is str
-        for each in turns
+        type(turn) is dict
+        and turn.keys() == _TURN
+        and type(turn["role"]) is type(turn["content"]) is str
+        for turn in turns
     ):
         return canonical(turns)
     parts = (
-        f'{{"content":{_text(each["content"])},"role":{_text(each["role"])}}}' for each in turns
+        f'{{"content":{_text(turn["content"])},"role":{_text(turn["role"])}}}' for turn in turns
     )
     return f"[{','.join(parts)}]".encode("ascii")
 
@@ -124,10 +124,10 @@ def _sorted_list(digests: Iterable[str]) -> Iterator[bytes]:
 
 
 def _sha256_of(parts: Iterable[bytes]) -> str:
-    found = hashlib.sha256()
+    hasher = hashlib.sha256()
     for part in parts:
-        found.update(part)
-    return found.hexdigest()
+        hasher.update(part)
+    return hasher.hexdigest()
 
 
 def conditions(started: Mapping[str, Any]) -> dict[str, Any]:
@@ -137,19 +137,22 @@ def conditions(started: Mapping[str, Any]) -> dict[str, Any]:
     """
     judges = _mappings(started.get("judges", []))
     configuration = _mapping(started.get("configuration"))
-    written = configuration.get("judges") or [configuration.get("judge") or {}]
-    if not isinstance(written, list):
+    judge_settings = configuration.get("judges") or [configuration.get("judge") or {}]
+    if not isinstance(judge_settings, list):
         raise ValueError("not a list where a run says what it asked")
-    forms = [isinstance(each, dict) and each.get("structured_output") is True for each in written]
+    forms = [
+        isinstance(settings, dict) and settings.get("structured_output") is True
+        for settings in judge_settings
+    ]
     forms += [False] * len(judges)
     judged = [
         {**_model(judge), "structured_output": form}
         for judge, form in zip(judges, forms, strict=False)
     ]
     rule = _mapping(configuration.get("judging") or {}).get("rule", "majority")
-    models = {canonical(each): each for each in map(_model, _mappings(started.get("models")))}
+    models = {canonical(model): model for model in map(_model, _mappings(started.get("models")))}
     return {
-        "models": [models[each] for each in sorted(models)],
+        "models": [models[key] for key in sorted(models)],
         "judges": sorted(judged, key=canonical),
         "rule": rule if len(judges) > 1 else None,
     }
@@ -158,8 +161,8 @@ def conditions(started: Mapping[str, Any]) -> dict[str, Any]:
 def models_of(started: Mapping[str, Any]) -> frozenset[str]:
     """The models under test, each by its provider and its name, as overlapping runs share them."""
     return frozenset(
-        canonical([each.get("provider"), _name(each)]).decode()
-        for each in _mappings(started.get("models"))
+        canonical([model.get("provider"), _name(model)]).decode()
+        for model in _mappings(started.get("models"))
     )
 
 
@@ -218,25 +221,25 @@ class RelatedRuns(NamedTuple):
     overlapping: tuple[Overlapping, ...]
 
 
-def find_related(own: RunQuestions, others: Iterable[RunQuestions]) -> RelatedRuns:
-    """Which of `others` are attempts of the same experiment as `own`, and which overlap with it."""
-    rest = sorted((each for each in others if each.run_id != own.run_id), key=lambda it: it.number)
-    same = [own, *(each for each in rest if each.digest == own.digest)]
+def find_related(own: RunQuestions, runs: Iterable[RunQuestions]) -> RelatedRuns:
+    """Which of `runs` are attempts of the same experiment as `own`, and which overlap with it."""
+    rest = sorted((run for run in runs if run.run_id != own.run_id), key=lambda it: it.number)
+    same = [own, *(run for run in rest if run.digest == own.digest)]
     share = _Sharing(own)
     overlapping = (
-        Overlapping(each, shared)
-        for each in rest
-        if each.digest != own.digest and own.models & each.models and (shared := share(each))
+        Overlapping(run, shared)
+        for run in rest
+        if run.digest != own.digest and own.models & run.models and (shared := share(run))
     )
     return RelatedRuns(tuple(sorted(same, key=lambda it: it.number)), tuple(overlapping))
 
 
 def experiments(runs: Iterable[RunQuestions]) -> list[tuple[RunQuestions, ...]]:
     """The runs by experiment, the attempts of each in order of number."""
-    found: dict[str, list[RunQuestions]] = {}
-    for each in sorted(runs, key=lambda each: each.number):
-        found.setdefault(each.digest, []).append(each)
-    return [tuple(each) for each in found.values()]
+    runs_by_digest: dict[str, list[RunQuestions]] = {}
+    for run in sorted(runs, key=lambda run: run.number):
+        runs_by_digest.setdefault(run.digest, []).append(run)
+    return [tuple(attempts) for attempts in runs_by_digest.values()]
 
 
 def overlap(one: AbstractSet[str], other: AbstractSet[str]) -> int:
@@ -296,7 +299,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 def _mappings(value: Any) -> list[Mapping[str, Any]]:
     if not isinstance(value, list | tuple):
         raise ValueError("not a list where a run says what it asked")
-    return [_mapping(each) for each in value]
+    return [_mapping(child) for child in value]
 
 
 def _is_plain(value: Any) -> bool:
@@ -305,7 +308,7 @@ def _is_plain(value: Any) -> bool:
     if kind in _PLAIN:
         return True
     if kind is dict:
-        return all(type(key) is str and _is_plain(each) for key, each in value.items())
+        return all(type(key) is str and _is_plain(child) for key, child in value.items())
     return (kind is list or kind is tuple) and all(map(_is_plain, value))
 
 

@@ -42,6 +42,6 @@ def differing(event: Event, expected: Mapping[str, Any]) -> NoReturn:
     """Raise `ImpossibleHistory` that names the first field that is not as expected."""
     for name, value in expected.items():
         if getattr(event, name) != value:
-            found = getattr(event, name)
-            raise ImpossibleHistory(f"its {name} is {found}, and must be {value}", event)
+            actual = getattr(event, name)
+            raise ImpossibleHistory(f"its {name} is {actual}, and must be {value}", event)
     raise ImpossibleHistory("it does not belong to what it follows", event)

@@ -239,32 +239,32 @@ def outcome_of(
     errors: list[ErrorSeen] = []
     graded_by: dict[str, str] = {}
     error: ErrorRecorded | None = None
-    for each in possible:
-        if type(each) is RequestSent:
+    for event in possible:
+        if type(event) is RequestSent:
             requests += 1
-            retries += each.attempt > 1
-        elif type(each) is ResponseReceived:
+            retries += event.attempt > 1
+        elif type(event) is ResponseReceived:
             error = None
-            cost = answer_cost(prices, each)
-            answers.append(each)
+            cost = answer_cost(prices, event)
+            answers.append(event)
             costs.append(cost)
-            if each.purpose == "target":
+            if event.purpose == "target":
                 of_replies.append(cost)
-                usage = each.usage
+                usage = event.usage
                 untold += usage.input_tokens is None or usage.output_tokens is None
-                if each.first_token_ms is not None:
-                    streamed.append(each)
-        elif type(each) is ErrorRecorded:
-            errors.append(_seen(each))
-            error = each
-        elif type(each) is AttemptLost:
+                if event.first_token_ms is not None:
+                    streamed.append(event)
+        elif type(event) is ErrorRecorded:
+            errors.append(_seen(event))
+            error = event
+        elif type(event) is AttemptLost:
             lost_requests += 1
-        elif type(each) is Classified:
-            graded_by[each.classifier] = each.classifier_version
-        elif type(each) is Judged:
-            graded_by[each.grader] = each.grader_version
-        elif type(each) is Scored:
-            graded_by |= {each.scorer: each.scorer_version, **each.graders}
+        elif type(event) is Classified:
+            graded_by[event.classifier] = event.classifier_version
+        elif type(event) is Judged:
+            graded_by[event.grader] = event.grader_version
+        elif type(event) is Scored:
+            graded_by |= {event.scorer: event.scorer_version, **event.graders}
     error_kind, error_message = (None, None) if error is None else (error.kind, error.message)
     if ended is not None:
         error_kind, error_message = ended.kind, ended.reason
@@ -297,7 +297,9 @@ def outcome_of(
         finish_reason=state.replies[-1].finish_reason if state.replies else None,
         model_answered=state.replies[-1].model if state.replies else None,
         latency_ms=_latency_ms(state),
-        first_token_ms=fmean(each.first_token_ms or 0.0 for each in streamed) if streamed else None,
+        first_token_ms=fmean(answer.first_token_ms or 0.0 for answer in streamed)
+        if streamed
+        else None,
         tokens_per_second=speed_of(streamed) if streamed else None,
         input_tokens=state.usage.input_tokens,
         output_tokens=state.usage.output_tokens,
@@ -311,7 +313,7 @@ def outcome_of(
         reason=score.reason if score else ended.reason if ended else "",
         ended_kind=None if ended is None else ended.kind,
         graded_by=graded_by,
-        response_ms=tuple([each.latency_ms for each in answers]),
+        response_ms=tuple([answer.latency_ms for answer in answers]),
         spending=spending_of(answers, costs),
         impossible=None if why is None else str(why),
     )
@@ -322,31 +324,35 @@ def spending_of(
 ) -> dict[str, Spent]:
     """What these answers, at these costs, took, by the key of the model or judge that gave them."""
     spending: dict[str, Spent] = {}
-    for each, cost in zip(answers, costs, strict=True):
-        asked = each.judge or each.model_key
-        spent = Spent.of(each.usage, cost)
-        if asked in spending:
-            spending[asked].include(spent)
+    for answer, cost in zip(answers, costs, strict=True):
+        key = answer.judge or answer.model_key
+        spent = Spent.of(answer.usage, cost)
+        if key in spending:
+            spending[key].include(spent)
         else:
-            spending[asked] = spent
+            spending[key] = spent
     return spending
 
 
 def speed_of(streamed: Iterable[ResponseReceived]) -> float | None:
     """Tokens per second of the turns that reported their tokens, each by its own time."""
     tokens, ms = 0, 0.0
-    for each in streamed:
-        written, first = each.usage.output_tokens, each.first_token_ms
-        if written and written > 1 and first is not None and each.latency_ms > first:
-            tokens += written - 1
-            ms += each.latency_ms - first
+    for answer in streamed:
+        output_tokens, first = answer.usage.output_tokens, answer.first_token_ms
+        if output_tokens and output_tokens > 1 and first is not None and answer.latency_ms > first:
+            tokens += output_tokens - 1
+            ms += answer.latency_ms - first
     return tokens / ms * 1000 if ms else None
 
 
 def server_message(error: ErrorRecorded) -> str:
     """What a server said, in one line: its HTTP status and the message."""
-    said = " ".join(error.message.split()) or error.kind
-    return said if error.status is None or str(error.status) in said else f"{error.status}: {said}"
+    message = " ".join(error.message.split()) or error.kind
+    return (
+        message
+        if error.status is None or str(error.status) in message
+        else f"{error.status}: {message}"
+    )
 
 
 def _latency_ms(state: Evaluation) -> float | None:

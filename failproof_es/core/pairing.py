@@ -32,13 +32,15 @@ NOT_SCORED: Why = "not scored in both"
 _IN_ORDER = (ALTERED, REGRADED, OTHER_VERSIONS, FEWER, ALONE, NOT_SCORED)
 
 
-def counterparts(models: Sequence[str], others: Sequence[str]) -> list[tuple[str, str | None]]:
+def counterparts(
+    models: Sequence[str], other_models: Sequence[str]
+) -> list[tuple[str, str | None]]:
     """Each model with the same model of another run, if it has it. Of two runs that have one model
     each these two face each other.
     """
-    if len(models) == len(others) == 1:
-        return [(models[0], others[0])]
-    return [(model, model if model in others else None) for model in models]
+    if len(models) == len(other_models) == 1:
+        return [(models[0], other_models[0])]
+    return [(model, model if model in other_models else None) for model in models]
 
 
 class Question(NamedTuple):
@@ -80,16 +82,16 @@ class Pairing:
 
 def same_questions(unpaired: Iterable[Unpaired]) -> bool:
     """Whether all that either was asked was asked of the other, scored or not."""
-    return all(each.why in (NOT_SCORED, OTHER_VERSIONS) for each in unpaired)
+    return all(group.why in (NOT_SCORED, OTHER_VERSIONS) for group in unpaired)
 
 
 def what_differs(unpaired: Iterable[Unpaired]) -> str | None:
     """What two were not, so that their rates cannot be compared as they stand; `None` where they
     were asked the same and graded alike."""
-    told = tuple(unpaired)
-    if not same_questions(told):
+    groups = tuple(unpaired)
+    if not same_questions(groups):
         return "asked the same"
-    return "graded alike" if any(each.why == OTHER_VERSIONS for each in told) else None
+    return "graded alike" if any(group.why == OTHER_VERSIONS for group in groups) else None
 
 
 def pair_evaluations(
@@ -116,12 +118,12 @@ def pair_evaluations(
             counts[OTHER_VERSIONS] = [count + 1 for count in counts[OTHER_VERSIONS]]
     if unscored:
         counts[NOT_SCORED] = [len(unscored)] * 2
-    for side, (own, others, taken) in enumerate(
+    for side, (own, other_questions, paired) in enumerate(
         ((first, second, partners.keys()), (second, first, set(partners.values())))
     ):
-        why_alone = _Why(others)
+        why_alone = _Why(other_questions)
         for at, question in enumerate(own):
-            if at not in taken:
+            if at not in paired:
                 counts[why_alone(question)][side] += 1
     unpaired = (Unpaired(why, *counts[why]) for why in _IN_ORDER if why in counts)
     return Pairing(tuple(pairs), tuple(unpaired), tuple(unscored))
@@ -155,31 +157,31 @@ def other_versions(one: Mapping[str, str], other: Mapping[str, str]) -> Iterator
 
 def _partners(first: Sequence[Question], second: Sequence[Question]) -> dict[int, int]:
     """The places of `second` by those of `first`: of several alike those of one name first."""
-    found: dict[int, int] = {}
+    partners: dict[int, int] = {}
     keys: tuple[Callable[[Question], Hashable], ...] = (
-        lambda each: (each.graded, each.suite, each.case, each.repetition),
-        lambda each: (each.graded, each.repetition),
+        lambda question: (question.graded, question.suite, question.case, question.repetition),
+        lambda question: (question.graded, question.repetition),
     )
     for key in keys:
-        taken = set(found.values())
+        paired = set(partners.values())
         free: defaultdict[Hashable, list[int]] = defaultdict(list)
         for at in reversed(range(len(second))):
-            if at not in taken:
+            if at not in paired:
                 free[key(second[at])].append(at)
         for at, question in enumerate(first):
-            if at not in found and (places := free.get(key(question))):
-                found[at] = places.pop()
-    return found
+            if at not in partners and (places := free.get(key(question))):
+                partners[at] = places.pop()
+    return partners
 
 
 class _Why:
     """Why a question has no partner among others."""
 
-    def __init__(self, others: Sequence[Question]) -> None:
+    def __init__(self, questions: Sequence[Question]) -> None:
         self._sent: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-        self._graded = {each.graded for each in others}
-        for each in others:
-            self._sent[each.suite, each.case].add(each.sent)
+        self._graded = {question.graded for question in questions}
+        for question in questions:
+            self._sent[question.suite, question.case].add(question.sent)
 
     def __call__(self, question: Question) -> Why:
         if question.graded in self._graded:

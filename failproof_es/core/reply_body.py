@@ -32,10 +32,10 @@ def truncated_body(body: bytes) -> dict[str, Any]:
     """The fields that hold as much of an error's body as is recorded, and say so."""
     if len(body) <= MOST_OF_AN_ERROR:
         return whole_body(body)
-    kept = body[:MOST_OF_AN_ERROR]
+    excerpt = body[:MOST_OF_AN_ERROR]
     with contextlib.suppress(UnicodeDecodeError):  # where it is text, no character is cut in two
-        kept = codecs.getincrementaldecoder("utf-8")().decode(kept).encode()
-    return {**whole_body(kept), "withheld": _withheld("long", body)}
+        excerpt = codecs.getincrementaldecoder("utf-8")().decode(excerpt).encode()
+    return {**whole_body(excerpt), "withheld": _withheld("long", body)}
 
 
 def redacted_body(body: bytes, placeholder: str) -> dict[str, Any]:

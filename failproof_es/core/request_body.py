@@ -139,24 +139,24 @@ def _is_inside(byte: int) -> bool:
     return byte & 0xC0 == 0x80
 
 
-def _common(left: memoryview, right: memoryview) -> int:
+def _common(body: memoryview, earlier: memoryview) -> int:
     """The length of the common beginning of two texts of the same length."""
-    low, high = 0, len(left)
+    low, high = 0, len(body)
     while low < high:  # halves that are compared at once: looking at each byte takes far longer
         middle = (low + high + 1) // 2
-        if left[low:middle] == right[low:middle]:
+        if body[low:middle] == earlier[low:middle]:
             low = middle
         else:
             high = middle - 1
     return low
 
 
-def _last_difference(left: memoryview, right: memoryview) -> int:
+def _last_difference(body: memoryview, earlier: memoryview) -> int:
     """Where the common end of two texts of the same length begins."""
-    low, high = 0, len(left)
+    low, high = 0, len(body)
     while low < high:
         middle = (low + high) // 2
-        if left[middle:high] == right[middle:high]:
+        if body[middle:high] == earlier[middle:high]:
             high = middle
         else:
             low = middle + 1

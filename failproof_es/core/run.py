@@ -181,7 +181,7 @@ def evolve_run(run: Run, event: Event) -> Run:
         case CaseSkipped():
             return replace(run, skipped=run.skipped + 1)
         case PricesRecorded():
-            return replace(run, prices={each.model_key: each for each in event.models})
+            return replace(run, prices={prices.model_key: prices for prices in event.models})
         case RunImported():
             return replace(run, imported=event)
         case _:
@@ -227,8 +227,8 @@ def _require_counts(
 ) -> None:
     """Raise `ImpossibleHistory` unless what it counts is of this run, and of this end."""
     counts, planned = event.counts, started.planned_evaluations
-    said = f"it counts {counts.planned} planned evaluations, the run has {planned}"
-    require(counts.planned == planned, event, said)
+    message = f"it counts {counts.planned} planned evaluations, the run has {planned}"
+    require(counts.planned == planned, event, message)
     whole = counts.finished == counts.scored + counts.abandoned
     require(whole and counts.finished <= planned, event, "its counts do not add up")
     if not isinstance(event, RunPaused | RunGivenUp):
@@ -238,8 +238,8 @@ def _require_counts(
 def _require_gates(event: RunCompleted) -> None:
     """Raise `ImpossibleHistory` unless each gate says whether it is met, and of how many."""
     for name, gate in event.gates.items():
-        said = isinstance(gate, dict) and isinstance(gate.get("met"), bool)
-        counted = said and isinstance(gate.get("of"), int | None)
+        has_verdict = isinstance(gate, dict) and isinstance(gate.get("met"), bool)
+        counted = has_verdict and isinstance(gate.get("of"), int | None)
         require(counted, event, f"its gate {name} is none that was judged")
 
 
@@ -268,8 +268,8 @@ def planned_evaluations(
         try:
             prompt = prompt_id(digest)
         except ValueError:
-            said = shortened(digest, 100)
-            raise ImpossibleHistory(f"the plan names {said!r}, which is no digest") from None
+            text = shortened(digest, 100)
+            raise ImpossibleHistory(f"the plan names {text!r}, which is no digest") from None
         for _, model_key, repetition in in_plan_order(
             (digest,), model_keys, range(1, repetitions + 1)
         ):
@@ -291,8 +291,8 @@ def planned_names(
     """
     for digest in digests:
         if not _DIGEST.fullmatch(digest):
-            said = shortened(digest, 100)
-            raise ImpossibleHistory(f"the plan names {said!r}, which is no digest")
+            text = shortened(digest, 100)
+            raise ImpossibleHistory(f"the plan names {text!r}, which is no digest")
         yield from in_plan_order((digest,), model_keys, repetitions)
 
 
@@ -318,10 +318,10 @@ def place_in_plan(
 
 def describe_selection(started: RunStarted) -> str | None:
     """Of how much a run is which part; `None` of a run that asked all."""
-    chosen = started.selection
-    if chosen is None:
+    selection = started.selection
+    if selection is None:
         return None
-    return describe_part(chosen, started.planned_cases, len(started.models))
+    return describe_part(selection, started.planned_cases, len(started.models))
 
 
 def how_branched(reuse: bool) -> str:
@@ -346,28 +346,28 @@ def describe_branch(branch: Branch, number: int | None = None) -> str:
             return f"asks again what had no score in {source}"
 
 
-def describe_part(chosen: Selection, cases: int, models: int) -> str:
+def describe_part(selection: Selection, cases: int, models: int) -> str:
     """The same in the words that are shown: `100 of 1,432 cases: sample of 100, seed 7`."""
     parts = []
-    if how := ", ".join(_choices(chosen)):
-        parts.append(f"{cases:,} of {plural(chosen.of_cases, 'case')}: {how}")
-    if chosen.models:
-        named = ", ".join(chosen.models)
-        parts.append(f"{models} of {plural(chosen.of_models, 'model')}: {named}")
+    if how := ", ".join(_choices(selection)):
+        parts.append(f"{cases:,} of {plural(selection.of_cases, 'case')}: {how}")
+    if selection.models:
+        names = ", ".join(selection.models)
+        parts.append(f"{models} of {plural(selection.of_models, 'model')}: {names}")
     return "; ".join(parts)
 
 
-def _choices(chosen: Selection) -> list[str]:
-    told = []
-    if chosen.only:
-        told.append(f"only {' '.join(chosen.only)}")
-    if chosen.exclude:
-        told.append(f"without {' '.join(chosen.exclude)}")
-    if chosen.limit is not None:
-        told.append(f"the first {chosen.limit:,}")
-    if chosen.sample is not None:
-        told.append(f"sample of {chosen.sample:,}, seed {chosen.seed}")
-    return told
+def _choices(selection: Selection) -> list[str]:
+    choices = []
+    if selection.only:
+        choices.append(f"only {' '.join(selection.only)}")
+    if selection.exclude:
+        choices.append(f"without {' '.join(selection.exclude)}")
+    if selection.limit is not None:
+        choices.append(f"the first {selection.limit:,}")
+    if selection.sample is not None:
+        choices.append(f"sample of {selection.sample:,}, seed {selection.seed}")
+    return choices
 
 
 def _limits(before: Mapping[str, LimitChanged], event: LimitChanged) -> dict[str, LimitChanged]:
@@ -375,11 +375,13 @@ def _limits(before: Mapping[str, LimitChanged], event: LimitChanged) -> dict[str
 
     One that names no model is the limit of its whole server, and replaces all others there.
     """
-    others = {
-        name: each
-        for name, each in before.items()
-        if each.server != event.server
-        or (event.models and set(each.models).isdisjoint(event.models))
+    remaining = {
+        name: limit
+        for name, limit in before.items()
+        if limit.server != event.server
+        or (event.models and set(limit.models).isdisjoint(event.models))
     }
-    name = event.server if event.server not in others else " ".join([event.server, *event.models])
-    return {**others, name: event}
+    name = (
+        event.server if event.server not in remaining else " ".join([event.server, *event.models])
+    )
+    return {**remaining, name: event}

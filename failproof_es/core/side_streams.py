@@ -40,16 +40,16 @@ def evolve_operations(state: Operations, event: Event, run_id: UUID) -> Operatio
     require(event.stream == "operations", event, "it is nothing that is done about a run")
     require(event.originator_id == operations_id(run_id), event, "the run has another such stream")
     began = type(event) is ValidationStarted
-    said = "a check begins with its configuration, and directly after it"
-    require(began == state.resolving, event, said)
+    message = "a check begins with its configuration, and directly after it"
+    require(began == state.resolving, event, message)
     if type(event) is ValidationPassed:
         require(state.checking, event, "no check has begun")
     checking = state.checking + began - (type(event) is ValidationPassed)
     archived = state.archived
     if type(event) in (RunArchived, RunAttached):
         archived = type(event) is RunArchived
-        said = "it is archived already" if archived else "it is not archived"
-        require(state.archived != archived, event, said)
+        message = "it is archived already" if archived else "it is not archived"
+        require(state.archived != archived, event, message)
     resolving = type(event) is ConfigurationResolved
     return Operations(event.originator_version, resolving, checking, archived)
 
@@ -65,8 +65,8 @@ def next_review_version(version: int, event: Event, run_id: UUID, evaluation_id:
 
 
 def _require_next(version: int, event: Event, run_id: UUID) -> None:
-    said = f"event {version + 1} of its stream is missing"
-    require(event.originator_version == version + 1, event, said)
+    message = f"event {version + 1} of its stream is missing"
+    require(event.originator_version == version + 1, event, message)
     if not isinstance(event, OperationEvent):
         raise ImpossibleHistory("it does not stand beside a run", event)
     require(event.run_id is None, event, "it is filed under a run, and stands beside it")

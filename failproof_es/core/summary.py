@@ -145,8 +145,8 @@ class RunCounts:
                 self._asking(model).add(outcome, times)
             for error in outcome.errors:
                 self.errors[ErrorKey(error.judge or model, error.kind, error.message)] += times
-            for each in outcome.response_ms:
-                self.latencies[latency_bucket(each)] += times
+            for latency_ms in outcome.response_ms:
+                self.latencies[latency_bucket(latency_ms)] += times
         if outcome.finished:
             key = GroupKey.of(model, case)
             group = self.groups.get(key)
@@ -160,10 +160,10 @@ class RunCounts:
                 self.clusters.add(model, case, outcome.passed, times)
 
     def _asking(self, model: str) -> RequestStats:
-        found = self.asking.get(model)
-        if found is None:
-            found = self.asking[model] = RequestStats()
-        return found
+        stats = self.asking.get(model)
+        if stats is None:
+            stats = self.asking[model] = RequestStats()
+        return stats
 
     def include(self, other: RunCounts, times: int = 1) -> None:
         """Add all of another one; with -1 subtract it."""
@@ -171,8 +171,8 @@ class RunCounts:
             self.groups.setdefault(key, Group()).include(group, times)
         for model, asking in other.asking.items():
             self.asking.setdefault(model, RequestStats()).include(asking, times)
-        for asked, spent in other.spending.items():
-            self.spending.setdefault(asked, Spent()).include(spent, times)
+        for model_key, spent in other.spending.items():
+            self.spending.setdefault(model_key, Spent()).include(spent, times)
         for error, count in other.errors.items():
             self.errors[error] += times * count
         for unscored, count in other.unscored.items():
@@ -273,36 +273,36 @@ class RunSummary:
     def mean_of_suites(self, model: str | None = None) -> float | None:
         """The mean of the suites' accuracies: each counts alike, however many cases it has."""
         suites = dict.fromkeys(key.suite_id for key in self.counts.groups)
-        found = (self.group(model=model, suite=each).accuracy for each in suites)
-        means = sorted(each for each in found if each is not None)
+        accuracies = (self.group(model=model, suite=suite).accuracy for suite in suites)
+        means = sorted(accuracy for accuracy in accuracies if accuracy is not None)
         return fmean(means) if means else None
 
     def mean_of_suites_bounds(self, model: str | None = None) -> tuple[float, float] | None:
         """The same mean had everything unscored failed, and had it passed; `None` without any."""
         suites = dict.fromkeys(key.suite_id for key in self.counts.groups)
-        rates = [self.group(model=model, suite=each).accuracies for each in suites]
-        if not any(each.unscored for each in rates):
+        rates = [self.group(model=model, suite=suite).accuracies for suite in suites]
+        if not any(rate.unscored for rate in rates):
             return None
         ends = [
-            each.bounds or (each.rate, each.rate) for each in rates if each.scored or each.unscored
+            rate.bounds or (rate.rate, rate.rate) for rate in rates if rate.scored or rate.unscored
         ]
         return fmean(low or 0.0 for low, _ in ends), fmean(high or 0.0 for _, high in ends)
 
     def asking(self, model: str | None = None) -> RequestStats:
         """What was sent on behalf of this model; of all where none is named."""
-        found = RequestStats()
-        for key, each in self.counts.asking.items():
+        total = RequestStats()
+        for key, stats in self.counts.asking.items():
             if model in (None, key):
-                found.include(each)
-        return found
+                total.include(stats)
+        return total
 
     @property
     def spent(self) -> Spent:
         """All answers of this run, judges' included."""
-        found = Spent()
-        for each in self.counts.spending.values():
-            found.include(each)
-        return found
+        total = Spent()
+        for spent in self.counts.spending.values():
+            total.include(spent)
+        return total
 
     @property
     def cost_usd(self) -> Decimal | None:
@@ -315,15 +315,15 @@ class RunSummary:
         prices = self.run.prices or {}
         models = {key for key in self.models if not priced(prices, [key])}
         return tuple(
-            sorted(models | {k for k, each in self.counts.spending.items() if each.unpriced})
+            sorted(models | {k for k, spent in self.counts.spending.items() if spent.unpriced})
         )
 
     @property
     def totals(self) -> RunTotals:
         """What a list shows of it."""
         total, models = self.total, {key: self.group(model=key) for key in self.models}
-        for each in (total, *models.values()):
-            each.classes.clear()
+        for group in (total, *models.values()):
+            group.classes.clear()
         clusters = {key: self.cluster_sums(key) for key in self.models}
         return RunTotals(self.run, total, models, self.cost_usd, clusters)
 
@@ -370,16 +370,16 @@ class RunSummary:
 
     def messages(self) -> Sequence[tuple[ErrorKey, int]]:
         """What failed requests said, the most frequent first."""
-        found = ((key, count) for key, count in self.counts.errors.items() if count)
-        return sorted(found, key=lambda each: (-each[1], each[0]))
+        error_counts = ((key, count) for key, count in self.counts.errors.items() if count)
+        return sorted(error_counts, key=lambda error_count: (-error_count[1], error_count[0]))
 
 
 def _sum_of(groups: Iterable[Group]) -> Group:
     """A group of their own for whoever asks, who may change it."""
-    found = Group()
-    for each in groups:
-        found.include(each)
-    return found
+    total = Group()
+    for group in groups:
+        total.include(group)
+    return total
 
 
 def latency_bucket(ms: float) -> int:

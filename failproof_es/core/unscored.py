@@ -87,9 +87,11 @@ def unscored_group(evaluation: Evaluation) -> UnscoredGroup | None:
     if (group := _BY_KIND.get(ended.kind)) is not None:
         return group
     if evaluation.verdicts:
-        if all(each.verdict is None for each in evaluation.verdicts):
+        if all(verdict.verdict is None for verdict in evaluation.verdicts):
             return "no_verdict"
-        if ended.kind == JUDGE_FAILED and not all(each.is_whole for each in evaluation.verdicts):
+        if ended.kind == JUDGE_FAILED and not all(
+            verdict.is_whole for verdict in evaluation.verdicts
+        ):
             return "no_verdict"
     elif evaluation.last_error is not None or evaluation.import_error is not None:
         return "no_answer"

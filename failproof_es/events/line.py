@@ -30,13 +30,13 @@ def line_of(event: str, payload: Mapping[str, Any]) -> str:
     if kind is None:
         return ""
     try:
-        fields = _Fields({name: _told(value) for name, value in payload.items()})
+        fields = _Fields({name: _format_value(value) for name, value in payload.items()})
         fields["place"] = ":".join(str(fields[name]) for name in _PLACE if fields[name])
         fields |= _made(payload)
-        told = kind.says.format_map(fields)
+        text = kind.says.format_map(fields)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         return ""
-    return " ".join(told.split()).rstrip(":")
+    return " ".join(text.split()).rstrip(":")
 
 
 def _made(payload: Mapping[str, Any]) -> dict[str, str]:
@@ -44,40 +44,43 @@ def _made(payload: Mapping[str, Any]) -> dict[str, str]:
     made = {}
     if isinstance(models := payload.get("models"), list):
         made["priced"] = "; ".join(
-            f"{each['model_key']} by {each['source'] or 'nobody'}"
-            for each in models
-            if "model_key" in each
+            f"{model['model_key']} by {model['source'] or 'nobody'}"
+            for model in models
+            if "model_key" in model
         )
     if "passed" in payload:
         made["outcome"] = {True: "passed", False: "failed"}.get(payload["passed"], "scored")
     if isinstance(scores := payload.get("scores"), dict):
-        made["score_words"] = _named(scores)
+        made["score_words"] = _describe_values(scores)
     if isinstance(primary := payload.get("primary"), str):
         made["class_words"] = _words(primary)
     if isinstance(verdict := payload.get("verdict"), dict):
         items = verdict.get("items")
-        made["verdict_words"] = _judged(items) if isinstance(items, list) else _named(verdict)
+        made["verdict_words"] = (
+            _judged(items) if isinstance(items, list) else _describe_values(verdict)
+        )
     return made
 
 
 def _judged(items: list[Any]) -> str:
     """What a judge said of each item of its checklist; why it counts for nothing, where so."""
-    said = []
-    for each in items:
-        verdict, void = each.get("verdict"), each.get("void")
+    phrases = []
+    for item in items:
+        verdict, void = item.get("verdict"), item.get("void")
         words = " ".join(
             part
             for part in (_words(str(verdict or "")), f"(does not count: {void})" if void else "")
             if part
         )
-        said.append(f"{each.get('item', 'an item')} {words or 'nothing'}")
-    return ", ".join(said)
+        phrases.append(f"{item.get('item', 'an item')} {words or 'nothing'}")
+    return ", ".join(phrases)
 
 
-def _named(values: Mapping[str, Any]) -> str:
+def _describe_values(values: Mapping[str, Any]) -> str:
     """Names and their values, in words; what is not known, and what has parts, is left out."""
     return ", ".join(
-        f"{_words(name)} {f'{value:g}' if isinstance(value, float) else _words(str(_told(value)))}"
+        f"{_words(name)} "
+        f"{f'{value:g}' if isinstance(value, float) else _words(str(_format_value(value)))}"
         for name, value in values.items()
         if value not in (None, "") and not isinstance(value, dict | list)
     )
@@ -88,7 +91,7 @@ def _words(name: str) -> str:
     return name.replace("_", " ") if name.isidentifier() else name
 
 
-def _told(value: Any) -> Any:
+def _format_value(value: Any) -> Any:
     match value:
         case None:
             return ""
@@ -106,7 +109,7 @@ class _Values(_Fields):
     """A value that has fields of its own: as a whole it is told name by name."""
 
     def __str__(self) -> str:
-        return ", ".join(f"{name} {_told(value)}" for name, value in self.items())
+        return ", ".join(f"{name} {_format_value(value)}" for name, value in self.items())
 
     def __format__(self, _: str) -> str:
         return str(self)

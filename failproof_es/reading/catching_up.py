@@ -42,16 +42,16 @@ def catch_up_problem(connection: Connection) -> str | None:
     except psycopg.OperationalError as error:
         if connection.closed or connection.broken:
             raise
-        return _told(error)
+        return _describe_failure(error)
     except _CANNOT as error:
-        return _told(error)
+        return _describe_failure(error)
     return None
 
 
 def _bring_up(connection: Connection, projections: Sequence[Projection], head: int) -> None:
     """Bring these up until those of `READ` stand at the head, or nothing moves them."""
-    while (stands := reached(connection, READ)) < head:
-        if not catch_up(connection, projections) and reached(connection, READ) == stands:
+    while (position := reached(connection, READ)) < head:
+        if not catch_up(connection, projections) and reached(connection, READ) == position:
             break
 
 
@@ -62,23 +62,29 @@ def _level_with_read(connection: Connection) -> list[Projection]:
     ones, and the events between are parsed once.
     """
     position = reached(connection, READ)
-    names = {each.name for each in READ}
+    names = {projection.name for projection in READ}
     level = {
         standing.name: standing
         for standing in status(connection)
         if standing.position >= position and not standing.outdated
     }
-    others = [each for each in PROJECTIONS if each.name in level.keys() - names]
-    if missing := [each for each in others if level[each.name].updated_at is None]:
+    projections = [
+        projection for projection in PROJECTIONS if projection.name in level.keys() - names
+    ]
+    if missing := [
+        projection for projection in projections if level[projection.name].updated_at is None
+    ]:
         prepare(connection, missing)
-    return others
+    return projections
 
 
 def is_at_head(connection: Connection) -> bool:
     """Whether every row that would be read is there, of this program's version, and current."""
-    names = [each.name for each in READ]
-    versions = [each.version for each in READ]
-    relations = [f"projections.{relation.name}" for each in READ for relation in each.relations]
+    names = [projection.name for projection in READ]
+    versions = [projection.version for projection in READ]
+    relations = [
+        f"projections.{relation.name}" for projection in READ for relation in projection.relations
+    ]
     try:
         row = connection.execute(
             sql_file("at_the_head"),
@@ -89,6 +95,6 @@ def is_at_head(connection: Connection) -> bool:
     return row == (True,)
 
 
-def _told(error: Exception) -> str:
-    said = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return f"the projections are not current, so the log itself is read, which is slower: {said}"
+def _describe_failure(error: Exception) -> str:
+    message = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return f"the projections are not current, so the log itself is read, which is slower: {message}"

@@ -183,13 +183,13 @@ def page_of_results(
     whatever it looks for. One that was stopped so has a page that follows, even if it has no row.
     """
     most = LOOKED_AT if which.text is None else LOOKED_INTO
-    found = _looked_for(connection, run_id, which, up_to, after, limit + 1, most, backwards)
-    if len(found) > limit:
-        return ResultPage(tuple(found[:limit]), found[limit - 1].key, None)
+    results = _looked_for(connection, run_id, which, up_to, after, limit + 1, most, backwards)
+    if len(results) > limit:
+        return ResultPage(tuple(results[:limit]), results[limit - 1].key, None)
     key = None
     if which.seldom:
         key = _nth(connection, run_id, which, up_to, after, most, backwards)
-    return ResultPage(tuple(found), key, None if key is None else most)
+    return ResultPage(tuple(results), key, None if key is None else most)
 
 
 def list_results(
@@ -198,11 +198,11 @@ def list_results(
     """All of them, in the order of the list, a few at a time."""
     after = None
     while True:
-        found = _looked_for(connection, run_id, which, up_to, after, 500, None, False)
-        yield from found
-        if len(found) < 500:
+        results = _looked_for(connection, run_id, which, up_to, after, 500, None, False)
+        yield from results
+        if len(results) < 500:
             return
-        after = found[-1].key
+        after = results[-1].key
 
 
 def _looked_for(
@@ -230,7 +230,7 @@ def _looked_for(
         f"e.evaluation_id {direction} LIMIT %(limit)s",
         values | more | {"most": most, "limit": limit},
     )
-    return [_listed(row) for row in rows]
+    return [_build_result(row) for row in rows]
 
 
 def _nth(
@@ -296,11 +296,11 @@ def place_of(connection: Connection, evaluation_id: UUID) -> ResultKey | None:
     return None if row is None else ResultKey(*row)
 
 
-def ranges_of(column: str, known: Sequence[tuple[str, Any, Any]]) -> str:
+def ranges_of(column: str, ranges: Sequence[tuple[str, Any, Any]]) -> str:
     cases = " ".join(
-        f"WHEN {column} < {below} THEN '{name}'" for name, _, below in known if below is not None
+        f"WHEN {column} < {below} THEN '{name}'" for name, _, below in ranges if below is not None
     )
-    return f"CASE WHEN {column} IS NULL THEN '{UNKNOWN}' {cases} ELSE '{known[-1][0]}' END"
+    return f"CASE WHEN {column} IS NULL THEN '{UNKNOWN}' {cases} ELSE '{ranges[-1][0]}' END"
 
 
 def places_of(status: str | None) -> list[int]:
@@ -314,40 +314,40 @@ def places_of(status: str | None) -> list[int]:
 
 def where_of(which: ResultFilter) -> tuple[str, dict[str, Any]]:
     """The condition of the filter, but for the status, each part after an `AND`; its values."""
-    said: list[str] = []
+    conditions: list[str] = []
     values: dict[str, Any] = {}
     for name, column in (
         ("model", "e.model_key"), ("suite", "p.suite_id"), ("category", "p.category"),
         ("severity", "p.severity"), ("class_", "e.class"), ("error", "e.error_kind"),
     ):  # fmt: skip
         if (value := getattr(which, name)) is not None:
-            said.append(f"{column} = %({name})s")
+            conditions.append(f"{column} = %({name})s")
             values[name] = visible(value)
-    for name, column, known in (
+    for name, column, ranges in (
         ("latency", "e.latency_ms", LATENCIES), ("cost", "e.cost_usd", COSTS),
         ("requests", "e.requests", REQUESTS),
     ):  # fmt: skip
         if (value := getattr(which, name)) is not None:
-            said.append(f"{ranges_of(column, known)} = %({name})s")
+            conditions.append(f"{ranges_of(column, ranges)} = %({name})s")
             values[name] = value
     if which.tag is not None:
-        said.append(
+        conditions.append(
             "EXISTS (SELECT FROM json_array_elements(p.tags) AS each (tag) WHERE "
             r"replace(tag::text, '\u0000', '\ufffd')::json #>> '{}' = %(tag)s)"
         )
         values["tag"] = which.tag.replace("\0", "\ufffd")
     if which.text is not None:
         places = ("p.case_id", *_TEXTS)
-        said.append(
+        conditions.append(
             "("
-            + " OR ".join(f"strpos(lower({each}), lower(%(text)s)) > 0" for each in places)
+            + " OR ".join(f"strpos(lower({place}), lower(%(text)s)) > 0" for place in places)
             + " OR starts_with(e.evaluation_id::text, lower(%(text)s)))"
         )
         values["text"] = which.text.replace("\0", "\ufffd")
-    return "".join(f"AND {each} " for each in said), values
+    return "".join(f"AND {condition} " for condition in conditions), values
 
 
-def _listed(row: Sequence[Any]) -> ListedResult:
+def _build_result(row: Sequence[Any]) -> ListedResult:
     answer, cut = beginning(row[12])
     return ListedResult(
         evaluation_id=row[0],
@@ -376,15 +376,15 @@ def _listed(row: Sequence[Any]) -> ListedResult:
     )
 
 
-def beginning(told: str | None) -> tuple[str | None, bool]:
+def beginning(json_text: str | None) -> tuple[str | None, bool]:
     """The text of which this is the beginning of the JSON string, and whether it goes on."""
-    if told is None:
+    if json_text is None:
         return None, False
-    if len(told) < _EXCERPT:
-        return orjson.loads(told), False
+    if len(json_text) < _EXCERPT:
+        return orjson.loads(json_text), False
     for less in range(7):  # an escape may be cut in the middle
         try:
-            text = orjson.loads(told[: len(told) - less] + '"')
+            text = orjson.loads(json_text[: len(json_text) - less] + '"')
         except ValueError:
             continue
         return text, True

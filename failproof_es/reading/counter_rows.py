@@ -52,8 +52,8 @@ def _usage(counts: RunCounts, row: Told) -> None:
     tokens = {}
     for name in TOKENS:
         column = f"{name}_tokens"
-        told = int(row[f"{name}_told"])
-        tokens[name] = Tokens(int(row[column]), told, answers - told)
+        reported = int(row[f"{name}_told"])
+        tokens[name] = Tokens(int(row[column]), reported, answers - reported)
     key = exact_text(row["judge"]) or exact_text(row["model_key"])
     spent = Spent(
         answers=answers,

@@ -51,10 +51,10 @@ class Exchange:
 
 def read_history(connection: Connection, evaluation_id: UUID, up_to: int) -> list[ReadEvent]:
     """The events of an evaluation up to a position, and those that it was carried over from."""
-    own = _read(connection, evaluation_id, up_to)
+    own = _read_events(connection, evaluation_id, up_to)
     first = own[0].event if own else None
     if isinstance(first, CarriedOver):
-        return [*_read(connection, first.source_evaluation_id, up_to), *own]
+        return [*_read_events(connection, first.source_evaluation_id, up_to), *own]
     return own
 
 
@@ -62,22 +62,22 @@ def exchanges_of(history: Sequence[ReadEvent]) -> Iterator[Exchange]:
     """Each request that was sent, in order, with what came of it."""
     sent: ReadEvent | None = None
     body: SentBody | None = None
-    found: dict[str, ReadEvent] = {}
+    outcome: dict[str, ReadEvent] = {}
     bodies = RequestBodies()
-    for each in history:
-        match each.event:
+    for event in history:
+        match event.event:
             case RequestSent() as request:
                 if sent is not None and body is not None:
-                    yield Exchange(sent, body, **found)
-                sent, body, found = each, bodies.rebuild(request), {}
+                    yield Exchange(sent, body, **outcome)
+                sent, body, outcome = event, bodies.rebuild(request), {}
             case ResponseReceived():
-                found["answer"] = each
+                outcome["answer"] = event
             case ErrorRecorded():
-                found["error"] = each
+                outcome["error"] = event
             case AttemptLost():
-                found["lost"] = each
+                outcome["lost"] = event
     if sent is not None and body is not None:
-        yield Exchange(sent, body, **found)
+        yield Exchange(sent, body, **outcome)
 
 
 def body_at(history: Sequence[ReadEvent], position: int) -> bytes | None:
@@ -102,8 +102,8 @@ def digest_of_body(event: ResponseReceived | ErrorRecorded) -> str | None:
     return None if body is None else hashlib.sha256(body).hexdigest()
 
 
-def _read(connection: Connection, stream: UUID, up_to: int) -> list[ReadEvent]:
-    found = []
+def _read_events(connection: Connection, stream: UUID, up_to: int) -> list[ReadEvent]:
+    events = []
     for row in read_streams(connection, [stream]).get(stream, ()):
         if row.position > up_to:
             break
@@ -111,8 +111,8 @@ def _read(connection: Connection, stream: UUID, up_to: int) -> list[ReadEvent]:
             event: Event | None = row.event()
         except UNREADABLE:
             event = None
-        found.append(ReadEvent(row, event))
-    return found
+        events.append(ReadEvent(row, event))
+    return events
 
 
 def is_evaluation(history: Sequence[ReadEvent]) -> bool:

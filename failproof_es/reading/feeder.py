@@ -58,7 +58,7 @@ class RunFilter:
         started = run.started
         if self.status not in (None, run.status):
             return False
-        if self.model is not None and self.model not in {each.key for each in started.models}:
+        if self.model is not None and self.model not in {model.key for model in started.models}:
             return False
         if self.text is None:
             return True

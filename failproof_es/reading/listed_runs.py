@@ -119,24 +119,24 @@ def list_runs(
     places = AttemptNumbers(connection)
     totals = feeder.totals(limit=limit, before=before, which=which)
     while page := list(islice(totals, PAGE)):
-        known = places.of([each.run_id for each in page])
+        attempt_numbers = places.of([run.run_id for run in page])
         sources = _branches(connection, page)
-        for each in page:
-            listed = _listed(each, *known.get(each.run_id, (None, None)))
-            yield replace(listed, branch=sources.get(each.run_id))
+        for run in page:
+            listed_run = _list_run(run, *attempt_numbers.get(run.run_id, (None, None)))
+            yield replace(listed_run, branch=sources.get(run.run_id))
 
 
 def _branches(connection: Connection, page: Sequence[RunTotals | UnreadableRun]) -> dict[UUID, str]:
     """Of the runs that carry over evaluations: from which run."""
     branches = {
-        each.run_id: branch
-        for each in page
-        if isinstance(each, RunTotals | RunInArchive)
-        and (branch := each.run.started.branched_from) is not None
+        run.run_id: branch
+        for run in page
+        if isinstance(run, RunTotals | RunInArchive)
+        and (branch := run.run.started.branched_from) is not None
     }
     if not branches:
         return {}
-    numbers = run_numbers(connection, [each.run_id for each in branches.values()])
+    numbers = run_numbers(connection, [branch.run_id for branch in branches.values()])
     return {
         run_id: describe_branch(branch, numbers.get(branch.run_id))
         for run_id, branch in branches.items()
@@ -166,27 +166,27 @@ def trends_of(
     """
     if feeder.source == "log":
         return {}
-    wanted = {
-        each.experiment for each in runs if each.experiment is not None and (each.attempts or 1) > 1
+    experiments = {
+        run.experiment for run in runs if run.experiment is not None and (run.attempts or 1) > 1
     }
-    found: defaultdict[tuple[str, str], list[TrendPoint]] = defaultdict(list)
-    if not wanted:
+    trends: defaultdict[tuple[str, str], list[TrendPoint]] = defaultdict(list)
+    if not experiments:
         return {}
-    rows = connection.execute(_TRENDS, {"experiments": list(wanted), "most": MOST_ATTEMPTS})
+    rows = connection.execute(_TRENDS, {"experiments": list(experiments), "most": MOST_ATTEMPTS})
     counted = rows.fetchall()
-    others = feeder.summaries_of(list(dict.fromkeys(row[1] for row in counted if not row[4])))
-    for experiment, _, number, place, told, model, passed, failed in counted:
-        if told and model is not None:
+    summaries = feeder.summaries_of(list(dict.fromkeys(row[1] for row in counted if not row[4])))
+    for experiment, _, number, place, is_covered, model, passed, failed in counted:
+        if is_covered and model is not None:
             counts = Group(passed=passed, failed=failed)
-            found[experiment, exact_text(model)].append(_point(number, place, counts))
+            trends[experiment, exact_text(model)].append(_point(number, place, counts))
     for experiment, run_id, number, place in dict.fromkeys(row[:4] for row in counted):
-        if run_id in others:
-            for model in others[run_id].models:
-                group = others[run_id].group(model=model)
-                found[experiment, model].append(_point(number, place, group))
+        if run_id in summaries:
+            for model in summaries[run_id].models:
+                group = summaries[run_id].group(model=model)
+                trends[experiment, model].append(_point(number, place, group))
     return {
-        key: tuple(sorted(points, key=lambda each: each.run_number))
-        for key, points in found.items()
+        key: tuple(sorted(points, key=lambda point: point.run_number))
+        for key, points in trends.items()
     }
 
 
@@ -209,36 +209,40 @@ def model_rate(model: str, group: Group, sums: ClusterSums) -> ModelRate:
     )
 
 
-def _listed(
-    each: RunTotals | UnreadableRun, attempt: int | None, attempts: int | None
+def _list_run(
+    totals: RunTotals | UnreadableRun, attempt: int | None, attempts: int | None
 ) -> ListedRun:
-    if isinstance(each, RunInArchive):
-        return _archived(each, attempt, attempts)
-    if isinstance(each, UnreadableRun):
+    if isinstance(totals, RunInArchive):
+        return _archived(totals, attempt, attempts)
+    if isinstance(totals, UnreadableRun):
         return ListedRun(
-            run_id=each.run_id, run_number=each.run_number, status="unreadable", problem=each.why
+            run_id=totals.run_id,
+            run_number=totals.run_number,
+            status="unreadable",
+            problem=totals.why,
         )
-    started, run = each.run.started, each.run
+    started, run = totals.run.started, totals.run
     return ListedRun(
-        run_id=each.run_id,
+        run_id=totals.run_id,
         run_number=started.run_number,
         name=started.name,
         status=run.status,
         started_at=started.timestamp,
         dialect=started.dialect,
-        models=tuple(each.models),
+        models=tuple(totals.models),
         experiment=started.experiment.digest,
         attempt=attempt,
         attempts=attempts,
         overlapping=started.experiment.overlapping,
         planned=started.planned_evaluations,
         selection=describe_selection(started),
-        finished=each.total.finished,
+        finished=totals.total.finished,
         passed=tuple(
-            model_rate(model, group, each.clusters[model]) for model, group in each.models.items()
+            model_rate(model, group, totals.clusters[model])
+            for model, group in totals.models.items()
         ),
         gates_met=run.gates_met,
-        cost_usd=None if each.cost_usd is None else float(each.cost_usd),
+        cost_usd=None if totals.cost_usd is None else float(totals.cost_usd),
         who=started.who,
         repetitions=repetitions_of(started),
         imported=run.imported_from,

@@ -78,12 +78,12 @@ class LogFeeder:
             if reviews
             else {}
         )
-        found = RunSummary(run=run, counts=counts, reviews=said_by_people, as_of=self.up_to)
-        said = found.messages()
-        if messages is None or len(said) <= messages:
-            return found
-        counts.errors = Counter(dict(said[:messages]))
-        return replace(found, more_messages=len(said) - messages)
+        summary = RunSummary(run=run, counts=counts, reviews=said_by_people, as_of=self.up_to)
+        error_counts = summary.messages()
+        if messages is None or len(error_counts) <= messages:
+            return summary
+        counts.errors = Counter(dict(error_counts[:messages]))
+        return replace(summary, more_messages=len(error_counts) - messages)
 
     def summaries(
         self,
@@ -94,19 +94,21 @@ class LogFeeder:
     ) -> Iterator[RunSummary | UnreadableRun]:
         """See `Feeder`."""
         most = None if limit is None or which.chooses else min(limit, _MOST)
-        listed = self.connection.execute(
+        rows = self.connection.execute(
             "SELECT run_id, run_number FROM failproof.run_list "
             "WHERE %(before)s::bigint IS NULL OR run_number < %(before)s "
             "ORDER BY run_number DESC LIMIT %(limit)s",
             {"before": before, "limit": most},
         ).fetchall()
-        found = (self.listed(run_id, number) for run_id, number in listed)
+        summaries = (self.listed(run_id, number) for run_id, number in rows)
         if not which.chooses:
-            return found
-        chosen = (
-            each for each in found if isinstance(each, RunSummary) and which.matches(each.run)
+            return summaries
+        matching = (
+            summary
+            for summary in summaries
+            if isinstance(summary, RunSummary) and which.matches(summary.run)
         )
-        return islice(chosen, limit)
+        return islice(matching, limit)
 
     def totals(
         self,
@@ -116,13 +118,19 @@ class LogFeeder:
         which: RunFilter = EVERY_RUN,
     ) -> Iterator[RunTotals | UnreadableRun]:
         """See `Feeder`."""
-        found = self.summaries(limit=limit, before=before, which=which)
-        return (each.totals if isinstance(each, RunSummary) else each for each in found)
+        summaries = self.summaries(limit=limit, before=before, which=which)
+        return (
+            summary.totals if isinstance(summary, RunSummary) else summary for summary in summaries
+        )
 
     def summaries_of(self, runs: Sequence[UUID]) -> dict[UUID, RunSummary]:
         """See `Feeder`. Reads every event of each."""
-        found = ((each, self.listed(each, 0)) for each in runs)
-        return {run_id: told.brief for run_id, told in found if isinstance(told, RunSummary)}
+        summaries = ((run_id, self.listed(run_id, 0)) for run_id in runs)
+        return {
+            run_id: summary.brief
+            for run_id, summary in summaries
+            if isinstance(summary, RunSummary)
+        }
 
     def listed(
         self, run_id: UUID, run_number: int, run: Run | None = None
@@ -160,4 +168,6 @@ class LogFeeder:
             evaluation_outcome(run, recorded)
             for recorded in recorded_evaluations(self.connection, run, up_to=self.up_to)
         )
-        return list(islice((each for each in outcomes if each.impossible is not None), limit))
+        return list(
+            islice((outcome for outcome in outcomes if outcome.impossible is not None), limit)
+        )

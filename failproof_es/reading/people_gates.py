@@ -54,8 +54,10 @@ def judge_by_people(run: RecordedRun) -> PeopleJudgement:
         if outcome.awaiting_review:
             judgement.reviews[status] += 1
         judgement.reviewed += status != "awaiting"
-        stands = outcome.scored and outcome.failed and outcome.model_key in judgement.selected
-        passed = None if stands else _decision(outcome, status)
+        failure_stands = (
+            outcome.scored and outcome.failed and outcome.model_key in judgement.selected
+        )
+        passed = None if failure_stands else _decision(outcome, status)
         undecided[outcome.model_key] += passed is False and status not in ("pass", "fail")
         counts.add(outcome if passed is None else _decided(outcome, passed), planned.case)
     limits = limits_by_people(recorded_configuration(run.started).gates)
@@ -120,5 +122,5 @@ def _with_undecided(gate: dict[str, Any], undecided: Counter[str]) -> dict[str, 
     count = undecided[gate["model"]] if "model" in gate else undecided.total()
     if not count:
         return gate
-    said = f"{plural(count, 'evaluation')} of the model that people did not decide: not passed"
-    return gate | {"why": f"{gate['why']}; {said}" if gate.get("why") else said}
+    reason = f"{plural(count, 'evaluation')} of the model that people did not decide: not passed"
+    return gate | {"why": f"{gate['why']}; {reason}" if gate.get("why") else reason}

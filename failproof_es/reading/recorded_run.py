@@ -122,9 +122,9 @@ class RecordedRun:
     @cached_property
     def summary(self) -> RunSummary:
         """The summary of the run."""
-        found = self.feeder.summary(self.run, messages=self.messages)
+        summary = self.feeder.summary(self.run, messages=self.messages)
         require_attached(self.connection, self.run_id)
-        return found
+        return summary
 
     def outcomes(self, *, after: int = 0, limit: int | None = None) -> Iterator[PlannedOutcome]:
         """Planned evaluations in plan order, begun or not, from the one after `after` on.
@@ -136,10 +136,10 @@ class RecordedRun:
         while window := list(islice(places, WINDOW)):
             keys = [key for _, key in window]
             cases = self._cases(keys)
-            told = self.feeder.outcomes(self.run, keys)
+            outcomes = self.feeder.outcomes(self.run, keys)
             require_attached(self.connection, self.run_id)  # else what is told may be half of it
-            people = self._review_statuses(told)
-            for (place, key), outcome in zip(window, told, strict=True):
+            people = self._review_statuses(outcomes)
+            for (place, key), outcome in zip(window, outcomes, strict=True):
                 status = people.get(outcome.evaluation_id)
                 yield PlannedOutcome(place, cases[key.prompt_id], outcome, status)
 
@@ -164,7 +164,9 @@ class RecordedRun:
         Raises `RunIsArchived` where the run is archived meanwhile.
         """
         for chunk in range(self.run.chunks):
-            prompts = [prompt_id(each) for each in read_chunk(self.connection, self.run_id, chunk)]
+            prompts = [
+                prompt_id(digest) for digest in read_chunk(self.connection, self.run_id, chunk)
+            ]
             for portion in portions(self.connection, prompts):
                 streams = read_streams(self.connection, portion)
                 require_attached(self.connection, self.run_id)
@@ -192,7 +194,10 @@ class RecordedRun:
         """The statuses of those that were left to people."""
         ids = [outcome.evaluation_id for outcome in outcomes if outcome.awaiting_review]
         reviews = read_reviews(self.connection, ids, up_to=self.up_to) if ids else {}
-        return {each: status_of_reviews(reviews.get(each, ())) for each in ids}
+        return {
+            evaluation_id: status_of_reviews(reviews.get(evaluation_id, ()))
+            for evaluation_id in ids
+        }
 
     def _cases(self, keys: Sequence[EvaluationKey]) -> dict[UUID, Case]:
         prompts = list(dict.fromkeys(key.prompt_id for key in keys))

@@ -12,14 +12,14 @@ def remarks_on(run: RecordedRun) -> tuple[str, ...]:
     """Whether another tool recorded it, which part it asked, what it carries over from where, and
     that its rates are of what was asked again because it had failed.
     """
-    told = [run.run.imported_from, describe_selection(run.started)]
+    remarks = [run.run.imported_from, describe_selection(run.started)]
     branch = run.started.branched_from
     if branch is not None:
-        told.append(branch_of(run))
+        remarks.append(branch_of(run))
         if branch.again != "failed":  # of its own branch the words before say it
             carries = run.summary.asking().carried_over > 0
-            told.append(chosen_by_result(run.connection, run.run, carries=carries))
-    return tuple(each for each in told if each is not None)
+            remarks.append(chosen_by_result(run.connection, run.run, carries=carries))
+    return tuple(remark for remark in remarks if remark is not None)
 
 
 def branch_of(run: RecordedRun) -> str | None:

@@ -140,13 +140,13 @@ class RowFeeder:
         """See `Feeder`. Two queries, whatever the run has evaluated."""
         run_id = run.started.originator_id
         with _one_moment(self.connection):
-            found = self._summaries([run], messages, reviews).get(run_id)
-            if found is None:
+            summary = self._summaries([run], messages, reviews).get(run_id)
+            if summary is None:
                 return self._log.summary(run, messages=messages, reviews=reviews)
-            if messages is None or len(found.counts.errors) < messages:
-                return found
-            (said,) = self.connection.execute(_MESSAGES, (run_id,)).fetchone() or (0,)
-            return replace(found, more_messages=said - len(found.counts.errors))
+            if messages is None or len(summary.counts.errors) < messages:
+                return summary
+            (message_count,) = self.connection.execute(_MESSAGES, (run_id,)).fetchone() or (0,)
+            return replace(summary, more_messages=message_count - len(summary.counts.errors))
 
     def summaries(
         self,
@@ -156,7 +156,7 @@ class RowFeeder:
         which: RunFilter = EVERY_RUN,
     ) -> Iterator[RunSummary | UnreadableRun]:
         """See `Feeder`. As many queries for a hundred runs as for one."""
-        return self._listed(limit, before, which, self._summaries, lambda each: each)
+        return self._list_pages(limit, before, which, self._summaries, lambda summary: summary)
 
     def totals(
         self,
@@ -166,11 +166,11 @@ class RowFeeder:
         which: RunFilter = EVERY_RUN,
     ) -> Iterator[RunTotals | UnreadableRun]:
         """See `Feeder`. The database adds up: of a run it costs the same, however large it is."""
-        return self._listed(limit, before, which, self._totals, lambda each: each.totals)
+        return self._list_pages(limit, before, which, self._totals, lambda summary: summary.totals)
 
-    def _listed(
+    def _list_pages(
         self,
-        left: int | None,
+        remaining: int | None,
         before: int | None,
         which: RunFilter,
         read: Callable[[Sequence[Run]], Mapping[UUID, S]],
@@ -178,39 +178,39 @@ class RowFeeder:
     ) -> Iterator[S | UnreadableRun]:
         before = _BEYOND if before is None else before
         statement = _CHOSEN if which.chooses else _LISTED
-        while left is None or left > 0:
-            page = _PAGE if left is None else min(left, _PAGE)
-            wanted = self._wanted(which) | {"before": before, "limit": page}
+        while remaining is None or remaining > 0:
+            page = _PAGE if remaining is None else min(remaining, _PAGE)
+            parameters = self._bind_filter(which) | {"before": before, "limit": page}
             with _one_moment(self.connection):
-                rows = self.connection.execute(statement, wanted).fetchall()
-                found = self._page(rows, read, of_log)
-            yield from found
+                rows = self.connection.execute(statement, parameters).fetchall()
+                runs = self._page(rows, read, of_log)
+            yield from runs
             if len(rows) < page:
                 return
             before = rows[-1][1]
-            left = None if left is None else left - page
+            remaining = None if remaining is None else remaining - page
 
     def summaries_of(self, runs: Sequence[UUID]) -> dict[UUID, RunSummary]:
         """See `Feeder`. As many queries for a hundred runs as for one."""
         with _one_moment(self.connection):
             rows = self.connection.execute(_NAMED, {"runs": list(runs)}).fetchall()
-            found = self._page(rows, self._briefs, lambda each: each.brief)
-        return {each.run_id: each for each in found if isinstance(each, RunSummary)}
+            summaries = self._page(rows, self._briefs, lambda summary: summary.brief)
+        return {summary.run_id: summary for summary in summaries if isinstance(summary, RunSummary)}
 
     def count_runs(self, which: RunFilter) -> RunNumbers:
         """How many runs there are, and how many of them the filter leaves."""
-        by_status = self.connection.execute(_COUNTED, self._wanted(which)).fetchall()
+        by_status = self.connection.execute(_COUNTED, self._bind_filter(which)).fetchall()
         models = self.connection.execute(_MODELS).fetchall()
         return RunNumbers(
             total=sum(every for _, _, every in by_status),
-            matching=sum(chosen if which.chooses else every for _, chosen, every in by_status),
+            matching=sum(matching if which.chooses else every for _, matching, every in by_status),
             by_status={status: every for status, _, every in by_status if status is not None},
             by_model=dict(sorted((exact_text(key), runs) for key, runs in models)),
         )
 
-    def _wanted(self, which: RunFilter) -> dict[str, object]:
-        told = {name: each and visible(each) for name, each in asdict(which).items()}
-        return {**told, "reached": self.reached}
+    def _bind_filter(self, which: RunFilter) -> dict[str, object]:
+        parameters = {name: text and visible(text) for name, text in asdict(which).items()}
+        return {**parameters, "reached": self.reached}
 
     def outcomes(self, run: Run, keys: Sequence[EvaluationKey]) -> list[EvaluationOutcome]:
         """See `Feeder`. A row for each, and nothing else, is read."""
@@ -218,7 +218,7 @@ class RowFeeder:
         with _one_moment(self.connection):
             rows = self.connection.execute(_OUTCOMES, (ids,), binary=True).fetchall()
             unplaced = self.connection.execute(_UNPLACED, (ids,)).fetchall()
-        found = {row[0]: outcome_of_row(row[:-1]) for row in rows if row[-1]}
+        outcomes = {row[0]: outcome_of_row(row[:-1]) for row in rows if row[-1]}
         missing = {row[0] for row in rows if not row[-1]} | {stream for (stream,) in unplaced}
         by_log = iter(
             self._log.outcomes(run, [key for key in keys if key.evaluation_id in missing])
@@ -226,18 +226,18 @@ class RowFeeder:
         return [
             next(by_log)
             if key.evaluation_id in missing
-            else found.get(key.evaluation_id) or _nothing(key)
+            else outcomes.get(key.evaluation_id) or _nothing(key)
             for key in keys
         ]
 
     def impossible(self, run: Run, *, limit: int) -> list[EvaluationOutcome]:
         """See `Feeder`. Reads the plan only where there are such evaluations."""
         run_id = run.started.originator_id
-        found = {
+        impossible_keys = {
             (prompt, exact_text(model), repetition)
             for prompt, model, repetition in self.connection.execute(_IMPOSSIBLE, (run_id,))
         }
-        if not found:
+        if not impossible_keys:
             return []
         planned = (
             key
@@ -248,7 +248,7 @@ class RowFeeder:
                 [model.key for model in run.started.models],
                 repetitions_of(run.started),
             )
-            if (key.prompt_id, key.model_key, key.repetition) in found
+            if (key.prompt_id, key.model_key, key.repetition) in impossible_keys
         )
         return self.outcomes(run, list(islice(planned, limit)))
 
@@ -259,24 +259,24 @@ class RowFeeder:
         of_log: Callable[[RunSummary], S],
     ) -> list[S | UnreadableRun]:
         """The rows of these runs: for each its id, its number and its own row, if it has one."""
-        read = {run_id: self._read(run_id, number, told) for run_id, number, told in rows}
-        runs = [each for each in read.values() if isinstance(each, Run)]
-        found = of_rows(runs)
-        listed: list[S | UnreadableRun] = []
+        read = {run_id: self._read_run(run_id, number, stored) for run_id, number, stored in rows}
+        runs = [run for run in read.values() if isinstance(run, Run)]
+        covered = of_rows(runs)
+        page: list[S | UnreadableRun] = []
         for run_id, number, _ in rows:
-            each = read[run_id]
-            if isinstance(each, UnreadableRun):
-                listed.append(each)
-            elif run_id in found:
-                listed.append(found[run_id])
+            run = read[run_id]
+            if isinstance(run, UnreadableRun):
+                page.append(run)
+            elif run_id in covered:
+                page.append(covered[run_id])
             else:
-                told = self._log.listed(run_id, number, each)
-                listed.append(of_log(told) if isinstance(told, RunSummary) else told)
-        return listed
+                summary = self._log.listed(run_id, number, run)
+                page.append(of_log(summary) if isinstance(summary, RunSummary) else summary)
+        return page
 
-    def _read(self, run_id: UUID, number: int, told: str | None) -> Run | UnreadableRun:
-        if told is not None:
-            return run_of(told)
+    def _read_run(self, run_id: UUID, number: int, stored: str | None) -> Run | UnreadableRun:
+        if stored is not None:
+            return run_of(stored)
         try:
             return self._log.run(run_id)
         except RunIsArchived as error:
@@ -293,12 +293,14 @@ class RowFeeder:
         """By run, of those that the rows cover."""
         ids = [run.started.originator_id for run in runs]
         counts = self._counts(ids, "counts_of_runs", messages)
-        said = self._reviews(ids) if reviews else {}
+        review_counts = self._reviews(ids) if reviews else {}
         return {
             run_id: RunSummary(
                 run=run,
                 counts=counts[run_id],
-                reviews=_review_states(counts[run_id], said.get(run_id, ())) if reviews else {},
+                reviews=_review_states(counts[run_id], review_counts.get(run_id, ()))
+                if reviews
+                else {},
             )
             for run_id, run in zip(ids, runs, strict=True)
             if run_id in counts
@@ -321,22 +323,22 @@ class RowFeeder:
         messages: int | None = None,
     ) -> dict[UUID, RunCounts]:
         counts: defaultdict[UUID, RunCounts] = defaultdict(RunCounts)
-        wanted = {"runs": list(runs), "messages": messages}
-        cursor = self.connection.execute(sql_file(statement), wanted)
+        parameters = {"runs": list(runs), "messages": messages}
+        cursor = self.connection.execute(sql_file(statement), parameters)
         while rows := cursor.fetchmany(_DECODED_AT_ONCE):
-            told = _EXACTLY.decode(f"[{','.join(row for _, _, row in rows)}]")
-            for (kind, run_id, _), row in zip(rows, told, strict=True):
+            decoded = _EXACTLY.decode(f"[{','.join(row for _, _, row in rows)}]")
+            for (kind, run_id, _), row in zip(rows, decoded, strict=True):
                 READ[kind](counts[run_id], row)
         return counts
 
     def _reviews(self, runs: Sequence[UUID]) -> dict[UUID, list[tuple[list[str], int]]]:
         """By run: of how many evaluations people said these words last."""
-        found: dict[UUID, list[tuple[list[str], int]]] = {}
+        reviews: dict[UUID, list[tuple[list[str], int]]] = {}
         for run_id, verdicts, evaluations in self.connection.execute(
             sql_file("reviews_of_runs"), (list(runs),)
         ):
-            found.setdefault(run_id, []).append((verdicts, evaluations))
-        return found
+            reviews.setdefault(run_id, []).append((verdicts, evaluations))
+        return reviews
 
 
 @contextmanager
@@ -362,11 +364,11 @@ def _nothing(key: EvaluationKey) -> EvaluationOutcome:
     )
 
 
-def _review_states(counts: RunCounts, said: Sequence[tuple[list[str], int]]) -> Counter[str]:
-    found: Counter[str] = Counter()
-    for verdicts, evaluations in said:
-        found[review_status({each: each for each in verdicts})] += evaluations
-    awaiting = sum(group.awaiting for group in counts.groups.values()) - found.total()
+def _review_states(counts: RunCounts, reviews: Sequence[tuple[list[str], int]]) -> Counter[str]:
+    states: Counter[str] = Counter()
+    for verdicts, evaluations in reviews:
+        states[review_status({verdict: verdict for verdict in verdicts})] += evaluations
+    awaiting = sum(group.awaiting for group in counts.groups.values()) - states.total()
     if awaiting:
-        found["awaiting"] = awaiting
-    return found
+        states["awaiting"] = awaiting
+    return states

@@ -75,19 +75,28 @@ def uses_of(connection: Connection, feeder: Feeder, summary: RunSummary) -> list
             answered_as=exact_text(answered) or None,
             answers=int(answers),
             unpriced=int(unpriced),
-            input_tokens=_whole(read),
-            output_tokens=_whole(written),
+            input_tokens=_whole(input_tokens),
+            output_tokens=_whole(output_tokens),
             cached_input_tokens=_whole(cached),
             cost_usd=_usd(cost),
         )
-        for model, purpose, judge, answered, answers, unpriced, read, written, cached, cost in (
-            connection.execute(_USES, (summary.run_id,)).fetchall()
-        )
+        for (
+            model,
+            purpose,
+            judge,
+            answered,
+            answers,
+            unpriced,
+            input_tokens,
+            output_tokens,
+            cached,
+            cost,
+        ) in connection.execute(_USES, (summary.run_id,)).fetchall()
     ]
 
 
 def _by_asked(summary: RunSummary) -> Iterator[Use]:
-    judges = {each.key for each in summary.run.started.judges}
+    judges = {judge.key for judge in summary.run.started.judges}
     for key, spent in sorted(summary.counts.spending.items()):
         yield Use(
             key, None, key if key in judges else None, None, spent.answers, spent.unpriced,
@@ -107,11 +116,11 @@ def attempt_costs(
     places: dict[UUID, int] = {run_id: place or 1}
     summaries = {run_id: summary}
     if feeder.source != "log":
-        others = dict(list_attempts(connection, run_id, MOST_ATTEMPTS - 1))
-        places |= others
-        summaries |= feeder.summaries_of(list(others)) if others else {}
-    ordered = sorted(summaries.items(), key=lambda each: places[each[0]])
-    return tuple(_attempt(each, places[run]) for run, each in ordered)
+        attempts = dict(list_attempts(connection, run_id, MOST_ATTEMPTS - 1))
+        places |= attempts
+        summaries |= feeder.summaries_of(list(attempts)) if attempts else {}
+    ordered = sorted(summaries.items(), key=lambda pair: places[pair[0]])
+    return tuple(_attempt(run_summary, places[run]) for run, run_summary in ordered)
 
 
 def _attempt(summary: RunSummary, place: int) -> AttemptCost:

@@ -66,10 +66,10 @@ def same_case(
     ).fetchall()
     runs = list({row[1] for row in rows})
     numbers = run_numbers(connection, runs)
-    found = []
+    cases = []
     for row in rows:
         answer, cut = beginning(row[6])
-        found.append(
+        cases.append(
             SameCase(
                 evaluation_id=row[0],
                 run_number=numbers[row[1]],
@@ -86,4 +86,4 @@ def same_case(
                 carried_over=row[11],
             )
         )
-    return found
+    return cases

@@ -141,9 +141,9 @@ class _Search:
     def __init__(self, connection: Connection, text: str, projected: bool) -> None:
         self._connection = connection
         self._projected = projected
-        named = _NAMED_KIND.fullmatch(text.strip())
-        self._kinds = _KINDS if named is None else (named[1].lower(),)
-        self._text = text.strip() if named is None else named[2].strip()
+        match = _NAMED_KIND.fullmatch(text.strip())
+        self._kinds = _KINDS if match is None else (match[1].lower(),)
+        self._text = text.strip() if match is None else match[2].strip()
         self._whole = text.strip()
         self._found = Found()
 
@@ -167,8 +167,8 @@ class _Search:
         return self._found
 
     def _add(self, kind: Kind, key: object, title: str, says: str = "", exact: bool = True) -> None:
-        known = {(hit.kind, hit.id) for hit in self._found.hits}
-        if kind in self._kinds and (kind, str(key)) not in known:
+        hit_keys = {(hit.kind, hit.id) for hit in self._found.hits}
+        if kind in self._kinds and (kind, str(key)) not in hit_keys:
             self._found.hits.append(Hit(kind, str(key), title, says, exact))
 
     # -- what has an index ---------------------------------------------------------------------
@@ -216,17 +216,17 @@ class _Search:
             title = "a stored case" if row is None else exact_text(row[0])
             self._add("case", stream, title, "digest of the case")
         if self._projected:
-            asked = {"digest": digest, "most": MOST_OF_A_KIND}
-            rows = self._connection.execute(_RUNS_ASKED, asked).fetchall()
+            parameters = {"digest": digest, "most": MOST_OF_A_KIND}
+            rows = self._connection.execute(_RUNS_ASKED, parameters).fetchall()
             for number, name, of_configuration in rows:
                 by = "configuration" if of_configuration else "experiment"
                 title = f"run {number} {exact_text(name)}"
                 self._add("run", number, title, f"digest of its {by}", len(rows) == 1)
-        found = ledger.find_leaf(self._connection, bytes.fromhex(digest))
-        if found.position is not None:
-            self._add("event", found.position, f"event {found.position:,}", "its leaf hash")
+        leaf = ledger.find_leaf(self._connection, bytes.fromhex(digest))
+        if leaf.position is not None:
+            self._add("event", leaf.position, f"event {leaf.position:,}", "its leaf hash")
         self._found.looked.append(
-            Looked("leaf hashes", found.looked_at, "events in the tree", found.complete)
+            Looked("leaf hashes", leaf.looked_at, "events in the tree", leaf.complete)
         )
 
     def _by_name(self) -> None:
@@ -243,7 +243,7 @@ class _Search:
             self._add("run", number, f"run {number} {name}", status, alone)
         begin = visible(text)
         cases = self._connection.execute(_CASES, (begin, most)).fetchall()
-        same_case = [each for each in cases if each[1] == begin]
+        same_case = [row for row in cases if row[1] == begin]
         for stream, case, suite in cases:
             if case.startswith(begin):
                 exact = case == begin and len(same_case) == 1
@@ -255,17 +255,17 @@ class _Search:
         text = self._text
         if len(text) < 6 or any(sign.isspace() for sign in text) or "event" not in self._kinds:
             return
-        asked = (EVENTS_LOOKED_AT, _BYTES_LOOKED_AT)
-        looked_at, first = self._connection.execute(_REACH, asked).fetchone() or (0, None)
+        parameters = (EVENTS_LOOKED_AT, _BYTES_LOOKED_AT)
+        looked_at, first = self._connection.execute(_REACH, parameters).fetchone() or (0, None)
         if first is None:
             return
         needle = orjson.dumps(text)
         rows = self._connection.execute(_ANSWERS_WITH, (first, needle, MOST_OF_A_KIND)).fetchall()
         events = read_positions(self._connection, [position for (position,) in rows])
-        named = [each for each in events if _request_id(each.upcast_payload) == text]
-        for each in named:
-            says = f"provider request id, {each.topic}{self._of_evaluation(each.stream_id)}"
-            self._add("event", each.position, f"event {each.position:,}", says, len(named) == 1)
+        matches = [event for event in events if _request_id(event.upcast_payload) == text]
+        for event in matches:
+            says = f"provider request id, {event.topic}{self._of_evaluation(event.stream_id)}"
+            self._add("event", event.position, f"event {event.position:,}", says, len(matches) == 1)
         oldest = self._connection.execute(
             "SELECT min(notification_id) FROM failproof.stored_events"
         ).fetchone()
@@ -284,15 +284,21 @@ class _Search:
             return
         words = orjson.dumps(self._whole.lower()).decode()[1:-1]
         runs = self._connection.execute(_NEWEST_RUNS, (_RUNS_LOOKED_AT + 1,)).fetchall()
-        left, room, hits, looked, cut = EVALUATIONS_LOOKED_AT, _ANSWER_BYTES_LOOKED_AT, 0, 0, False
+        remaining, room, hits, looked, cut = (
+            EVALUATIONS_LOOKED_AT,
+            _ANSWER_BYTES_LOOKED_AT,
+            0,
+            0,
+            False,
+        )
         for number, run_id in runs[:_RUNS_LOOKED_AT]:
-            if left <= 0 or room <= 0 or hits >= MOST_OF_A_KIND:
+            if remaining <= 0 or room <= 0 or hits >= MOST_OF_A_KIND:
                 cut = True
                 break
-            asked = {"run": run_id, "words": words, "most": left + 1, "bytes": room}
-            rows = self._connection.execute(_WORDS, asked).fetchall()
-            cut = cut or len(rows) > left
-            for evaluation, model, case, carried_over, _, response in rows[:left]:
+            parameters = {"run": run_id, "words": words, "most": remaining + 1, "bytes": room}
+            rows = self._connection.execute(_WORDS, parameters).fetchall()
+            cut = cut or len(rows) > remaining
+            for evaluation, model, case, carried_over, _, response in rows[:remaining]:
                 if response is None:
                     continue
                 if hits >= MOST_OF_A_KIND:
@@ -300,10 +306,10 @@ class _Search:
                     break
                 hits += 1
                 says = _snippet(json.loads(response), self._whole)
-                named, of = _evaluation(number, case, model, carried_over)
-                self._add("evaluation", evaluation, named, f"{of}: {says}", False)
-            looked += min(len(rows), left)
-            left -= len(rows)
+                title, of = _evaluation(number, case, model, carried_over)
+                self._add("evaluation", evaluation, title, f"{of}: {says}", False)
+            looked += min(len(rows), remaining)
+            remaining -= len(rows)
             room -= max((int(row[4]) for row in rows), default=0)
         complete = not cut and len(runs) <= _RUNS_LOOKED_AT and room > 0
         self._found.looked.append(Looked("words in answers", looked, "evaluations", complete))
@@ -311,9 +317,9 @@ class _Search:
 
 def _evaluation(number: int, case: str | None, model: str, carried_over: bool) -> tuple[str, str]:
     """Its title, and what it is."""
-    named = "a case" if case is None else exact_text(case)
+    case_name = "a case" if case is None else exact_text(case)
     return (
-        f"{named} by {exact_text(model)}",
+        f"{case_name} by {exact_text(model)}",
         f"evaluation of run {number}{', carried over' if carried_over else ''}",
     )
 
@@ -327,11 +333,11 @@ def _uuid(text: str) -> UUID | None:
 
 def _request_id(read: Callable[[], dict[str, Any]]) -> object:
     try:
-        told = read()
+        payload = read()
     except UnreadableState:
         return None
-    headers = told.get("headers") or {}
-    return told.get("provider_request_id") or headers.get("x-request-id")
+    headers = payload.get("headers") or {}
+    return payload.get("provider_request_id") or headers.get("x-request-id")
 
 
 def _snippet(answer: str, words: str) -> str:

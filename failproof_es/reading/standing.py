@@ -47,28 +47,32 @@ def feeder_as_it_stands(connection: Connection) -> tuple[Feeder, Standing]:
     behind; else the log.
     """
     head = max_position(connection)
-    versions = {each.name: each.version for each in READ}
+    versions = {projection.name: projection.version for projection in READ}
     why_not = None
     try:
         with connection.transaction():
-            stands = read_positions(connection)
-            relations = [f"projections.{each.name}" for one in READ for each in one.relations]
+            positions = read_positions(connection)
+            relations = [
+                f"projections.{relation.name}"
+                for projection in READ
+                for relation in projection.relations
+            ]
             (present,) = connection.execute(_RELATIONS, (relations,)).fetchone() or (0,)
     except psycopg.errors.InsufficientPrivilege:
         why_not = "this database user may not read the projections"
     else:
-        found = {name: stands[name].version for name in versions if name in stands}
-        empty = head > 0 and not any(stands[name].position for name in found)
-        if len(found) < len(versions) or present < len(relations) or empty:
+        built_versions = {name: positions[name].version for name in versions if name in positions}
+        empty = head > 0 and not any(positions[name].position for name in built_versions)
+        if len(built_versions) < len(versions) or present < len(relations) or empty:
             why_not = "the projections are not built"
-        elif found != versions:
+        elif built_versions != versions:
             why_not = "the projections were built by another version of this program"
     if why_not is not None:
-        said = why_not + _SLOWER
-        return LogFeeder(connection, head, warning=said), Standing(
-            head, head, 0, "log", versions, said
+        warning = why_not + _SLOWER
+        return LogFeeder(connection, head, warning=warning), Standing(
+            head, head, 0, "log", versions, warning
         )
-    reached = min(stands[name].position for name in versions)
+    reached = min(positions[name].position for name in versions)
     up_to = min(reached, head)
     return RowFeeder(connection, reached=up_to), Standing(
         up_to, head, head - up_to, "projections", versions, None
@@ -82,5 +86,5 @@ def standing_of(connection: Connection, feeder: Feeder) -> Standing:
     """
     head = max_position(connection)
     up_to = head if feeder.up_to is None else min(feeder.up_to, head)
-    versions = {each.name: each.version for each in READ}
+    versions = {projection.name: projection.version for projection in READ}
     return Standing(up_to, head, head - up_to, feeder.source, versions, feeder.warning)

@@ -91,6 +91,6 @@ def errors_by_message(summary: RunSummary) -> Counter[str]:
 def describe_messages(summary: RunSummary) -> str:
     """The most frequent messages of servers, how often each came, and how many more there are."""
     messages = errors_by_message(summary).most_common()
-    named = [f"{said} ({count:,})" for said, count in messages[:_MESSAGES]]
+    parts = [f"{message} ({count:,})" for message, count in messages[:_MESSAGES]]
     more = len(messages) - _MESSAGES
-    return "; ".join(named) + (f"; and {plural(more, 'other message')}" if more > 0 else "")
+    return "; ".join(parts) + (f"; and {plural(more, 'other message')}" if more > 0 else "")

@@ -53,7 +53,7 @@ def workers_of(
                 )
             )  # fmt: skip
         elif isinstance(event, WorkerLeft):
-            joined = [_left(each, event) for each in joined]
+            joined = [_mark_left(worker, event) for worker in joined]
     return joined
 
 
@@ -62,20 +62,20 @@ def describe_workers(workers: Sequence[RunWorker], *, over: bool) -> str:
 
     "3 workers on 2 hosts (a, b); 1 of them ended without saying so"
     """
-    hosts = sorted({each.host for each in workers})
+    hosts = sorted({worker.host for worker in workers})
     on = hosts[0] if len(hosts) == 1 else f"{len(hosts)} hosts ({', '.join(hosts)})"
-    said = f"{plural(len({each.worker for each in workers}), 'worker')} on {on}"
-    versions = sorted({each.code_version for each in workers})
+    description = f"{plural(len({worker.worker for worker in workers}), 'worker')} on {on}"
+    versions = sorted({worker.code_version for worker in workers})
     if len(versions) > 1:
-        said += f", of the versions {', '.join(versions)}"
-    there = sum(each.left_at is None for each in workers)
+        description += f", of the versions {', '.join(versions)}"
+    there = sum(worker.left_at is None for worker in workers)
     if there:
         ended = "ended without saying so"
-        said += f"; {there} of them {ended if over else 'drive it still, or ' + ended}"
-    return said
+        description += f"; {there} of them {ended if over else 'drive it still, or ' + ended}"
+    return description
 
 
-def _left(worker: RunWorker, event: WorkerLeft) -> RunWorker:
+def _mark_left(worker: RunWorker, event: WorkerLeft) -> RunWorker:
     if worker.worker != event.worker or worker.left_at is not None:
         return worker
     return RunWorker(

@@ -81,26 +81,26 @@ def touched_evaluations(
     cursor: Cursor, streams: Streams, stored: dict[str, StoredEvaluation]
 ) -> tuple[list[TouchedEvaluation], list[Fact]]:
     """The evaluations that the batch touches, and events that cannot be told whose they are."""
-    begun: list[tuple[str, list[Fact], StreamSummary]] = []
-    others: Streams = {}
+    new_streams: list[tuple[str, list[Fact], StreamSummary]] = []
+    other_streams: Streams = {}
     for stream, facts in streams.items():
         if facts[0].version == 1 and stream not in stored and _consecutive(facts):
-            begun.append((stream, facts, _told(facts)))
+            new_streams.append((stream, facts, _summarize_facts(facts)))
         else:
-            others[stream] = facts
+            other_streams[stream] = facts
     now: dict[str, StreamSummary] = {}
     before: dict[str, StreamSummary] = {}
-    found, unplaced = [], []
-    whole = [Folded.of(told.history) for _, _, told in begun]
-    for (stream, facts, told), folded in zip(begun, whole, strict=True):
+    touched, unplaced = [], []
+    whole = [Folded.of(summary.history) for _, _, summary in new_streams]
+    for (stream, facts, summary), folded in zip(new_streams, whole, strict=True):
         if (its := folded.state.key) is not None:
             first, last = facts[0].position, facts[-1].position
-            found.append(TouchedEvaluation(stream, first, last, told, None, its, folded))
+            touched.append(TouchedEvaluation(stream, first, last, summary, None, its, folded))
         else:
-            now[stream], others[stream] = told, facts
+            now[stream], other_streams[stream] = summary, facts
     stretches = [
         StreamSlice(UUID(stream), facts[0].position, facts[-1].position)
-        for stream, facts in others.items()
+        for stream, facts in other_streams.items()
         if stream not in now
     ]
     for stretch, rows in read_slices(cursor.connection, stretches) if stretches else ():
@@ -108,25 +108,27 @@ def touched_evaluations(
         now[stream] = summarize_stream(rows)
         if stream in stored:
             before[stream] = summarize_stream(r for r in rows if r.position < stretch.first)
-    for stream, facts in others.items():
-        known = stored.get(stream)
-        first, key = (known.first_position, known.key) if known else (0, None)
-        for fact in facts if known is None else ():
+    for stream, facts in other_streams.items():
+        evaluation = stored.get(stream)
+        first, key = (evaluation.first_position, evaluation.key) if evaluation else (0, None)
+        for fact in facts if evaluation is None else ():
             if fact.event is not None and (key := key_of(fact.event)) is not None:
                 first = fact.position
                 break
             unplaced.append(fact)
         if key is not None:
-            told, earlier = now[stream], before.get(stream)
-            found.append(TouchedEvaluation(stream, first, facts[-1].position, told, earlier, key))
-    return _with_sources(cursor, found, stored), unplaced
+            summary, earlier = now[stream], before.get(stream)
+            touched.append(
+                TouchedEvaluation(stream, first, facts[-1].position, summary, earlier, key)
+            )
+    return _with_sources(cursor, touched, stored), unplaced
 
 
 def _consecutive(facts: Sequence[Fact]) -> bool:
-    return [each.version for each in facts] == list(range(1, len(facts) + 1))
+    return [fact.version for fact in facts] == list(range(1, len(facts) + 1))
 
 
-def _told(facts: Sequence[Fact]) -> StreamSummary:
+def _summarize_facts(facts: Sequence[Fact]) -> StreamSummary:
     history: list[Event] = []
     for fact in facts:
         if fact.event is None:
@@ -136,28 +138,28 @@ def _told(facts: Sequence[Fact]) -> StreamSummary:
 
 
 def _with_sources(
-    cursor: Cursor, found: list[TouchedEvaluation], stored: dict[str, StoredEvaluation]
+    cursor: Cursor, touched: list[TouchedEvaluation], stored: dict[str, StoredEvaluation]
 ) -> list[TouchedEvaluation]:
     """Those that were carried over, as the other run tells them."""
     places = [
         place
-        for place, each in enumerate(found)
-        if each.now.history and type(each.now.history[0]) is CarriedOver
+        for place, evaluation in enumerate(touched)
+        if evaluation.now.history and type(evaluation.now.history[0]) is CarriedOver
     ]
     if places:
-        wanted = [(found[place].now, found[place].first_position) for place in places]
-        wanted += [
-            (before, found[place].first_position)
+        references = [(touched[place].now, touched[place].first_position) for place in places]
+        references += [
+            (before, touched[place].first_position)
             for place in places
-            if (before := found[place].before) is not None
+            if (before := touched[place].before) is not None
         ]
-        told = iter(follow_references(cursor.connection, wanted))
+        resolved = iter(follow_references(cursor.connection, references))
         for place in places:
-            found[place] = found[place]._replace(now=next(told), folded=None)
+            touched[place] = touched[place]._replace(now=next(resolved), folded=None)
         for place in places:
-            if found[place].before is not None:
-                found[place] = found[place]._replace(before=next(told))
-    return found
+            if touched[place].before is not None:
+                touched[place] = touched[place]._replace(before=next(resolved))
+    return touched
 
 
 def take_evaluations(
@@ -169,26 +171,30 @@ def take_evaluations(
     """Step by step over all of them: all steps for one after the other take much longer."""
     by_run = [(run, list(group)) for run, group in groupby(touched, _run_of)]
     runs.load(cursor, {run for run, _ in by_run})
-    cases = _cases(cursor, [each.key for each in touched])
+    cases = _cases(cursor, [evaluation.key for evaluation in touched])
     prices = [its for run, group in by_run for its in repeat(runs.prices(run), len(group))]
     outcomes = [
-        _outcome(each.key, each.now, its_prices, each.folded)
-        for each, its_prices in zip(touched, prices, strict=True)
+        _outcome(evaluation.key, evaluation.now, its_prices, evaluation.folded)
+        for evaluation, its_prices in zip(touched, prices, strict=True)
     ]
     counted = _counted(runs, touched, cases)
-    for each, outcome, case, its_prices in zip(touched, outcomes, counted, prices, strict=True):
+    for evaluation, outcome, case, its_prices in zip(
+        touched, outcomes, counted, prices, strict=True
+    ):
         if case is not None:
-            _count(runs, each, outcome, case, its_prices)
+            _count(runs, evaluation, outcome, case, its_prices)
     rows = (
         outcome_row(
             outcome,
             counted=case is not None,
-            first_position=each.first_position,
-            last_position=each.last_position,
+            first_position=evaluation.first_position,
+            last_position=evaluation.last_position,
         )
-        for each, outcome, case in zip(touched, outcomes, counted, strict=True)
+        for evaluation, outcome, case in zip(touched, outcomes, counted, strict=True)
     )
-    _write(cursor, rows, [each.stream for each in touched if each.stream in stored])
+    _write(
+        cursor, rows, [evaluation.stream for evaluation in touched if evaluation.stream in stored]
+    )
     save(cursor, runs.changes)
 
 
@@ -202,56 +208,56 @@ def _counted(
     """The case of each that counts: it was planned, and its case stored, before it began."""
     plans: dict[tuple[str, int], bool] = {}
     run: UUID | None = None
-    found = []
-    for each, case in zip(touched, cases, strict=True):
-        key, first = each.key, each.first_position
+    counted = []
+    for evaluation, case in zip(touched, cases, strict=True):
+        key, first = evaluation.key, evaluation.first_position
         counts = None
         if case.planned is not None and case.planned < first:
             if key.run_id is not run:
                 run, plans = key.run_id, {}
-            asked = (key.model_key, key.repetition)
-            in_plan = plans.get(asked)
+            plan_key = (key.model_key, key.repetition)
+            in_plan = plans.get(plan_key)
             if in_plan is None:
-                in_plan = plans[asked] = runs.plans(key)
+                in_plan = plans[plan_key] = runs.plans(key)
             if in_plan and case.stored is not None and case.stored < first:
                 counts = case.words
             elif in_plan:
                 runs.untold.add(key.run_id)
-        found.append(counts)
-    return found
+        counted.append(counts)
+    return counted
 
 
 def _count(
     runs: Runs,
-    each: TouchedEvaluation,
+    evaluation: TouchedEvaluation,
     outcome: EvaluationOutcome,
     case: GroupWords,
     prices: Prices,
 ) -> None:
-    run = each.key.run_id
+    run = evaluation.key.run_id
     change = runs.changes.get(run)
     if change is None:
         change = runs.changes[run] = Change()
     assert change.counts.clusters is not None
     change.counts.clusters.repeated = runs.repeats(run)
     try:
-        change.add(outcome, each.now.history, case, prices)
-        if each.before is not None:
-            earlier = _outcome(each.key, each.before, prices)
-            change.add(earlier, each.before.history, case, prices, -1)
+        change.add(outcome, evaluation.now.history, case, prices)
+        if evaluation.before is not None:
+            earlier = _outcome(evaluation.key, evaluation.before, prices)
+            change.add(earlier, evaluation.before.history, case, prices, -1)
     except (ValueError, ArithmeticError):
         runs.untold.add(run)
 
 
 def _outcome(
-    key: EvaluationKey, told: StreamSummary, prices: Prices, folded: Folded | None = None
+    key: EvaluationKey, summary: StreamSummary, prices: Prices, folded: Folded | None = None
 ) -> EvaluationOutcome:
     return outcome_of(
         key,
-        told.history,
+        summary.history,
         prices,
-        carried_over=told.carried_over,
-        broken=told.broken,
+        carried_over=summary.carried_over,
+        broken=summary.broken,
         folded=folded,
     )
 
@@ -275,17 +281,17 @@ def _cases(cursor: Cursor, keys: Sequence[EvaluationKey]) -> list[_Case]:
         binary=True,
     )
     words: dict[tuple[str | None, ...], GroupWords] = {}
-    found = []
-    for planned, stored, *shown in cursor:
-        named = words.get(tuple(shown))
-        if named is None:
-            suite, category, severity, case, tags = shown
-            named = words[suite, category, severity, case, tags] = GroupWords(
+    cases = []
+    for planned, stored, *columns in cursor:
+        group_words = words.get(tuple(columns))
+        if group_words is None:
+            suite, category, severity, case, tags = columns
+            group_words = words[suite, category, severity, case, tags] = GroupWords(
                 _exact(suite) or "", _exact(category), _exact(severity), _exact(case) or "",
                 None if tags is None else family_tag_of(orjson.loads(tags)),
             )  # fmt: skip
-        found.append(_Case(planned, stored, named))
-    return found
+        cases.append(_Case(planned, stored, group_words))
+    return cases
 
 
 def _exact(text: str | None) -> str | None:

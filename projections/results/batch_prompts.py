@@ -13,20 +13,20 @@ from projections.results.batch_runs import Runs
 from projections.results.streams import Streams, id_array
 
 
-def take_prompts(cursor: Cursor, runs: Runs, others: Streams, strangers: Streams) -> None:
-    """Write the cases of `others`. `strangers` may follow a case, in its stream."""
+def take_prompts(cursor: Cursor, runs: Runs, streams: Streams, strangers: Streams) -> None:
+    """Write the cases of `streams`. `strangers` may follow a case, in its stream."""
     rows = [
         _prompt_row(fact, fact.event)
-        for facts in others.values()
+        for facts in streams.values()
         for fact in facts[:1]
         if isinstance(fact.event, PromptStored) and fact.version == 1
     ]
     if rows:
         ids, *columns = zip(*rows, strict=True)
         cursor.execute(
-            sql_file("run_results_prompts"), [id_array(ids), *(list(each) for each in columns)]
+            sql_file("run_results_prompts"), [id_array(ids), *(list(column) for column in columns)]
         )
-    followed = [s for s, facts in others.items() if facts[-1].version > 1]
+    followed = [s for s, facts in streams.items() if facts[-1].version > 1]
     followed += [s for s, facts in strangers.items() if facts[0].version > 1]
     if followed:  # the stream of a prompt holds its case alone
         cursor.execute(
@@ -51,10 +51,10 @@ def _prompt_row(fact: Fact, event: PromptStored) -> tuple[Any, ...]:
     )
 
 
-def astray(others: Streams) -> list[Fact]:
+def astray(streams: Streams) -> list[Fact]:
     """What stands on a stream that is not its own: an evaluation's may be spoiled by it."""
-    found = []
-    for facts in others.values():
+    strays = []
+    for facts in streams.values():
         for fact in facts:
             event = fact.event
             if isinstance(event, PromptStored):
@@ -66,8 +66,8 @@ def astray(others: Streams) -> list[Fact]:
             else:
                 at_home = event is not None
             if not at_home:
-                found.append(fact)
-    return found
+                strays.append(fact)
+    return strays
 
 
 def _stored_as(event: PromptStored) -> bool:

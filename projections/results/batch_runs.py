@@ -42,28 +42,28 @@ class Runs:
     changes: dict[UUID, Change] = field(default_factory=dict)
     _planning: dict[UUID, int] = field(default_factory=dict)
     """The last position at which something of a run's plan was recorded."""
-    _asked: set[UUID] = field(default_factory=set)
+    _loaded: set[UUID] = field(default_factory=set)
 
     @classmethod
     def of(cls, cursor: Cursor, streams: Iterable[str]) -> Self:
         """Those of these streams that are runs'."""
         runs = cls({})
-        runs._read(cursor, "{" + ",".join(streams) + "}")
+        runs._read_runs(cursor, "{" + ",".join(streams) + "}")
         return runs
 
     def load(self, cursor: Cursor, run_ids: Iterable[UUID]) -> None:
         """Read these runs as they stand, where they are not read yet."""
-        wanted = [each for each in run_ids if each not in self._asked]
-        if wanted:
-            self._asked.update(wanted)
-            self._read(cursor, uuid_array(wanted))
+        missing = [run_id for run_id in run_ids if run_id not in self._loaded]
+        if missing:
+            self._loaded.update(missing)
+            self._read_runs(cursor, uuid_array(missing))
 
-    def _read(self, cursor: Cursor, run_ids: str) -> None:
+    def _read_runs(self, cursor: Cursor, run_ids: str) -> None:
         cursor.execute(
             "SELECT run_id, run::text FROM runs WHERE run_id = ANY (%s::uuid[])", (run_ids,)
         )
-        found = cursor.fetchall()
-        self.known.update({r: run_of(told) for r, told in found if r not in self.known})
+        rows = cursor.fetchall()
+        self.known.update({r: run_of(text) for r, text in rows if r not in self.known})
 
     def plans(self, key: EvaluationKey) -> bool:
         """Whether this model and repetition are part of the run's plan."""
@@ -73,7 +73,7 @@ class Runs:
         started = run.started
         times = repetitions_of(started)
         within = times is None or 1 <= key.repetition <= times
-        return within and any(each.key == key.model_key for each in started.models)
+        return within and any(model.key == key.model_key for model in started.models)
 
     def repeats(self, run_id: UUID) -> bool:
         """Whether the run asks a case more than once."""
@@ -190,10 +190,10 @@ def repetitions_of(started: RunStarted) -> int | None:
 
 def prompts_of(digests: Iterable[str]) -> list[UUID]:
     """The streams of the cases with these digests, of those that are digests."""
-    found = []
+    streams = []
     for digest in digests:
         try:
-            found.append(prompt_id(digest))
+            streams.append(prompt_id(digest))
         except ValueError:
             continue
-    return found
+    return streams

@@ -35,33 +35,33 @@ def _apply_first(cursor: Cursor, facts: Sequence[Fact]) -> int:
     """Take in the first of these events, as many as can be taken in together; how many."""
     streams: Streams = {}
     for fact in facts:
-        found = streams.get(fact.stream_id)
-        if found is None:
+        stream_facts = streams.get(fact.stream_id)
+        if stream_facts is None:
             streams[fact.stream_id] = [fact]
         else:
-            found.append(fact)
+            stream_facts.append(fact)
     stored = stored_evaluations(cursor, streams)
     runs = Runs.of(cursor, streams)
     if (turn := _first_turn(streams, stored, runs.known)) is not None:
         count = sum(fact.position < turn for fact in facts)
         apply_batch(cursor, facts[:count])
         return count
-    of_runs, of_evaluations, others = _sorted(streams, stored, runs.known)
-    known = {str(each) for each in runs.known}
+    of_runs, of_evaluations, other_streams = _sorted(streams, stored, runs.known)
+    run_ids = {str(run_id) for run_id in runs.known}
     strangers = {
-        stream: found
-        for stream, found in (of_runs | of_evaluations).items()
-        if stream not in known and stream not in stored
+        stream: stream_facts
+        for stream, stream_facts in (of_runs | of_evaluations).items()
+        if stream not in run_ids and stream not in stored
     }
-    take_prompts(cursor, runs, others, strangers)
-    runs.take(cursor, {UUID(stream): found for stream, found in of_runs.items()})
+    take_prompts(cursor, runs, other_streams, strangers)
+    runs.take(cursor, {UUID(stream): stream_facts for stream, stream_facts in of_runs.items()})
     touched, unplaced = touched_evaluations(cursor, of_evaluations, stored)
-    _note_unplaced(cursor, [*unplaced, *runs.unplaced, *astray(others)])
+    _note_unplaced(cursor, [*unplaced, *runs.unplaced, *astray(other_streams)])
     if touched:
         take_evaluations(cursor, runs, touched, stored)
     else:
         save(cursor, runs.changes)
-    runs.finish(cursor, [(each.stream, each.last_position) for each in touched])
+    runs.finish(cursor, [(evaluation.stream, evaluation.last_position) for evaluation in touched])
     return len(facts)
 
 
@@ -72,11 +72,11 @@ def _first_turn(
 
     Such a stream holds events that do not belong together. Where nobody tampered there is none.
     """
-    known = {str(each) for each in runs}
+    run_ids = {str(run_id) for run_id in runs}
     turns = [
         facts[1].position
         for stream, facts in streams.items()
-        if len(facts) > 1 and stream not in known and stream not in stored and not _settled(facts)
+        if len(facts) > 1 and stream not in run_ids and stream not in stored and not _settled(facts)
     ]
     return min(turns, default=None)
 
@@ -90,8 +90,8 @@ def _settled(facts: Sequence[Fact]) -> bool:
     if first.topic in RUN_TOPICS:
         begins = isinstance(event, RunStarted) and first.version == 1
         own = event is not None and event.run_id == event.originator_id
-        return (begins and own) or all(each.topic in RUN_TOPICS for each in facts)
-    return not any(each.topic in RUN_TOPICS or _of_evaluation(each) for each in facts)
+        return (begins and own) or all(fact.topic in RUN_TOPICS for fact in facts)
+    return not any(fact.topic in RUN_TOPICS or _of_evaluation(fact) for fact in facts)
 
 
 def _sorted(
@@ -100,10 +100,10 @@ def _sorted(
     """The streams of runs, those of evaluations, and the others."""
     of_runs: Streams = {}
     of_evaluations: Streams = {}
-    others: Streams = {}
-    known = {str(each) for each in runs}
+    other_streams: Streams = {}
+    run_ids = {str(run_id) for run_id in runs}
     for stream, facts in streams.items():
-        if stream in known:
+        if stream in run_ids:
             of_runs[stream] = facts
         elif stream in stored:  # what follows an evaluation's first event is of it, whatever it is
             of_evaluations[stream] = facts
@@ -111,11 +111,11 @@ def _sorted(
             of_runs[stream] = facts
         elif any(map(_of_evaluation, facts)):
             of_evaluations[stream] = facts
-        elif any(each.topic in RUN_TOPICS for each in facts):
+        elif any(fact.topic in RUN_TOPICS for fact in facts):
             of_runs[stream] = facts
         else:
-            others[stream] = facts
-    return of_runs, of_evaluations, others
+            other_streams[stream] = facts
+    return of_runs, of_evaluations, other_streams
 
 
 def _of_evaluation(fact: Fact) -> bool:

@@ -72,20 +72,22 @@ class Change:
         self.counts.add_without_spending(outcome, case, times)
         if not outcome.spending:
             return
-        answers = [each for each in history if type(each) is ResponseReceived]
+        answers = [event for event in history if type(event) is ResponseReceived]
         answers = answers[: len(outcome.response_ms)]  # the others cannot be true
-        for each in answers:
-            key = UsageKey(each.model_key, each.purpose, each.judge or "", each.model or "")
+        for answer in answers:
+            key = UsageKey(answer.model_key, answer.purpose, answer.judge or "", answer.model or "")
             usage = self.usage.get(key)
             if usage is None:
                 usage = self.usage[key] = Usage()
-            said = each.usage
-            usage.without_usage += times * (said.input_tokens is None or said.output_tokens is None)
+            token_usage = answer.usage
+            usage.without_usage += times * (
+                token_usage.input_tokens is None or token_usage.output_tokens is None
+            )
             if len(answers) == 1:
-                spent = outcome.spending[each.judge or each.model_key]
+                spent = outcome.spending[answer.judge or answer.model_key]
             else:
                 spent = Spent()
-                spent.add(said, answer_cost(prices, each))
+                spent.add(token_usage, answer_cost(prices, answer))
             usage.spent.include(spent, times)
 
 
@@ -173,7 +175,7 @@ def _add(cursor: Cursor, table: Table, rows: Iterable[tuple[Any, ...]]) -> None:
     if not changed:
         return
     key = slice(0, 1 + len(table.key))
-    changed.sort(key=lambda row: [str(each) for each in row[key]])  # in one order by all writers
+    changed.sort(key=lambda row: [str(part) for part in row[key]])  # in one order by all writers
     cursor.execute(_statement(table), [list(column) for column in zip(*changed, strict=True)])
     if any(number < 0 for row in changed for number in row[first_sum:]):
         cursor.execute(_gone(table), ([row[0] for row in changed],))
@@ -181,7 +183,7 @@ def _add(cursor: Cursor, table: Table, rows: Iterable[tuple[Any, ...]]) -> None:
 
 def _statement(table: Table) -> LiteralString:
     names: LiteralString = ", ".join(("run_id", *table.key, *table.words, *table.sums))
-    arrays: LiteralString = ", ".join(f"%s::{each}[]" for each in ("uuid", *table.types))
+    arrays: LiteralString = ", ".join(f"%s::{sql_type}[]" for sql_type in ("uuid", *table.types))
     keys: LiteralString = ", ".join(("run_id", *table.key))
     added: LiteralString = ", ".join(f"{n} = t.{n} + excluded.{n}" for n in table.sums)
     return (
@@ -232,7 +234,7 @@ def _usage(run: UUID, change: Change) -> Iterable[tuple[Any, ...]]:
     for key, usage in change.usage.items():
         spent = usage.spent
         tokens = (getattr(spent, name) for name in TOKENS)
-        numbers = (number for each in tokens for number in (each.total, each.told))
+        numbers = (number for counts in tokens for number in (counts.total, counts.told))
         yield (
             run, *map(visible, key), spent.answers, usage.without_usage, *numbers, spent.unpriced,
             spent.known_usd,

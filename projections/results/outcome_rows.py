@@ -76,8 +76,8 @@ def _json(value: Any) -> str:
 
 def spent_list(spent: Spent) -> list[str]:
     """The numbers of a `Spent`, each written whole: nothing bounds what a server claims."""
-    told = spent.input, spent.output, spent.cached_input, spent.cache_write, spent.cache_write_1h
-    numbers = [str(number) for each in told for number in (each.total, each.told)]
+    tokens = spent.input, spent.output, spent.cached_input, spent.cache_write, spent.cache_write_1h
+    numbers = [str(number) for counts in tokens for number in (counts.total, counts.told)]
     return [str(spent.answers), str(spent.unpriced), str(spent.known_usd), *numbers]
 
 
@@ -86,8 +86,8 @@ def spent_of(numbers: Sequence[Any]) -> Spent:
     answers, unpriced, known_usd, *rest = numbers
     total = int(answers)
     tokens = {
-        name: Tokens(int(read), int(told), total - int(told))
-        for name, read, told in zip(TOKENS, rest[::2], rest[1::2], strict=True)
+        name: Tokens(int(read), int(reported), total - int(reported))
+        for name, read, reported in zip(TOKENS, rest[::2], rest[1::2], strict=True)
     }
     return Spent(answers=total, unpriced=int(unpriced), known_usd=Decimal(known_usd), **tokens)
 
@@ -107,20 +107,22 @@ _BY_TYPE: Mapping[Any, _Stored] = {
     tuple[float, ...]: _JSON._replace(read=lambda text: tuple(json_value(text))),
     tuple[ErrorSeen, ...]: _Stored(
         "json",
-        lambda errors: _json([list(each) for each in errors]),
-        lambda text: tuple(ErrorSeen(*each) for each in json_value(text)),
+        lambda errors: _json([list(error) for error in errors]),
+        lambda text: tuple(ErrorSeen(*fields) for fields in json_value(text)),
         "A JSON list of [kind, judge, message].",
     ),
     tuple[JudgeVerdict, ...]: _Stored(
         "json",
-        lambda judges: _json([[each.judge, each.verdict, each.problem] for each in judges]),
-        lambda text: tuple(JudgeVerdict(*each) for each in json_value(text)),
+        lambda judges: _json(
+            [[verdict.judge, verdict.verdict, verdict.problem] for verdict in judges]
+        ),
+        lambda text: tuple(JudgeVerdict(*fields) for fields in json_value(text)),
         "A JSON list of [judge, verdict, problem].",
     ),
     Mapping[str, Spent]: _Stored(
         "json",
-        lambda spending: _json({key: spent_list(each) for key, each in spending.items()}),
-        lambda text: {key: spent_of(each) for key, each in json_value(text).items()},
+        lambda spending: _json({key: spent_list(spent) for key, spent in spending.items()}),
+        lambda text: {key: spent_of(numbers) for key, numbers in json_value(text).items()},
         "By name a JSON list: answers, those of unknown cost, known US dollars, and of the tokens "
         "read, written, cached, stored and stored for an hour the known sum and how many answers "
         "told.",
@@ -143,27 +145,33 @@ def _stored(column: Column) -> _Stored:
 
 
 _OUTCOME = tuple(
-    _StoredColumn(each, _stored(each), EvaluationOutcome._field_defaults.get(each.attribute))
-    for each in columns_of(EvaluationOutcome)
+    _StoredColumn(column, _stored(column), EvaluationOutcome._field_defaults.get(column.attribute))
+    for column in columns_of(EvaluationOutcome)
 )
 _ALL = (
     *_OUTCOME,
     *(
-        _StoredColumn(each, _stored(each), None)
+        _StoredColumn(column, _stored(column), None)
         for name in _COMPUTED
-        for each in (computed_column(EvaluationOutcome, name),)
+        for column in (computed_column(EvaluationOutcome, name),)
     ),
 )
-COLUMNS = (*(each.column.name for each in _ALL), *_PLACED)
+COLUMNS = (*(stored_column.column.name for stored_column in _ALL), *_PLACED)
 """The columns of the table, in order."""
 _WRITES = tuple(
-    (each.stored.write, each.default if each.stored.sql == "json" else None) for each in _OUTCOME
+    (
+        stored_column.stored.write,
+        stored_column.default if stored_column.stored.sql == "json" else None,
+    )
+    for stored_column in _OUTCOME
 )
 """For each field how it is written, and the value that null stands for."""
-_READS = tuple((each.stored.read, each.default) for each in _OUTCOME)
+_READS = tuple((stored_column.stored.read, stored_column.default) for stored_column in _OUTCOME)
 SELECTED = ", ".join(
-    f"e.{each.column.name}::text" if each.stored.sql == "json" else f"e.{each.column.name}"
-    for each in _OUTCOME
+    f"e.{stored_column.column.name}::text"
+    if stored_column.stored.sql == "json"
+    else f"e.{stored_column.column.name}"
+    for stored_column in _OUTCOME
 )
 """The columns as `outcome_of_row` wants them: JSON as it is written."""
 
@@ -191,17 +199,20 @@ def outcome_of_row(columns: Sequence[Any]) -> EvaluationOutcome:
 
 def evaluations_table() -> str:
     """The statement that makes the table."""
-    columns = [each.definition for each in _ALL]
+    columns = [stored_column.definition for stored_column in _ALL]
     columns += [f"{name} {kind}" for name, (kind, _) in _PLACED.items()]
     return "CREATE TABLE evaluations (\n    " + ",\n    ".join(columns) + "\n);\n"
 
 
 def comments_on(relation: str) -> str:
     """What the columns mean, as comments on those of this relation."""
-    said = {
-        each.column.name: f"{each.column.description} {each.stored.says}".strip() for each in _ALL
+    meanings = {
+        stored_column.column.name: (
+            f"{stored_column.column.description} {stored_column.stored.says}"
+        ).strip()
+        for stored_column in _ALL
     }
-    said |= {name: meaning for name, (_, meaning) in _PLACED.items()}
+    meanings |= {name: meaning for name, (_, meaning) in _PLACED.items()}
     return "".join(
         sql.SQL("COMMENT ON COLUMN {}.{} IS {};\n")
         .format(
@@ -210,5 +221,5 @@ def comments_on(relation: str) -> str:
             sql.Literal(meaning.replace("`None`", "null")),
         )
         .as_string()
-        for name, meaning in said.items()
+        for name, meaning in meanings.items()
     )

@@ -49,13 +49,13 @@ def read_slices(
     connection: Connection, stretches: Sequence[StreamSlice]
 ) -> Iterator[tuple[StreamSlice, list[RecordedEvent]]]:
     """Everything on these streams up to the end of each stretch, in version order."""
-    by_stream = {each.stream: each for each in stretches}
+    by_stream = {stretch.stream: stretch for stretch in stretches}
     for portion in portions(connection, list(by_stream)):
         rows = read_streams(connection, portion)
         for stream in portion:
             stretch = by_stream[stream]
-            found = rows.get(stream, [])
-            yield stretch, [row for row in found if row.position <= stretch.last]
+            stream_rows = rows.get(stream, [])
+            yield stretch, [row for row in stream_rows if row.position <= stretch.last]
 
 
 def summarize_stream(rows: Iterable[RecordedEvent]) -> StreamSummary:
@@ -78,43 +78,43 @@ def key_of(event: Event) -> EvaluationKey | None:
 
 
 def follow_references(
-    connection: Connection, found: Sequence[tuple[StreamSummary, int]]
+    connection: Connection, summaries: Sequence[tuple[StreamSummary, int]]
 ) -> list[StreamSummary]:
     """The same, where they refer to another run's evaluation as that tells it.
 
     Each comes with the position of its reference: what was recorded later of its source cannot
     have been carried over.
     """
-    references = [_reference(each) for each, _ in found]
-    wanted = [StreamSlice(r.source_evaluation_id, 0, 0) for r in references if r is not None]
+    references = [_reference(summary) for summary, _ in summaries]
+    stretches = [StreamSlice(r.source_evaluation_id, 0, 0) for r in references if r is not None]
     sources: dict[UUID, list[RecordedEvent]] = {}
-    for portion in portions(connection, list({each.stream for each in wanted})):
+    for portion in portions(connection, list({stretch.stream for stretch in stretches})):
         sources.update(read_streams(connection, portion))
     return [
-        told
+        summary
         if reference is None
         else _followed(
-            told,
+            summary,
             reference,
             [r for r in sources.get(reference.source_evaluation_id, []) if r.position <= position],
         )
-        for (told, position), reference in zip(found, references, strict=True)
+        for (summary, position), reference in zip(summaries, references, strict=True)
     ]
 
 
-def _reference(told: StreamSummary) -> CarriedOver | None:
-    first = told.history[0] if told.history else None
+def _reference(summary: StreamSummary) -> CarriedOver | None:
+    first = summary.history[0] if summary.history else None
     return first if isinstance(first, CarriedOver) else None
 
 
 def _followed(
-    told: StreamSummary, reference: CarriedOver, source: Sequence[RecordedEvent]
+    summary: StreamSummary, reference: CarriedOver, source: Sequence[RecordedEvent]
 ) -> StreamSummary:
-    broken = told.broken
+    broken = summary.broken
     try:
-        fold(told.history)
+        fold(summary.history)
         if broken is None:
             return StreamSummary(resolve_reference(reference, source), None, reference)
     except UNREADABLE as error:
         broken = error
-    return StreamSummary(told.history, broken, reference)
+    return StreamSummary(summary.history, broken, reference)

@@ -50,15 +50,15 @@ class LocalShare:
 
     # -- sending -----------------------------------------------------------------------------
 
-    def may_send(self, now: float, begun: int = 0) -> bool:
+    def may_send(self, now: float, entered: int = 0) -> bool:
         """Whether one more request may be sent, beside so many that are about to be."""
         if not self.limits.any:
             return True
         if self._has_ended(now):
             return False
-        if self.limits.concurrency is not None and self.in_flight + begun >= self._most_now:
+        if self.limits.concurrency is not None and self.in_flight + entered >= self._most_now:
             return False
-        return self.limits.requests is None or self._requests > begun
+        return self.limits.requests is None or self._requests > entered
 
     def send(self) -> None:
         """Note that a request is sent: `may_send` said that it may."""
@@ -115,10 +115,10 @@ class LocalShare:
 
     # -- telling -----------------------------------------------------------------------------
 
-    def claim(self, now: float, *, waiting: int, needs_tokens: int = 0, begun: int = 0) -> Claim:
+    def claim(self, now: float, *, waiting: int, needs_tokens: int = 0, entered: int = 0) -> Claim:
         """What to tell now. What it does not keep may not be used from now on.
 
-        `waiting` are the requests that wait for this share, `begun` those of them that have
+        `waiting` are the requests that wait for this share, `entered` those of them that have
         entered, `needs_tokens` the least that one of them waits for. Who waits for tokens keeps no
         place for what has not entered: another worker may have the tokens, and wait for the place.
         """
@@ -132,7 +132,7 @@ class LocalShare:
         wants = min(max(demand, latest), most_at_once)
         self._cap = min(self._most_now, wants)
         if needs_tokens:
-            self._cap = min(self._cap, self.in_flight + begun)
+            self._cap = min(self._cap, self.in_flight + entered)
         requests = min(waiting + 2 * max(used_requests, self._used_requests), most_requests)
         self._requests = min(self._requests, requests)
         tokens = 2 * max(used_tokens, self._used_tokens)
@@ -142,14 +142,14 @@ class LocalShare:
         tokens = min(tokens, most_tokens)
         self._claims += 1
         self._tokens = min(self._tokens, tokens)
-        told = Claim(
+        claim = Claim(
             max(self._cap, min(self.in_flight, most_at_once)), wants,
             self._requests, requests - self._requests, self._used_requests,
             self._tokens + self._reserved, tokens - self._tokens, self._used_tokens,
             waits=waiting > 0, number=self._claims,
         )  # fmt: skip
         self._used_requests = self._used_tokens = 0
-        return told
+        return claim
 
     def not_told(self, claim: Claim) -> None:
         """Take back a claim that nobody answered. If it was heard, its uses count twice."""

@@ -146,12 +146,12 @@ def share(
     all, those without any included. Raises `LateClaim`.
     """
     before = state.shares.get(own)
-    others = {
+    other_shares = {
         worker: held
         for worker, held in state.shares.items()
         if worker != own and held.ends_at > now - REMEMBERED_S
     }
-    live = {worker: held for worker, held in others.items() if held.ends_at > now}
+    live = {worker: held for worker, held in other_shares.items() if held.ends_at > now}
     lowest = lowest_of([limits, *(held.stated for held in live.values())])
     ends = seconds <= 0 and before is not None and before.ends_at > now
     noted = claim.told or lowest.any or ends
@@ -159,7 +159,7 @@ def share(
         if before.claims > claim.number:
             raise LateClaim(f"claim {claim.number} comes after claim {before.claims}")
         if before.claims == claim.number:
-            return state, _said(state, lowest, now)._replace(
+            return state, _answer_without_share(state, lowest, now)._replace(
                 concurrency=before.concurrency,
                 requests=before.requests,
                 tokens=before.tokens,
@@ -175,30 +175,32 @@ def share(
             answered_at=now if claim.was_answered else state.answered_at,
         )
     if not noted:
-        return state, _said(state, lowest, now)
+        return state, _answer_without_share(state, lowest, now)
     if seconds <= 0:  # what it gives back is free at once
         lowest = Limits(0, 0, 0)
     uses = tuple(use for use in state.uses if use[0] > now)
     if claim.used_requests or claim.used_tokens:
         uses += ((floor(now) + MINUTE_S + 1, claim.used_requests, claim.used_tokens),)
-    counted = {worker: held for worker, held in others.items() if held.ends_at > now - MINUTE_S}
-    answer = _said(state, lowest, now)._replace(
+    counted = {
+        worker: held for worker, held in other_shares.items() if held.ends_at > now - MINUTE_S
+    }
+    answer = _answer_without_share(state, lowest, now)._replace(
         **_concurrency(lowest.concurrency, own, claim, live, now),
         requests=_requests(lowest.requests, claim, counted, uses, now),
         tokens=_tokens(lowest.tokens, claim, counted, uses, now),
     )
-    wanted = claim.wants_concurrency
+    wanted_concurrency = claim.wants_concurrency
     if lowest.concurrency is not None:
-        wanted = min(wanted, lowest.concurrency)
-    shares = dict(others)
+        wanted_concurrency = min(wanted_concurrency, lowest.concurrency)
+    shares = dict(other_shares)
     shares[own] = Held(
-        answer.concurrency, wanted, answer.requests, answer.tokens,
+        answer.concurrency, wanted_concurrency, answer.requests, answer.tokens,
         claim.waits, now + seconds, claim.number, limits,
     )  # fmt: skip
     return replace(state, shares=shares, uses=uses), answer
 
 
-def _said(state: KeyState, lowest: Limits, now: float) -> Answer:
+def _answer_without_share(state: KeyState, lowest: Limits, now: float) -> Answer:
     """What a worker hears, whatever it gets."""
     return Answer(
         None, None, None, None,
@@ -212,8 +214,8 @@ def _said(state: KeyState, lowest: Limits, now: float) -> Answer:
 def lowest_of(stated: Iterable[Limits]) -> Limits:
     """The lowest of each limit that somebody states."""
 
-    def lowest(given: Iterable[int | None]) -> int | None:
-        return min((each for each in given if each is not None), default=None)
+    def lowest(limits: Iterable[int | None]) -> int | None:
+        return min((limit for limit in limits if limit is not None), default=None)
 
     return Limits(*map(lowest, zip(*stated, strict=True)))
 
@@ -229,9 +231,9 @@ def _concurrency(
         count = len(demanding) + 1
         place = sum(worker < own for worker in demanding) + floor(now / _TURN_S) % count
         fair = most // count + (place % count < most % count)
-    wanted = max(claim.keeps_concurrency, min(claim.wants_concurrency, fair))
+    target = max(claim.keeps_concurrency, min(claim.wants_concurrency, fair))
     free = most - sum(held.concurrency or 0 for held in live.values())
-    return {"concurrency": max(0, min(free, wanted)), "fair": fair}
+    return {"concurrency": max(0, min(free, target)), "fair": fair}
 
 
 def _starves(held: Held) -> bool:
@@ -241,27 +243,27 @@ def _starves(held: Held) -> bool:
 def _requests(
     most: int | None,
     claim: Claim,
-    others: Mapping[UUID, Held],
+    shares: Mapping[UUID, Held],
     uses: tuple[tuple[float, int, int], ...],
     now: float,
 ) -> int | None:
     if most is None:
         return None
-    free = most - sum(use[1] for use in uses) - sum(held.requests or 0 for held in others.values())
-    return rate_share(free, claim.keeps_requests, claim.wants_requests, 1 + _waiting(others, now))
+    free = most - sum(use[1] for use in uses) - sum(held.requests or 0 for held in shares.values())
+    return rate_share(free, claim.keeps_requests, claim.wants_requests, 1 + _waiting(shares, now))
 
 
 def _tokens(
     most: int | None,
     claim: Claim,
-    others: Mapping[UUID, Held],
+    shares: Mapping[UUID, Held],
     uses: tuple[tuple[float, int, int], ...],
     now: float,
 ) -> int | None:
     if most is None:
         return None
-    free = most - sum(use[2] for use in uses) - sum(held.tokens or 0 for held in others.values())
-    parts = 0 if claim.waits else 2 * (1 + _waiting(others, now))
+    free = most - sum(use[2] for use in uses) - sum(held.tokens or 0 for held in shares.values())
+    parts = 0 if claim.waits else 2 * (1 + _waiting(shares, now))
     return rate_share(free, claim.keeps_tokens, claim.wants_tokens, parts)
 
 
@@ -277,5 +279,5 @@ def rate_share(available: int, keeps: int, wants: int, parts: int) -> int:
     return max(0, min(available, keeps + more))
 
 
-def _waiting(others: Mapping[UUID, Held], now: float) -> int:
-    return sum(held.waits and held.ends_at > now for held in others.values())
+def _waiting(shares: Mapping[UUID, Held], now: float) -> int:
+    return sum(held.waits and held.ends_at > now for held in shares.values())

@@ -69,7 +69,7 @@ class TokenQueue:
 
     def send(self, permit: Permit) -> None:
         """Note that its request is sent: the share may end from now on."""
-        self._begun = [each for each in self._begun if each is not permit]
+        self._begun = [other for other in self._begun if other is not permit]
 
     def settle(self, permit: Permit, used: int | None) -> None:
         """Replace reserved tokens by those that were used; `None` where nobody knows."""

@@ -106,12 +106,13 @@ def release(leases: Leases, shard: int, epoch: int, *, now: float) -> tuple[Leas
     return {**leases, shard: row._replace(ends_at=min(row.ends_at, now), session=None)}, True
 
 
-def may_append(leases: Leases, named: Iterable[tuple[int, int]]) -> bool:
+def may_append(leases: Leases, shard_epochs: Iterable[tuple[int, int]]) -> bool:
     """Whether every named (shard, epoch) is the present one.
 
     Whether it has ended does not matter: nobody has taken it over, so what its holder still has
     to say is worth keeping.
     """
     return all(
-        (row := leases.get(shard)) is not None and row.epoch == epoch for shard, epoch in named
+        (row := leases.get(shard)) is not None and row.epoch == epoch
+        for shard, epoch in shard_epochs
     )

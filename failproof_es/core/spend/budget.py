@@ -19,8 +19,8 @@ def ceiling_of(run: Run) -> Decimal | None:
     if run.spend_ceiling is not None:
         return run.spend_ceiling.max_spend_usd
     execution = run.started.configuration.get("execution")
-    written = execution.get("max_spend_usd") if isinstance(execution, dict) else None
-    return written_usd(written) if isinstance(written, int | float) else None
+    max_spend = execution.get("max_spend_usd") if isinstance(execution, dict) else None
+    return written_usd(max_spend) if isinstance(max_spend, int | float) else None
 
 
 def written_usd(number: float) -> Decimal:
@@ -115,10 +115,10 @@ class RunBudget:
         return UNROUNDED.add(self.spending.spent, amount) <= self.ceiling
 
 
-def spent_text(known: Decimal, unpriced: int, ceiling: Decimal) -> str:
+def spent_text(known_usd: Decimal, unpriced: int, ceiling: Decimal) -> str:
     """What answers cost, of a ceiling: `$0.25 of $1.00`; `unpriced` answers are of unknown cost."""
     unknown = f", and {plural(unpriced, 'answer')} of unknown cost" if unpriced else ""
-    return f"{usd_text(known)} of {usd_text(ceiling)}{unknown}"
+    return f"{usd_text(known_usd)} of {usd_text(ceiling)}{unknown}"
 
 
 def usd_text(amount: Decimal) -> str:

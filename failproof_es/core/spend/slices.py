@@ -71,20 +71,20 @@ def total_of(rows: Rows) -> Spending:
 
 
 def reserve(
-    ceiling: Decimal, rows: Rows, shard: int, report: Report, *, wanted: bool = False
+    ceiling: Decimal, rows: Rows, shard: int, report: Report, *, is_wanted: bool = False
 ) -> tuple[Rows, Grant]:
-    """The rows after a report, and its answer. `wanted` says that somebody waits: then who needs
-    nothing gets nothing more. That of the answer is of this report alone."""
-    told = {**rows, shard: replace(report.spent, reserved=report.keeps)}
-    free = UNROUNDED.subtract(ceiling, total_of(told).committed)
+    """The rows after a report, and its answer. `is_wanted` says that somebody waits: then who
+    needs nothing gets nothing more. `wanted` of the answer is of this report alone."""
+    updated = {**rows, shard: replace(report.spent, reserved=report.keeps)}
+    free = UNROUNDED.subtract(ceiling, total_of(updated).committed)
     if report.needs > max(free, _NOTHING):
-        return told, Grant(_NOTHING, ceiling, total_of(told), wanted=True)
-    if wanted and not report.needs:
-        return told, Grant(_NOTHING, ceiling, total_of(told), wanted=False)
+        return updated, Grant(_NOTHING, ceiling, total_of(updated), wanted=True)
+    if is_wanted and not report.needs:
+        return updated, Grant(_NOTHING, ceiling, total_of(updated), wanted=False)
     share = _DOWN.quantize(_DOWN.divide(free, _FEW), _STEP)
     more = max(report.needs, min(report.wants, share), _NOTHING)
-    told[shard] = told[shard].reserving(more)
-    return told, Grant(more, ceiling, total_of(told), wanted=False)
+    updated[shard] = updated[shard].reserving(more)
+    return updated, Grant(more, ceiling, total_of(updated), wanted=False)
 
 
 class SliceBudget:
@@ -134,13 +134,13 @@ class SliceBudget:
         """
         if give_back:
             self.room = min(self.room, _NOTHING)
-        kept = max(self.room, _NOTHING)
+        unused = max(self.room, _NOTHING)
         self._reports += 1
         return Report(
             replace(self.own, reserved=_NOTHING),
-            UNROUNDED.add(self.own.reserved, kept),
-            max(UNROUNDED.subtract(needs, kept), _NOTHING),
-            max(UNROUNDED.subtract(wants, kept), _NOTHING),
+            UNROUNDED.add(self.own.reserved, unused),
+            max(UNROUNDED.subtract(needs, unused), _NOTHING),
+            max(UNROUNDED.subtract(wants, unused), _NOTHING),
             self._reports,
         )
 

@@ -39,11 +39,11 @@ _NOTHING = Decimal(0)
 
 def worst_case(prices: Prices, request: RequestSent) -> Decimal | None:
     """The most that a request may cost at its run's prices; `None` where nothing bounds it."""
-    asked = prices.get(request.judge or request.model_key)
-    written = most_output_tokens(request.parameters)
-    if asked is None or written is None:
+    model_prices = prices.get(request.judge or request.model_key)
+    max_output_tokens = most_output_tokens(request.parameters)
+    if model_prices is None or max_output_tokens is None:
         return None
-    return most_usd(asked, most_input_tokens(request.body_bytes), written)
+    return most_usd(model_prices, most_input_tokens(request.body_bytes), max_output_tokens)
 
 
 def most_input_tokens(body_bytes: int) -> int:

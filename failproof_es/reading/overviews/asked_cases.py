@@ -205,8 +205,8 @@ def list_suites(
     connection: Connection, *, after: str | None = None, limit: int | None = None
 ) -> Iterator[AskedSuite]:
     """The suites by name, after the one with this name."""
-    wanted = {"after": after, "limit": limit}
-    names = [name for (name,) in connection.execute(_SUITES, wanted)]
+    parameters = {"after": after, "limit": limit}
+    names = [name for (name,) in connection.execute(_SUITES, parameters)]
     counted = {
         name: (min(cases, MOST_OF_SUITE), min(versions, MOST_OF_SUITE), versions > MOST_OF_SUITE)
         for name, cases, versions in connection.execute(
@@ -215,9 +215,9 @@ def list_suites(
     }
     small = [name for name, (_, _, more) in counted.items() if not more]
     first = dict(connection.execute(_FIRST_OF_SUITES, (small,)).fetchall())
-    asked = {name: told for name, *told in connection.execute(_RUNS_OF_SUITES, (names,))}
+    runs_by_suite = {name: row for name, *row in connection.execute(_RUNS_OF_SUITES, (names,))}
     for name in names:
-        runs, newest, started = asked.get(name, (0, None, None))
+        runs, newest, started = runs_by_suite.get(name, (0, None, None))
         yield AskedSuite(exact_text(name), *counted[name], runs, newest, started, first.get(name))
 
 
@@ -234,11 +234,11 @@ def list_cases(
     after: tuple[str, str, UUID] | None = None,
 ) -> Iterator[StoredCase]:
     """Cases by name, of one suite or with this text in the name, after the one with this key."""
-    near, wanted = _near(suite, after)
+    near, parameters = _near(suite, after)
     where = "" if text is None else _TEXT
     with connection.cursor("stored_cases") as rows:
         statement = f"{near.format(_COLUMNS, where)} {_ORDER}"
-        rows.execute(statement.encode(), wanted | {"text": text and visible(text)})
+        rows.execute(statement.encode(), parameters | {"text": text and visible(text)})
         for row in rows:
             yield _case(row)
 
@@ -266,8 +266,8 @@ def page_of_cases(
     A text is looked for among the next `LOOKED_AT` cases alone: a page costs the same whatever it
     looks for. One that was stopped so has a page that follows, even if it has no row.
     """
-    near, wanted = _near(suite, after)
-    wanted |= {"text": text and visible(text), "most": LOOKED_AT, "limit": limit + 1}
+    near, parameters = _near(suite, after)
+    parameters |= {"text": text and visible(text), "most": LOOKED_AT, "limit": limit + 1}
     keys = f"{near.format('case_id, suite_id, prompt_id', '')} {_ORDER}"
     if text is None:
         statement = f"{near.format(_COLUMNS, '')} {_ORDER} LIMIT %(limit)s"
@@ -277,15 +277,15 @@ def page_of_cases(
             f"WHERE {_NAMED} {_ORDER} LIMIT %(limit)s) AS named "
             f"JOIN projections.prompts USING (prompt_id) {_ORDER}"
         )
-    found = tuple(map(_case, connection.execute(statement.encode(), wanted)))
-    if len(found) > limit:
-        return CasesPage(found[:limit], found[limit - 1].key, None)
+    cases = tuple(map(_case, connection.execute(statement.encode(), parameters)))
+    if len(cases) > limit:
+        return CasesPage(cases[:limit], cases[limit - 1].key, None)
     if text is None:
-        return CasesPage(found, None, None)
+        return CasesPage(cases, None, None)
     last = connection.execute(
-        f"{keys} OFFSET %(most)s LIMIT 1".encode(), wanted | {"most": LOOKED_AT - 1}
+        f"{keys} OFFSET %(most)s LIMIT 1".encode(), parameters | {"most": LOOKED_AT - 1}
     ).fetchone()
-    return CasesPage(found, last, None if last is None else LOOKED_AT)
+    return CasesPage(cases, last, None if last is None else LOOKED_AT)
 
 
 def count_cases(
@@ -298,41 +298,47 @@ def count_cases(
     every = _counted(connection, _COUNT.format(_NEAR.format("", "")), {}, MOST_COUNTED)
     if suite is None and text is None:
         return every, every
-    near, wanted = _near(suite, None)
-    matching = _counted(connection, _COUNT.format(near.format("", "")), wanted, MOST_COUNTED)
+    near, parameters = _near(suite, None)
+    matching = _counted(connection, _COUNT.format(near.format("", "")), parameters, MOST_COUNTED)
     if text is None:
         return matching, every
     if matching.more:
         return None, every
-    wanted["text"] = visible(text)
-    return _counted(connection, _COUNT.format(near.format("", _TEXT)), wanted, MOST_COUNTED), every
+    parameters["text"] = visible(text)
+    return _counted(
+        connection, _COUNT.format(near.format("", _TEXT)), parameters, MOST_COUNTED
+    ), every
 
 
 def _near(suite: str | None, after: tuple[str, str, UUID] | None) -> tuple[str, dict[str, Any]]:
     """The cases of a suite, or all, after a key: columns and a condition are left open."""
-    wanted: dict[str, Any] = {}
-    said = "{}"
+    parameters: dict[str, Any] = {}
+    condition = "{}"
     if after is not None:
-        wanted |= dict(zip(("after", "after_suite", "after_id"), after, strict=True))
-        said += f" {_OF_ALL if suite is None else _OF_SUITE}"
+        parameters |= dict(zip(("after", "after_suite", "after_id"), after, strict=True))
+        condition += f" {_OF_ALL if suite is None else _OF_SUITE}"
     if suite is not None:
-        wanted["suite"] = visible(suite)
-        said += " AND suite_id = %(suite)s"
-    return _NEAR.format("{}", said), wanted
+        parameters["suite"] = visible(suite)
+        condition += " AND suite_id = %(suite)s"
+    return _NEAR.format("{}", condition), parameters
 
 
 def _counted(
-    connection: Connection, statement: str, wanted: dict[str, Any], most: int, name: str = "most"
+    connection: Connection,
+    statement: str,
+    parameters: dict[str, Any],
+    most: int,
+    name: str = "most",
 ) -> Counted:
-    row = connection.execute(statement.encode(), wanted | {name: most + 1}).fetchone()
+    row = connection.execute(statement.encode(), parameters | {name: most + 1}).fetchone()
     rows = 0 if row is None else int(row[0])
     return Counted(min(rows, most), rows > most)
 
 
 def versions_of(connection: Connection, case: StoredCase) -> tuple[StoredCase, ...]:
     """Other cases of the same name in the same suite, the newest first, some of them at most."""
-    named = (visible(case.suite), visible(case.case), case.prompt_id, MOST_VERSIONS)
-    return tuple(map(_case, connection.execute(_VERSIONS, named)))
+    parameters = (visible(case.suite), visible(case.case), case.prompt_id, MOST_VERSIONS)
+    return tuple(map(_case, connection.execute(_VERSIONS, parameters)))
 
 
 def times_asked(connection: Connection, prompt: UUID) -> Counted:
@@ -348,12 +354,12 @@ def rates_of(connection: Connection, prompt: UUID) -> tuple[CaseRate, ...]:
 
 def trend_of(connection: Connection, prompt: UUID) -> dict[str, tuple[RunRate, ...]]:
     """By model the newest runs that asked the case, oldest first; of the same evaluations."""
-    found: dict[str, tuple[RunRate, ...]] = {}
-    wanted = {"prompt": prompt, "most": MOST_TIMES, "runs": MOST_RUNS}
-    for model, number, passed, failed in connection.execute(_TREND, wanted):
+    rates: dict[str, tuple[RunRate, ...]] = {}
+    parameters = {"prompt": prompt, "most": MOST_TIMES, "runs": MOST_RUNS}
+    for model, number, passed, failed in connection.execute(_TREND, parameters):
         point = RunRate(number, passed, failed)
-        found[exact_text(model)] = (*found.get(exact_text(model), ()), point)
-    return found
+        rates[exact_text(model)] = (*rates.get(exact_text(model), ()), point)
+    return rates
 
 
 def list_asked(
@@ -367,9 +373,9 @@ def list_asked(
 
     With `before` those whose newest event is before this position.
     """
-    wanted = {"prompt": prompt, "before": _BEYOND if before is None else before, "limit": limit}
+    parameters = {"prompt": prompt, "before": _BEYOND if before is None else before, "limit": limit}
     with connection.cursor("asked_evaluations") as rows:
-        rows.execute(_ASKED, wanted)
+        rows.execute(_ASKED, parameters)
         for run, name, started, evaluation, key, nth, status, passed, class_, *rest in rows:
             yield AskedEvaluation(
                 run, exact_text(name), started, evaluation, exact_text(key), nth, status, passed,

@@ -229,23 +229,23 @@ class ComparedRuns:
     ) -> Compared:
         """All that a page tells, of one set of pairs: those that it lists come after a key."""
         place, suite, case, repetition, last = after or (None, None, None, None, None)
-        wanted = self._runs | {"most": self._most}
-        same = [each for (each,) in self._connection.execute(SAME_CASES, wanted)]
+        parameters = self._runs | {"most": self._most}
+        same = [prompt for (prompt,) in self._connection.execute(SAME_CASES, parameters)]
         prompts = [*zip(self._ones, self._twos, strict=True), *zip(same, same, strict=True)]
         row = self._connection.execute(
             TOLD,
-            _named(sides, prompts)
+            _name_evaluations(sides, prompts)
             | {"places": list(_RANKS[which]), "after": place, "suite": suite, "case": case,
                "repetition": repetition, "id": last, "limit": limit},
         ).fetchone()  # fmt: skip
         assert row is not None
-        counted, groups, classes, listed = (each or () for each in row[:4])
+        counted, groups, classes, pair_rows = (column or () for column in row[:4])
         taken_over, regraded = row[4] or {}, row[5] or {}
         return Compared(
             counts=tuple(
                 self._counts(
                     *pair,
-                    [each for number, *each in counted if number == side],
+                    [kinds for number, *kinds in counted if number == side],
                     taken_over.get(str(side), 0),
                     regraded.get(str(side), 0),
                 )
@@ -259,14 +259,16 @@ class ComparedRuns:
                 ClassChange(place == 1, exact_text(one), exact_text(two), pairs)
                 for place, one, two, pairs in classes
             ),
-            pairs=tuple(_pair(_with_ids(each)) for each in listed),
+            pairs=tuple(_pair(_with_ids(pair_row)) for pair_row in pair_rows),
         )
 
     def pairs(self, base: Side, other: Side, which: Which) -> Iterator[ComparedPair]:
         """Every pair of these, some cases after the other: none is read before it is wanted."""
         for prompts in self._portions():
-            wanted = _named([(base, other)], prompts) | {"places": list(_RANKS[which])}
-            for row in self._connection.execute(EVERY_PAIR, wanted).fetchall():
+            parameters = _name_evaluations([(base, other)], prompts) | {
+                "places": list(_RANKS[which])
+            }
+            for row in self._connection.execute(EVERY_PAIR, parameters).fetchall():
                 yield _pair(row)
 
     def _portions(self) -> Iterator[list[tuple[UUID, UUID]]]:
@@ -275,7 +277,7 @@ class ComparedRuns:
         with self._connection.cursor("same_cases") as rows:
             rows.execute(SAME_CASES, self._runs | {"most": None})
             while same := rows.fetchmany(_AT_ONCE):
-                yield [(each, each) for (each,) in same]
+                yield [(prompt, prompt) for (prompt,) in same]
 
     def _counts(
         self,
@@ -290,12 +292,12 @@ class ComparedRuns:
 
         outcomes: list[tuple[bool, bool]] = []
         clusters: list[int] = []
-        told = [0, 0, 0, 0]
+        totals = [0, 0, 0, 0]
         of_base: Counter[tuple[int, int]] = Counter()
         of_other: Counter[tuple[int, int]] = Counter()
         cells = ((False, True), (True, False), (False, False), (True, True))  # other, base
         for *counts, times in rows:
-            told = [one + each * times for one, each in zip(told, counts, strict=True)]
+            totals = [total + count * times for total, count in zip(totals, counts, strict=True)]
             its_worse, its_better, _, both = counts
             of_base[its_worse + both, sum(counts)] += times
             of_other[its_better + both, sum(counts)] += times
@@ -304,7 +306,7 @@ class ComparedRuns:
                 number = clusters[-1] + 1 if clusters else 0
                 outcomes += pairs
                 clusters += [number] * len(pairs)
-        worse, better, failed, passed = told
+        worse, better, failed, passed = totals
         return ComparedCounts(
             both_passed=passed,
             both_failed=failed,
@@ -322,30 +324,30 @@ class ComparedRuns:
         """The answers of these evaluations, each up to `most` characters of its JSON."""
         rows = self._connection.execute(ANSWERS, (most, 4_000, list(evaluations)))
         return {
-            each: AnswerText(
+            evaluation: AnswerText(
                 beginning(answer, length), (length or 0) > most, beginning(why, whole)[:1_000]
             )
-            for each, answer, length, why, whole in rows
+            for evaluation, answer, length, why, whole in rows
         }
 
     def _pair_others(self) -> None:
         """Pair the cases that only one of them planned: they may ask the same under other notes."""
         one, two = (
-            self._read(of, but)
+            self._read_cases(of, but)
             for of, but in (
                 (self._runs["base"], self._runs["other"]),
                 (self._runs["other"], self._runs["base"]),
             )
         )
-        found = pair_evaluations(
+        pairing = pair_evaluations(
             [question_of(case) for _, case in one], [question_of(case) for _, case in two]
         )
-        self._ones = [one[first][0] for first, _ in found.pairs]
-        self._twos = [two[second][0] for _, second in found.pairs]
-        self._alone = found.unpaired
+        self._ones = [one[first][0] for first, _ in pairing.pairs]
+        self._twos = [two[second][0] for _, second in pairing.pairs]
+        self._alone = pairing.unpaired
 
-    def _read(self, of: UUID, but: UUID) -> list[tuple[UUID, Case]]:
-        prompts = [each for (each,) in self._connection.execute(ALONE_CASES, (of, but))]
+    def _read_cases(self, of: UUID, but: UUID) -> list[tuple[UUID, Case]]:
+        prompts = [prompt for (prompt,) in self._connection.execute(ALONE_CASES, (of, but))]
         return [
             (prompt, stored_case(streams, prompt))
             for portion in portions(self._connection, prompts)
@@ -357,28 +359,30 @@ class ComparedRuns:
         """Evaluations without a partner, by reason."""
         fewest = min(base.repetitions, other.repetitions)
         cases = self.compared_cases + len(self._ones)
-        for each in self._alone:
-            yield Unpaired(each.why, each.first * base.repetitions, each.second * other.repetitions)
+        for group in self._alone:
+            yield Unpaired(
+                group.why, group.first * base.repetitions, group.second * other.repetitions
+            )
         if regraded:
             yield Unpaired(OTHER_VERSIONS, regraded, regraded)
         if base.repetitions != other.repetitions:
-            more = (cases * (each.repetitions - fewest) for each in (base, other))
+            more = (cases * (side.repetitions - fewest) for side in (base, other))
             yield Unpaired(FEWER, *more)
         if unscored := cases * fewest - pairs - regraded:
             yield Unpaired(NOT_SCORED, unscored, unscored)
 
 
-def _named(
+def _name_evaluations(
     sides: Sequence[tuple[Side, Side]], prompts: Sequence[tuple[UUID, UUID]]
 ) -> dict[str, list[Any]]:
     """The evaluations of both runs that would make pairs, by side."""
-    named: dict[str, list[Any]] = {"sides": [], "one_ids": [], "two_ids": []}
+    columns: dict[str, list[Any]] = {"sides": [], "one_ids": [], "two_ids": []}
     for number, (base, other) in enumerate(sides):
         for repetition in range(1, min(base.repetitions, other.repetitions) + 1):
-            named["sides"] += [number] * len(prompts)
-            named["one_ids"] += [_stream(base, one, repetition) for one, _ in prompts]
-            named["two_ids"] += [_stream(other, two, repetition) for _, two in prompts]
-    return named
+            columns["sides"] += [number] * len(prompts)
+            columns["one_ids"] += [_stream(base, one, repetition) for one, _ in prompts]
+            columns["two_ids"] += [_stream(other, two, repetition) for _, two in prompts]
+    return columns
 
 
 def _stream(side: Side, prompt: UUID, repetition: int) -> str:
@@ -388,7 +392,7 @@ def _stream(side: Side, prompt: UUID, repetition: int) -> str:
 
 def _with_ids(row: Sequence[Any]) -> list[Any]:
     """A row that came as JSON, in which ids are text."""
-    return [UUID(each) if 4 <= place <= 7 else each for place, each in enumerate(row)]
+    return [UUID(column) if 4 <= place <= 7 else column for place, column in enumerate(row)]
 
 
 def beginning(text: str | None, length: int | None) -> str:

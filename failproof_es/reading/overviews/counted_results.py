@@ -60,15 +60,15 @@ def count_results(
         return _of_counters(connection, run_id, which, up_to)
     where, values = where_of(which)
     matches = f"{PLACE} = ANY (%(places)s) {where}"
-    found = connection.execute(
+    row = connection.execute(
         f"SELECT count(*) FILTER (WHERE {PLACE} <> {RUNNING} AND e.last_position <= %(up_to)s), "
         f"count(*) FILTER (WHERE e.last_position <= %(up_to)s AND {matches}), "
         f"count(*) FILTER (WHERE {PLACE} = {RUNNING}), "
         f"count(*) FILTER (WHERE {PLACE} <> {RUNNING} AND e.last_position > %(up_to)s) {FROM}",
         values | {"run": run_id, "up_to": up_to, "places": places_of(which.status)},
     ).fetchone()
-    assert found is not None
-    return ResultNumbers(*found)
+    assert row is not None
+    return ResultNumbers(*row)
 
 
 def _of_counters(
@@ -76,15 +76,15 @@ def _of_counters(
 ) -> ResultNumbers:
     newer = _newer(connection, run_id, ResultFilter(), up_to)
     total = sum(stored_states(connection, run_id, ResultFilter()).values()) - newer
-    begun = running(connection, run_id)
+    running_results = running(connection, run_id)
     matching: int | None = total
     if which == ResultFilter(status="running"):
-        matching = begun  # none of them has ended
+        matching = running_results  # none of them has ended
     elif which.chooses:
         matching = _stored(connection, run_id, which)
         if matching is not None and newer:
             matching -= _newer(connection, run_id, which, up_to)
-    return ResultNumbers(total, matching, begun, newer)
+    return ResultNumbers(total, matching, running_results, newer)
 
 
 def _newer(connection: Connection, run_id: UUID, which: ResultFilter, up_to: int) -> int:
@@ -134,7 +134,7 @@ def stored_states(connection: Connection, run_id: UUID, which: ResultFilter) -> 
         f"FROM projections.run_groups WHERE run_id = %(run)s {where}",
         values | {"run": run_id},
     ).fetchone()
-    failed, awaiting, abandoned, scored, passed = (int(each or 0) for each in row or [0] * 5)
+    failed, awaiting, abandoned, scored, passed = (int(count or 0) for count in row or [0] * 5)
     lost = 0
     if not where:
         row = connection.execute(
@@ -166,11 +166,11 @@ def _stored_class(connection: Connection, run_id: UUID, which: ResultFilter) -> 
 
 def grouped(which: ResultFilter) -> tuple[str, dict[str, Any]]:
     """The condition on groups, and its values."""
-    named = {
+    values = {
         column: visible(value)
         for column, value in (
             ("model_key", which.model), ("suite_id", which.suite),
             ("category", which.category), ("severity", which.severity),
         ) if value is not None
     }  # fmt: skip
-    return "".join(f"AND {column} = %({column})s " for column in named), dict(named)
+    return "".join(f"AND {column} = %({column})s " for column in values), dict(values)

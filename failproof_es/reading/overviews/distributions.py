@@ -75,7 +75,7 @@ def drawn_of(connection: Connection, started: RunStarted) -> list[str] | None:
     """
     if started.planned_evaluations <= LARGE:
         return None
-    models, repetitions = [each.key for each in started.models], repetitions_of(started)
+    models, repetitions = [model.key for model in started.models], repetitions_of(started)
     cases = max(DRAWN // (len(models) * repetitions), 1)
     return [
         f"{stream_number(started.originator_id, prompt, model, repetition):032x}"
@@ -109,10 +109,12 @@ def finished_over_time(
     connection: Connection, run_id: UUID, began: datetime, drawn: list[str] | None = None
 ) -> tuple[FinishedOverTime, ...]:
     """By model, what this run evaluated itself, or what is drawn: a hundred moments at most."""
-    found: dict[str, list[tuple[float, int]]] = {}
-    wanted = {"run": run_id, "began": began, "steps": STEPS, "drawn": drawn}
+    points_by_model: dict[str, list[tuple[float, int]]] = {}
+    parameters = {"run": run_id, "began": began, "steps": STEPS, "drawn": drawn}
     statement = _FINISHED.format(which=_WHICH[drawn is not None])
-    for model, step, count, whole in connection.execute(statement.encode(), wanted):
-        points = found.setdefault(exact_text(model), [(0.0, 0)])
+    for model, step, count, whole in connection.execute(statement.encode(), parameters):
+        points = points_by_model.setdefault(exact_text(model), [(0.0, 0)])
         points.append((round(whole * step / STEPS, 3), points[-1][1] + count))
-    return tuple(FinishedOverTime(model, tuple(points)) for model, points in found.items())
+    return tuple(
+        FinishedOverTime(model, tuple(points)) for model, points in points_by_model.items()
+    )

@@ -85,12 +85,14 @@ def facets_of(
     """
     if is_large(planned):
         return dict(_of_counters(connection, run_id, which, up_to, newer))
-    found = _of_rows(connection, run_id, which, up_to)
-    for name in found:
-        chosen = getattr(which, name)
-        if chosen is not None and (name != "status" or chosen in STATES):
-            found[name].setdefault(chosen, 0)
-    return {name: _ordered(name, counts, getattr(which, name)) for name, counts in found.items()}
+    facets = _of_rows(connection, run_id, which, up_to)
+    for name in facets:
+        choice = getattr(which, name)
+        if choice is not None and (name != "status" or choice in STATES):
+            facets[name].setdefault(choice, 0)
+    return {
+        name: _order_values(name, counts, getattr(which, name)) for name, counts in facets.items()
+    }
 
 
 def _of_rows(
@@ -105,44 +107,45 @@ def _of_rows(
             condition, more = where_of(replace(ResultFilter(), **{name: getattr(which, name)}))
             holds[name] = condition.removeprefix("AND ")
             values |= more
-    told = ", ".join(
+    columns = ", ".join(
         [f"{column} AS {name}_" for name, column in _COLUMNS.items()]
         + [f"({condition}) IS TRUE AS {name}_holds" for name, condition in holds.items()]
     )
     counted = [
-        f"SELECT '{name}', {name}_, count(*) FROM told WHERE {_others(holds, name)} GROUP BY 2"
+        f"SELECT '{name}', {name}_, count(*) FROM told "
+        f"WHERE {_join_conditions(holds, name)} GROUP BY 2"
         for name in _COLUMNS
     ]
     counted.append(
         "SELECT 'tag', tag, count(*) FROM told CROSS JOIN LATERAL (SELECT DISTINCT "
         f"{_TAG} FROM json_array_elements(tags) AS each (tag)) AS own (tag) "
-        f"WHERE {_others(holds, 'tag')} GROUP BY 2"
+        f"WHERE {_join_conditions(holds, 'tag')} GROUP BY 2"
     )
-    found: dict[str, Counts] = {name: {} for name in (*_COLUMNS, "tag")}
+    facets: dict[str, Counts] = {name: {} for name in (*_COLUMNS, "tag")}
     for name, value, results in connection.execute(
-        f"WITH told AS MATERIALIZED (SELECT {told}, p.tags AS tags {FROM} "
+        f"WITH told AS MATERIALIZED (SELECT {columns}, p.tags AS tags {FROM} "
         f"AND e.last_position <= %(up_to)s {text}) " + " UNION ALL ".join(counted),
         values,
     ):
         if value is None and name in _NAMED:
             continue
-        found[name][STATES[int(value)] if name == "status" else exact_name(value)] = results
-    return found
+        facets[name][STATES[int(value)] if name == "status" else exact_name(value)] = results
+    return facets
 
 
-def _others(holds: Mapping[str, str], name: str) -> str:
+def _join_conditions(holds: Mapping[str, str], name: str) -> str:
     return " AND ".join(f"{other}_holds" for other in holds if other != name) or "true"
 
 
-def _ordered(name: str, counts: Counts, chosen: str | None) -> tuple[FacetValue, ...]:
+def _order_values(name: str, counts: Counts, choice: str | None) -> tuple[FacetValue, ...]:
     """Those that leave anything, and what is chosen."""
-    kept = {value: int(n) for value, n in counts.items() if n or value == chosen}
+    offered = {value: int(n) for value, n in counts.items() if n or value == choice}
     if name == "status":
-        return tuple(FacetValue(each, kept[each]) for each in STATES if each in kept)
+        return tuple(FacetValue(value, offered[value]) for value in STATES if value in offered)
     if name in _RANGES:
-        order = (*(each[0] for each in _RANGES[name]), UNKNOWN)
-        return tuple(FacetValue(each, kept[each]) for each in order if each in kept)
-    ordered = sorted(kept.items(), key=lambda each: (-each[1], each[0] is None, each[0] or ""))
+        order = (*(bounds[0] for bounds in _RANGES[name]), UNKNOWN)
+        return tuple(FacetValue(value, offered[value]) for value in order if value in offered)
+    ordered = sorted(offered.items(), key=lambda pair: (-pair[1], pair[0] is None, pair[0] or ""))
     return tuple(FacetValue(value, results) for value, results in ordered)
 
 
@@ -163,16 +166,19 @@ def _of_counters(
             yield name, tuple(_states(connection, run_id, rest, counts))
         elif counts is None:
             values = everything.get(name, {})
-            order = [each.value for each in _ordered(name, values, None)]
+            order = [facet_value.value for facet_value in _order_values(name, values, None)]
             yield name, tuple(FacetValue(value, None) for value in order)
         else:
-            if (chosen := getattr(which, name)) is not None:
-                counts.setdefault(chosen, 0)
-            yield name, _ordered(name, counts, getattr(which, name))
-    kinds = [each.value for each in _ordered("error", everything.get("error", {}), None)]
+            if (choice := getattr(which, name)) is not None:
+                counts.setdefault(choice, 0)
+            yield name, _order_values(name, counts, getattr(which, name))
+    kinds = [
+        facet_value.value
+        for facet_value in _order_values("error", everything.get("error", {}), None)
+    ]
     yield "error", tuple(FacetValue(kind, None) for kind in kinds)
-    for name, known in _RANGES.items():
-        offered = (*(each[0] for each in known), *([UNKNOWN] if name != "requests" else []))
+    for name, ranges in _RANGES.items():
+        offered = (*(bounds[0] for bounds in ranges), *([UNKNOWN] if name != "requests" else []))
         yield name, tuple(FacetValue(value, None) for value in offered)
 
 
@@ -196,11 +202,11 @@ def _counted_of(
         if rest.status is not None:
             return None
         column = "class" if name == "class_" else _GROUPED[name]
-        chosen = "" if name == "class_" else "AND class = %(class)s "
+        class_condition = "" if name == "class_" else "AND class = %(class)s "
         query = (
             f"SELECT {column}, sum(evaluations) FROM {_CLASSES} "
             "JOIN projections.run_groups USING (run_id, group_key) "
-            f"WHERE run_id = %(run)s {chosen}{where} GROUP BY 1"
+            f"WHERE run_id = %(run)s {class_condition}{where} GROUP BY 1"
         )
     elif rest.status in _OF_STATUS:
         query = (

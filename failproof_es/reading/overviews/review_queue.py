@@ -106,21 +106,22 @@ class RunReviews:
     @property
     def open(self) -> int:
         """How many need a person still."""
-        return sum(self.states.get(each, 0) for each in OPEN)
+        return sum(self.states.get(state, 0) for state in OPEN)
 
 
 def reviews_by_run(connection: Connection) -> tuple[RunReviews, ...]:
     """Every run that left something to people, the newest first."""
-    named: dict[int, str] = {}
-    found: dict[int, dict[State, int]] = {}
+    names: dict[int, str] = {}
+    counts_by_run: dict[int, dict[State, int]] = {}
     for number, name, evaluations in connection.execute(_LEFT_BY_RUN):
-        named[number] = exact_text(name)
-        found[number] = {"awaiting": evaluations}
+        names[number] = exact_text(name)
+        counts_by_run[number] = {"awaiting": evaluations}
     for number, state, count in connection.execute(_REVIEWED):
-        found[number][state] = count
-        found[number]["awaiting"] -= count
+        counts_by_run[number][state] = count
+        counts_by_run[number]["awaiting"] -= count
     return tuple(
-        RunReviews(number, named[number], states) for number, states in sorted(found.items())[::-1]
+        RunReviews(number, names[number], states)
+        for number, states in sorted(counts_by_run.items())[::-1]
     )
 
 
@@ -147,15 +148,19 @@ def page_of_queue(
     They are looked for among the next `LOOKED_AT` that were left to people: a page costs the same
     whatever it looks for. One that was stopped so has a page that follows, even if it has no row.
     """
-    found = _read(connection, states, run_number, after, limit + 1, LOOKED_AT)
-    if len(found) > limit:
-        return QueuePage(found[:limit], found[limit - 1].position, None)
+    evaluations = _read_queue(connection, states, run_number, after, limit + 1, LOOKED_AT)
+    if len(evaluations) > limit:
+        return QueuePage(evaluations[:limit], evaluations[limit - 1].position, None)
     near = _NEAR.format(_OF_ANY if run_number is None else _OF_RUN)
     last = connection.execute(
         f"{near} OFFSET %(skip)s LIMIT 1".encode(),
         {"run": run_number, "after": after, "skip": LOOKED_AT - 1},
     ).fetchone()
-    return QueuePage(found, None, None) if last is None else QueuePage(found, last[1], LOOKED_AT)
+    return (
+        QueuePage(evaluations, None, None)
+        if last is None
+        else QueuePage(evaluations, last[1], LOOKED_AT)
+    )
 
 
 def list_left_to_people(
@@ -170,7 +175,7 @@ def list_left_to_people(
         yield from rows
 
 
-def _read(
+def _read_queue(
     connection: Connection,
     states: tuple[State, ...],
     run_number: int | None,

@@ -312,7 +312,7 @@ class World:
             report = report._replace(keeps=report.keeps - worker.slice.own.reserved)
         ceiling = Decimal(self.setting.ceiling or 0)
         wanted = any(each.refused and each.alive for each in self.workers)
-        rows, grant = reserve(ceiling, self.rows, worker.number, report, wanted=wanted)
+        rows, grant = reserve(ceiling, self.rows, worker.number, report, is_wanted=wanted)
         self.rows, worker.slice._reports = dict(rows), 0
         worker.slice.granted(grant)
         worker.wanted_elsewhere = wanted and not report.needs

@@ -167,7 +167,7 @@ def _reserve(database: SimulatedDatabase, given: Mapping[str, Any]) -> list[Any]
         report = report._replace(keeps=report.keeps + got, needs=Decimal(0), wants=Decimal(0))
     rows, grant = reserve(
         shared.ceilings[run_id], shared.spending[run_id], given["shard"], report,
-        wanted=shared.wanted_until.get(run_id, 0.0) > database.now_s,
+        is_wanted=shared.wanted_until.get(run_id, 0.0) > database.now_s,
     )  # fmt: skip
     shared.spending[run_id] = dict(rows)
     if tuple(newest) == said:

@@ -267,7 +267,7 @@ def test_what_one_was_told_the_others_hear_and_two_cuts_at_once_are_one() -> Non
 
 def test_without_limits_nothing_has_to_be_asked() -> None:
     local = LocalShare(NOT_LIMITED)
-    assert local.may_send(inf, begun=10_000)
+    assert local.may_send(inf, entered=10_000)
     assert local.reserve(10**9, 0) is not None
 
 

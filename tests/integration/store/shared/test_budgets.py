@@ -61,7 +61,7 @@ def test_the_database_reserves_what_the_model_does(store: Store, seed: int) -> N
             needs = Decimal(random.choice(("0", "0.7", "0.0000001")))
             wants = Decimal(random.choice(("0", "1", "9.123456789")))
             report = Report(spent, keeps, needs, wants, number)
-            after, expected = reserve(CEILING, rows, lease.shard, report, wanted=wanted)
+            after, expected = reserve(CEILING, rows, lease.shard, report, is_wanted=wanted)
             answer = reserve_spending(state, lease, report)
             rows, wanted = dict(after), answer.wanted
             assert answer[:3] == expected[:3]
