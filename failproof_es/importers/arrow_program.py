@@ -29,12 +29,12 @@ def main(kind: str, path: str, names: str | None = None) -> int:
         import pyarrow as pa
 
         schema, group_bytes, batches = (parquet if kind == "parquet" else arrow)(path)
-        kept = (schema.metadata or {}).get(HUGGING_FACE, b"{}").decode("utf-8", "replace")
-        write({"names": schema.names, "kept": kept, "group_bytes": group_bytes})
-        wanted = [] if names is None else json.loads(names)
-        for batch in batches(wanted) if names is not None else ():
+        hugging_face = (schema.metadata or {}).get(HUGGING_FACE, b"{}").decode("utf-8", "replace")
+        write({"names": schema.names, "kept": hugging_face, "group_bytes": group_bytes})
+        column_names = [] if names is None else json.loads(names)
+        for batch in batches(column_names) if names is not None else ():
             batch.validate(full=True)  # of a hostile file, offsets may lead anywhere
-            columns = [values(batch[name], pa) for name in wanted]
+            columns = [values(batch[name], pa) for name in column_names]
             for row in zip(*columns, strict=True):
                 count += 1
                 write(row)
@@ -57,8 +57,8 @@ def parquet(path: str) -> Any:
     file = reading.ParquetFile(path)
     groups = [file.metadata.row_group(n).total_byte_size for n in range(file.num_row_groups)]
 
-    def batches(wanted: list[str]) -> Iterator[Any]:
-        yield from file.iter_batches(BATCH, columns=wanted, use_threads=False)
+    def batches(columns: list[str]) -> Iterator[Any]:
+        yield from file.iter_batches(BATCH, columns=columns, use_threads=False)
 
     return file.schema_arrow, max(groups, default=0), batches
 
@@ -69,9 +69,9 @@ def arrow(path: str) -> Any:
 
     reader = pa.ipc.open_stream(pa.OSFile(path))
 
-    def batches(wanted: list[str]) -> Iterator[Any]:
+    def batches(columns: list[str]) -> Iterator[Any]:
         for batch in reader:
-            whole = batch.select(wanted)
+            whole = batch.select(columns)
             for begin in range(0, whole.num_rows, BATCH):
                 yield whole.slice(begin, BATCH)
 

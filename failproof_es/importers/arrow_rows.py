@@ -46,37 +46,37 @@ def read_arrow(source: Source, path: Path) -> Rows:
 def _rows(source: Source, path: Path, kind: str) -> Rows:
     extras.require("data", f"reading {kind.title()}")
     source.check(path)
-    shown = source.shown(path)
+    display_path = source.shown(path)
     try:
         heading, _ = _lines(path, kind)
     except (ChildFailed, UnreadableLine) as error:
-        raise _unreadable(shown, _KINDS[kind], error) from None
+        raise _unreadable(display_path, _KINDS[kind], error) from None
     names: list[str] = heading["names"]
     if heading["group_bytes"] > MAX_GROUP_BYTES:
-        raise bad(shown, f"has a row group of more than {MAX_GROUP_BYTES:,} bytes")
+        raise bad(display_path, f"has a row group of more than {MAX_GROUP_BYTES:,} bytes")
     if len(names) > MAX_COLUMNS:
-        raise bad(shown, f"has more than {MAX_COLUMNS:,} columns")
+        raise bad(display_path, f"has more than {MAX_COLUMNS:,} columns")
     if len(set(names)) < len(names):
-        raise bad(shown, "has a column twice")
+        raise bad(display_path, "has a column twice")
     classes = _classes(heading["kept"])
 
-    def read(wanted: Collection[str]) -> Iterator[Row]:
-        chosen = [name for name in names if name in wanted]
+    def read(fields: Collection[str]) -> Iterator[Row]:
+        columns = [name for name in names if name in fields]
         number = 0
         try:
-            for line in islice(_lines(path, kind, chosen), 1, None):  # the first is the heading
+            for line in islice(_lines(path, kind, columns), 1, None):  # the first is the heading
                 if isinstance(line, list):
                     number += 1
-                    values = map(_value, line, map(classes.get, chosen))
-                    yield Row(Place(shown, number), dict(zip(chosen, values, strict=True)))
+                    values = map(_value, line, map(classes.get, columns))
+                    yield Row(Place(display_path, number), dict(zip(columns, values, strict=True)))
         except (ChildFailed, UnreadableLine) as error:
-            raise _unreadable(shown, "is damaged", error, number + 1) from None
+            raise _unreadable(display_path, "is damaged", error, number + 1) from None
 
     return Rows(names, read)
 
 
-def _lines(path: Path, kind: str, wanted: Sequence[str] | None = None) -> Iterator[Any]:
-    names = [] if wanted is None else [orjson.dumps(list(wanted)).decode()]
+def _lines(path: Path, kind: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
+    names = [] if columns is None else [orjson.dumps(list(columns)).decode()]
     return read_json_lines(
         Path(arrow_program.__file__), [kind, str(path.absolute()), *names],
         memory=MEMORY, most_line_bytes=_MOST_ROW_BYTES,
@@ -84,11 +84,13 @@ def _lines(path: Path, kind: str, wanted: Sequence[str] | None = None) -> Iterat
 
 
 def _unreadable(
-    shown: str, said: str, error: ChildFailed | UnreadableLine, line: int | None = None
+    display_path: str, message: str, error: ChildFailed | UnreadableLine, line: int | None = None
 ) -> InvalidInput:
     if isinstance(error, ChildFailed) and error.is_out_of_memory:
-        return bad(shown, f"needs more than {MEMORY / 2**30:g} GiB of memory to be read", line)
-    return bad(shown, f"{said}: {error}", line)
+        return bad(
+            display_path, f"needs more than {MEMORY / 2**30:g} GiB of memory to be read", line
+        )
+    return bad(display_path, f"{message}: {error}", line)
 
 
 def _value(value: Any, classes: Sequence[str] | None) -> Any:
@@ -100,10 +102,10 @@ def _value(value: Any, classes: Sequence[str] | None) -> Any:
     return classes[value] if type(value) is int and 0 <= value < len(classes) else value
 
 
-def _classes(kept: str) -> Mapping[str, Sequence[str]]:
+def _classes(metadata: str) -> Mapping[str, Sequence[str]]:
     """The names of the classes, by column, as `datasets` keeps them with a table."""
     try:
-        features = orjson.loads(kept)["info"]["features"].items()
+        features = orjson.loads(metadata)["info"]["features"].items()
     except (ValueError, KeyError, TypeError, AttributeError):
         return {}
     return {

@@ -50,7 +50,7 @@ class RecordImporter:
     def _cases(
         self, source: Source, files: Sequence[Path], options: Options, findings: Findings
     ) -> Iterator[ImportedCase]:
-        told: set[str] = set()
+        reported: set[str] = set()
         number = 0
         for path in files:
             rows = READERS[path.suffix.lower()](source, path)
@@ -58,8 +58,8 @@ class RecordImporter:
                 raise InvalidInput([Problem("is empty: it holds no record", path)])
             mapping = mapping_of(rows.names, options, self.defaults, self.match, self.blocking)
             for name in mapping.unmapped(rows.names):
-                if name not in told:
-                    told.add(name)
+                if name not in reported:
+                    reported.add(name)
                     findings.note(Place(source.shown(path), None, name), _NOT_MAPPED)
             _remark(mapping, findings)
             for place, record in rows.read(mapping.used(rows.names)):
@@ -68,8 +68,8 @@ class RecordImporter:
                 try:
                     yield case_of(record, mapping, place, number, findings)
                 except Unusable as error:
-                    named = error.field or mapping.columns.get(error.role or "")
-                    at = place if named is None else place._replace(field=named)
+                    field = error.field or mapping.columns.get(error.role or "")
+                    at = place if field is None else place._replace(field=field)
                     findings.note(at, f"the case is not written: {error}")
 
 
@@ -88,21 +88,21 @@ class HuggingFaceImporter(RecordImporter):
 def _files(source: Source, suffixes: Sequence[str]) -> list[Path]:
     files = source.all_files(*suffixes)
     if not files:
-        said = f"holds no file that ends in {', '.join(suffixes)}"
-        raise InvalidInput([Problem(said, source.path)])
+        message = f"holds no file that ends in {', '.join(suffixes)}"
+        raise InvalidInput([Problem(message, source.path)])
     if not source.path.is_dir() and source.path.suffix.lower() not in suffixes:
-        said = f"does not end in {' or '.join(suffixes)}"
+        message = f"does not end in {' or '.join(suffixes)}"
         program = source.path.suffix.lower() in _PROGRAMS
         remedy = (
             "a program is not run: name the file of the data that it reads"
             if program
             else "name it so, or choose another kind"
         )
-        raise InvalidInput([Problem(said, source.path, remedy=remedy)])
+        raise InvalidInput([Problem(message, source.path, remedy=remedy)])
     return files
 
 
-def _split_files(source: Source, chosen: str | None, findings: Findings) -> list[Path]:
+def _split_files(source: Source, split: str | None, findings: Findings) -> list[Path]:
     """The files of one split. Raises `InvalidInput` where it is not said which one."""
     if not source.path.is_dir():
         raise InvalidInput([Problem("is no folder", source.path, remedy="name the data set's")])
@@ -110,26 +110,28 @@ def _split_files(source: Source, chosen: str | None, findings: Findings) -> list
     for path in _of_the_data_set(source, findings):
         splits.setdefault(_split_of(source, path), []).append(path)
     if not splits:
-        said = "holds neither Arrow nor Parquet files"
-        raise InvalidInput([Problem(said, source.path, remedy="name a folder of `save_to_disk`")])
-    if chosen is None and len(splits) == 1:
-        [chosen] = splits
-    if chosen in splits:
-        _require_every_shard(splits[chosen])
-        return splits[chosen]
-    said = "has several splits" if chosen is None else f"has no split {chosen!r}"
-    known = ", ".join(splits)
-    raise InvalidInput([Problem(said, source.path, remedy=f"--split NAME; there are: {known}")])
+        message = "holds neither Arrow nor Parquet files"
+        raise InvalidInput(
+            [Problem(message, source.path, remedy="name a folder of `save_to_disk`")]
+        )
+    if split is None and len(splits) == 1:
+        [split] = splits
+    if split in splits:
+        _require_every_shard(splits[split])
+        return splits[split]
+    message = "has several splits" if split is None else f"has no split {split!r}"
+    names = ", ".join(splits)
+    raise InvalidInput([Problem(message, source.path, remedy=f"--split NAME; there are: {names}")])
 
 
 def _of_the_data_set(source: Source, findings: Findings) -> Iterator[Path]:
     """Its files: where `save_to_disk` says which ones they are, no others."""
-    said: dict[Path, frozenset[Path] | None] = {}
+    files_by_folder: dict[Path, frozenset[Path] | None] = {}
     for path in source.all_files(".parquet", ".arrow"):
-        if path.parent not in said:
-            said[path.parent] = _said_files(source, path.parent)
-        named = said[path.parent]
-        if named is None or path.resolve() in named:
+        if path.parent not in files_by_folder:
+            files_by_folder[path.parent] = _said_files(source, path.parent)
+        files = files_by_folder[path.parent]
+        if files is None or path.resolve() in files:
             yield path
         else:
             note = "is none of the files that `state.json` names: it is not read"
@@ -140,23 +142,23 @@ def _split_of(source: Source, path: Path) -> str:
     """The name of the split: of its folder and the shards' common name, as far as they say."""
     folders = list(path.parent.resolve().relative_to(source.folder).parts)
     shard = _SHARD.match(path.stem)
-    named = shard["split"] if shard else path.stem
-    parts = [each for each in folders if each != "data"]
-    return "/".join([*parts, *([] if named == "data" else [named])]) or source.name
+    split = shard["split"] if shard else path.stem
+    parts = [folder for folder in folders if folder != "data"]
+    return "/".join([*parts, *([] if split == "data" else [split])]) or source.name
 
 
 def _require_every_shard(files: Sequence[Path]) -> None:
     """Raises `InvalidInput` with each file that the names of the others say is missing."""
     there = set(files)
-    wanted = {
+    expected = {
         path.with_name(f"{shard['split']}-{n:05}-of-{shard['of']}{path.suffix}")
         for path in files
         if (shard := _SHARD.match(path.stem))
         for n in range(min(int(shard["of"]), MAX_FILES))
     }
-    if missing := sorted(wanted - there):
-        said = "is missing: the names of the others say that it belongs to them"
-        raise InvalidInput([Problem(said, each) for each in missing[:_MOST_MISSING]])
+    if missing := sorted(expected - there):
+        message = "is missing: the names of the others say that it belongs to them"
+        raise InvalidInput([Problem(message, path) for path in missing[:_MOST_MISSING]])
 
 
 def _said_files(source: Source, folder: Path) -> frozenset[Path] | None:
@@ -171,28 +173,28 @@ def _said_files(source: Source, folder: Path) -> frozenset[Path] | None:
         document = parse_object(source.text(state).encode(), "file")
     except Defect as defect:
         raise InvalidInput([Problem(defect.message, state, defect.line)]) from None
-    listed = document.get("_data_files")
-    found = set()
-    for each in listed if isinstance(listed, list) else []:
-        named = each.get("filename") if isinstance(each, dict) else None
-        if not isinstance(named, str):
+    data_files = document.get("_data_files")
+    files = set()
+    for data_file in data_files if isinstance(data_files, list) else []:
+        filename = data_file.get("filename") if isinstance(data_file, dict) else None
+        if not isinstance(filename, str):
             raise InvalidInput([Problem("names no file", state, field="_data_files")])
         try:
-            found.add(source.within(named, folder))
+            files.add(source.within(filename, folder))
         except OutsideSource as error:
-            raise InvalidInput([Problem(f"{named[:100]}: {error}", state)]) from None
-    return frozenset(found)
+            raise InvalidInput([Problem(f"{filename[:100]}: {error}", state)]) from None
+    return frozenset(files)
 
 
 def _remark(mapping: ColumnMap, findings: Findings) -> None:
     if "expected" not in mapping.columns:
-        said = "no column holds the expected answer: any answer passes (--column expected=COLUMN)"
+        remark = "no column holds the expected answer: any answer passes (--column expected=COLUMN)"
     elif "choices" in mapping.columns:
-        said = "choices are listed with letters, and the answer has to name one of them"
+        remark = "choices are listed with letters, and the answer has to name one of them"
     else:
-        said = f"an answer passes by --match {mapping.match}"
-    if said not in findings.remarks:
-        findings.remarks.append(said)
+        remark = f"an answer passes by --match {mapping.match}"
+    if remark not in findings.remarks:
+        findings.remarks.append(remark)
 
 
 _PLAIN = {

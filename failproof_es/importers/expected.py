@@ -40,16 +40,16 @@ def expected_response(checks: Sequence[Check]) -> str | None:
         raise NotExpressible(f"its pattern is longer than {MAX_PATTERN_CHARACTERS:,} characters")
     if not as_it_stands and (fault := syntax_error(pattern)) is not None:
         raise NotExpressible(f"its pattern {fault.message[:_LONGEST_SAID]}")
-    if (found := defect(pattern)) is not None:
-        raise NotExpressible(f"its pattern {found.message[:_LONGEST_SAID]}")
+    if (problem := defect(pattern)) is not None:
+        raise NotExpressible(f"its pattern {problem.message[:_LONGEST_SAID]}")
     return pattern
 
 
 def _is_text(checks: Sequence[Check]) -> bool:
     """Whether there is one text that is to be contained, and nothing else."""
-    [check, *others] = checks
+    [check, *rest] = checks
     plain = check.kind == "contains" and not check.negated and not check.ignore_case
-    return not others and plain and len(check.texts) == 1
+    return not rest and plain and len(check.texts) == 1
 
 
 def _pattern(checks: Sequence[Check]) -> str:
@@ -78,11 +78,11 @@ def _looked_for(check: Check) -> str:
     group = f"(?i:{one_of})" if check.ignore_case else f"(?:{one_of})"
     match check.kind:
         case "equals":
-            found = rf"{group}\Z"
+            pattern = rf"{group}\Z"
         case "begins":
-            found = group
+            pattern = group
         case "ends":
-            found = rf"{_ANYWHERE}{group}\Z"
+            pattern = rf"{_ANYWHERE}{group}\Z"
         case _:
-            found = f"{_ANYWHERE}{group}"
-    return f"(?!{found})" if check.negated else f"(?={found})"
+            pattern = f"{_ANYWHERE}{group}"
+    return f"(?!{pattern})" if check.negated else f"(?={pattern})"

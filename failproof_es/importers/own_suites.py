@@ -43,17 +43,21 @@ class SuiteImporter:
         count = sum(1 for _ in dialect.load(list(files), problems))
         if not count:
             problems.raise_errors()
-        for each in problems.errors:
-            shown = source.shown(each.path) if each.path is not None else str(source.path)
-            findings.note(Place(shown, each.line, each.field), f"defective: {each.message}")
+        for problem in problems.errors:
+            display_path = (
+                source.shown(problem.path) if problem.path is not None else str(source.path)
+            )
+            findings.note(
+                Place(display_path, problem.line, problem.field), f"defective: {problem.message}"
+            )
         findings.read = count + len(set(map(_record, problems.errors)))
         return dialect, list(files), count
 
 
 def _record(problem: Problem) -> tuple[Path | None, str | int | None]:
     """The case that a defect is of: its number in a list, else its line."""
-    listed = _IN_LIST.match(problem.field or "")
-    return problem.path, listed[0] if listed else problem.line
+    match = _IN_LIST.match(problem.field or "")
+    return problem.path, match[0] if match else problem.line
 
 
 SUITE = SuiteImporter()

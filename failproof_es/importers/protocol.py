@@ -67,13 +67,13 @@ class NotMappedList:
     def add(self, place: Place, reason: str) -> None:
         """Note it. Reasons are few: a text of the source does not belong into one."""
         self.count += 1
-        said = reason[:_LONGEST_REASON]
+        short_reason = reason[:_LONGEST_REASON]
         if len(self.listed) < MOST_LISTED:
-            named = None if place.field is None else place.field[:_LONGEST_FIELD]
-            self.listed.append(NotMapped(place._replace(field=named), said))
+            field_name = None if place.field is None else place.field[:_LONGEST_FIELD]
+            self.listed.append(NotMapped(place._replace(field=field_name), short_reason))
         else:
-            known = said in self.more or len(self.more) < MOST_REASONS
-            self.more[said if known else OTHER_REASONS] += 1
+            is_countable = short_reason in self.more or len(self.more) < MOST_REASONS
+            self.more[short_reason if is_countable else OTHER_REASONS] += 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,7 @@ class ColumnMap:
     def unmapped(self, names: Sequence[str]) -> list[str]:
         """The fields of a record that nothing is made of."""
         used = self.used(names)
-        return [each for each in names if each not in used]
+        return [name for name in names if name not in used]
 
 
 def mapping_of(
@@ -113,7 +113,7 @@ def mapping_of(
         elif column not in names and column.partition(".")[0] not in names:
             problems.error(
                 f"--column {role}={column}: there is no such column",
-                remedy=f"there are: {_listed(names)}",
+                remedy=f"there are: {_list_names(names)}",
             )
         else:
             columns[role] = column
@@ -121,11 +121,11 @@ def mapping_of(
         meant = next((name for name in names if known_name(name, ["prompt"], ())), "COLUMN")
         problems.error(
             "no column is named that holds the prompt",
-            remedy=f"--column prompt={meant}; there are: {_listed(names)}",
+            remedy=f"--column prompt={meant}; there are: {_list_names(names)}",
         )
     if options.match is not None and options.match not in MATCHES:
-        known = ", ".join(MATCHES)
-        problems.error(f"--match: unknown way {options.match!r}", remedy=f"there are: {known}")
+        ways = ", ".join(MATCHES)
+        problems.error(f"--match: unknown way {options.match!r}", remedy=f"there are: {ways}")
     problems.raise_errors()
     return ColumnMap(columns, options.match or match, blocking)
 
@@ -151,10 +151,10 @@ def case_of(
         turns, checks = _multiple_choice(turns, options, record, mapping)
     elif expected:
         checks, criteria = expectations(expected, mapping.match)
-    given = _value(record, mapping, "id")
+    record_id = _value(record, mapping, "id")
     suite = _text(_value(record, mapping, "suite"), "suite")
     return ImportedCase(
-        case_id=str(number) if given is None else _text(given, "id") or str(number),
+        case_id=str(number) if record_id is None else _text(record_id, "id") or str(number),
         turns=turns,
         place=place,
         checks=checks,
@@ -169,9 +169,9 @@ def _note_doubtful(
 ) -> None:
     """Point out values that are likely another thing than the source's author meant."""
     for role, column in mapping.columns.items():
-        value = _given(record, mapping, role)
-        for each in value if isinstance(value, list | tuple) else (value,):
-            if (doubt := _doubt(role, each)) is not None:
+        value = _look_up_value(record, mapping, role)
+        for part in value if isinstance(value, list | tuple) else (value,):
+            if (doubt := _doubt(role, part)) is not None:
                 findings.note(place._replace(field=column), doubt)
 
 
@@ -205,18 +205,20 @@ def expectations(expected: Sequence[str], match: str) -> tuple[tuple[Check, ...]
 def messages_of(value: Any, place: Place, findings: Findings) -> tuple[Turn, ...]:
     """A conversation of `role` and `content`, which ends with the user. Raises `Unusable`."""
     turns = []
-    for each in value:
-        if not isinstance(each, dict) or not isinstance(each.get("role"), str):
+    for message in value:
+        if not isinstance(message, dict) or not isinstance(message.get("role"), str):
             raise Unusable("a message has no `role`")
-        if each["role"] not in ("system", "user", "assistant"):
+        if message["role"] not in ("system", "user", "assistant"):
             raise Unusable("a message's role is none of system, user, assistant")
-        if each.get("tool_calls") or each.get("function_call"):
+        if message.get("tool_calls") or message.get("function_call"):
             raise Unusable("a message calls tools")
-        for name in sorted(each.keys() - _FIELDS_OF_MESSAGE):
-            if each[name] is not None:
-                said = f"a message's `{name[:40]}` is not sent"
-                findings.note(place, said)
-        turns.append(Turn(role=cast(Role, each["role"]), content=_content(each.get("content"))))
+        for name in sorted(message.keys() - _FIELDS_OF_MESSAGE):
+            if message[name] is not None:
+                reason = f"a message's `{name[:40]}` is not sent"
+                findings.note(place, reason)
+        turns.append(
+            Turn(role=cast(Role, message["role"]), content=_content(message.get("content")))
+        )
     if not turns or turns[-1].role != "user":
         raise Unusable("the conversation does not end with the user")
     return tuple(turns)
@@ -233,11 +235,11 @@ def _content(value: Any) -> str:
 def _turns(
     record: Mapping[str, Any], mapping: ColumnMap, place: Place, findings: Findings
 ) -> tuple[Turn, ...]:
-    asked = _value(record, mapping, "prompt")
-    if isinstance(asked, list):
-        turns = messages_of(asked, place, findings)
+    prompt = _value(record, mapping, "prompt")
+    if isinstance(prompt, list):
+        turns = messages_of(prompt, place, findings)
     else:
-        text = _text(asked, "prompt")
+        text = _text(prompt, "prompt")
         if not text.strip():
             raise Unusable("the prompt is empty", role="prompt")
         turns = (Turn(role="user", content=text),)
@@ -253,34 +255,36 @@ def _multiple_choice(
 ) -> tuple[tuple[Turn, ...], tuple[Check, ...]]:
     if len(options) > len(_LETTERS):
         raise Unusable("there are more choices than letters", role="choices")
-    given = _value(record, mapping, "expected")
-    if isinstance(given, list | tuple) and len(given) == 1:
-        given = given[0]
-    if isinstance(given, int) and not isinstance(given, bool) and 0 <= given < len(options):
-        letter = _LETTERS[given]
-    elif isinstance(given, str) and len(given) == 1 and given in _LETTERS[: len(options)]:
-        letter = given
-    elif isinstance(given, str) and options.count(given) == 1:
-        letter = _LETTERS[options.index(given)]
+    answer = _value(record, mapping, "expected")
+    if isinstance(answer, list | tuple) and len(answer) == 1:
+        answer = answer[0]
+    if isinstance(answer, int) and not isinstance(answer, bool) and 0 <= answer < len(options):
+        letter = _LETTERS[answer]
+    elif isinstance(answer, str) and len(answer) == 1 and answer in _LETTERS[: len(options)]:
+        letter = answer
+    elif isinstance(answer, str) and options.count(answer) == 1:
+        letter = _LETTERS[options.index(answer)]
     else:
-        said = "the expected answer is not the letter, the number from 0 or the text of one choice"
-        raise Unusable(said, role="expected")
-    listed = "\n".join(f"{_LETTERS[n]}) {text}" for n, text in enumerate(options))
-    asked = f"{turns[-1].content}\n\n{listed}\n\n{_CHOOSE}"
+        message = (
+            "the expected answer is not the letter, the number from 0 or the text of one choice"
+        )
+        raise Unusable(message, role="expected")
+    option_list = "\n".join(f"{_LETTERS[n]}) {text}" for n, text in enumerate(options))
+    question = f"{turns[-1].content}\n\n{option_list}\n\n{_CHOOSE}"
     check = Check("regex", (_CHOSEN.format(letter=letter),))
-    return (*turns[:-1], Turn(role="user", content=asked)), (check,)
+    return (*turns[:-1], Turn(role="user", content=question)), (check,)
 
 
 def _tags(
     record: Mapping[str, Any], mapping: ColumnMap, place: Place, findings: Findings
 ) -> tuple[str, ...]:
     tags = _listing(_value(record, mapping, "tags"), "tags")
-    found = _value(record, mapping, "metadata")
-    if isinstance(found, str) and found.strip():
-        found = _json(found)
-    for name, value in found.items() if isinstance(found, dict) else ():
-        said = _plain(value)
-        tag = "" if said is None else f"{name}:{said}"
+    metadata = _value(record, mapping, "metadata")
+    if isinstance(metadata, str) and metadata.strip():
+        metadata = _json(metadata)
+    for name, value in metadata.items() if isinstance(metadata, dict) else ():
+        text = _plain(value)
+        tag = "" if text is None else f"{name}:{text}"
         if 0 < len(tag) <= _LONGEST_TAG:
             tags.append(tag)
         elif value not in (None, "", [], {}):
@@ -291,11 +295,11 @@ def _tags(
 
 def _value(record: Mapping[str, Any], mapping: ColumnMap, role: str) -> Any:
     """What a record holds of a role; NaN, which data frames write for nothing, is nothing."""
-    value = _given(record, mapping, role)
+    value = _look_up_value(record, mapping, role)
     return None if _is_nan(value) else value
 
 
-def _given(record: Mapping[str, Any], mapping: ColumnMap, role: str) -> Any:
+def _look_up_value(record: Mapping[str, Any], mapping: ColumnMap, role: str) -> Any:
     path = mapping.columns.get(role)
     if path is None:
         return None
@@ -317,7 +321,7 @@ def _listing(value: Any, role: str) -> list[str]:
         if value.lstrip().startswith("["):
             value = _json(value)
         else:
-            return [each.strip() for each in value.split(",") if each.strip()]
+            return [text.strip() for text in value.split(",") if text.strip()]
     return _texts(value, role)
 
 
@@ -325,7 +329,7 @@ def _texts(value: Any, role: str) -> list[str]:
     if value is None:
         return []
     if isinstance(value, list | tuple):
-        return [text for each in value if (text := _text(each, role))]
+        return [text for part in value if (text := _text(part, role))]
     text = _text(value, role)
     return [text] if text else []
 
@@ -369,7 +373,7 @@ def _json(text: str) -> Any:
         raise Unusable("a list or an object in a text is not JSON") from None
 
 
-def _listed(names: Sequence[str]) -> str:
-    shown = [name[:60] for name in names[:30]]
-    more = len(names) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
+def _list_names(names: Sequence[str]) -> str:
+    first_names = [name[:60] for name in names[:30]]
+    more = len(names) - len(first_names)
+    return ", ".join(first_names) + (f" and {more} more" if more else "")

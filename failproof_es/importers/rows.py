@@ -52,21 +52,21 @@ class Rows:
 def read_csv(source: Source, path: Path) -> Rows:
     """A CSV file with a heading. Raises `InvalidInput`, also while it is read."""
     source.check(path)
-    shown = source.shown(path)
+    display_path = source.shown(path)
     csv.field_size_limit(MAX_LINE_BYTES)
-    records = _csv_records(path, shown)
+    records = _csv_records(path, display_path)
     first = next(records, None)
     if first is None:
-        raise bad(shown, "is empty: it holds no heading")
+        raise bad(display_path, "is empty: it holds no heading")
     names = first[1]
     if len(names) > MAX_COLUMNS:
-        raise bad(shown, f"has more than {MAX_COLUMNS:,} columns", first[0])
+        raise bad(display_path, f"has more than {MAX_COLUMNS:,} columns", first[0])
     if twice := next((name for name, count in Counter(names).items() if count > 1), None):
-        raise bad(shown, f"has the column {twice!r} twice", first[0])
-    return Rows(names, lambda _: _csv_rows(shown, names, records))
+        raise bad(display_path, f"has the column {twice!r} twice", first[0])
+    return Rows(names, lambda _: _csv_rows(display_path, names, records))
 
 
-def _csv_records(path: Path, shown: str) -> Iterator[tuple[int, list[str]]]:
+def _csv_records(path: Path, display_path: str) -> Iterator[tuple[int, list[str]]]:
     """(the line it begins at, its cells) of each record that is not blank."""
     with path.open("r", encoding="utf-8-sig", newline="") as file:
         before = 0
@@ -77,10 +77,10 @@ def _csv_records(path: Path, shown: str) -> Iterator[tuple[int, list[str]]]:
                 if cells:
                     yield line, cells
         except csv.Error as error:
-            raise bad(shown, f"is not CSV: {error}", before + 1) from None
+            raise bad(display_path, f"is not CSV: {error}", before + 1) from None
         except UnicodeDecodeError:
             remedy = "save it as UTF-8"
-            problem = Problem("is not UTF-8", Path(shown), before + 1, remedy=remedy)
+            problem = Problem("is not UTF-8", Path(display_path), before + 1, remedy=remedy)
             raise InvalidInput([problem]) from None
 
 
@@ -93,35 +93,35 @@ def _separator(file: io.TextIOBase, suffix: str) -> str:
 
 
 def _csv_rows(
-    shown: str, names: Sequence[str], records: Iterator[tuple[int, list[str]]]
+    display_path: str, names: Sequence[str], records: Iterator[tuple[int, list[str]]]
 ) -> Iterator[Row]:
     problems = _FewProblems()
     for line, cells in records:
         if len(cells) != len(names):
-            said = f"has {len(cells)} cells, the heading has {len(names)}"
-            problems.error(said, path=Path(shown), line=line)
+            message = f"has {len(cells)} cells, the heading has {len(names)}"
+            problems.error(message, path=Path(display_path), line=line)
         else:
-            yield Row(Place(shown, line), dict(zip(names, cells, strict=True)))
+            yield Row(Place(display_path, line), dict(zip(names, cells, strict=True)))
     problems.raise_errors()
 
 
 def read_json_lines(source: Source, path: Path) -> Rows:
     """JSON Lines: one object a line. Raises `InvalidInput` when it has been read."""
     source.check(path)
-    shown = source.shown(path)
+    display_path = source.shown(path)
     names: dict[str, None] = {}
-    found = _FewProblems()
-    for _, document in read_objects(path, found):
+    first_problems = _FewProblems()
+    for _, document in read_objects(path, first_problems):
         names.update(dict.fromkeys(document))
         if len(names) > MAX_COLUMNS:
-            raise bad(shown, f"has more than {MAX_COLUMNS:,} fields")
+            raise bad(display_path, f"has more than {MAX_COLUMNS:,} fields")
     if not names:
-        found.raise_errors()
+        first_problems.raise_errors()
 
     def rows() -> Iterator[Row]:
         problems = _FewProblems()
         for line, document in read_objects(path, problems):
-            yield Row(Place(shown, line), document)
+            yield Row(Place(display_path, line), document)
         problems.raise_errors()
 
     return Rows(list(names), lambda _: rows())
@@ -129,18 +129,22 @@ def read_json_lines(source: Source, path: Path) -> Rows:
 
 def read_json(source: Source, path: Path) -> Rows:
     """A JSON list of objects, as strict as JSON Lines. Raises `InvalidInput`."""
-    shown = source.shown(path)
+    display_path = source.shown(path)
     text = source.text(path)
     try:
-        listed = parse_object(f'{{"rows":{text}}}'.encode(), "file")["rows"]
+        documents = parse_object(f'{{"rows":{text}}}'.encode(), "file")["rows"]
     except Defect as defect:
-        raise bad(shown, defect.message, defect.line) from None
-    if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
-        raise bad(shown, "is not a JSON list of objects")
-    names = dict.fromkeys(name for each in listed for name in each)
-    rows = (Row(Place(shown, None, f"[{n}]"), each) for n, each in enumerate(listed))
+        raise bad(display_path, defect.message, defect.line) from None
+    if not isinstance(documents, list) or not all(
+        isinstance(document, dict) for document in documents
+    ):
+        raise bad(display_path, "is not a JSON list of objects")
+    names = dict.fromkeys(name for document in documents for name in document)
+    rows = (
+        Row(Place(display_path, None, f"[{n}]"), document) for n, document in enumerate(documents)
+    )
     return Rows(list(names), lambda _: rows)
 
 
-def bad(shown: str, said: str, line: int | None = None) -> InvalidInput:
-    return InvalidInput([Problem(said, Path(shown), line)])
+def bad(display_path: str, message: str, line: int | None = None) -> InvalidInput:
+    return InvalidInput([Problem(message, Path(display_path), line)])

@@ -44,7 +44,7 @@ class Source:
     path: Path
     folder: Path = field(init=False)
     """Everything is read in here."""
-    _read: dict[Path, SourceFile] = field(default_factory=dict)
+    _files: dict[Path, SourceFile] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Raises `InvalidInput` where there is nothing of that name."""
@@ -58,48 +58,48 @@ class Source:
     @property
     def name(self) -> str:
         """The name of the file without its suffix, or of the folder."""
-        named = self.path.resolve()
-        return named.name if self.path.is_dir() else named.stem
+        resolved = self.path.resolve()
+        return resolved.name if self.path.is_dir() else resolved.stem
 
     @property
     def files(self) -> list[SourceFile]:
         """Every file that was read, in the order in which they were."""
-        return list(self._read.values())
+        return list(self._files.values())
 
-    def within(self, named: str, base: Path | None = None) -> Path:
+    def within(self, reference: str, base: Path | None = None) -> Path:
         """The file that a source's file names. Raises `OutsideSource`.
 
         `base` is the folder that it is relative to; the source's own, unless given.
         """
-        if "\x00" in named:
+        if "\x00" in reference:
             raise OutsideSource("is no path")
         try:
-            found = ((base or self.folder) / named).resolve()
-            inside = found.is_relative_to(self.folder)
-            there = inside and found.is_file()
+            file = ((base or self.folder) / reference).resolve()
+            inside = file.is_relative_to(self.folder)
+            there = inside and file.is_file()
         except (OSError, ValueError, RuntimeError):
             raise OutsideSource("is no path") from None
         if not inside:
             raise OutsideSource("leads out of the folder of the source: it is not read")
         if not there:
             raise OutsideSource("there is no such file in the folder of the source")
-        return found
+        return file
 
     def matching(self, pattern: str, base: Path | None = None) -> list[Path]:
         """The files that a pattern with `*` names, sorted. Raises `OutsideSource`."""
         parts = Path(pattern).parts
         if ".." in parts or Path(pattern).is_absolute() or "\x00" in pattern:
             raise OutsideSource("leads out of the folder of the source: it is not read")
-        found = []
-        for number, each in enumerate((base or self.folder).glob(pattern)):
+        files = []
+        for number, path in enumerate((base or self.folder).glob(pattern)):
             if number >= MAX_ENTRIES:
                 raise OutsideSource(f"matches more than {MAX_ENTRIES:,} files")
-            resolved = each.resolve()
+            resolved = path.resolve()
             if resolved.is_relative_to(self.folder) and resolved.is_file():
-                found.append(resolved)
-        if not found:
+                files.append(resolved)
+        if not files:
             raise OutsideSource("there is no such file in the folder of the source")
-        return sorted(found)
+        return sorted(files)
 
     def all_files(self, *suffixes: str) -> list[Path]:
         """The files of the source with one of these suffixes, sorted; itself where it is a file.
@@ -109,27 +109,29 @@ class Source:
         """
         if not self.path.is_dir():
             return [self.path]
-        found: list[Path] = []
+        files: list[Path] = []
         seen = 0
         for folder, folders, names in os.walk(self.path, onerror=_raise_unreadable):
-            folders[:] = sorted(each for each in folders if not each.startswith("."))
-            if linked := [each for each in folders if (Path(folder) / each).is_symlink()]:
+            folders[:] = sorted(subfolder for subfolder in folders if not subfolder.startswith("."))
+            if linked := [
+                subfolder for subfolder in folders if (Path(folder) / subfolder).is_symlink()
+            ]:
                 remedy = "put the folder itself there, as `cp -rL` does"
-                said = "is a link to a folder: it is not followed"
-                raise InvalidInput([Problem(said, Path(folder) / linked[0], remedy=remedy)])
+                message = "is a link to a folder: it is not followed"
+                raise InvalidInput([Problem(message, Path(folder) / linked[0], remedy=remedy)])
             for name in sorted(names):
                 seen += 1
                 if seen > MAX_ENTRIES:
-                    said = f"holds more than {MAX_ENTRIES:,} files"
-                    raise InvalidInput([Problem(said, self.path, remedy="name a folder in it")])
+                    message = f"holds more than {MAX_ENTRIES:,} files"
+                    raise InvalidInput([Problem(message, self.path, remedy="name a folder in it")])
                 path = Path(folder) / name
                 if path.suffix.lower() in suffixes and not name.startswith("."):
                     if not path.resolve().is_relative_to(self.folder):
                         remedy = "put the file itself there, as `cp -rL` does"
-                        said = "is a link out of the folder"
-                        raise InvalidInput([Problem(said, path, remedy=remedy)])
-                    found.append(path)
-        return found
+                        message = "is a link out of the folder"
+                        raise InvalidInput([Problem(message, path, remedy=remedy)])
+                    files.append(path)
+        return files
 
     def shown(self, path: Path) -> str:
         """A file's path as the user would write it: the way to the source, then in it."""
@@ -143,12 +145,12 @@ class Source:
     def check(self, path: Path, most: int = MAX_FILE_BYTES) -> SourceFile:
         """Note a file as read: its size and digest. Raises `InvalidInput` where it can't be."""
         resolved = path.resolve()
-        if resolved not in self._read:
-            if len(self._read) >= MAX_FILES:
-                said = f"more than {MAX_FILES:,} files would be read"
-                raise InvalidInput([Problem(said, self.path, remedy="import them in parts")])
-            self._read[resolved] = self._digested(path, most)
-        return self._read[resolved]
+        if resolved not in self._files:
+            if len(self._files) >= MAX_FILES:
+                message = f"more than {MAX_FILES:,} files would be read"
+                raise InvalidInput([Problem(message, self.path, remedy="import them in parts")])
+            self._files[resolved] = self._digested(path, most)
+        return self._files[resolved]
 
     def _digested(self, path: Path, most: int) -> SourceFile:
         size, digest = 0, hashlib.sha256()
@@ -182,7 +184,7 @@ class Source:
         """Raises `InvalidInput` where a file is not what it was when it was first read."""
         changed = [
             Problem("changed while it was read", Path(was.path), remedy="import it again")
-            for path, was in self._read.items()
+            for path, was in self._files.items()
             if self._digested(path, MAX_FILE_BYTES) != was
         ]
         if changed:

@@ -48,21 +48,24 @@ def write_suites(
     Raises `InvalidInput` for ids that are taken, for too many cases and for none.
     """
     counts = dict.fromkeys(DIALECTS, 0)
-    problems, written = Problems(), 0
-    with SeenIds() as taken, ExitStack() as stack:
-        files = {each: stack.enter_context((folder / each).open("xb")) for each in DIALECTS}
+    problems, size = Problems(), 0
+    with SeenIds() as seen_ids, ExitStack() as stack:
+        files = {
+            file_name: stack.enter_context((folder / file_name).open("xb"))
+            for file_name in DIALECTS
+        }
         for number, case in enumerate(cases, 1):
             if number > MAX_CASES:
-                said = f"holds more than {MAX_CASES:,} cases"
-                raise InvalidInput([Problem(said, remedy="import it in parts")])
-            if not _claim(case, case.suite or name, taken, problems):
+                message = f"holds more than {MAX_CASES:,} cases"
+                raise InvalidInput([Problem(message, remedy="import it in parts")])
+            if not _claim(case, case.suite or name, seen_ids, problems):
                 continue
             for file, document in _documents(case, name, findings):
                 line = orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
-                written += files[file].write(line)
-                if written > MAX_BYTES:
-                    said = f"becomes more than {MAX_BYTES:,} bytes of cases"
-                    raise InvalidInput([Problem(said, remedy="import it in parts")])
+                size += files[file].write(line)
+                if size > MAX_BYTES:
+                    message = f"becomes more than {MAX_BYTES:,} bytes of cases"
+                    raise InvalidInput([Problem(message, remedy="import it in parts")])
                 counts[file] += 1
             if len(problems.errors) >= _MOST_ERRORS:
                 problems.error(f"stopped after {_MOST_ERRORS} problems")
@@ -81,9 +84,9 @@ def write_suites(
     return suites
 
 
-def _claim(case: ImportedCase, suite: str, taken: SeenIds, problems: Problems) -> bool:
+def _claim(case: ImportedCase, suite: str, seen_ids: SeenIds, problems: Problems) -> bool:
     at = Path(case.place.path)
-    first = taken.claim(suite, case.case_id, at, case.place.line or 0)
+    first = seen_ids.claim(suite, case.case_id, at, case.place.line or 0)
     if first is not None:
         problems.error(
             f"duplicate id {case.case_id[:200]!r}, first used at {first}",
@@ -115,14 +118,14 @@ def _documents(
 
 def _failproof(case: ImportedCase, name: str, expected: str | None) -> dict[str, Any]:
     text = case.turns[-1].content
-    asked: dict[str, Any] = {"prompt": text}
+    prompt_fields: dict[str, Any] = {"prompt": text}
     if _VARIABLE.search(text):  # the text is meant as it stands: nothing is filled in
-        asked = {"prompt": "{{prompt_text}}", "prompt_vars": {"prompt_text": text}}
+        prompt_fields = {"prompt": "{{prompt_text}}", "prompt_vars": {"prompt_text": text}}
     earlier = [turn.model_dump() for turn in case.turns[:-1]]
     return {
         "case_id": case.case_id,
         "suite_id": case.suite or name,
-        **asked,
+        **prompt_fields,
         **({} if expected is None else {"expected_response": expected}),
         **({"tags": list(case.tags)} if case.tags else {}),
         **({"earlier_messages": earlier} if earlier else {}),
@@ -151,9 +154,11 @@ def _require_valid(suite: WrittenSuite) -> None:
     problems = Problems()
     for _ in dialect_named(suite.dialect).load([suite.file], problems):
         pass
-    found = [
-        Problem(f"{each.message} (in case {each.line} of {suite.file.name})", field=each.field)
-        for each in problems.errors
+    defects = [
+        Problem(
+            f"{problem.message} (in case {problem.line} of {suite.file.name})", field=problem.field
+        )
+        for problem in problems.errors
     ]
-    if found:
-        raise InvalidInput(found[:_MOST_ERRORS])
+    if defects:
+        raise InvalidInput(defects[:_MOST_ERRORS])

@@ -106,17 +106,17 @@ def snapshot(model: Model, key: str) -> ModelSnapshot:
     """The model's configuration as a run records it; secrets by the variable's name only, and
     values of headers by a fingerprint that shows a change."""
     kind = provider_type(model.provider)
-    named = {
+    optional_settings = {
         "base_url": kind.base_url(model),
         "api_key_env": model.api_key_env,
         "class": model.class_,
         "backend": model.backend,
     }
     if model.version is not None:
-        named["version_check"] = model.version_check
+        optional_settings["version_check"] = model.version_check
     if model.headers:
-        named["headers"] = header_fingerprints(model.headers)
-    settings = {name: value for name, value in named.items() if value is not None}
+        optional_settings["headers"] = header_fingerprints(model.headers)
+    settings = {name: value for name, value in optional_settings.items() if value is not None}
     settings |= kind.snapshot(model)
     return ModelSnapshot(
         key=key,

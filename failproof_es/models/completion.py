@@ -25,14 +25,14 @@ def complete(provider: Provider, model: Model, prompt: str) -> str:
     where the model cannot be used.
     """
 
-    async def asked() -> Answer:
+    async def ask_model() -> Answer:
         try:
             await provider.open()
             return await provider.send(provider.prepare([Turn(role="user", content=prompt)]))
         finally:
             await provider.close()
 
-    answer = _in_a_loop_of_its_own(asked())
+    answer = _in_a_loop_of_its_own(ask_model())
     require_model(model.model, model.version, answer.model, model.version_check)
     return answer.text
 

@@ -254,7 +254,7 @@ class HttpProvider(ABC):
     async def _exchange(
         self,
         request: PreparedRequest,
-        given: Mapping[str, str] | None,
+        prepared_headers: Mapping[str, str] | None,
         came: _Came,
         on_text: OnText | None,
     ) -> None:
@@ -262,11 +262,11 @@ class HttpProvider(ABC):
         endpoint = self._endpoint
         if endpoint is None or endpoint.given != request.endpoint:
             endpoint = self._endpoint = Endpoint(request.endpoint)
-        if given is None:
+        if prepared_headers is None:
             headers = self._signed("POST", endpoint, request.body)
         else:
             length = str(len(request.body))
-            headers = {**given, "host": endpoint.host, "content-length": length}
+            headers = {**prepared_headers, "host": endpoint.host, "content-length": length}
         reply = await post(self._transport, endpoint, headers, came.request)
         body = Body(reply.raw_headers, reply, LONGEST_REPLY_BYTES)
         try:
@@ -320,10 +320,10 @@ class HttpProvider(ABC):
                 if variable
                 else "name the environment variable that holds the key in `api_key_env`",
             )
-        said = self.remark(reply.body)
-        if said is not None and reply.status == HTTPStatus.NOT_FOUND:
-            said += f" (HTTP 404 at {self.listing()}: is `base_url` right?)"
-        return said
+        remark = self.remark(reply.body)
+        if remark is not None and reply.status == HTTPStatus.NOT_FOUND:
+            remark += f" (HTTP 404 at {self.listing()}: is `base_url` right?)"
+        return remark
 
     async def available_models(self) -> list[str]:
         """See `Provider.available_models`. What the server lists."""
@@ -347,18 +347,18 @@ class HttpProvider(ABC):
         """
         name = self.model.model
         try:
-            listed = self.model_names(listing)
+            names = self.model_names(listing)
         except ValueError:
             return f"{self.base_url} does not list its models: {name} was not looked up"
-        if not listed:
+        if not names:
             return f"{self.base_url} lists no model: {name} was not looked up"
-        if is_listed(name, listed):
+        if is_listed(name, names):
             return None
-        shown = ", ".join(_shown(entry) for entry in listed[:_SHOWN_MODELS])
-        close = get_close_matches(name, listed, n=1)
-        hint = f"did you mean {_shown(close[0])}? " if close else ""
+        first_names = ", ".join(_describe_name(entry) for entry in names[:_SHOWN_MODELS])
+        close = get_close_matches(name, names, n=1)
+        hint = f"did you mean {_describe_name(close[0])}? " if close else ""
         raise UnlistedModel.because(
-            f"{self.base_url} does not list {name}; it lists: {shown}",
+            f"{self.base_url} does not list {name}; it lists: {first_names}",
             remedy=f"{hint}--allow-unlisted asks it all the same",
         )
 
@@ -452,7 +452,7 @@ class HttpProvider(ABC):
         )
 
 
-def _shown(name: str) -> str:
+def _describe_name(name: str) -> str:
     """A listed name. It is never cut: part of a key would not be recognised as the key."""
     return name if len(name) <= _SHOWN_CHARACTERS else f"(a name of {len(name)} characters)"
 

@@ -21,9 +21,9 @@ async def listed_models(provider: HttpProvider) -> list[str]:
     Raises `InvalidInput` where the server can't be reached, refuses the key or gives no list.
     """
     first = provider.listing()
-    where, names, asked = first, list[str](), set[str]()
-    while where not in asked and len(asked) < MOST_PAGES:
-        asked.add(where)
+    where, names, visited = first, list[str](), set[str]()
+    while where not in visited and len(visited) < MOST_PAGES:
+        visited.add(where)
         page = await _page(provider, where)
         try:
             names += provider.model_names(page.body)
@@ -43,9 +43,9 @@ async def _page(provider: HttpProvider, where: str) -> Fetched:
     try:
         page = await provider.look_at(where)
     except UNUSABLE as error:
-        said = "no answer in time" if timed_out(error) else reason(error)
+        cause = "no answer in time" if timed_out(error) else reason(error)
         raise InvalidInput.because(
-            f"{where} cannot be reached: {said}", remedy="is the base URL right?"
+            f"{where} cannot be reached: {cause}", remedy="is the base URL right?"
         ) from None
     if provider.refuses_key(page.status, page.body):
         variable = provider.model.api_key_env

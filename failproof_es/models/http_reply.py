@@ -90,12 +90,12 @@ _OVERLOAD_WORDS = (
 
 def kept_headers(headers: Mapping[str, str], own: Collection[str] = ()) -> dict[str, str]:
     """The allow-listed headers, by lower-case name. `own` are a provider's, by their beginnings."""
-    kept, beginnings = {}, (*LIMIT_HEADERS, *own)
+    allowed, beginnings = {}, (*LIMIT_HEADERS, *own)
     for name, value in headers.items():
         lower = name.lower()
         if lower in _KEPT_HEADERS or lower.startswith(beginnings):
-            kept[lower] = value
-    return kept
+            allowed[lower] = value
+    return allowed
 
 
 class InvalidReply(Exception):
@@ -147,12 +147,12 @@ class HttpReply:
 
         A request that was turned away at a limit is asked again in any case: it was not tried.
         """
-        said = self.headers.get(_SHOULD_RETRY, "").strip().lower()
+        advice = self.headers.get(_SHOULD_RETRY, "").strip().lower()
         if self.status == _ANSWERED or disposition in ("halting", "deferred"):
             return disposition
-        if said == "true":
+        if advice == "true":
             return "transient"
-        return "final" if said == "false" else disposition
+        return "final" if advice == "false" else disposition
 
 
 class Reader(Protocol):
@@ -184,10 +184,10 @@ def read_as_it_came(reader: Reader, reply: HttpReply, stream: Any) -> Answer:
     another form than that says, the body counts: some servers call a stream JSON or plain text,
     and some call a document a stream.
     """
-    shown = content_type_shown(reply.headers.get("content-type", ""), reply.body)
-    if reply.status != _ANSWERED or shown is None:
+    content_type = content_type_shown(reply.headers.get("content-type", ""), reply.body)
+    if reply.status != _ANSWERED or content_type is None:
         return reader.read(reply, stream)
-    stream = reader.stream_of({**reply.headers, "content-type": shown})
+    stream = reader.stream_of({**reply.headers, "content-type": content_type})
     try:
         if stream is not None:
             stream.feed(reply.body)
@@ -219,14 +219,14 @@ def invalid_reply_of_error(error: Any) -> InvalidReply:
     more than that something failed.
     """
     error = join_all_halves(error)
-    said = _error_message({"error": error}) or "an error object without a message"
+    message = _error_message({"error": error}) or "an error object without a message"
     if (status := _status_of(error)) is not None:
         kind, disposition = _status_verdict(status)
         told_apart = kind not in ("bad_request", "server_error")
-        return InvalidReply(kind if told_apart else "provider_error", said, disposition, error)
+        return InvalidReply(kind if told_apart else "provider_error", message, disposition, error)
     details = _json_bytes(error)[:MOST_OF_AN_ERROR].decode(errors="replace").lower()
     passing = any(word in details for word in _OVERLOAD_WORDS)
-    return InvalidReply("provider_error", said, "transient" if passing else "final", error)
+    return InvalidReply("provider_error", message, "transient" if passing else "final", error)
 
 
 def json_text(value: Any) -> str:
@@ -255,12 +255,16 @@ def _invalid_status(reply: HttpReply) -> InvalidReply:
         document = None
     if isinstance(document, list) and document:
         document = document[0]  # of Google, where a stream was asked for
-    said = _error_message(document)
+    detail = _error_message(document)
     error = (error_in(document) or document) if isinstance(document, dict) else None
-    told = _status_of(error)
-    of_account = told == _PAYMENT or (told in _LIMITS and reply.status not in _LIMITS)
-    kind, disposition = _status_verdict(told if told is not None and of_account else reply.status)
-    message = f"HTTP {reply.status}" + (f": {said}" if said else "")
+    error_status = _status_of(error)
+    of_account = error_status == _PAYMENT or (
+        error_status in _LIMITS and reply.status not in _LIMITS
+    )
+    kind, disposition = _status_verdict(
+        error_status if error_status is not None and of_account else reply.status
+    )
+    message = f"HTTP {reply.status}" + (f": {detail}" if detail else "")
     return InvalidReply(kind, message, disposition, error)
 
 
@@ -269,11 +273,11 @@ def _status_of(error: Any) -> int | None:
     if not isinstance(error, dict):
         return None
     for word in (error.get("code"), error.get("type")):
-        written = str(word) if isinstance(word, int | str) else ""
-        if written in _STATUS_OF_WORD:
-            return _STATUS_OF_WORD[written]
-        if _ERROR_STATUS.fullmatch(written):
-            return int(written)
+        text = str(word) if isinstance(word, int | str) else ""
+        if text in _STATUS_OF_WORD:
+            return _STATUS_OF_WORD[text]
+        if _ERROR_STATUS.fullmatch(text):
+            return int(text)
     return None
 
 
@@ -316,8 +320,8 @@ def _error_message(document: Any) -> str | None:
     error = document.get("error")
     if isinstance(error, dict):
         error = error.get("message")
-    said = (error, document.get("message"), document.get("Message"), document.get("detail"))
-    return next((each for each in said if isinstance(each, str)), None)
+    messages = (error, document.get("message"), document.get("Message"), document.get("detail"))
+    return next((message for message in messages if isinstance(message, str)), None)
 
 
 def finish_word(value: Any) -> str | None:
@@ -329,8 +333,8 @@ def reason_or_none(value: Any) -> str | None:
     """The same. Raises `InvalidReply` also for one of an interrupted answer."""
     reason = finish_word(value)
     if was_interrupted(reason):
-        said = f"the answer was broken off by an error: {reason}"
-        raise InvalidReply("provider_error", said, "transient")
+        message = f"the answer was broken off by an error: {reason}"
+        raise InvalidReply("provider_error", message, "transient")
     return reason
 
 
@@ -343,8 +347,8 @@ def require_readable(content: Content, reason: str | None, *, more: bool) -> Non
     is_missing = content.is_unreadable and not (more and content.text is None)
     if is_missing and meaning_of(reason) in ("complete", "tool_call"):
         ended = "" if reason is None else f", and ended with {reason}"
-        said = f"the content holds what is no text{ended}"
-        raise InvalidReply("missing_content", said, "transient")
+        message = f"the content holds what is no text{ended}"
+        raise InvalidReply("missing_content", message, "transient")
 
 
 def require_said(reason: str | None, text: str | None, *, more: bool) -> Meaning:
@@ -373,17 +377,17 @@ class CutInput:
     text: str
 
 
-def input_of(written: str, reason: Any) -> Any:
+def input_of(text: str, reason: Any) -> Any:
     """The input of a streamed tool call; `CutInput` where the answer was not at its end.
 
     Raises `InvalidReply`.
     """
     try:
-        return document_of(written)
+        return document_of(text)
     except InvalidReply:
         if meaning_of(text_or_none(reason)) in ("complete", "tool_call"):
             raise
-        return CutInput(join_halves(written))
+        return CutInput(join_halves(text))
 
 
 def require_few_calls(calls: int) -> None:

@@ -47,8 +47,8 @@ class HttpProviderType(BaseProviderType):
         """See `ProviderType`."""
         base_url = self.base_url(model)
         if base_url is None:
-            said = f"model {model.model}: provider `{self.name}` needs `base_url`"
-            raise InvalidInput.because(said)
+            message = f"model {model.model}: provider `{self.name}` needs `base_url`"
+            raise InvalidInput.because(message)
         kind = self.implementation()
         return kind(model, base_url, timeout_ms=timeout_ms, connections=connections, key=key)
 

@@ -32,5 +32,5 @@ def apply_template(template: PromptTemplate | None, messages: Sequence[Turn]) ->
 
 def recorded_template(parameters: Mapping[str, Any]) -> PromptTemplate | None:
     """The template among a model's recorded parameters. Raises `ValueError` where it is none."""
-    written = parameters.get(RECORDED_AS)
-    return None if written is None else PromptTemplate.model_validate(written)
+    template = parameters.get(RECORDED_AS)
+    return None if template is None else PromptTemplate.model_validate(template)

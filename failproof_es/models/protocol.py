@@ -109,9 +109,9 @@ class ModelError(Exception):
 
 def require_short(answer: Answer) -> Answer:
     """The answer. Raises `ModelError` where it is longer than any real answer."""
-    said = [answer.text, answer.refusal or ""]
-    said += [text for call in answer.tool_calls for text in (call.name, call.arguments)]
-    if sum(map(_utf8_length, said)) > LONGEST_TEXT_BYTES:
+    texts = [answer.text, answer.refusal or ""]
+    texts += [text for call in answer.tool_calls for text in (call.name, call.arguments)]
+    if sum(map(_utf8_length, texts)) > LONGEST_TEXT_BYTES:
         raise ModelError(
             "malformed_response",
             f"the answer is longer than {LONGEST_TEXT_BYTES // 2**20} MiB",

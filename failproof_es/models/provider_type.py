@@ -172,8 +172,8 @@ def provider_type(name: str) -> ProviderType:
 
     Raises `InvalidInput` when there is none, or it is broken.
     """
-    found: ProviderType = PROVIDERS.load(name)
-    return found
+    provider: ProviderType = PROVIDERS.load(name)
+    return provider
 
 
 class BaseProviderType:
@@ -268,7 +268,7 @@ def holds_messages(body: bytes, messages: Sequence[Turn]) -> bool:
     """Whether the body is JSON whose `messages` are these: their roles, contents and order."""
     try:
         document = orjson.loads(body)
-        sent = [(each.get("role"), each.get("content")) for each in document["messages"]]
+        sent = [(message.get("role"), message.get("content")) for message in document["messages"]]
     except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
         return False
     return sent == [(turn.role, turn.content) for turn in messages]

@@ -35,20 +35,22 @@ def without_left_out(body: dict[str, Any], model: Model) -> dict[str, Any]:
 def option_problems(model: Model) -> Iterator[EntryProblem]:
     """What is wrong with these two options."""
     names = model.options.get(LEAVE_OUT, [])
-    if not (isinstance(names, list) and all(each in _MAY_BE_LEFT_OUT for each in names)):
-        said = f"`{LEAVE_OUT}` is a list that may hold `temperature`"
-        yield EntryProblem("options", said, f"write {LEAVE_OUT}: [temperature]")
+    if not (isinstance(names, list) and all(name in _MAY_BE_LEFT_OUT for name in names)):
+        message = f"`{LEAVE_OUT}` is a list that may hold `temperature`"
+        yield EntryProblem("options", message, f"write {LEAVE_OUT}: [temperature]")
     if model.options.get(MAX_TOKENS_AS, _NAMES[0]) not in _NAMES:
-        listed = " or ".join(f"`{name}`" for name in _NAMES)
-        yield EntryProblem("options", f"`{MAX_TOKENS_AS}` is neither {listed}")
+        alternatives = " or ".join(f"`{name}`" for name in _NAMES)
+        yield EntryProblem("options", f"`{MAX_TOKENS_AS}` is neither {alternatives}")
     elif MAX_TOKENS_AS in model.options and max_tokens_name(model) in model.parameters:
-        said = f"must not hold `{max_tokens_name(model)}`"
-        yield EntryProblem("parameters", said, "write `max_tokens`, which is sent under that name")
+        message = f"must not hold `{max_tokens_name(model)}`"
+        yield EntryProblem(
+            "parameters", message, "write `max_tokens`, which is sent under that name"
+        )
 
 
-def unknown_options(model: Model, known: tuple[str, ...]) -> Iterator[EntryProblem]:
+def unknown_options(model: Model, supported: tuple[str, ...]) -> Iterator[EntryProblem]:
     """Options that there are not."""
-    listed = ", ".join(f"`{name}`" for name in known)
-    there = f"there {'is' if len(known) == 1 else 'are'} {listed}"
-    for name in sorted(set(model.options) - set(known)):
+    names = ", ".join(f"`{name}`" for name in supported)
+    there = f"there {'is' if len(supported) == 1 else 'are'} {names}"
+    for name in sorted(set(model.options) - set(supported)):
         yield EntryProblem("options", f"has no `{name}`", there)

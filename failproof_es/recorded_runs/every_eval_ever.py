@@ -63,8 +63,8 @@ def read_every_eval_ever(path: Path) -> RecordedRun:
     _, first = next(load_json_lines(samples), (0, None))
     first = object_of(first)
     if "evaluation_id" not in first or "interaction_type" not in first:
-        said = "is no file of samples of Every Eval Ever: its first line has no `evaluation_id`"
-        raise InvalidInput([Problem(said, path=samples, line=1)])
+        message = "is no file of samples of Every Eval Ever: its first line has no `evaluation_id`"
+        raise InvalidInput([Problem(message, path=samples, line=1)])
     library = object_of(aggregate.get("eval_library"))
     ran_with = " ".join(
         part
@@ -83,15 +83,15 @@ def read_every_eval_ever(path: Path) -> RecordedRun:
         if aggregate.get(key)
     }
     tool = f"Every Eval Ever ({ran_with})" if ran_with else "Every Eval Ever"
-    found = tuple(files)
+    source_files = tuple(files)
     return RecordedRun(
         kind=KIND,
         tool=tool,
         tool_version=version,
         name=name or path.stem,
-        files=found,
+        files=source_files,
         paths=(samples,) if samples == path else (path, samples),
-        source_sha256=digest_of_files(found),
+        source_sha256=digest_of_files(source_files),
         answers=_answers(samples, name, remainder),
         remainder=remainder,
         began_at=text_of(aggregate.get("evaluation_timestamp"), remainder, "aggregate"),
@@ -102,11 +102,11 @@ def read_every_eval_ever(path: Path) -> RecordedRun:
 def _samples_of(aggregate: Json, path: Path) -> Path:
     """The samples beside an aggregate. Raises `InvalidInput`."""
     if "evaluation_results" not in aggregate:
-        said = "is no record of Every Eval Ever: it has no `evaluation_results`"
-        raise InvalidInput([Problem(said, path=path)])
+        message = "is no record of Every Eval Ever: it has no `evaluation_results`"
+        raise InvalidInput([Problem(message, path=path)])
     details = object_of(aggregate.get("detailed_evaluation_results"))
-    named = details.get("file_path")
-    if not isinstance(named, str) or not named or "\0" in named:
+    file_path = details.get("file_path")
+    if not isinstance(file_path, str) or not file_path or "\0" in file_path:
         raise InvalidInput(
             [
                 Problem(
@@ -117,7 +117,7 @@ def _samples_of(aggregate: Json, path: Path) -> Path:
                 )
             ]
         )
-    samples = path.parent / Path(named).name
+    samples = path.parent / Path(file_path).name
     if not samples.is_file():
         remedy = "put the file of samples beside the aggregate"
         raise InvalidInput([Problem(f"there is no {samples}", path=path, remedy=remedy)])
@@ -126,30 +126,30 @@ def _samples_of(aggregate: Json, path: Path) -> Path:
 
 
 def _require_checksum(details: Json, samples: Path) -> None:
-    wanted, algorithm = details.get("checksum"), details.get("hash_algorithm")
-    if not isinstance(wanted, str) or algorithm not in ("sha256", "md5"):
+    checksum, algorithm = details.get("checksum"), details.get("hash_algorithm")
+    if not isinstance(checksum, str) or algorithm not in ("sha256", "md5"):
         return
     with samples.open("rb") as stream:
         if algorithm == "sha256":
-            found = hashlib.file_digest(stream, "sha256").hexdigest()
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
         else:
             made = hashlib.new("md5", usedforsecurity=False)
             while piece := stream.read(2**20):
                 made.update(piece)
-            found = made.hexdigest()
-    if found.lower() != wanted.lower():
-        said = f"its {algorithm} is {found}, the aggregate says {wanted[:100]}"
+            digest = made.hexdigest()
+    if digest.lower() != checksum.lower():
+        message = f"its {algorithm} is {digest}, the aggregate says {checksum[:100]}"
         remedy = "take both files from the same place"
-        raise InvalidInput([Problem(said, path=samples, remedy=remedy)])
+        raise InvalidInput([Problem(message, path=samples, remedy=remedy)])
 
 
 def _answers(path: Path, of: str | None, remainder: Remainder) -> Iterator[RecordedAnswer]:
-    for each in answered(path, remainder):
-        sample, place = each.record, each.place
+    for answer in answered(path, remainder):
+        sample, place = answer.record, answer.place
         if of is not None and sample.get("evaluation_id") != of:
-            said = "it names another evaluation than the aggregate, and is imported with it"
-            remainder.add("a sample", said, place)
-        yield from _sample(sample, each.evaluations, place, remainder)
+            reason = "it names another evaluation than the aggregate, and is imported with it"
+            remainder.add("a sample", reason, place)
+        yield from _sample(sample, answer.evaluations, place, remainder)
 
 
 def _sample(
@@ -157,8 +157,8 @@ def _sample(
 ) -> Iterator[RecordedAnswer]:
     for name in unread(sample, _READ):
         remainder.add(f"`{plain_text(name, remainder, place)}` of a sample", NO_PLACE, place)
-    asked, answers, messages = _conversation(sample, remainder, place)
-    given = object_of(sample.get("input"))
+    turns, answers, messages = _conversation(sample, remainder, place)
+    sample_input = object_of(sample.get("input"))
     scores: Json
     if len(evaluations) == 1:
         [scores] = evaluations.values()
@@ -166,33 +166,33 @@ def _sample(
     else:  # each result has a verdict of its own
         scores, correct = evaluations, None
     suite = text_of(sample.get("evaluation_name"), remainder, place) or "unknown"
-    named = text_of(sample.get("sample_id"), remainder, place) or place
+    case_id = text_of(sample.get("sample_id"), remainder, place) or place
     case = Case(
         dialect="checks",
-        case_id=named,
+        case_id=case_id,
         suite_id=suite,
-        turns=asked,
+        turns=turns,
         expectation={"checks": []},
         document=plain_value(
             {
-                name: given[name]
+                name: sample_input[name]
                 for name in ("raw", "formatted", "reference", "choices")
-                if given.get(name)
+                if sample_input.get(name)
             },
             remainder,
             place,
         ),
     )
-    said = text_of(sample.get("error"), remainder, place)
-    if said is None and not answers:
-        said = "the sample has no output and no error"
-    error = None if said is None else ImportedError(kind=SOURCE_ERROR, message=said)
+    message = text_of(sample.get("error"), remainder, place)
+    if message is None and not answers:
+        message = "the sample has no output and no error"
+    error = None if message is None else ImportedError(kind=SOURCE_ERROR, message=message)
     if list_of(sample.get("answer_attribution")):
         remainder.add("answer_attribution", "how the source read the answer decides there", place)
     several = len(answers) > 1
     if several:
-        said = "each is one repetition, and the verdict on them together is kept with each"
-        remainder.add("several outputs of one sample", said, place)
+        reason = "each is one repetition, and the verdict on them together is kept with each"
+        remainder.add("several outputs of one sample", reason, place)
     performance = object_of(sample.get("performance"))
     for at, reply in enumerate(answers or [()]):
         yield RecordedAnswer(
@@ -215,11 +215,13 @@ def _conversation(
     sample: Json, remainder: Remainder, place: str
 ) -> tuple[tuple[Turn, ...], list[tuple[ImportedReply, ...]], tuple[dict[str, Any], ...]]:
     """What was asked; each answer as its replies; the messages of a longer conversation."""
-    given, output = object_of(sample.get("input")), object_of(sample.get("output"))
-    messages = [each for each in list_of(sample.get("messages")) if isinstance(each, dict)]
+    sample_input, output = object_of(sample.get("input")), object_of(sample.get("output"))
+    messages = [message for message in list_of(sample.get("messages")) if isinstance(message, dict)]
     if object_of(sample.get("output")).get("reasoning_trace"):
         remainder.add("reasoning_trace", "only what was answered is graded here", place)
-    question = text_of(given.get("formatted") or given.get("raw"), remainder, place) or ""
+    question = (
+        text_of(sample_input.get("formatted") or sample_input.get("raw"), remainder, place) or ""
+    )
     if not messages:
         answers: list[tuple[ImportedReply, ...]] = [
             (ImportedReply(text=plain_text(text, remainder, place)),)
@@ -228,38 +230,39 @@ def _conversation(
         ]
         return (Turn(role="user", content=question),), answers, ()
     first = next(
-        (at for at, each in enumerate(messages) if each.get("role") == "assistant"), len(messages)
+        (at for at, message in enumerate(messages) if message.get("role") == "assistant"),
+        len(messages),
     )
     turns = [
-        Turn(role=each["role"], content=text_of(each.get("content"), remainder, place) or "")
-        for each in messages[:first]
-        if each.get("role") in _ROLES
+        Turn(role=message["role"], content=text_of(message.get("content"), remainder, place) or "")
+        for message in messages[:first]
+        if message.get("role") in _ROLES
     ]
-    for each in messages[:first]:
-        if each.get("role") not in _ROLES:
-            said = "only text of system, user and assistant is asked here"
-            remainder.add(f"a message of role {each.get('role')} in the question", said, place)
-    after = [plain_value(each, remainder, place) for each in messages[first:]]
+    for message in messages[:first]:
+        if message.get("role") not in _ROLES:
+            reason = "only text of system, user and assistant is asked here"
+            remainder.add(f"a message of role {message.get('role')} in the question", reason, place)
+    after = [plain_value(message, remainder, place) for message in messages[first:]]
     replies = tuple(
         ImportedReply(
-            text=each["content"] if isinstance(each.get("content"), str) else "",
-            tool_calls=_tool_calls(each),
+            text=message["content"] if isinstance(message.get("content"), str) else "",
+            tool_calls=_tool_calls(message),
         )
-        for each in after
-        if each.get("role") == "assistant"
+        for message in after
+        if message.get("role") == "assistant"
     )
-    asked = tuple(turns) or (Turn(role="user", content=question),)
-    return asked, [replies] if replies else [], tuple(after) if len(after) > 1 else ()
+    prompt = tuple(turns) or (Turn(role="user", content=question),)
+    return prompt, [replies] if replies else [], tuple(after) if len(after) > 1 else ()
 
 
 def _tool_calls(message: Json) -> tuple[ToolCall, ...]:
     return tuple(
         ToolCall(
-            id=each["id"] if isinstance(each.get("id"), str) else None,
-            name=str(each.get("name")),
-            arguments=written(each.get("arguments")),
+            id=call["id"] if isinstance(call.get("id"), str) else None,
+            name=str(call.get("name")),
+            arguments=written(call.get("arguments")),
         )
-        for each in map(object_of, list_of(message.get("tool_calls")))
+        for call in map(object_of, list_of(message.get("tool_calls")))
     )
 
 
@@ -274,6 +277,10 @@ def _usage(sample: Json) -> Usage:
     )
 
 
-def _milliseconds(given: Any) -> float | None:
-    counted = isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given < 1e15
-    return float(given) if counted else None
+def _milliseconds(milliseconds: Any) -> float | None:
+    counted = (
+        isinstance(milliseconds, int | float)
+        and not isinstance(milliseconds, bool)
+        and 0 <= milliseconds < 1e15
+    )
+    return float(milliseconds) if counted else None

@@ -38,8 +38,8 @@ def answered(path: Path, remainder: Remainder) -> Iterator[Answered]:
     evaluations: dict[int, dict[str, Json]] = defaultdict(dict)
     first_lines: dict[tuple[str, int], int] = {}
     stood: Counter[tuple[str, str]] = Counter()
-    for number, found in load_json_lines(path):
-        record = object_of(found)
+    for number, line in load_json_lines(path):
+        record = object_of(line)
         if not record:
             remainder.add("a line that is no object", "nothing can be read of it", f"line {number}")
             continue
@@ -52,6 +52,6 @@ def answered(path: Path, remainder: Remainder) -> Iterator[Answered]:
         first = first_lines.setdefault((same, before), number)
         evaluations[first][result] = object_of(record.get("evaluation"))
     del first_lines, stood
-    for number, found in load_json_lines(path):
+    for number, line in load_json_lines(path):
         if number in evaluations:
-            yield Answered(number, object_of(found), evaluations[number])
+            yield Answered(number, object_of(line), evaluations[number])

@@ -56,7 +56,7 @@ def read_garak_report(path: Path) -> RecordedRun:
     model = None
     claims: list[Any] = []
     attempts = 0
-    found: Counter[tuple[str, str]] = Counter()
+    hits: Counter[tuple[str, str]] = Counter()
     for number, entry in load_json_lines(path):
         place = f"line {number}"
         entry = object_of(entry)
@@ -68,7 +68,7 @@ def read_garak_report(path: Path) -> RecordedRun:
                 ended = text_of(entry.get("end_time"), remainder, place)
             case "attempt":
                 attempts += 1
-                found.update(_findings(entry))
+                hits.update(_findings(entry))
             case "eval" | "probe_summary":
                 claims.append(plain_value(entry, remainder, place))
             case kind:
@@ -95,7 +95,7 @@ def read_garak_report(path: Path) -> RecordedRun:
         files=(file,),
         paths=(path,),
         source_sha256=digest_of_files((file,)),
-        answers=_answers(path, model or "unknown", _otherwise(claims, found), remainder),
+        answers=_answers(path, model or "unknown", _otherwise(claims, hits), remainder),
         remainder=remainder,
         began_at=began,
         ended_at=ended,
@@ -110,9 +110,9 @@ def _target(setup: Json, remainder: Remainder, place: str) -> str | None:
         ("plugins.model_type", "plugins.model_name"),
     ):
         of_type = text_of(setup.get(kind), remainder, place)
-        named = text_of(setup.get(name), remainder, place)
-        if of_type or named:
-            return "/".join(each for each in (of_type, named) if each)
+        target_name = text_of(setup.get(name), remainder, place)
+        if of_type or target_name:
+            return "/".join(part for part in (of_type, target_name) if part)
     return None
 
 
@@ -125,14 +125,14 @@ def _findings(attempt: Json) -> Iterator[tuple[str, str]]:
                     yield str(attempt.get("probe_classname")), name
 
 
-def _otherwise(claims: list[Any], found: Mapping[tuple[str, str], int]) -> frozenset[str]:
+def _otherwise(claims: list[Any], hits: Mapping[tuple[str, str], int]) -> frozenset[str]:
     """The probes whose totals in the report are not those of `_HIT_FROM`."""
     return frozenset(
-        str(each.get("probe"))
-        for each in map(object_of, claims)
-        if each.get("entry_type") == "eval"
-        and type(each.get("fails")) is int
-        and each["fails"] != found.get((str(each.get("probe")), str(each.get("detector"))), 0)
+        str(claim.get("probe"))
+        for claim in map(object_of, claims)
+        if claim.get("entry_type") == "eval"
+        and type(claim.get("fails")) is int
+        and claim["fails"] != hits.get((str(claim.get("probe")), str(claim.get("detector"))), 0)
     )
 
 
@@ -164,16 +164,16 @@ def _attempt(
     for name in unread(attempt, _READ):
         remainder.add(f"`{plain_text(name, remainder, place)}` of an attempt", NO_PLACE, place)
     probe = text_of(attempt.get("probe_classname"), remainder, place) or "unknown"
-    asked = _turns(attempt.get("prompt"), remainder, place)
+    turns = _turns(attempt.get("prompt"), remainder, place)
     if counts_otherwise := str(attempt.get("probe_classname")) in otherwise:
-        said = f"the report's totals are not those of a score from {_HIT_FROM} on: no verdict"
-        remainder.add("whether a detector has found something", said, place)
+        reason = f"the report's totals are not those of a score from {_HIT_FROM} on: no verdict"
+        remainder.add("whether a detector has found something", reason, place)
     conversations = list_of(attempt.get("conversations"))
     case = Case(
         dialect="checks",
         case_id=f"{probe} {attempt.get('seq')} {str(attempt.get('uuid'))[:8]}".strip(),
         suite_id=probe,
-        turns=asked,
+        turns=turns,
         expectation={"checks": []},
         category=probe.partition(".")[0],
         document=plain_value(
@@ -192,44 +192,44 @@ def _attempt(
         text = _text(output, remainder, place)
         scores = plain_value(
             {
-                name: given[at]
-                for name, given in detectors.items()
-                if isinstance(given, list) and at < len(given)
+                name: results[at]
+                for name, results in detectors.items()
+                if isinstance(results, list) and at < len(results)
             },
             remainder,
             place,
         )
-        said = "garak recorded no output: its generator gave none"
+        message = "garak recorded no output: its generator gave none"
         yield RecordedAnswer(
             case=case,
             model=model,
             place=f"{place}, output {at + 1}",
             sample_sha256=digest_of(plain_value(attempt, Remainder(), place)),
             replies=() if text is None else (ImportedReply(text=text),),
-            messages=_after(conversations[at : at + 1], len(asked), remainder, place),
+            messages=_after(conversations[at : at + 1], len(turns), remainder, place),
             source_scores=scores,
             source_metadata=plain_value(object_of(attempt.get("notes")), remainder, place),
             source_passed=None if counts_otherwise else _passed(scores),
-            error=None if text is not None else ImportedError(kind=SOURCE_ERROR, message=said),
+            error=None if text is not None else ImportedError(kind=SOURCE_ERROR, message=message),
         )
 
 
 def _passed(scores: Json) -> bool | None:
     """Whether no detector calls the output a hit; `None` where none has looked at it."""
-    given = [each for each in scores.values() if type(each) in (int, float)]
-    return all(each < _HIT_FROM for each in given) if given else None
+    numeric_scores = [score for score in scores.values() if type(score) in (int, float)]
+    return all(score < _HIT_FROM for score in numeric_scores) if numeric_scores else None
 
 
 def _after(
-    conversation: list[Any], asked: int, remainder: Remainder, place: str
+    conversation: list[Any], prompt_length: int, remainder: Remainder, place: str
 ) -> tuple[dict[str, Any], ...]:
     """What followed the prompt in an output's conversation, where that is more than the output."""
-    turns = [turn for each in conversation for turn in list_of(object_of(each).get("turns"))]
-    after = turns[asked:]
+    turns = [turn for part in conversation for turn in list_of(object_of(part).get("turns"))]
+    after = turns[prompt_length:]
     if len(after) < 2:
         return ()
-    said = "the prompt that began it is the question; the whole is kept with the answer"
-    remainder.add("a conversation of several turns", said, place)
+    reason = "the prompt that began it is the question; the whole is kept with the answer"
+    remainder.add("a conversation of several turns", reason, place)
     return tuple(
         {"role": turn.get("role"), "content": _text(turn.get("content"), remainder, place)}
         for turn in map(object_of, plain_value(after, remainder, place))
@@ -238,20 +238,20 @@ def _after(
 
 def _text(output: Any, remainder: Remainder, place: str) -> str | None:
     """An output: a message with a text, and in older reports the text itself."""
-    said = output.get("text") if isinstance(output, dict) else output
-    return plain_text(said, remainder, place) if isinstance(said, str) else None
+    text = output.get("text") if isinstance(output, dict) else output
+    return plain_text(text, remainder, place) if isinstance(text, str) else None
 
 
 def _turns(prompt: Any, remainder: Remainder, place: str) -> tuple[Turn, ...]:
     """The prompt: a conversation, or in older reports a message or the text itself."""
     turns = []
-    for each in map(object_of, list_of(object_of(prompt).get("turns"))):
-        text = _text(each.get("content"), remainder, place)
-        if text is None or each.get("role") not in _ROLES:
-            said = "only text of system, user and assistant is asked here"
-            remainder.add("a turn of a prompt", said, place)
+    for turn in map(object_of, list_of(object_of(prompt).get("turns"))):
+        text = _text(turn.get("content"), remainder, place)
+        if text is None or turn.get("role") not in _ROLES:
+            reason = "only text of system, user and assistant is asked here"
+            remainder.add("a turn of a prompt", reason, place)
             continue
-        turns.append(Turn(role=each["role"], content=text))
+        turns.append(Turn(role=turn["role"], content=text))
     if turns:
         return tuple(turns)
     text = _text(prompt, remainder, place)

@@ -61,8 +61,8 @@ def run_of(path: Path, lines: Lines, files: tuple[SourceFile, ...]) -> RecordedR
     model = text_of(spec.get("model"), remainder, "eval.model") or "unknown"
     list_header(header, remainder)
     error = object_of(header.get("error")).get("message")
-    told = {"status": header.get("status"), "results": header.get("results"), "error": error}
-    claims = plain_value(told, remainder, "results")
+    outcome = {"status": header.get("status"), "results": header.get("results"), "error": error}
+    claims = plain_value(outcome, remainder, "results")
     parameters = plain_value(
         {
             name: value
@@ -111,7 +111,7 @@ def _answers(
 def _roles(spec: Json, model: str) -> tuple[str, ...]:
     """The roles, such as a grader's, in which the same model was asked for something else."""
     roles = object_of(spec.get("model_roles")).items()
-    return tuple(name for name, each in roles if object_of(each).get("model") == model)
+    return tuple(name for name, role in roles if object_of(role).get("model") == model)
 
 
 def _answer(
@@ -125,12 +125,12 @@ def _answer(
     left_out: Json,
 ) -> RecordedAnswer:
     epoch = count_of(sample.get("epoch")) or 1
-    named = plain_text(str(sample.get("id")), remainder, "sample id")
-    place = f"sample {named}, epoch {epoch}"
-    if not planned.take(named, epoch):
+    sample_id = plain_text(str(sample.get("id")), remainder, "sample id")
+    place = f"sample {sample_id}, epoch {epoch}"
+    if not planned.take(sample_id, epoch):
         remainder.add("an id that stands twice", "counted as one more repetition", place)
     list_sample(sample, left_out, remainder, place)
-    asked, answered = _split(sample, remainder, place)
+    turns, answered = _split(sample, remainder, place)
     output = object_of(sample.get("output"))
     replies = _replies(output, answered, remainder, place)
     error = _error(sample, output, replies, remainder, place)
@@ -140,9 +140,9 @@ def _answer(
     scores = _scores(sample.get("scores"), replies, remainder, place)
     case = Case(
         dialect="checks",
-        case_id=named,
+        case_id=sample_id,
         suite_id=task,
-        turns=asked,
+        turns=turns,
         expectation={"checks": mapped(target)},
         document=plain_value(
             {name: value for name, value in document.items() if value is not None},
@@ -176,41 +176,41 @@ def _split(
     sample: Json, remainder: Remainder, place: str
 ) -> tuple[tuple[Turn, ...], list[dict[str, Any]]]:
     """What was asked, and the messages from the first on that the model generated."""
-    messages = [each for each in list_of(sample.get("messages")) if isinstance(each, dict)]
+    messages = [message for message in list_of(sample.get("messages")) if isinstance(message, dict)]
     generated = [
         at
-        for at, each in enumerate(messages)
-        if each.get("role") == "assistant" and each.get("source") == "generate"
+        for at, message in enumerate(messages)
+        if message.get("role") == "assistant" and message.get("source") == "generate"
     ]
-    assistants = [at for at, each in enumerate(messages) if each.get("role") == "assistant"]
+    assistants = [at for at, message in enumerate(messages) if message.get("role") == "assistant"]
     first = generated[0] if generated else assistants[-1] if assistants else len(messages)
-    asked = messages[:first] if messages else _input(sample.get("input"))
+    question = messages[:first] if messages else _input(sample.get("input"))
     turns = []
-    for each in asked:
-        if each.get("role") not in _ROLES or each.get("tool_calls"):
-            said = "what is asked has no place for it; the document of the case holds the input"
-            remainder.add(f"a message of role {each.get('role')} in the question", said, place)
+    for message in question:
+        if message.get("role") not in _ROLES or message.get("tool_calls"):
+            reason = "what is asked has no place for it; the document of the case holds the input"
+            remainder.add(f"a message of role {message.get('role')} in the question", reason, place)
             continue
-        content = _said(each.get("content"), remainder, place)
-        turns.append(Turn(role=each["role"], content=content))
+        content = _read_text(message.get("content"), remainder, place)
+        turns.append(Turn(role=message["role"], content=content))
     if not turns:
         turns.append(Turn(role="user", content=""))
         remainder.add("a sample without a message", "its question is the empty text", place)
-    answered = [plain_value(_kept(each), remainder, place) for each in messages[first:]]
+    answered = [plain_value(_drop_nulls(message), remainder, place) for message in messages[first:]]
     return tuple(turns), answered
 
 
-def _kept(message: Json) -> dict[str, Any]:
+def _drop_nulls(message: Json) -> dict[str, Any]:
     return {name: value for name, value in message.items() if value is not None}
 
 
-def _input(given: Any) -> list[dict[str, Any]]:
-    if isinstance(given, list):
-        return [each for each in given if isinstance(each, dict)]
-    return [{"role": "user", "content": given}]
+def _input(sample_input: Any) -> list[dict[str, Any]]:
+    if isinstance(sample_input, list):
+        return [message for message in sample_input if isinstance(message, dict)]
+    return [{"role": "user", "content": sample_input}]
 
 
-def _said(content: Any, remainder: Remainder, place: str) -> str:
+def _read_text(content: Any, remainder: Remainder, place: str) -> str:
     """The text of a message; of parts that are no text it is said that they are missing."""
     if isinstance(content, str):
         return plain_text(content, remainder, place)
@@ -220,8 +220,8 @@ def _said(content: Any, remainder: Remainder, place: str) -> str:
         if kind == "text" and isinstance(part.get("text"), str):
             texts.append(plain_text(part["text"], remainder, place))
         else:
-            said = "only text is asked and answered here"
-            remainder.add(f"content of type {kind} in a message", said, place)
+            reason = "only text is asked and answered here"
+            remainder.add(f"content of type {kind} in a message", reason, place)
     return "\n".join(texts)
 
 
@@ -229,38 +229,38 @@ def _replies(
     output: Json, answered: list[dict[str, Any]], remainder: Remainder, place: str
 ) -> tuple[ImportedReply, ...]:
     """Each message that the model generated; the last one is what was scored."""
-    found = [
+    replies = [
         ImportedReply(
-            text=_said(each.get("content"), Remainder(), place),
-            tool_calls=_tool_calls(each.get("tool_calls"), remainder, place),
+            text=_read_text(message.get("content"), Remainder(), place),
+            tool_calls=_tool_calls(message.get("tool_calls"), remainder, place),
         )
-        for each in answered
-        if each.get("role") == "assistant"
+        for message in answered
+        if message.get("role") == "assistant"
     ]
     choice = object_of(next(iter(list_of(output.get("choices"))), None))
     if choice:
         message = object_of(choice.get("message"))
         last = ImportedReply(
-            text=_said(message.get("content"), remainder, place),
+            text=_read_text(message.get("content"), remainder, place),
             tool_calls=_tool_calls(message.get("tool_calls"), remainder, place),
             finish_reason=_finish(choice.get("stop_reason")),
         )
-        if found and (found[-1].text, found[-1].tool_calls) == (last.text, last.tool_calls):
-            found.pop()
-        found.append(last)
+        if replies and (replies[-1].text, replies[-1].tool_calls) == (last.text, last.tool_calls):
+            replies.pop()
+        replies.append(last)
         if len(list_of(output.get("choices"))) > 1:
             remainder.add("further choices of an answer", "the first one was scored", place)
-    return tuple(found)
+    return tuple(replies)
 
 
-def _tool_calls(given: Any, remainder: Remainder, place: str) -> tuple[ToolCall, ...]:
+def _tool_calls(tool_calls: Any, remainder: Remainder, place: str) -> tuple[ToolCall, ...]:
     calls = []
-    for each in map(object_of, list_of(given)):
-        arguments = plain_value(each.get("arguments"), remainder, place)
+    for call in map(object_of, list_of(tool_calls)):
+        arguments = plain_value(call.get("arguments"), remainder, place)
         text = arguments if isinstance(arguments, str) else written(arguments)
-        name = plain_text(str(each.get("function")), remainder, place)
+        name = plain_text(str(call.get("function")), remainder, place)
         calls.append(
-            ToolCall(id=text_of(each.get("id"), remainder, place), name=name, arguments=text)
+            ToolCall(id=text_of(call.get("id"), remainder, place), name=name, arguments=text)
         )
     return tuple(calls)
 
@@ -272,27 +272,29 @@ def _error(
     remainder: Remainder,
     place: str,
 ) -> ImportedError | None:
-    said = object_of(sample.get("error")).get("message") or output.get("error")
-    if said is None and not replies:
-        said = "the sample has no answer and no error"
-    if said is None:
+    message = object_of(sample.get("error")).get("message") or output.get("error")
+    if message is None and not replies:
+        message = "the sample has no answer and no error"
+    if message is None:
         return None
-    return ImportedError(kind=SOURCE_ERROR, message=plain_text(str(said), remainder, place))
+    return ImportedError(kind=SOURCE_ERROR, message=plain_text(str(message), remainder, place))
 
 
 def _scores(
-    given: Any, replies: tuple[ImportedReply, ...], remainder: Remainder, place: str
+    sample_scores: Any, replies: tuple[ImportedReply, ...], remainder: Remainder, place: str
 ) -> dict[str, Any]:
     """Each score under its own name; an explanation that repeats the reply stands there only."""
-    found = {}
+    scores = {}
     text = replies[-1].text if replies else None
-    for name, each in object_of(given).items():
-        kept = {key: value for key, value in object_of(each).items() if value not in (None, {}, [])}
-        if text and kept.get("explanation") == text:
-            del kept["explanation"]
+    for name, score in object_of(sample_scores).items():
+        details = {
+            key: value for key, value in object_of(score).items() if value not in (None, {}, [])
+        }
+        if text and details.get("explanation") == text:
+            del details["explanation"]
             remainder.add("an explanation that repeats the reply", "it stands there", place)
-        found[name] = kept
-    plain: dict[str, Any] = plain_value(found, remainder, place)
+        scores[name] = details
+    plain: dict[str, Any] = plain_value(scores, remainder, place)
     return plain
 
 
@@ -303,11 +305,13 @@ def _used(
     last one. Inspect counts what came from a cache, or went into one, beside the input."""
     summed = object_of(object_of(sample.get("model_usage")).get(model))
     used = summed or object_of(output.get("usage"))
-    others = [object_of(object_of(sample.get("role_usage")).get(each)) for each in roles]
+    role_usages = [object_of(object_of(sample.get("role_usage")).get(role)) for role in roles]
     cost = used.get("total_cost")
-    if summed and any(others):  # the sum is of the model in all of its roles
-        names = {name for each in (used, *others) for name in each}
-        used = {name: _without(used.get(name), [e.get(name) for e in others]) for name in names}
+    if summed and any(role_usages):  # the sum is of the model in all of its roles
+        names = {name for usage in (used, *role_usages) for name in usage}
+        used = {
+            name: _without(used.get(name), [e.get(name) for e in role_usages]) for name in names
+        }
         cost = None
     read = count_of(used.get("input_tokens_cache_read"))
     wrote = count_of(used.get("input_tokens_cache_write"))
@@ -328,6 +332,6 @@ def _without(whole: Any, parts: list[Any]) -> int | None:
     return None if counted is None else count_of(counted - sum(count_of(p) or 0 for p in parts))
 
 
-def _finish(given: Any) -> str | None:
-    word = word_of(given)
+def _finish(stop_reason: Any) -> str | None:
+    word = word_of(stop_reason)
     return None if word is None else common_word(word)

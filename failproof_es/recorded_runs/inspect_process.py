@@ -44,8 +44,8 @@ def read_lines(path: Path) -> Lines:
                 raise UnreadableLine("is no object")
             yield line
     except OSError as error:
-        said = f"{python} can't be started: {error.strerror or error}"
-        raise InvalidInput.because(said, remedy=f"{PYTHON} names it: correct it") from None
+        message = f"{python} can't be started: {error.strerror or error}"
+        raise InvalidInput.because(message, remedy=f"{PYTHON} names it: correct it") from None
     except UnreadableLine as error:
         remedy = "export the log without that sample, and import it again"
         raise InvalidInput([Problem(f"a sample {error}", path=path, remedy=remedy)]) from None

@@ -29,9 +29,9 @@ def main(path: str) -> int:
         samples = read_eval_log_samples(path, all_samples_required=False, resolve_attachments=True)
         for sample in samples:
             count += 1
-            left = {name: len(getattr(sample, name, None) or ()) for name in _LEFT_OUT}
+            left_out = {name: len(getattr(sample, name, None) or ()) for name in _LEFT_OUT}
             document = sample.model_dump(mode="json", fallback=str, exclude=_LEFT_OUT)
-            _write({"sample": document, "left_out": left})
+            _write({"sample": document, "left_out": left_out})
         _write({"end": count})
     except MemoryError:
         raise

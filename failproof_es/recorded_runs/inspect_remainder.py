@@ -45,14 +45,14 @@ def list_header(header: Json, remainder: Remainder) -> None:
             remainder.add(f"{name} of the run", _OF_THE_RUN, "eval")
     for role, model in object_of(spec.get("model_roles")).items():
         name = text_of(object_of(model).get("model"), remainder, "eval.model_roles") or "unknown"
-        said = "only answers of the model that is evaluated are imported"
-        remainder.add(f"the model {name} in the role {role}", said, "eval.model_roles")
+        reason = "only answers of the model that is evaluated are imported"
+        remainder.add(f"the model {name} in the role {role}", reason, "eval.model_roles")
     for name in unread(header, _READ_OF_HEADER):
         remainder.add(f"{plain_text(name, remainder, name)} of the log", _OF_THE_RUN, name)
     status = header.get("status")
     if status != "success":
-        said = f"Inspect ended it with the status {status}"
-        remainder.add("the rest of the run", said, "status")
+        reason = f"Inspect ended it with the status {status}"
+        remainder.add("the rest of the run", reason, "status")
 
 
 def list_sample(sample: Json, left_out: Json, remainder: Remainder, place: str) -> None:
@@ -70,7 +70,7 @@ class Planned:
     def __init__(self, header: Json) -> None:
         spec = object_of(header.get("eval"))
         ids = list_of(object_of(spec.get("dataset")).get("sample_ids"))
-        self._ids = dict.fromkeys(str(each) for each in ids)
+        self._ids = dict.fromkeys(str(sample_id) for sample_id in ids)
         self._epochs = count_of(object_of(spec.get("config")).get("epochs")) or 1
         self._seen: set[tuple[str, int]] = set()
 
@@ -87,11 +87,11 @@ class Planned:
             sample in self._ids and epoch <= self._epochs for sample, epoch in self._seen
         )
         if missing:
-            said = "the log does not hold it: neither a question nor an answer can be imported"
+            reason = "the log does not hold it: neither a question nor an answer can be imported"
             first = next(
-                f"sample {each}, epoch {epoch}"
-                for each in self._ids
+                f"sample {sample_id}, epoch {epoch}"
+                for sample_id in self._ids
                 for epoch in range(1, self._epochs + 1)
-                if (each, epoch) not in self._seen
+                if (sample_id, epoch) not in self._seen
             )
-            remainder.add("a sample that was planned", said, first, count=missing)
+            remainder.add("a sample that was planned", reason, first, count=missing)

@@ -20,19 +20,19 @@ def checks_of(scorers: Any, remainder: Remainder) -> Checks:
     What is none of them goes to `remainder`. Without any that is, there is no check.
     """
     made = []
-    for each in map(object_of, list_of(scorers)):
-        name = str(each.get("name")).removeprefix("inspect_ai/")
-        options = object_of(each.get("options"))
+    for scorer in map(object_of, list_of(scorers)):
+        name = str(scorer.get("name")).removeprefix("inspect_ai/")
+        options = object_of(scorer.get("options"))
         check = _check(name, options)
         if check is None:
-            said = "no check here decides alike: its verdict is kept as the source's"
-            remainder.add(f"the scorer {name}", said, "eval.scorers")
+            reason = "no check here decides alike: its verdict is kept as the source's"
+            remainder.add(f"the scorer {name}", reason, "eval.scorers")
         else:
             made.append(check)
 
     if len(made) > 1:
-        said = "each has a verdict there; here an answer passes if all of these hold"
-        remainder.add("several scorers that decide alike", said, "eval.scorers")
+        reason = "each has a verdict there; here an answer passes if all of these hold"
+        remainder.add("several scorers that decide alike", reason, "eval.scorers")
 
     def checks(targets: Sequence[str]) -> list[dict[str, Any]]:
         return [{**check, "values": list(targets)} for check in made] if any(targets) else []

@@ -40,8 +40,8 @@ def load_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
             while raw := file.readline(MOST_LINE_BYTES + 1):
                 number += 1
                 if len(raw) > MOST_LINE_BYTES:
-                    said = f"the line is longer than {MOST_LINE_BYTES // 2**20} MiB"
-                    raise InvalidInput([Problem(said, path=path, line=number)])
+                    message = f"the line is longer than {MOST_LINE_BYTES // 2**20} MiB"
+                    raise InvalidInput([Problem(message, path=path, line=number)])
                 if raw.strip():
                     yield number, _parsed(raw, path, number)
     except OSError as error:
@@ -52,14 +52,14 @@ def _parsed(content: bytes, path: Path, line: int | None) -> Any:
     try:
         return json.loads(content, object_pairs_hook=_unique)
     except _Twice as error:
-        said = f"the key {str(error)!r} stands twice in one object: one of them would be lost"
-        raise InvalidInput([Problem(said, path=path, line=line)]) from None
+        message = f"the key {str(error)!r} stands twice in one object: one of them would be lost"
+        raise InvalidInput([Problem(message, path=path, line=line)]) from None
     except (ValueError, RecursionError) as error:
-        said = "is no JSON" if line is None else "the line is no JSON"
+        message = "is no JSON" if line is None else "the line is no JSON"
         remedy = "check that the file is whole: its writer may have been stopped"
         at = line or getattr(error, "lineno", None)
         raise InvalidInput(
-            [Problem(f"{said}: {error}"[:300], path=path, line=at, remedy=remedy)]
+            [Problem(f"{message}: {error}"[:300], path=path, line=at, remedy=remedy)]
         ) from None
 
 
@@ -68,12 +68,12 @@ class _Twice(Exception):
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    document = dict(pairs)
+    if len(document) < len(pairs):
         stood = Counter(key for key, _ in pairs)
         [(twice, _)] = stood.most_common(1)
         raise _Twice(twice[:_LONGEST_KEY].encode("utf-8", "backslashreplace").decode())
-    return found
+    return document
 
 
 def _unreadable(path: Path, error: OSError) -> InvalidInput:

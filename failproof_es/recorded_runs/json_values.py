@@ -32,13 +32,13 @@ def text_of(value: Any, remainder: Remainder, where: str) -> str | None:
 def texts_of(value: Any, remainder: Remainder, where: str) -> list[str]:
     """A text, or the texts of a list, as a list."""
     values = value if isinstance(value, list) else [value]
-    return [plain_text(each, remainder, where) for each in values if isinstance(each, str)]
+    return [plain_text(text, remainder, where) for text in values if isinstance(text, str)]
 
 
-def unread(found: Json, read: Container[str]) -> list[str]:
+def unread(record: Json, read: Container[str]) -> list[str]:
     """The fields that say something, and are none of those that are read."""
     nothing: tuple[Any, ...] = (None, False, "", [], {})
-    return [name for name, value in found.items() if name not in read and value not in nothing]
+    return [name for name, value in record.items() if name not in read and value not in nothing]
 
 
 def written(value: Any) -> str:

@@ -50,12 +50,12 @@ def plain_value(value: Any, remainder: Remainder, where: str, depth: int = 0) ->
         case dict():
             return {
                 plain_text(str(key), remainder, where): plain_value(
-                    each, remainder, where, depth + 1
+                    child, remainder, where, depth + 1
                 )
-                for key, each in value.items()
+                for key, child in value.items()
             }
         case list() | tuple():
-            return [plain_value(each, remainder, where, depth + 1) for each in value]
+            return [plain_value(child, remainder, where, depth + 1) for child in value]
         case _:
             remainder.add(f"a value of type {type(value).__name__}", "it is kept as text", where)
             return plain_text(str(value), remainder, where)

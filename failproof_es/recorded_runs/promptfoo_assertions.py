@@ -26,46 +26,48 @@ _NOT_READ = "its value is in a file that is not read"
 def is_transformed(test: Json) -> bool:
     """Whether code changed the output of a test: what stands there is what it made."""
     options = object_of(test.get("options"))
-    given = (each.get(name) for each in (options, test) for name in ("transform", "postprocess"))
-    return any(each is not None for each in given)
+    transforms = (
+        section.get(name) for section in (options, test) for name in ("transform", "postprocess")
+    )
+    return any(transform is not None for transform in transforms)
 
 
 def checks_of(test: Json, row: Json, remainder: Remainder, place: str) -> list[dict[str, Any]]:
     """The checks of a result's case; what has none goes to `remainder`."""
     expected = Expected()
     rendered = _Rendered(row)
-    for each in list_of(test.get("assert")):
-        given = rendered.value_of(each)
-        if given is not None:
-            add(expected, {**each, "value": given}, str)
-        elif isinstance(each, Mapping) and is_reference(each.get("value")):
+    for assertion in list_of(test.get("assert")):
+        rendered_value = rendered.value_of(assertion)
+        if rendered_value is not None:
+            add(expected, {**assertion, "value": rendered_value}, str)
+        elif isinstance(assertion, Mapping) and is_reference(assertion.get("value")):
             expected.lost.append(("value", _NOT_READ))
             expected.undecided += 1
         else:
-            add(expected, each, rendered.fill)
+            add(expected, assertion, rendered.fill)
     for where, why in expected.lost:
         remainder.add(f"an assertion's {where}" if where else "an assertion", why, place)
     if expected.criteria or expected.refused:
-        said = "a judge decides it: the source's verdict is kept as its own"
-        remainder.add("an assertion for a judge", said, place)
+        reason = "a judge decides it: the source's verdict is kept as its own"
+        remainder.add("an assertion for a judge", reason, place)
     if problem := _unusable(expected.checks):
         remainder.add("an assertion's expression", problem, place)
-    others = _other_rules(test)
-    for name, why in others.items():
+    other_rules = _other_rules(test)
+    for name, why in other_rules.items():
         remainder.add(f"`{name}` of a test", why, place)
     left_out = expected.undecided or expected.criteria or expected.refused
-    decides = not (left_out or problem or others or is_transformed(test))
+    decides = not (left_out or problem or other_rules or is_transformed(test))
     return _as_checks(expected.checks) if decides else []
 
 
 def _other_rules(test: Json) -> dict[str, str]:
     """What makes a test pass otherwise than by all of its assertions."""
-    found = {}
+    rules = {}
     if test.get("threshold") is not None:
-        found["threshold"] = "not all assertions have to hold: no check is made"
+        rules["threshold"] = "not all assertions have to hold: no check is made"
     if object_of(test).get("assertScoringFunction") is not None:
-        found["assertScoringFunction"] = f"{CODE}: no check is made"
-    return found
+        rules["assertScoringFunction"] = f"{CODE}: no check is made"
+    return rules
 
 
 class _Rendered:
@@ -77,19 +79,21 @@ class _Rendered:
 
     def __init__(self, row: Json) -> None:
         components = list_of(object_of(row.get("gradingResult")).get("componentResults"))
-        self._said = [
-            (each.get("assertion"), value)
-            for each in map(object_of, components)
-            if isinstance(value := object_of(each.get("metadata")).get(_VALUE), str)
+        self._rendered_values = [
+            (component.get("assertion"), value)
+            for component in map(object_of, components)
+            if isinstance(value := object_of(component.get("metadata")).get(_VALUE), str)
         ]
         variables = object_of(row.get("vars")).items()
-        self._variables = {name: each for name, each in variables if not is_reference(each)}
+        self._variables = {name: value for name, value in variables if not is_reference(value)}
 
     def value_of(self, assertion: Any) -> str | None:
         """What promptfoo says that its value was."""
         if not isinstance(assertion, Mapping):
             return None
-        return next((value for found, value in self._said if found == assertion), None)
+        return next(
+            (value for candidate, value in self._rendered_values if candidate == assertion), None
+        )
 
     def fill(self, text: str) -> str:
         """The text with the variables. Raises `ValueError` where that needs more than them."""
@@ -100,20 +104,20 @@ def _as_checks(checks: Iterable[Check]) -> list[dict[str, Any]]:
     """The checks as they stand in a case of the dialect `checks`."""
     return [
         {
-            "kind": _KINDS.get(each.kind, each.kind),
-            "values": list(each.texts),
-            **({"ignore_case": True} if each.ignore_case else {}),
-            **({"negate": True} if each.negated else {}),
+            "kind": _KINDS.get(check.kind, check.kind),
+            "values": list(check.texts),
+            **({"ignore_case": True} if check.ignore_case else {}),
+            **({"negate": True} if check.negated else {}),
         }
-        for each in checks
+        for check in checks
     ]
 
 
 def _unusable(checks: Iterable[Check]) -> str | None:
     """Why one of these is no check here; `None` where all are."""
-    for each in checks:
-        if each.kind == "regex":
-            for text in each.texts:
+    for check in checks:
+        if check.kind == "regex":
+            for text in check.texts:
                 if problem := pattern_problem(text):
                     return problem
     return None

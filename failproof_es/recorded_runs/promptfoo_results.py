@@ -92,8 +92,8 @@ def read_promptfoo_results(path: Path) -> RecordedRun:
     claims = {
         "stats": summary.get("stats"),
         "prompts": [
-            {key: object_of(each).get(key) for key in ("label", "provider", "metrics")}
-            for each in list_of(summary.get("prompts"))
+            {key: object_of(prompt).get(key) for key in ("label", "provider", "metrics")}
+            for prompt in list_of(summary.get("prompts"))
         ],
     }
     return RecordedRun(
@@ -111,8 +111,8 @@ def read_promptfoo_results(path: Path) -> RecordedRun:
     )
 
 
-def _list_others(what: str, found: Json, remainder: Remainder, place: str) -> None:
-    for name in unread(found, _READ[what]):
+def _list_others(what: str, record: Json, remainder: Remainder, place: str) -> None:
+    for name in unread(record, _READ[what]):
         remainder.add(f"`{plain_text(name, remainder, place)}` of a {what}", NO_PLACE, place)
 
 
@@ -122,13 +122,13 @@ def _columns(summary: Json, remainder: Remainder) -> Mapping[int, int]:
     One provider may be asked in several configurations that its name does not tell apart.
     """
     seen: Counter[str] = Counter()
-    found = {}
-    for at, each in enumerate(map(object_of, list_of(summary.get("prompts")))):
-        told = {name: each.get(name) for name in ("id", "raw", "label", "provider")}
-        same = digest_of(plain_value(told, remainder, "results.prompts"))
-        found[at] = seen[same]
+    counts = {}
+    for at, prompt in enumerate(map(object_of, list_of(summary.get("prompts")))):
+        identity = {name: prompt.get(name) for name in ("id", "raw", "label", "provider")}
+        same = digest_of(plain_value(identity, remainder, "results.prompts"))
+        counts[at] = seen[same]
         seen[same] += 1
-    return found
+    return counts
 
 
 def _answers(
@@ -154,11 +154,11 @@ def _answer(
 ) -> RecordedAnswer:
     test = object_of(row.get("testCase"))
     response = object_of(row.get("response"))
-    for what, found in (("result", row), ("response", response), ("test", test)):
-        _list_others(what, found, remainder, place)
+    for what, record in (("result", row), ("response", response), ("test", test)):
+        _list_others(what, record, remainder, place)
     if is_transformed(test):
-        said = "code is not run: the reply is what it made, and there is no check"
-        remainder.add("a transform of the output", said, place)
+        reason = "code is not run: the reply is what it made, and there is no check"
+        remainder.add("a transform of the output", reason, place)
     reply = _reply(response, remainder, place)
     error = _error(row, response, reply, remainder, place)
     grading = object_of(row.get("gradingResult"))
@@ -198,22 +198,22 @@ def _case(
     turns = _turns(object_of(row.get("prompt")).get("raw"), remainder, place)
     described = text_of(test.get("description"), remainder, place)
     label = text_of(object_of(row.get("prompt")).get("label"), remainder, place)
-    found = {
+    fields = {
         "description": test.get("description"),
         "vars": row.get("vars", test.get("vars")),
         "assert": test.get("assert"),
         "prompt": label,
     }
-    kept = {name: value for name, value in found.items() if value is not None}
-    document = plain_value(kept, remainder, place)
+    present = {name: value for name, value in fields.items() if value is not None}
+    document = plain_value(present, remainder, place)
     number = _number(row, test, document, numbers)
-    named = place if number is None else f"test {number}"
-    named = f"{described}, {named}" if described else named
+    case_name = place if number is None else f"test {number}"
+    case_name = f"{described}, {case_name}" if described else case_name
     id_of_prompt = text_of(row.get("promptId"), remainder, place)
-    shown = id_of_prompt[:8] if id_of_prompt else str(prompt)
+    prompt_key = id_of_prompt[:8] if id_of_prompt else str(prompt)
     return Case(
         dialect="checks",
-        case_id=f"{named}, prompt {shown}",
+        case_id=f"{case_name}, prompt {prompt_key}",
         suite_id=suite,
         turns=turns,
         expectation={"checks": checks_of(test, row, remainder, place)},
@@ -244,7 +244,7 @@ def _turns(raw: Any, remainder: Remainder, place: str) -> tuple[Turn, ...]:
     messages = _messages(text)
     if messages is None:
         return (Turn(role="user", content=text),)
-    return tuple(Turn(role=each["role"], content=each["content"]) for each in messages)
+    return tuple(Turn(role=message["role"], content=message["content"]) for message in messages)
 
 
 def _messages(text: str) -> list[dict[str, Any]] | None:
@@ -252,21 +252,21 @@ def _messages(text: str) -> list[dict[str, Any]] | None:
     if not text.lstrip().startswith("["):
         return None
     try:
-        found = orjson.loads(text)
+        messages = orjson.loads(text)
     except ValueError:
         return None
     whole = (
-        isinstance(found, list)
-        and found
+        isinstance(messages, list)
+        and messages
         and all(
-            isinstance(each, dict)
-            and each.keys() == {"role", "content"}
-            and each["role"] in _ROLES
-            and isinstance(each["content"], str)
-            for each in found
+            isinstance(message, dict)
+            and message.keys() == {"role", "content"}
+            and message["role"] in _ROLES
+            and isinstance(message["content"], str)
+            for message in messages
         )
     )
-    return found if whole else None
+    return messages if whole else None
 
 
 def _reply(response: Json, remainder: Remainder, place: str) -> ImportedReply | None:
@@ -291,26 +291,26 @@ def _error(
     place: str,
 ) -> ImportedError | None:
     """An error of the provider. That an assertion failed is no error: it is the verdict."""
-    said = response.get("error")
-    if said is None and (row.get("failureReason") == _ERROR or reply is None):
-        said = row.get("error") or "the result has no output and no error"
-    if said is None:
+    error = response.get("error")
+    if error is None and (row.get("failureReason") == _ERROR or reply is None):
+        error = row.get("error") or "the result has no output and no error"
+    if error is None:
         return None
-    text = said if isinstance(said, str) else written(plain_value(said, remainder, place))
+    text = error if isinstance(error, str) else written(plain_value(error, remainder, place))
     return ImportedError(kind=SOURCE_ERROR, message=plain_text(text, remainder, place))
 
 
-def _provider(given: Any, before: int, remainder: Remainder, place: str) -> str:
-    if isinstance(given, str) and given:
-        name = plain_text(given, remainder, place)
+def _provider(recorded: Any, before: int, remainder: Remainder, place: str) -> str:
+    if isinstance(recorded, str) and recorded:
+        name = plain_text(recorded, remainder, place)
     else:
-        provider = object_of(given)
+        provider = object_of(recorded)
         label = text_of(provider.get("label"), remainder, place)
         name = label or text_of(provider.get("id"), remainder, place) or "unknown"
     if not before:
         return name
-    said = "it is kept apart by a number: promptfoo asked it in several configurations"
-    remainder.add("a provider that is named twice", said, place)
+    reason = "it is kept apart by a number: promptfoo asked it in several configurations"
+    remainder.add("a provider that is named twice", reason, place)
     return f"{name} #{before + 1}"
 
 
@@ -326,6 +326,8 @@ def _usage(row: Json, response: Json) -> Usage:
     )
 
 
-def _latency(given: Any) -> float | None:
-    counted = isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given < 1e15
-    return float(given) if counted else None
+def _latency(latency: Any) -> float | None:
+    counted = (
+        isinstance(latency, int | float) and not isinstance(latency, bool) and 0 <= latency < 1e15
+    )
+    return float(latency) if counted else None

@@ -31,23 +31,25 @@ SOURCE_ERROR = "source_error"
 class Remainder:
     """What of a source has no place here, by what it is and why; with the place of the first."""
 
-    _found: dict[tuple[str, str], Unmapped] = field(default_factory=dict)
+    _unmapped: dict[tuple[str, str], Unmapped] = field(default_factory=dict)
 
     def add(self, what: str, why: str, where: str, count: int = 1) -> None:
         """Something more that does not map, `count` times. Beyond `MOST_KINDS` kinds it is only
         counted."""
         what, why, where = shortened(what, LONGEST), shortened(why, LONGEST), where[:LONGEST]
-        if len(self._found) >= MOST_KINDS and (what, why) not in self._found:
+        if len(self._unmapped) >= MOST_KINDS and (what, why) not in self._unmapped:
             what, why = "other parts", f"more than {MOST_KINDS} kinds do not map"
-        known = self._found.get((what, why))
-        if known is None:
-            self._found[what, why] = Unmapped(what=what, why=why, first=where, count=count)
+        previous = self._unmapped.get((what, why))
+        if previous is None:
+            self._unmapped[what, why] = Unmapped(what=what, why=why, first=where, count=count)
         else:
-            self._found[what, why] = known.model_copy(update={"count": known.count + count})
+            self._unmapped[what, why] = previous.model_copy(
+                update={"count": previous.count + count}
+            )
 
     def all(self) -> tuple[Unmapped, ...]:
         """All of it, in the order in which it was found first."""
-        return tuple(self._found.values())
+        return tuple(self._unmapped.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,15 +17,15 @@ def source_file(path: Path) -> SourceFile:
     """The file's name, size and SHA-256. Raises `InvalidInput` where it cannot be read."""
     try:
         with open_regular(path) as stream:
-            found, size = hashlib.sha256(), 0
+            sha256, size = hashlib.sha256(), 0
             while piece := stream.read(_PIECE):
-                found.update(piece)
+                sha256.update(piece)
                 size += len(piece)
-            digest = found.hexdigest()
+            digest = sha256.hexdigest()
     except OSError as error:
-        said = f"the file can't be read: {error.strerror or error}"
+        message = f"the file can't be read: {error.strerror or error}"
         remedy = "name one file in it" if path.is_dir() else "check the path"
-        raise InvalidInput([Problem(said, path=path, remedy=remedy)]) from None
+        raise InvalidInput([Problem(message, path=path, remedy=remedy)]) from None
     name = path.name.encode("utf-8", "backslashreplace").decode()
     return SourceFile(name=name, sha256=digest, bytes=size)
 
@@ -34,5 +34,5 @@ def digest_of_files(files: Sequence[SourceFile]) -> str:
     """The digest of a source: that of its one file, or over those of all, in order of digest."""
     if len(files) == 1:
         return files[0].sha256
-    lines = "\n".join(sorted(each.sha256 for each in files))
+    lines = "\n".join(sorted(file.sha256 for file in files))
     return hashlib.sha256(lines.encode()).hexdigest()

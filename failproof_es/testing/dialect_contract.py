@@ -112,11 +112,11 @@ class DialectContract:
         with self._files(self.good) as files:
             assert [file.name for file in files if not self.made().recognises(file)] == []
             problems = Problems()
-            found = list(self.made().load(files, problems))
-        assert [str(each) for each in problems.errors] == []
-        assert len(found) == self.cases
-        assert {case.dialect for case in found} == {self.dialect}
-        assert len({(case.suite_id, case.case_id) for case in found}) == self.cases
+            cases = list(self.made().load(files, problems))
+        assert [str(problem) for problem in problems.errors] == []
+        assert len(cases) == self.cases
+        assert {case.dialect for case in cases} == {self.dialect}
+        assert len({(case.suite_id, case.case_id) for case in cases}) == self.cases
 
     def test_loading_the_same_files_again_gives_the_same_cases(self) -> None:
         with self._files(self.good) as files:
@@ -127,9 +127,9 @@ class DialectContract:
     def test_it_reads_as_it_goes(self) -> None:
         peaks = []
         for count in (300, 3000):
-            if (written := self.many(count)) is None:
+            if (generated := self.many(count)) is None:
                 raise SkipTest("the format is read as a whole")
-            with self._files(dict([written])) as files:
+            with self._files(dict([generated])) as files:
                 tracemalloc.start()
                 loaded = sum(1 for _ in self.made().load(files, Problems()))
                 peaks.append(tracemalloc.get_traced_memory()[1])
@@ -138,18 +138,18 @@ class DialectContract:
         assert peaks[1] < 3 * peaks[0] + 200_000, f"ten times the cases take {peaks} bytes"
 
     def test_every_defect_is_told_with_its_place(self) -> None:
-        for each in self.defective:
-            with self._files({each.file: each.content}) as (file,):
+        for defect in self.defective:
+            with self._files({defect.file: defect.content}) as (file,):
                 problems = Problems()
                 list(self.made().load([file], problems))
-                told = [str(problem) for problem in problems.errors]
-                assert told, f"{each} is no error"
-                assert all(problem.path == file for problem in problems.errors), told
-                assert all(problem.line for problem in problems.errors), told
+                messages = [str(problem) for problem in problems.errors]
+                assert messages, f"{defect} is no error"
+                assert all(problem.path == file for problem in problems.errors), messages
+                assert all(problem.line for problem in problems.errors), messages
                 assert any(
-                    problem.line == each.line and each.field in (None, problem.field)
+                    problem.line == defect.line and defect.field in (None, problem.field)
                     for problem in problems.errors
-                ), f"not at line {each.line}, field {each.field}: {told}"
+                ), f"not at line {defect.line}, field {defect.field}: {messages}"
 
     def test_an_id_that_is_taken_is_refused_with_both_places(self) -> None:
         name, content = next(iter(self.good.items()))
@@ -160,8 +160,8 @@ class DialectContract:
             both = len(list(self.made().load(files, problems)))
         assert both == alone
         assert len(problems.errors) >= alone
-        assert all(each.path == files[1] and each.line for each in problems.errors)
-        assert all(str(files[0]) in str(each) for each in problems.errors)
+        assert all(problem.path == files[1] and problem.line for problem in problems.errors)
+        assert all(str(files[0]) in str(problem) for problem in problems.errors)
 
     def test_no_file_makes_it_raise_and_none_is_silently_skipped(self) -> None:
         name, content = next(iter(self.good.items()))
@@ -186,9 +186,9 @@ class DialectContract:
                 with self._files({f"hostile{suffix}": raw}) as (file,):
                     assert self.made().recognises(file) in (True, False)
                     problems = Problems()
-                    found = list(self.made().load([file], problems))
-                    assert found or problems.errors, f"nothing is said of {what} in {suffix}"
-                    assert all(each.path == file for each in problems.errors), what
+                    cases = list(self.made().load([file], problems))
+                    assert cases or problems.errors, f"nothing is said of {what} in {suffix}"
+                    assert all(problem.path == file for problem in problems.errors), what
 
     def test_looking_at_what_is_no_file_raises_nothing(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -217,8 +217,8 @@ class DialectContract:
             )
             read = PromptStored.model_validate_json(stored.model_dump_json())
             assert read.case == case and read.case.digest() == case.digest()
-            for said in self.replies:
-                assert self._end(read.case, said).score == self._end(case, said).score
+            for sample in self.replies:
+                assert self._end(read.case, sample).score == self._end(case, sample).score
 
     # -- grading ---------------------------------------------------------------------------
 
@@ -226,52 +226,54 @@ class DialectContract:
         mine = self.made()
         for case in self._cases():
             before = case.model_dump_json()
-            said = [(text, *ENDINGS[0]) for text in TEXTS]
-            said += [(text, *ending) for text in SHORT_TEXTS for ending in ENDINGS[1:]]
-            for text, finish_reason, refusal in said:
-                transcript = self._said(mine, case, text, finish_reason, refusal)
-                found = mine.classify(case, transcript)
+            replies = [(text, *ENDINGS[0]) for text in TEXTS]
+            replies += [(text, *ending) for text in SHORT_TEXTS for ending in ENDINGS[1:]]
+            for text, finish_reason, refusal in replies:
+                transcript = self._make_transcript(mine, case, text, finish_reason, refusal)
+                classification = mine.classify(case, transcript)
                 again = self.made().classify(case, transcript)
-                assert found == again, f"{text[:40]!r}: {found} and {again}"
-                assert found.primary and found.classifier and found.version
-                orjson.dumps(found.details)
-                score = mine.score(case, found, None)
-                assert score == self.made().score(case, found, None)
+                assert classification == again, f"{text[:40]!r}: {classification} and {again}"
+                assert (
+                    classification.primary and classification.classifier and classification.version
+                )
+                orjson.dumps(classification.details)
+                score = mine.score(case, classification, None)
+                assert score == self.made().score(case, classification, None)
                 _check_score(score)
             assert case.model_dump_json() == before
 
     def test_a_reply_comes_to_what_is_said_of_it(self) -> None:
-        assert {said.comes_to for said in self.replies} & {"passed", "graded"}
-        assert {said.comes_to for said in self.replies} & {"failed", "graded"}
-        for said in self.replies:
-            end = self._end(self._case(said), said)
-            assert _came_to(end) == said.comes_to, (said, end.score, end.abandoned)
+        assert {sample.comes_to for sample in self.replies} & {"passed", "graded"}
+        assert {sample.comes_to for sample in self.replies} & {"failed", "graded"}
+        for sample in self.replies:
+            end = self._end(self._case(sample), sample)
+            assert _came_to(end) == sample.comes_to, (sample, end.score, end.abandoned)
 
     def test_a_cut_off_reply_is_not_failed(self) -> None:
-        for said in self.replies:
-            if said.stands_before_a_cut:
+        for sample in self.replies:
+            if sample.stands_before_a_cut:
                 continue
-            cut = SampleReply(said.text, "unscored", "length", said.refusal, said.case_id)
-            assert _came_to(self._end(self._case(said), cut)) != "failed", said
+            cut = SampleReply(sample.text, "unscored", "length", sample.refusal, sample.case_id)
+            assert _came_to(self._end(self._case(sample), cut)) != "failed", sample
 
     def test_what_a_provider_withheld_or_broke_off_is_not_graded(self) -> None:
         endings = {"SAFETY": "content_filter", "abort": "broken", "new": "unknown_finish_reason"}
-        for said in self.replies:
+        for sample in self.replies:
             for finish_reason, kind in endings.items():
-                ended = SampleReply(said.text, "unscored", finish_reason, None, said.case_id)
-                end = self._end(self._case(said), ended)
-                assert end.score is None and not end.verdicts, said
-                assert end.abandoned is not None and end.abandoned.kind == kind, said
+                ended = SampleReply(sample.text, "unscored", finish_reason, None, sample.case_id)
+                end = self._end(self._case(sample), ended)
+                assert end.score is None and not end.verdicts, sample
+                assert end.abandoned is not None and end.abandoned.kind == kind, sample
                 assert end.classification is not None
-                assert end.classification.primary not in ("pass", "fail", "refusal"), said
+                assert end.classification.primary not in ("pass", "fail", "refusal"), sample
 
     def test_thoughts_that_open_a_reply_are_not_graded(self) -> None:
         """Whoever grades `Reply.answer` keeps this, and one who grades `Reply.text` does not."""
-        for said in self.replies:
-            text = f"<think>{THOUGHT}</think>\n\n{said.text}"
-            thought = replace(said, text=text, refusal=said.refusal)
-            end = self._end(self._case(said), thought)
-            assert _came_to(end) == said.comes_to, (said, end.score, end.abandoned)
+        for sample in self.replies:
+            text = f"<think>{THOUGHT}</think>\n\n{sample.text}"
+            thought = replace(sample, text=text, refusal=sample.refusal)
+            end = self._end(self._case(sample), thought)
+            assert _came_to(end) == sample.comes_to, (sample, end.score, end.abandoned)
             assert end.replies[-1].text == text, "the whole text stays on record"
 
     def test_an_error_is_not_scored(self) -> None:
@@ -283,39 +285,41 @@ class DialectContract:
             assert end.abandoned is not None and end.abandoned.kind == "http_500"
 
     def test_there_is_a_result_in_json_at_every_stage(self) -> None:
-        for said in self.replies:
-            case = self._case(said)
-            for state in self._stages(case, said):
+        for sample in self.replies:
+            case = self._case(sample)
+            for state in self._stages(case, sample):
                 result = self.made().result(case, state)
                 assert orjson.dumps(result) == orjson.dumps(self.made().result(case, state))
 
     # -- judges ----------------------------------------------------------------------------
 
     def test_what_a_judge_says_is_read_and_nothing_is_invented(self) -> None:
-        asked = 0
-        for said in self.replies:
-            case, mine = self._case(said), self.made()
-            transcript = self._said(mine, case, said.text, said.finish_reason, said.refusal)
+        count = 0
+        for sample in self.replies:
+            case, mine = self._case(sample), self.made()
+            transcript = self._make_transcript(
+                mine, case, sample.text, sample.finish_reason, sample.refusal
+            )
             messages = mine.judge_messages(case, transcript)
             if messages is None:
                 continue
-            asked += 1
+            count += 1
             assert isinstance(mine, ReadsJudges), "it asks judges and can't read them"
             assert messages == self.made().judge_messages(case, transcript)
-            answer = Reply(0, self.judged(messages, said), "stop")
+            answer = Reply(0, self.judged(messages, sample), "stop")
             reading = mine.read_judgement(case, transcript, answer)
             assert reading.verdict is not None, reading.problem
             recorded = orjson.loads(orjson.dumps(reading.verdict))
             assert recorded == reading.verdict
-            found = mine.classify(case, transcript)
+            classification = mine.classify(case, transcript)
             for verdict in (reading.verdict, recorded):
-                given = Judgement("majority", (JudgeVerdict(JUDGE, verdict),))
-                _check_score(mine.score(case, found, given))
+                judgement = Judgement("majority", (JudgeVerdict(JUDGE, verdict),))
+                _check_score(mine.score(case, classification, judgement))
             for text in TEXTS:
                 unread = mine.read_judgement(case, transcript, Reply(0, text, "stop"))
                 assert (unread.verdict is None) == (unread.problem is not None)
                 assert unread.verdict is None, f"{text[:40]!r} is taken for a verdict"
-        if not asked:
+        if not count:
             raise SkipTest("the dialect asks no judges")
 
     # -- inside ----------------------------------------------------------------------------
@@ -325,35 +329,35 @@ class DialectContract:
         return configured(dialect_named(self.dialect), self.options)
 
     @contextmanager
-    def _files(self, written: Mapping[str, str | bytes]) -> Iterator[list[Path]]:
+    def _files(self, contents: Mapping[str, str | bytes]) -> Iterator[list[Path]]:
         with tempfile.TemporaryDirectory() as folder:
             files = []
-            for name, content in written.items():
+            for name, content in contents.items():
                 file = Path(folder) / name
                 file.write_bytes(content.encode() if isinstance(content, str) else content)
                 files.append(file)
             yield files
 
-    def _documents(self, written: Mapping[str, bytes]) -> list[dict[str, Any]]:
+    def _documents(self, contents: Mapping[str, bytes]) -> list[dict[str, Any]]:
         """The content of cases, without their file and line."""
-        with self._files(written) as files:
+        with self._files(contents) as files:
             problems = Problems()
-            found = list(self.made().load(files, problems))
-        assert [str(each) for each in problems.errors] == []
+            cases = list(self.made().load(files, problems))
+        assert [str(problem) for problem in problems.errors] == []
         return [
             {"turns": case.turns, "expectation": case.expectation, "id": case.case_id}
-            for case in found
+            for case in cases
         ]
 
     def _cases(self) -> list[Case]:
         with self._files(self.good) as files:
             return list(self.made().load(files, Problems()))
 
-    def _case(self, said: SampleReply) -> Case:
+    def _case(self, sample: SampleReply) -> Case:
         cases = self._cases()
-        return next((case for case in cases if case.case_id == said.case_id), cases[0])
+        return next((case for case in cases if case.case_id == sample.case_id), cases[0])
 
-    def _said(
+    def _make_transcript(
         self, mine: Dialect, case: Case, text: str, finish_reason: str | None, refusal: str | None
     ) -> Transcript:
         """The transcript in which every turn gets this reply."""
@@ -362,17 +366,17 @@ class DialectContract:
             replies = (*replies, Reply(len(replies), text, finish_reason, refusal))
         return Transcript(replies)
 
-    def _stages(self, case: Case, said: SampleReply) -> Iterator[Evaluation]:
+    def _stages(self, case: Case, sample: SampleReply) -> Iterator[Evaluation]:
         def answer(turn: int) -> Reply:
-            return Reply(turn, said.text, said.finish_reason, said.refusal)
+            return Reply(turn, sample.text, sample.finish_reason, sample.refusal)
 
         def judged(messages: Sequence[Turn]) -> str:
-            return self.judged(messages, said)
+            return self.judged(messages, sample)
 
         return stages(self.made(), case, answer, judged)
 
-    def _end(self, case: Case, said: SampleReply) -> Evaluation:
-        *_, end = self._stages(case, said)
+    def _end(self, case: Case, sample: SampleReply) -> Evaluation:
+        *_, end = self._stages(case, sample)
         assert end.finished
         return end
 

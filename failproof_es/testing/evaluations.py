@@ -66,7 +66,7 @@ def stages(
             return
         assert not isinstance(action, Defer)
         events = (
-            _asked(header, state, action, answer, judged)
+            _make_exchange(header, state, action, answer, judged)
             if isinstance(action, Send)
             else [derive_event(dialect, header, state, case, action)]
         )
@@ -76,7 +76,7 @@ def stages(
     raise AssertionError(f"case {case.case_id} has not ended after {_MOST_STEPS} steps")
 
 
-def _asked(
+def _make_exchange(
     header: Any,
     state: Evaluation,
     action: Send,
@@ -96,8 +96,8 @@ def _asked(
     )  # fmt: skip
     after = header(evolve(state, request))
     if action.purpose == "judge":
-        said = judged(action.messages) if judged else ""
-        reply: Reply | None = Reply(action.turn, said, "stop")
+        text = judged(action.messages) if judged else ""
+        reply: Reply | None = Reply(action.turn, text, "stop")
     else:
         reply = answer(action.turn)
     if reply is None:

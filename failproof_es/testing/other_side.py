@@ -197,8 +197,8 @@ class FakeServer:
             case Fault.CUT_STREAM:
                 return wire.cut_stream(asked, text)
             case Fault.RATE_LIMITED:
-                said = wire.error(429, "slow down")
-                return Reply(429, said.pieces, said.content_type, {"retry-after": "7"})
+                error = wire.error(429, "slow down")
+                return Reply(429, error.pieces, error.content_type, {"retry-after": "7"})
             case Fault.UNAUTHORIZED:
                 return wire.error(401, "who are you?")
             case Fault.NOT_FOUND:
@@ -233,14 +233,14 @@ class FakeServer:
                 await writer.wait_closed()
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        asked = await _read(reader)
-        if self._wire.is_listing_request(asked):
+        request = await _read_request(reader)
+        if self._wire.is_listing_request(request):
             self.looked += 1
             refused = self._wire.error(401, "who are you?")
             await _write(writer, refused if self.refuses_looks else self._listing())
             return True
-        self.asked.append(asked)
-        reply = self.reply(asked)
+        self.asked.append(request)
+        reply = self.reply(request)
         if reply is None:
             if self._fault is Fault.SILENT:
                 await asyncio.sleep(3600)
@@ -253,7 +253,7 @@ class FakeServer:
         return self._wire.listing(self.offered)
 
 
-async def _read(reader: asyncio.StreamReader) -> ReceivedRequest:
+async def _read_request(reader: asyncio.StreamReader) -> ReceivedRequest:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     method, path, _ = head[0].split(" ")
     pairs = (line.partition(":") for line in head[1:] if line)

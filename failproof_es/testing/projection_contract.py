@@ -71,21 +71,21 @@ class ProjectionContract:
 
     def events(self) -> list[Event]:
         """Sample events: cases are stored, answered, classified and scored; one is abandoned."""
-        found: list[Event] = []
+        events: list[Event] = []
         for case in self._cases():
-            found.append(_stored(case))
+            events.append(_stored(case))
             for repetition, text in enumerate(self.replies, 1):
-                found += self._evaluated(case, repetition, text)
-        ended = found[-1]
+                events += self._evaluated(case, repetition, text)
+        ended = events[-1]
         lost = {name: getattr(ended, name) for name in ("run_id", "timestamp", "prompt_id")}
         stream = EvaluationKey(RUN, lost["prompt_id"], "model", 10_000).evaluation_id
-        found.append(
+        events.append(
             EvaluationAbandoned(
                 **lost, originator_id=stream, originator_version=1, model_key="model",
                 repetition=10_000, kind="timeout", reason="too slow \x00",
             )
         )  # fmt: skip
-        return found
+        return events
 
     def test_it_has_what_a_projection_has(self) -> None:
         mine = self.made()
@@ -104,8 +104,8 @@ class ProjectionContract:
             self._made_as_named(connection)
 
     def test_events_come_to_the_rows_that_are_said_of_them(self) -> None:
-        found = self._taken_in(len(self.events()))
-        assert {name: len(rows) for name, rows in found.items()} == dict(self.rows)
+        rows_by_relation = self._taken_in(len(self.events()))
+        assert {name: len(rows) for name, rows in rows_by_relation.items()} == dict(self.rows)
         assert any(self.rows.values()), "give events that come to a row"
 
     def test_where_a_batch_ends_makes_no_difference(self) -> None:
@@ -121,7 +121,9 @@ class ProjectionContract:
         strangers: list[Event] = []
         for event in self.events():
             own: dict[str, Any] = {"classifier": "stranger", "scorer": "stranger"}
-            changed = {name: each for name, each in own.items() if name in type(event).model_fields}
+            changed = {
+                name: value for name, value in own.items() if name in type(event).model_fields
+            }
             if isinstance(event, PromptStored):
                 changed["case"] = event.case.model_copy(update={"dialect": "stranger"})
             if "details" in type(event).model_fields:
@@ -143,8 +145,8 @@ class ProjectionContract:
 
     def made(self) -> Projection:
         """The projection as it is installed."""
-        found: Projection = instance(OFFERED.load(self.projection))
-        return found
+        projection: Projection = instance(OFFERED.load(self.projection))
+        return projection
 
     def _taken_in(self, size: int, events: Sequence[Event] | None = None) -> Rows:
         """The rows of each relation after these events, applied in batches of this size."""
@@ -152,15 +154,15 @@ class ProjectionContract:
         with self._empty() as connection, connection.cursor() as cursor:
             self._apply(cursor, facts, size)
             return {
-                each.name: [
+                relation.name: [
                     row
                     for (row,) in cursor.execute(
                         sql.SQL("SELECT t::text FROM {} AS t ORDER BY 1").format(
-                            sql.Identifier(each.name)
+                            sql.Identifier(relation.name)
                         )
                     )
                 ]
-                for each in self.made().relations
+                for relation in self.made().relations
             }
 
     def _apply(self, cursor: Cursor, facts: Sequence[Fact], size: int) -> None:
@@ -168,8 +170,8 @@ class ProjectionContract:
         for begin in range(0, len(facts), size):
             mine = self.made()
             batch = facts[begin : begin + size]
-            if wanted := [fact for fact in batch if fact.topic in mine.topics]:
-                mine.apply(cursor, wanted)
+            if own_facts := [fact for fact in batch if fact.topic in mine.topics]:
+                mine.apply(cursor, own_facts)
 
     def _made_as_named(self, connection: psycopg.Connection[Any]) -> None:
         made = connection.execute(
@@ -178,9 +180,9 @@ class ProjectionContract:
             "WHERE relkind IN ('r', 'p', 'v', 'm', 'S', 'f') AND nspname <> 'pg_toast' "
             "AND pg_class.xmin = pg_current_xact_id()::xid"
         ).fetchall()
-        named = {(each.kind, each.name) for each in self.made().relations}
+        declared = {(relation.kind, relation.name) for relation in self.made().relations}
         where = {(_KINDS.get(kind, kind), name) for kind, name, schema in made}
-        assert where == named, f"named {sorted(named)}, made {sorted(where)}"
+        assert where == declared, f"named {sorted(declared)}, made {sorted(where)}"
         assert {schema for _, _, schema in made} == {"contract"}, "name no schema in the DDL"
 
     @contextmanager
@@ -203,7 +205,7 @@ class ProjectionContract:
                 file.write_text(content, "utf-8")
             problems = Problems()
             cases = list(dialect.load(files, problems))
-        assert [str(each) for each in problems.errors] == []
+        assert [str(problem) for problem in problems.errors] == []
         return cases
 
     def _evaluated(self, case: Case, repetition: int, text: str) -> Iterator[Event]:

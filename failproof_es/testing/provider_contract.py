@@ -94,8 +94,8 @@ class ProviderContract(ProviderUnderTest):
             assert self.type.request_is_complete(body, turns)
             for number, turn in enumerate(turns):
                 longer = turn.model_copy(update={"content": f"{turn.content}!?"})
-                asked = [*turns[:number], longer, *turns[number + 1 :]]
-                assert not self.type.request_is_complete(body, asked), f"turn {number}"
+                altered = [*turns[:number], longer, *turns[number + 1 :]]
+                assert not self.type.request_is_complete(body, altered), f"turn {number}"
             for unreadable in (b"", b"[]", b"{}", b'{"messages": 7}', b"\xff"):
                 assert not self.type.request_is_complete(unreadable, turns)
 
@@ -127,8 +127,8 @@ class ProviderContract(ProviderUnderTest):
     def test_a_seed_and_parameters_are_sent(self) -> None:
         async def work(side: ProviderServer, provider: Provider) -> None:
             seed = {"seed": 90817263} if self.type.capabilities.seed else {}
-            asked = self.model(side, **seed, max_tokens=4711, parameters={"top_p": 0.8125})
-            seeded = self.create(side, asked, PATIENCE_MS)
+            model = self.model(side, **seed, max_tokens=4711, parameters={"top_p": 0.8125})
+            seeded = self.create(side, model, PATIENCE_MS)
             body = seeded.prepare(ask("hi")).body
             await seeded.close()
             assert b"4711" in body and b"0.8125" in body
@@ -140,12 +140,12 @@ class ProviderContract(ProviderUnderTest):
 
     def test_one_call_is_one_request_and_one_answer(self) -> None:
         async def work(side: ProviderServer, provider: Provider) -> None:
-            side.answer_with(said := f"\n {ODD} \n")
+            side.answer_with(text := f"\n {ODD} \n")
             request = provider.prepare(ask("What?"))
             answer = await provider.send(request)
-            assert answer.text == said
+            assert answer.text == text
             assert answer.body == side.sent
-            assert [each.body for each in side.asked] == [request.body]
+            assert [received.body for received in side.asked] == [request.body]
             assert answer.latency_ms > 0
             assert KEY not in repr(answer), "a key stands in the answer"
 
@@ -155,9 +155,9 @@ class ProviderContract(ProviderUnderTest):
         async def work(side: ProviderServer, provider: Provider) -> None:
             side.answer_with("yes")
             requests = [provider.prepare(ask(f"Number {number}?")) for number in range(4)]
-            await asyncio.gather(*(provider.send(each) for each in requests))
-            came = sorted(each.body for each in side.asked)
-            assert came == sorted(each.body for each in requests)
+            await asyncio.gather(*(provider.send(request) for request in requests))
+            came = sorted(request.body for request in side.asked)
+            assert came == sorted(request.body for request in requests)
 
         self._with(work)
 
@@ -188,13 +188,13 @@ class ProviderContract(ProviderUnderTest):
 
     def test_another_model_is_seen_by_its_name(self) -> None:
         async def work(side: ProviderServer, provider: Provider) -> None:
-            asked = self.model(side).model
+            model = self.model(side).model
             side.answer_with("yes")
-            require_model(asked, None, (await provider.send(provider.prepare(ask("hi")))).model)
+            require_model(model, None, (await provider.send(provider.prepare(ask("hi")))).model)
             side.answer_with("yes", Fault.WRONG_MODEL)
             answer = await provider.send(provider.prepare(ask("hi")))
             try:
-                require_model(asked, None, answer.model)
+                require_model(model, None, answer.model)
             except ModelError:
                 return
             raise AssertionError("an answer of another model is taken")
@@ -239,11 +239,11 @@ class ProviderContract(ProviderUnderTest):
             if not is_read_again:
                 return
             altered = recorded(provider, answer).model_copy(update={"text": "another"})
-            found = find_parse_mismatch(self.provider, altered)
-            assert found is not None and found.field == "text"
+            mismatch = find_parse_mismatch(self.provider, altered)
+            assert mismatch is not None and mismatch.field == "text"
             broken = altered.model_copy(update={"body": "no answer"})
-            found = find_parse_mismatch(self.provider, broken)
-            assert found is not None and found.field == "body"
+            mismatch = find_parse_mismatch(self.provider, broken)
+            assert mismatch is not None and mismatch.field == "body"
 
         self._with(work)
 
@@ -252,8 +252,8 @@ class ProviderContract(ProviderUnderTest):
             side.answer_with(ODD)
             params = {"top_p": 0.8125}
             assert await asyncio.to_thread(provider.get_completion, "hi", params) == ODD
-            [asked] = side.asked
-            assert b"0.8125" in asked.body
+            [request] = side.asked
+            assert b"0.8125" in request.body
 
         self._with(work)
 
@@ -320,10 +320,12 @@ class ProviderContract(ProviderUnderTest):
 
     def test_many_models_look_at_their_server_once(self) -> None:
         async def work(side: ProviderServer, provider: Provider) -> None:
-            others = [self.create(side, self.model(side), PATIENCE_MS) for _ in range(5)]
+            instances = [self.create(side, self.model(side), PATIENCE_MS) for _ in range(5)]
             looks = CheckCache()
-            await asyncio.gather(*(each.check(looks=looks) for each in (provider, *others)))
-            await asyncio.gather(*(each.close() for each in others))
+            await asyncio.gather(
+                *(instance.check(looks=looks) for instance in (provider, *instances))
+            )
+            await asyncio.gather(*(instance.close() for instance in instances))
             assert side.looked <= 1
 
         self._with(work)

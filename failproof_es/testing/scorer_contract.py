@@ -57,8 +57,8 @@ class ScorerContract:
 
     def case(self) -> Case:
         """What was asked. Override it where the scorer looks at more than the answer."""
-        asked = (Turn(role="user", content="What is 2 + 2?"), Turn(role="user", content="And 3?"))
-        return Case(dialect="contract", case_id="c", suite_id="s", turns=asked)
+        turns = (Turn(role="user", content="What is 2 + 2?"), Turn(role="user", content="And 3?"))
+        return Case(dialect="contract", case_id="c", suite_id="s", turns=turns)
 
     def test_it_is_found_under_its_name_and_says_its_version(self) -> None:
         mine = self.made()
@@ -67,20 +67,20 @@ class ScorerContract:
 
     def test_an_answer_gets_the_numbers_that_are_said_of_it(self) -> None:
         for answered in self.answers:
-            score = self._graded(self.made(), self._said(answered.text))
+            score = self._graded(self.made(), self._make_transcript(answered.text))
             assert isinstance(score, Score), score
-            numbers = {name: each for name, each in score.scores.items() if name != "accuracy"}
+            numbers = {name: number for name, number in score.scores.items() if name != "accuracy"}
             assert numbers == dict(answered.numbers), f"{answered.text[:40]!r}: {numbers}"
             assert score.graders == dict.fromkeys(numbers, str(self.made().version))
-        told = [tuple(sorted(each.numbers.items())) for each in self.answers]
-        assert len(set(told)) > 1, "give two answers with different numbers"
+        all_numbers = [tuple(sorted(answer.numbers.items())) for answer in self.answers]
+        assert len(set(all_numbers)) > 1, "give two answers with different numbers"
 
     def test_whatever_is_answered_it_gives_finite_numbers_and_the_same_each_time(self) -> None:
         mine = self.made()
-        said = [self._said(text) for text in TEXTS]
-        said += [self._said("4", *ending) for ending in ENDINGS]
-        said.append(Transcript((Reply(0, "4", "stop"), Reply(1, "7", "stop"))))
-        for transcript in said:
+        transcripts = [self._make_transcript(text) for text in TEXTS]
+        transcripts += [self._make_transcript("4", *ending) for ending in ENDINGS]
+        transcripts.append(Transcript((Reply(0, "4", "stop"), Reply(1, "7", "stop"))))
+        for transcript in transcripts:
             score = self._graded(mine, transcript)
             assert isinstance(score, Score), f"{transcript.replies[-1].text[:40]!r}: {score}"
             again = self._graded(mine, transcript), self._graded(self.made(), transcript)
@@ -88,57 +88,64 @@ class ScorerContract:
 
     def test_another_process_gives_the_same_numbers(self) -> None:
         """As a replay does: no memory, order of a set or clock may change a score."""
-        said = [self._said(text) for text in TEXTS] + [self._said("4", *each) for each in ENDINGS]
-        here = [self._numbers(self._graded(self.made(), each)) for each in said]
-        (there,) = self._elsewhere(said[::-1], self.options)
-        for transcript, one, other in zip(said, here, there[::-1], strict=True):
+        transcripts = [self._make_transcript(text) for text in TEXTS] + [
+            self._make_transcript("4", *ending) for ending in ENDINGS
+        ]
+        here = [self._numbers(self._graded(self.made(), transcript)) for transcript in transcripts]
+        (there,) = self._elsewhere(transcripts[::-1], self.options)
+        for transcript, one, other in zip(transcripts, here, there[::-1], strict=True):
             text = transcript.replies[-1].text
             assert one == other, f"{text[:40]!r}: {one} here, {other} there"
 
     def test_options_of_one_run_do_not_show_in_another(self) -> None:
-        said = [self._said(answered.text) for answered in self.answers]
-        (alone,) = self._elsewhere(said, {})
-        _, after = self._elsewhere(said, self.options, {})
+        transcripts = [self._make_transcript(answered.text) for answered in self.answers]
+        (alone,) = self._elsewhere(transcripts, {})
+        _, after = self._elsewhere(transcripts, self.options, {})
         assert alone == after, f"without options {alone}, after others gave {self.options} {after}"
 
     def test_it_changes_nothing_of_what_it_is_given(self) -> None:
-        case, transcript = self.case(), self._said("4")
+        case, transcript = self.case(), self._make_transcript("4")
         classified = deepcopy(_CLASSIFIED)
         before = case.model_dump_json()
         self.made().score(case, transcript, classified)
         assert case.model_dump_json() == before
-        assert (transcript, classified) == (self._said("4"), _CLASSIFIED)
+        assert (transcript, classified) == (self._make_transcript("4"), _CLASSIFIED)
 
     def test_options_that_it_does_not_take_are_refused_before_anything_is_sent(self) -> None:
         for options in ({"no such option \x00": [None]}, *self.refused):
             try:
                 self.made(options)
             except InvalidInput as error:
-                assert all(each.message for each in error.problems)
+                assert all(problem.message for problem in error.problems)
             else:
                 raise AssertionError(f"it takes {options}")
 
     def made(self, options: Mapping[str, Any] | None = None) -> Scorer:
         """The scorer as a configuration with these options has it. Raises `InvalidInput`."""
-        named = {"name": self.scorer, "options": dict(self.options if options is None else options)}
-        (found,) = scorers_of({"grading": {"scorers": [named]}})
-        return found
+        configuration = {
+            "name": self.scorer,
+            "options": dict(self.options if options is None else options),
+        }
+        (scorer,) = scorers_of({"grading": {"scorers": [configuration]}})
+        return scorer
 
     def _graded(self, scorer: Scorer, transcript: Transcript) -> Score | Failure:
         dialect = cast("Dialect", _Passing())
         return grade(dialect, [scorer], self.case(), transcript, _CLASSIFIED, None)
 
     def _elsewhere(
-        self, said: Sequence[Transcript], *options: Mapping[str, Any]
+        self, transcripts: Sequence[Transcript], *options: Mapping[str, Any]
     ) -> list[list[Any]]:
         """Its numbers for all of these with each of the options, one after the other."""
         return _in_another_process(
             {
                 "path": sys.path,
-                "scorers": [{"name": self.scorer, "options": dict(each)} for each in options],
+                "scorers": [
+                    {"name": self.scorer, "options": dict(settings)} for settings in options
+                ],
                 "case": self.case().model_dump(mode="json"),
                 "transcripts": [
-                    [(r.text, r.finish_reason, r.refusal) for r in t.replies] for t in said
+                    [(r.text, r.finish_reason, r.refusal) for r in t.replies] for t in transcripts
                 ],
             }
         )
@@ -150,39 +157,43 @@ class ScorerContract:
         return [dict(score.scores), dict(score.graders)]
 
     @staticmethod
-    def _said(text: str, ended: str | None = "stop", refusal: str | None = None) -> Transcript:
+    def _make_transcript(
+        text: str, ended: str | None = "stop", refusal: str | None = None
+    ) -> Transcript:
         return Transcript((Reply(0, text, ended, refusal),))
 
 
-def _in_another_process(asked: Mapping[str, Any]) -> list[Any]:
+def _in_another_process(request: Mapping[str, Any]) -> list[Any]:
     """The result of `_answer_there`, in a process where sets have another order."""
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     done = subprocess.run(
         [sys.executable, "-c", _THERE],
-        input=json.dumps(asked),
+        input=json.dumps(request),
         env={**os.environ, "PYTHONHASHSEED": seed},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    found: list[Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    results: list[Any] = json.loads(done.stdout.splitlines()[-1])
+    return results
 
 
-def _answer_there(asked: Mapping[str, Any]) -> None:
-    case = Case.model_validate(asked["case"])
+def _answer_there(request: Mapping[str, Any]) -> None:
+    case = Case.model_validate(request["case"])
     dialect = cast("Dialect", _Passing())
-    found = []
-    for named in asked["scorers"]:
-        (scorer,) = scorers_of({"grading": {"scorers": [named]}})
+    results = []
+    for configuration in request["scorers"]:
+        (scorer,) = scorers_of({"grading": {"scorers": [configuration]}})
         numbers = []
-        for replies in asked["transcripts"]:
-            said = Transcript(tuple(Reply(turn, *reply) for turn, reply in enumerate(replies)))
-            score = grade(dialect, [scorer], case, said, _CLASSIFIED, None)
+        for replies in request["transcripts"]:
+            transcript = Transcript(
+                tuple(Reply(turn, *reply) for turn, reply in enumerate(replies))
+            )
+            score = grade(dialect, [scorer], case, transcript, _CLASSIFIED, None)
             numbers.append(ScorerContract._numbers(score))
-        found.append(numbers)
-    sys.stdout.write(json.dumps(found))
+        results.append(numbers)
+    sys.stdout.write(json.dumps(results))
 
 
 _THERE = f"""

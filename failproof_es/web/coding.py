@@ -27,12 +27,12 @@ class Decompressor:
 
     def __init__(self, codings: Sequence[str]) -> None:
         """`codings` as `Content-Encoding` names them. Raises `Undecodable`."""
-        named = [name for each in codings if (name := each.strip().lower()) not in _IDENTITY]
-        if len(named) > 1:
-            raise Undecodable(f"the reply is packed {len(named)} times: {_shown(named)}")
-        self._coding = named[0].removeprefix("x-") if named else None
+        names = [name for coding in codings if (name := coding.strip().lower()) not in _IDENTITY]
+        if len(names) > 1:
+            raise Undecodable(f"the reply is packed {len(names)} times: {_list_names(names)}")
+        self._coding = names[0].removeprefix("x-") if names else None
         if self._coding not in (None, "gzip", "deflate"):
-            raise Undecodable(f"the reply is packed in a way that was not asked for: {named[0]}")
+            raise Undecodable(f"the reply is packed in a way that was not asked for: {names[0]}")
         self._stream: zlib._Decompress | None = None
         self._held = b""
         """The first byte of a `deflate` body: the second one tells which of two kinds it is."""
@@ -55,7 +55,7 @@ class Decompressor:
                 if self._coding == "deflate" and len(piece) < 2:
                     self._held = piece
                     return
-                self._stream = self._begun(piece)
+                self._stream = self._start_stream(piece)
             stream = self._stream
             try:
                 step = stream.decompress(piece, STEP_BYTES)
@@ -76,7 +76,7 @@ class Decompressor:
         if self._stream is not None or self._held:
             raise Undecodable(f"the reply's {self._coding} ends in the middle")
 
-    def _begun(self, piece: bytes) -> zlib._Decompress:
+    def _start_stream(self, piece: bytes) -> zlib._Decompress:
         """A stream that begins with `piece`: the body, or the next member of a gzip file."""
         if self._coding == "gzip":
             if self._complete and not _GZIP_BEGINS.startswith(piece[:2]):
@@ -88,5 +88,5 @@ class Decompressor:
         return zlib.decompressobj(zlib.MAX_WBITS if zlib_header else -zlib.MAX_WBITS)
 
 
-def _shown(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")

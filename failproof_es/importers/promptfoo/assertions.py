@@ -77,14 +77,14 @@ def add(expected: Expected, assertion: Any, fill: Callable[[str], str]) -> None:
     for name in assertion:
         unimportant = name == "weight" and assertion[name] == 1
         if name not in _TAKEN or (name in _DROPPED and not unimportant):
-            said = _DROPPED.get(name, "the key of an assertion is not known here")
-            expected.lost.append((str(name)[:_LONGEST_NAME], said))
+            reason = _DROPPED.get(name, "the key of an assertion is not known here")
+            expected.lost.append((str(name)[:_LONGEST_NAME], reason))
 
 
 def _add(expected: Expected, kind: str, value: Any, fill: Callable[[str], str]) -> None:
     negated = kind.startswith(_NOT)
     plain = kind.removeprefix(_NOT)
-    texts = _texts(value, fill, listed=plain in _LISTED)
+    texts = _texts(value, fill, takes_list=plain in _LISTED)
     match plain:
         case "equals":
             expected.checks.append(Check("equals", _one(texts), negated))
@@ -118,32 +118,32 @@ def _add(expected: Expected, kind: str, value: Any, fill: Callable[[str], str]) 
             raise _NoCounterpart(f"`{_name(kind)}` has no counterpart")
 
 
-def _texts(value: Any, fill: Callable[[str], str], *, listed: bool) -> list[str]:
+def _texts(value: Any, fill: Callable[[str], str], *, takes_list: bool) -> list[str]:
     """The texts of a value, filled in: of assertions on several texts a list, or a text with
     commas; of others the one text."""
     if isinstance(value, str):
-        return _fields(fill(value)) if listed else [fill(value)]
-    if not listed and isinstance(value, list):
+        return _fields(fill(value)) if takes_list else [fill(value)]
+    if not takes_list and isinstance(value, list):
         raise _NoCounterpart("the value of an assertion on one text is a list")
     values = value if isinstance(value, list) else [] if value is None else [value]
-    if not all(isinstance(each, str | int | float) for each in values):
+    if not all(isinstance(scalar, str | int | float) for scalar in values):
         raise _NoCounterpart("the value of an assertion is neither a text nor a list of texts")
-    return [fill(each if isinstance(each, str) else plain_text(each)) for each in values]
+    return [fill(scalar if isinstance(scalar, str) else plain_text(scalar)) for scalar in values]
 
 
 def _fields(text: str) -> list[str]:
     """The texts between commas. One in quotation marks may hold commas, and marks as `""`."""
-    found = []
+    texts = []
     end = 0
     while match := _FIELD.match(text, end):  # to search would begin anew at every white space
         end = match.end()
         if match["rest"] is not None:
             raise _NoCounterpart("a text in quotation marks does not end before a comma")
         if match["quoted"] is not None:
-            found.append(_ESCAPED.sub(lambda mark: mark[0][1], match["quoted"]))
+            texts.append(_ESCAPED.sub(lambda mark: mark[0][1], match["quoted"]))
         elif plain := match["plain"].strip():
-            found.append(plain)
-    return found
+            texts.append(plain)
+    return texts
 
 
 def plain_text(value: str | int | float | None) -> str:
@@ -191,17 +191,17 @@ _WORDS = frozenset(
 _OTHER_NAMES = {"fn": "javascript", "eval": "javascript", "grade": "llm-rubric"}
 
 
-def of_text(said: str) -> dict[str, Any]:
+def of_text(cell: str) -> dict[str, Any]:
     """The assertion that a cell `__expected` of a table of tests says."""
-    found = _SHORT.match(said)
-    if found is not None:
-        name = _OTHER_NAMES.get(found["type"], found["type"])
-        valued = found["value"] is not None
+    match = _SHORT.match(cell)
+    if match is not None:
+        name = _OTHER_NAMES.get(match["type"], match["type"])
+        valued = match["value"] is not None
         if name in _WORDS and (valued or name in ("is-json", "contains-json", "is-refusal")):
-            assertion: dict[str, Any] = {"type": (found["not"] or "") + name}
+            assertion: dict[str, Any] = {"type": (match["not"] or "") + name}
             if valued:
-                assertion["value"] = found["value"].strip()
-            if found["threshold"]:
-                assertion["threshold"] = float(found["threshold"])
+                assertion["value"] = match["value"].strip()
+            if match["threshold"]:
+                assertion["threshold"] = float(match["threshold"])
             return assertion
-    return {"type": "equals", "value": said}
+    return {"type": "equals", "value": cell}

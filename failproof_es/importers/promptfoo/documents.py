@@ -70,15 +70,15 @@ def is_reference(value: Any) -> bool:
 
 def referred(source: Source, value: str, base: Path) -> list[Path]:
     """The files that a reference names, one or, with `*`, several. Raises `NotRead`."""
-    named = value.removeprefix(_FILE)
-    stem, _, function = named.rpartition(":")
-    suffix = Path(stem if stem and "/" not in function else named).suffix.lower()
+    target = value.removeprefix(_FILE)
+    stem, _, function = target.rpartition(":")
+    suffix = Path(stem if stem and "/" not in function else target).suffix.lower()
     if suffix in _CODE:
         raise NotRead("is code: it is not run")
     try:
-        if "*" in named:
-            return source.matching(named, base)
-        return [source.within(named, base)]
+        if "*" in target:
+            return source.matching(target, base)
+        return [source.within(target, base)]
     except OutsideSource as error:
         raise NotRead(str(error)) from None
 
@@ -104,9 +104,9 @@ def read_data(source: Source, path: Path) -> list[Document]:
 
 
 def _read_data(source: Source, path: Path) -> Document:
-    shown = source.shown(path)
+    display_path = source.shown(path)
     problems = Problems()
-    tree = parse_yaml(Path(shown), source.text(path), problems)
+    tree = parse_yaml(Path(display_path), source.text(path), problems)
     problems.raise_errors()
     assert tree is not None
-    return Document(tree.value, path, shown, tree)
+    return Document(tree.value, path, display_path, tree)

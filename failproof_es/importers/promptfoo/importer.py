@@ -40,12 +40,12 @@ class PromptfooImporter:
         findings.models += read_models(configuration, findings)
         prompts = read_prompts(source, configuration, findings)
         if not prompts:
-            said = "no prompt can be taken over"
-            raise InvalidInput([Problem(said, configuration.path, field="prompts")])
-        told: set[tuple[Place, str]] = set()
+            message = "no prompt can be taken over"
+            raise InvalidInput([Problem(message, configuration.path, field="prompts")])
+        reported: set[tuple[Place, str]] = set()
         for number, test in enumerate(read_tests(source, configuration, findings), 1):
             findings.read += 1
-            yield from _cases_of(test, number, prompts, findings, told)
+            yield from _cases_of(test, number, prompts, findings, reported)
 
 
 def _cases_of(
@@ -53,32 +53,34 @@ def _cases_of(
     number: int,
     prompts: list[Prompt],
     findings: Findings,
-    told: set[tuple[Place, str]],
+    reported: set[tuple[Place, str]],
 ) -> Iterator[ImportedCase]:
-    asked = [each for each in prompts if test.prompts is None or each.label in test.prompts]
-    said = test.broken or (None if asked else "it names no prompt that was taken over")
-    if said is None and test.too_many():
-        said = f"its variables have more than {MAX_COMBINATIONS:,} combinations"
-    if said is None and test.transformed and test.assertions:
-        said = "its assertions decide on what code makes of the answer"
-    if said is None and [] in test.variables.values() and test.expanded:
-        said = "one of its variables is an empty list"
-    if said is not None:
-        findings.note(test.place, f"the case is not written: {said}")
+    test_prompts = [
+        prompt for prompt in prompts if test.prompts is None or prompt.label in test.prompts
+    ]
+    reason = test.broken or (None if test_prompts else "it names no prompt that was taken over")
+    if reason is None and test.too_many():
+        reason = f"its variables have more than {MAX_COMBINATIONS:,} combinations"
+    if reason is None and test.transformed and test.assertions:
+        reason = "its assertions decide on what code makes of the answer"
+    if reason is None and [] in test.variables.values() and test.expanded:
+        reason = "one of its variables is an empty list"
+    if reason is not None:
+        findings.note(test.place, f"the case is not written: {reason}")
         return
     for combination, variables in enumerate(test.combinations(), 1):
-        expected = _expected(test, variables, findings, told)
+        expected = _expected(test, variables, findings, reported)
         if expected is None:
             continue
         several = test.expanded and any(isinstance(v, list) for v in test.variables.values())
         for index, prompt in enumerate(prompts, 1):
-            if prompt not in asked:
+            if prompt not in test_prompts:
                 continue
             case_id = f"test-{number}"
             case_id += f"-vars-{combination}" if several else ""
             case_id += f"-prompt-{index}" if len(prompts) > 1 else ""
             try:
-                prefix, suffix = (str(test.options.get(each, "")) for each in ("prefix", "suffix"))
+                prefix, suffix = (str(test.options.get(name, "")) for name in ("prefix", "suffix"))
                 turns = prompt.turns(variables, prefix, suffix, findings)
             except (Unusable, ValueError) as error:
                 place = test.place if isinstance(error, ValueError) else prompt.place
@@ -96,7 +98,7 @@ def _cases_of(
 
 
 def _expected(
-    test: Test, variables: Mapping[str, Any], findings: Findings, told: set[tuple[Place, str]]
+    test: Test, variables: Mapping[str, Any], findings: Findings, reported: set[tuple[Place, str]]
 ) -> Expected | None:
     """What the test's assertions come to; `None` where none of them maps."""
     expected = Expected()
@@ -110,11 +112,11 @@ def _expected(
             expected.undecided += 1
             continue
         assertions.add(expected, assertion, filled)
-        for field, said in expected.lost[lost:]:
+        for field, reason in expected.lost[lost:]:
             at = place._replace(field=f"{place.field}.{field}" if field else place.field)
-            if (at, said) not in told:  # once for all tests that it is in
-                told.add((at, said))
-                findings.note(at, said)
+            if (at, reason) not in reported:  # once for all tests that it is in
+                reported.add((at, reason))
+                findings.note(at, reason)
     if expected.undecided and not expected.anything:
         findings.note(test.place, "the case is not written: none of its assertions maps")
         return None

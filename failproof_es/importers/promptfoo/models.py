@@ -39,11 +39,13 @@ _OTHER_KEYS = frozenset({"id", "config", "label"})
 def read_models(configuration: Document, findings: Findings) -> Iterator[dict[str, Any]]:
     """An entry for each provider that maps; what does not goes to `findings`."""
     name = "providers" if "providers" in configuration.value else "targets"
-    given = configuration.value.get(name)
-    entries = given if isinstance(given, list) else [] if given is None else [given]
+    definition = configuration.value.get(name)
+    entries = (
+        definition if isinstance(definition, list) else [] if definition is None else [definition]
+    )
     seen: list[dict[str, Any]] = []
     for index, entry in enumerate(entries):
-        steps: tuple[str | int, ...] = (name, index) if entries is given else (name,)
+        steps: tuple[str | int, ...] = (name, index) if entries is definition else (name,)
         document = configuration.part(*steps, value=entry)
         if len(seen) >= MAX_MODELS:
             findings.note(document.place(), f"more than {MAX_MODELS} models are not taken over")

@@ -54,22 +54,24 @@ class Prompt:
         if prefix or suffix:
             raise Unusable("a conversation takes no prefix or suffix")
         turns = messages_of(self.content, self.place, findings)
-        return tuple(Turn(role=each.role, content=fill(each.content, variables)) for each in turns)
+        return tuple(Turn(role=turn.role, content=fill(turn.content, variables)) for turn in turns)
 
 
 def read_prompts(source: Source, configuration: Document, findings: Findings) -> list[Prompt]:
     """Every prompt of the configuration; what is none goes to `findings`."""
-    given = configuration.value.get("prompts")
-    entries = given if isinstance(given, list) else [] if given is None else [given]
-    found: list[Prompt] = []
+    definition = configuration.value.get("prompts")
+    entries = (
+        definition if isinstance(definition, list) else [] if definition is None else [definition]
+    )
+    prompts: list[Prompt] = []
     for index, entry in enumerate(entries):
-        steps: tuple[str | int, ...] = ("prompts", index) if entries is given else ("prompts",)
+        steps: tuple[str | int, ...] = ("prompts", index) if entries is definition else ("prompts",)
         document = configuration.part(*steps, value=entry)
         try:
-            found += _prompts(source, document, findings)
+            prompts += _prompts(source, document, findings)
         except (NotRead, ValueError) as error:
             findings.note(document.place(), f"the prompt {error}")
-    return found
+    return prompts
 
 
 def _prompts(source: Source, document: Document, findings: Findings) -> Iterator[Prompt]:
@@ -113,21 +115,21 @@ def _of_file(source: Source, path: Path, label: str | None) -> Iterator[Prompt]:
 
 
 def _prompt(label: Any, text: str, place: Place) -> Prompt:
-    said = " ".join(str(label).split())[:60]
+    short_label = " ".join(str(label).split())[:60]
     messages = _messages(text, place)
-    return Prompt(said, text if messages is None else messages, place)
+    return Prompt(short_label, text if messages is None else messages, place)
 
 
 def _messages(text: str, place: Place) -> list[Any] | None:
     """The messages that a text writes as JSON or YAML; `None` where it is a text."""
-    begun = text.lstrip()
+    stripped = text.lstrip()
     value: Any = None
-    if begun.startswith("["):
+    if stripped.startswith("["):
         try:
-            value = json.loads(begun)
+            value = json.loads(stripped)
         except (ValueError, RecursionError):
             return None
-    elif re.match(r"-\s+role\s*:", begun):
+    elif re.match(r"-\s+role\s*:", stripped):
         tree = parse_yaml(Path(place.path), text, Problems())
         if tree is None:
             raise ValueError("looks like a conversation in YAML, and is not YAML")

@@ -36,7 +36,7 @@ def _value(path: str, variables: Mapping[str, Any]) -> str:
         value = value.get(name) if isinstance(value, Mapping) else None
     if isinstance(value, Mapping | list):
         raise ValueError("a template writes a list or an object")
-    said = plain_text(value)
-    if _ANY.search(said):
+    text = plain_text(value)
+    if _ANY.search(text):
         raise ValueError("a variable's value is a template itself")
-    return said
+    return text

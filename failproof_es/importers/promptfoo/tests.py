@@ -71,9 +71,9 @@ class Test:
         if not self.expanded:
             yield dict(self.variables)
             return
-        listed = {name: v for name, v in self.variables.items() if isinstance(v, list)}
-        for chosen in product(*listed.values()):
-            yield {**self.variables, **dict(zip(listed, chosen, strict=True))}
+        lists = {name: v for name, v in self.variables.items() if isinstance(v, list)}
+        for combination in product(*lists.values()):
+            yield {**self.variables, **dict(zip(lists, combination, strict=True))}
 
 
 def read_tests(source: Source, configuration: Document, findings: Findings) -> Iterator[Test]:
@@ -85,10 +85,10 @@ def read_tests(source: Source, configuration: Document, findings: Findings) -> I
         reader.merge(default, document)
     scenarios = value.get("scenarios")
     if "tests" in value or not scenarios:
-        given = value.get("tests")
-        for document in reader.documents(configuration, ("tests",), given):
+        tests = value.get("tests")
+        for document in reader.documents(configuration, ("tests",), tests):
             yield reader.test(default, document)
-        if given is None:
+        if tests is None:
             yield _copy(default, configuration.place())
     for scenario in reader.documents(configuration, ("scenarios",), scenarios):
         yield from reader.of_scenario(default, scenario)
@@ -107,34 +107,34 @@ class _Reader:
         if value is None:
             return
         if isinstance(value, list):
-            for index, each in enumerate(value):
-                yield from self.documents(parent, (*steps, index), each)
+            for index, part in enumerate(value):
+                yield from self.documents(parent, (*steps, index), part)
         elif isinstance(value, dict) and is_reference(value.get("path")):
             yield from self.documents(parent, (*steps, "path"), value["path"])
         elif isinstance(value, dict):
             yield document
         elif isinstance(value, str):
-            yield from self._named(document, value)
+            yield from self._read_reference(document, value)
         else:
             self.findings.note(document.place(), "is neither a mapping nor a file")
 
-    def _named(self, document: Document, value: str) -> Iterator[Document]:
+    def _read_reference(self, document: Document, value: str) -> Iterator[Document]:
         if "://" in value and not is_reference(value):
             self.findings.note(document.place(), "is fetched or run, which is not done")
             return
         try:
             for path in referred(self.source, value, document.path.parent):
-                for each in read_data(self.source, path):
-                    if isinstance(each.value, list):
-                        for n, entry in enumerate(each.value):
+                for child in read_data(self.source, path):
+                    if isinstance(child.value, list):
+                        for n, entry in enumerate(child.value):
                             if isinstance(entry, dict):
-                                yield each.part(n, value=entry)
+                                yield child.part(n, value=entry)
                             else:
-                                self.findings.note(each.place(n), "is not a mapping")
-                    elif isinstance(each.value, dict):
-                        yield _of_row(each) if each.tree is None else each
+                                self.findings.note(child.place(n), "is not a mapping")
+                    elif isinstance(child.value, dict):
+                        yield _of_row(child) if child.tree is None else child
                     else:
-                        self.findings.note(each.place(), "is not a mapping")
+                        self.findings.note(child.place(), "is not a mapping")
         except NotRead as error:
             self.findings.note(document.place(), f"the file {error}")
 
@@ -160,16 +160,18 @@ class _Reader:
         value, note = document.value, self.findings.note
         for key in value:
             if key not in _KEYS:
-                said = _NOT_HERE.get(key, "the key of a test is not known here")
-                note(document.place(str(key)), said)
+                reason = _NOT_HERE.get(key, "the key of a test is not known here")
+                note(document.place(str(key)), reason)
         test.variables.update(self._variables(test, document))
         asserted = value.get("assert")
-        for n, each in enumerate(asserted if isinstance(asserted, list) else []):
-            if isinstance(each, dict) and each.get("type") == "assert-set":
+        for n, assertion in enumerate(asserted if isinstance(asserted, list) else []):
+            if isinstance(assertion, dict) and assertion.get("type") == "assert-set":
                 note(document.place("assert", n), "a set of assertions has no counterpart")
                 test.assertions.append((document.place("assert", n), None))
                 continue
-            test.assertions.append((document.place("assert", n), self._valued(document, n, each)))
+            test.assertions.append(
+                (document.place("assert", n), self._valued(document, n, assertion))
+            )
         if asserted is not None and not isinstance(asserted, list):
             note(document.place("assert"), "is not a list of assertions")
         options = value.get("options")
@@ -177,32 +179,32 @@ class _Reader:
             if key in _OPTIONS:
                 test.options[key] = options[key]
             else:
-                said = _NOT_HERE.get(key, "the option of a test has no counterpart")
-                note(document.place("options", key), said)
-        given = {**value, **(options if isinstance(options, dict) else {})}
-        test.transformed |= any(given.get(key) is not None for key in _CHANGES_ANSWERS)
+                reason = _NOT_HERE.get(key, "the option of a test has no counterpart")
+                note(document.place("options", key), reason)
+        settings = {**value, **(options if isinstance(options, dict) else {})}
+        test.transformed |= any(settings.get(key) is not None for key in _CHANGES_ANSWERS)
         if isinstance(value.get("metadata"), dict):
             test.metadata.update(value["metadata"])
         if isinstance(value.get("description"), str):
             test.description = value["description"]
         if "prompts" in value:
-            named = value["prompts"]
-            names = named if isinstance(named, list) else [named]
-            test.prompts = [str(each) for each in names]
+            selection = value["prompts"]
+            names = selection if isinstance(selection, list) else [selection]
+            test.prompts = [str(name) for name in names]
 
     def _variables(self, test: Test, document: Document) -> dict[str, Any]:
-        given = document.value.get("vars")
-        if is_reference(given):
-            found: dict[str, Any] = {}
-            for each in self.documents(document, ("vars",), given):
-                found.update(each.value)
-            given = found
-        if given is None:
+        variables = document.value.get("vars")
+        if is_reference(variables):
+            merged: dict[str, Any] = {}
+            for child in self.documents(document, ("vars",), variables):
+                merged.update(child.value)
+            variables = merged
+        if variables is None:
             return {}
-        if not isinstance(given, dict):
+        if not isinstance(variables, dict):
             self.findings.note(document.place("vars"), "is not a mapping")
             return {}
-        return {str(name): self._value(test, document, name, v) for name, v in given.items()}
+        return {str(name): self._value(test, document, name, v) for name, v in variables.items()}
 
     def _value(self, test: Test, document: Document, name: str, value: Any) -> Any:
         if not is_reference(value):
@@ -214,8 +216,8 @@ class _Reader:
             [data] = read_data(self.source, path)
             return data.value
         except (NotRead, ValueError) as error:
-            said = str(error) if isinstance(error, NotRead) else "names several files"
-            self.findings.note(document.place("vars", name), f"the file {said}")
+            reason = str(error) if isinstance(error, NotRead) else "names several files"
+            self.findings.note(document.place("vars", name), f"the file {reason}")
             test.broken = "a variable's file is not read"
             return None
 
@@ -230,8 +232,8 @@ class _Reader:
             [data] = read_data(self.source, path)
             return {**assertion, "value": data.value}
         except (NotRead, ValueError) as error:
-            said = str(error) if isinstance(error, NotRead) else "names several files"
-            self.findings.note(document.place("assert", n, "value"), f"the file {said}")
+            reason = str(error) if isinstance(error, NotRead) else "names several files"
+            self.findings.note(document.place("assert", n, "value"), f"the file {reason}")
             return None
 
 

@@ -22,11 +22,11 @@ async def available_models(model: Model) -> list[str]:
     try:
         with suppress(UnlistedModel):
             await provider.check()
-        listed = await provider.available_models()
+        names = await provider.available_models()
     finally:
         await provider.close()
-    first = [model.model] if not listed or model.model in listed else []
-    return list(dict.fromkeys([*first, *listed]))
+    first = [model.model] if not names or model.model in names else []
+    return list(dict.fromkeys([*first, *names]))
 
 
 def is_available(offered: list[str], name: str) -> bool:

@@ -40,6 +40,6 @@ def listed_ids(listing: bytes) -> list[str]:
         raise ValueError("this is not a list of models") from error
 
 
-def is_listed(name: str, listed: Sequence[str]) -> bool:
+def is_listed(name: str, names: Sequence[str]) -> bool:
     """Whether the model is among those listed; `:latest` is what some leave out."""
-    return name in listed or f"{name}:latest" in listed
+    return name in names or f"{name}:latest" in names

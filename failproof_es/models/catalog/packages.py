@@ -12,8 +12,8 @@ from importlib import metadata
 def package_of(class_name: str) -> tuple[str, str] | None:
     """Name and version of the package that has `package.module:Name`; `None` for a loose file."""
     top = class_name.partition(":")[0].partition(".")[0]
-    found = _distributions(tuple(sys.path)).get(top)
-    return (found[0], metadata.version(found[0])) if found else None
+    packages = _distributions(tuple(sys.path)).get(top)
+    return (packages[0], metadata.version(packages[0])) if packages else None
 
 
 @cache

@@ -55,14 +55,14 @@ class PriceBook:
         may cost anything.
         """
         base_url = model.settings.get("base_url")
-        for listed in self.listed:
-            behind = None if listed.base_url is None else listed.base_url.rstrip("/")
-            if listed.model == model.model and behind in (None, (base_url or "").rstrip("/")):
+        for price in self.listed:
+            behind = None if price.base_url is None else price.base_url.rstrip("/")
+            if price.model == model.model and behind in (None, (base_url or "").rstrip("/")):
                 return ModelPrices(
                     model_key=model.key,
                     source=f"price list of {self.version}",
-                    listed_as=listed.model,
-                    rates=tuple(_listed_rates(listed)),
+                    listed_as=price.model,
+                    rates=tuple(_listed_rates(price)),
                 )
         source = provider_type(model.provider).price_source(model)
         if source is None or _on_this_machine(source.api_url):
@@ -70,7 +70,7 @@ class PriceBook:
         from genai_prices import Usage as PricedUsage  # loads every price that is published
         from genai_prices import calc_price
 
-        chosen = {
+        choices = {
             name: str(model.parameters[name])
             for name in _CHOSEN
             if model.parameters.get(name) not in _STANDARD
@@ -87,10 +87,10 @@ class PriceBook:
                 model.model,
                 **found_by,
                 genai_request_timestamp=moment,
-                price_context=chosen or None,
+                price_context=choices or None,
             )
 
-        return published(model.key, price_at, at, chosen)
+        return published(model.key, price_at, at, choices)
 
 
 def _on_this_machine(url: str | None) -> bool:
@@ -101,32 +101,32 @@ def published(
     model_key: str,
     price_at: Callable[[datetime], PriceCalculation],
     at: datetime,
-    chosen: Mapping[str, str] | None = None,
+    choices: Mapping[str, str] | None = None,
 ) -> ModelPrices:
     """All rates of a model of `genai-prices` from `at` on. `price_at` finds it there.
 
     Without rates where it is not there, where nothing is said of its tokens (free of charge is a
-    price of 0, and not the lack of one), or of what was `chosen` for its requests.
+    price of 0, and not the lack of one), or of the `choices` for its requests.
     """
     try:
-        found = price_at(at)
+        calculation = price_at(at)
     except LookupError:
         return ModelPrices(model_key=model_key)
-    rates = tuple(_published_rates(found.model, price_at, at))
-    if not all(_is_priced(found.model, choice) for choice in (chosen or {}).items()):
+    rates = tuple(_published_rates(calculation.model, price_at, at))
+    if not all(_is_priced(calculation.model, choice) for choice in (choices or {}).items()):
         return ModelPrices(model_key=model_key)
     if all(rate.input is None and rate.output is None for rate in rates):
         return ModelPrices(model_key=model_key)
     return ModelPrices(
         model_key=model_key,
         source=f"genai-prices {metadata.version('genai-prices')}",
-        listed_as=f"{found.provider.id}/{found.model.id}",
+        listed_as=f"{calculation.provider.id}/{calculation.model.id}",
         rates=rates,
     )
 
 
 def _is_priced(model: ModelInfo, choice: tuple[str, str]) -> bool:
-    return any(choice in each.when.items() for each in model.price_variants or ())
+    return any(choice in variant.when.items() for variant in model.price_variants or ())
 
 
 def _published_rates(
@@ -157,8 +157,8 @@ def _turning_points(model: ModelInfo) -> tuple[list[date], list[time]]:
 
     dated = [] if isinstance(model.prices, PublishedPrice) else model.prices
     constraints = [
-        *(each.constraint for each in dated),
-        *(each.constraint for each in model.price_variants or ()),
+        *(price.constraint for price in dated),
+        *(variant.constraint for variant in model.price_variants or ()),
     ]
     days, times = set(), {_MIDNIGHT}
     for constraint in constraints:
@@ -180,22 +180,22 @@ def _by_size(price: PublishedPrice) -> Iterator[Rate]:
     """What is charged for tokens, by the size of the request, the smallest first."""
     from genai_prices.types import TieredPrices
 
-    tiers = (each.tiers for each in vars(price).values() if isinstance(each, TieredPrices))
+    tiers = (rate.tiers for rate in vars(price).values() if isinstance(rate, TieredPrices))
     starts = sorted({tier.start for of_one in tiers for tier in of_one})
     for over in (None, *starts):
 
         def charged(name: str, otherwise: Decimal | None = None, over: int | None = over) -> Any:
-            found = _in_tier(getattr(price, name), over)
-            return otherwise if found is None else found
+            rate = _in_tier(getattr(price, name), over)
+            return otherwise if rate is None else rate
 
         fresh = charged("input_mtok")
-        written = charged("cache_write_mtok", fresh)
+        cache_write = charged("cache_write_mtok", fresh)
         yield Rate(
             over_input_tokens=over,
             input=fresh,
             cached_input=charged("cache_read_mtok", fresh),
-            cache_write=written,
-            cache_write_1h=charged("cache_write_1h_mtok", written),
+            cache_write=cache_write,
+            cache_write_1h=charged("cache_write_1h_mtok", cache_write),
             output=charged("output_mtok"),
             request=charged("requests_kcount", Decimal(0)) / _REQUESTS_PER_PRICE,
         )
@@ -211,20 +211,20 @@ def _in_tier(price: Decimal | TieredPrices | None, over: int | None) -> Decimal 
 
 
 def _listed_rates(price: ModelPrice) -> Iterator[Rate]:
-    yield _listed(price, None)
+    yield _build_rate(price, None)
     for tier in sorted(price.tiers, key=lambda tier: tier.over_input_tokens):
-        yield _listed(tier, tier.over_input_tokens)
+        yield _build_rate(tier, tier.over_input_tokens)
 
 
-def _listed(price: ListedRates, over: int | None) -> Rate:
+def _build_rate(price: ListedRates, over: int | None) -> Rate:
     fresh = _decimal(price.input_usd_per_million)
-    written = _decimal(price.cache_write_usd_per_million, fresh)
+    cache_write = _decimal(price.cache_write_usd_per_million, fresh)
     return Rate(
         over_input_tokens=over,
         input=fresh,
         cached_input=_decimal(price.cached_input_usd_per_million, fresh),
-        cache_write=written,
-        cache_write_1h=_decimal(price.cache_write_1h_usd_per_million, written),
+        cache_write=cache_write,
+        cache_write_1h=_decimal(price.cache_write_1h_usd_per_million, cache_write),
         output=_decimal(price.output_usd_per_million),
     )
 

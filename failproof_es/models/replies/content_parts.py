@@ -61,13 +61,13 @@ def _read_part(part: Any) -> tuple[_Kind, str]:
     if part.get("thought") is True or _THOUGHT.search(kind):
         return "thought", ""
     is_refusal = kind == "refusal"
-    said = part.get("refusal") if is_refusal and "refusal" in part else part.get("text")
-    if said is None:
+    text = part.get("refusal") if is_refusal and "refusal" in part else part.get("text")
+    if text is None:
         silent = "text" not in part and all(map(_THOUGHT.search, part.keys() - {"type"}))
         return ("thought" if silent and part.get("type") is None else "other"), ""
-    if not isinstance(said, str):
+    if not isinstance(text, str):
         return "damaged", ""
-    return ("refusal" if is_refusal else "text"), said
+    return ("refusal" if is_refusal else "text"), text
 
 
 def _joined(texts: Iterable[str]) -> str | None:

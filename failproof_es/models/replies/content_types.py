@@ -18,20 +18,20 @@ _ENDED_OBJECT = re.compile(rb"\}\s*\Z")
 _PRELUDE = 12
 
 
-def content_type_shown(told: str, body: bytes) -> str | None:
+def content_type_shown(declared: str, body: bytes) -> str | None:
     """The content type of which the body is; `None` where that is the one that is told."""
-    shown = _shown(body)
-    told = told.strip().lower()
-    if shown == _DOCUMENT:  # which is a line of JSON, too
-        return shown if told.startswith(_EVENTS) else None
-    return None if shown is None or told.startswith(shown) else shown
+    detected = _detect_type(body)
+    declared = declared.strip().lower()
+    if detected == _DOCUMENT:  # which is a line of JSON, too
+        return detected if declared.startswith(_EVENTS) else None
+    return None if detected is None or declared.startswith(detected) else detected
 
 
-def _shown(body: bytes) -> str | None:
+def _detect_type(body: bytes) -> str | None:
     if _BEGINS_EVENTS.match(body):
         return _EVENTS
-    if (begun := _BEGINS_OBJECT.match(body)) is not None:
-        return _LINES if _ends_in_its_line(body, begun.end()) else _DOCUMENT
+    if (opening := _BEGINS_OBJECT.match(body)) is not None:
+        return _LINES if _ends_in_its_line(body, opening.end()) else _DOCUMENT
     length = body[:8]
     is_frame = len(body) >= _PRELUDE and crc32(length) == int.from_bytes(body[8:_PRELUDE])
     return _FRAMES if is_frame else None

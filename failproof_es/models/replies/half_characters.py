@@ -27,16 +27,16 @@ _HALF = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
 
 def read_whole(text: bytes | str) -> Any:
     """The JSON of a whole reply. Raises `JsonTooComplex`, or `ValueError` for what is no JSON."""
-    value, has_halves = _read(text)
+    value, has_halves = _parse_json(text)
     return join_all_halves(value) if has_halves else value
 
 
 def read_piece(text: bytes | str) -> Any:
     """The same of a piece of a reply, halves included: the next piece may have the others."""
-    return _read(text)[0]
+    return _parse_json(text)[0]
 
 
-def _read(text: bytes | str) -> tuple[Any, bool]:
+def _parse_json(text: bytes | str) -> tuple[Any, bool]:
     """The JSON without a byte order mark before it, and whether half characters may be in it."""
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     data = data.removeprefix(b"\xef\xbb\xbf")

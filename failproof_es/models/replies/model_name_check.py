@@ -47,43 +47,43 @@ _DATE = re.compile(r"(?<!\d)(20\d\d)-(0[1-9]|1[0-2])-([0-3]\d)(?!\d)")
 
 
 def require_model(
-    asked: str, version: str | None, answered: str | None, check: VersionCheck = "version"
+    model: str, version: str | None, answered: str | None, check: VersionCheck = "version"
 ) -> None:
     """Raise `ModelError` (`model_mismatch`) when another model answered than was asked."""
-    if is_asked_model(asked, version, answered, check):
+    if is_asked_model(model, version, answered, check):
         return
-    wanted = asked if version is None else f"{asked}, version {version},"
+    description = model if version is None else f"{model}, version {version},"
     came = "the answer names no model" if answered is None else f"{answered} answered"
-    message = f"{wanted} was asked and {came}"
-    if answered in (None, asked):
+    message = f"{description} was asked and {came}"
+    if answered in (None, model):
         message += ": nothing shows the version (`version_check: name` takes such an answer)"
     raise ModelError(VOIDS_ANSWER, message, "final")
 
 
 def is_asked_model(
-    asked: str, version: str | None, answered: str | None, check: VersionCheck = "version"
+    model: str, version: str | None, answered: str | None, check: VersionCheck = "version"
 ) -> bool:
     """Whether the name that answered says that it is the model that was asked."""
-    shown = () if version is None else map(_plain, _names(asked, version))
-    if answered is not None and _plain(answered) in shown:
+    plain_names = () if version is None else map(_plain, _names(model, version))
+    if answered is not None and _plain(answered) in plain_names:
         return True
-    if answered is None or answered == asked:
+    if answered is None or answered == model:
         return version is None or check == "name"
-    if version is not None or not answered.startswith(asked):
+    if version is not None or not answered.startswith(model):
         return False
-    return _SNAPSHOT.fullmatch(answered[len(asked) :]) is not None
+    return _SNAPSHOT.fullmatch(answered[len(model) :]) is not None
 
 
-def _names(asked: str, version: str) -> Iterator[str]:
+def _names(model: str, version: str) -> Iterator[str]:
     """What a model of this version may call itself."""
     for sign in _BEFORE_A_VERSION:
-        yield f"{asked}{sign}{version}"
-        if version.startswith(f"{_LATEST.sub('', asked)}{sign}"):
+        yield f"{model}{sign}{version}"
+        if version.startswith(f"{_LATEST.sub('', model)}{sign}"):
             yield version
-        if _plain(asked).endswith(f"{sign}{_plain(version)}"):
-            yield asked
-    if _plain(asked) == _plain(version):
-        yield asked
+        if _plain(model).endswith(f"{sign}{_plain(version)}"):
+            yield model
+    if _plain(model) == _plain(version):
+        yield model
 
 
 def _plain(name: str) -> str:

@@ -35,26 +35,33 @@ _BLOCK_SAID = re.compile(
 """The words of a block in messages, where a gateway or a vendor gives no code of its own."""
 
 
-def usage_of(usage: Any, asked: str, answered: str) -> Usage:
+def usage_of(usage: Any, input_name: str, output_name: str) -> Usage:
     """The counts under these two names, and their parts under `NAME_details`.
 
     Parts that are more than the whole are not known: they would cost less than nothing.
     """
     if not isinstance(usage, dict):
         return Usage()
-    details, thoughts = (_object(usage.get(f"{name}_details")) for name in (asked, answered))
+    details, thoughts = (
+        _object(usage.get(f"{name}_details")) for name in (input_name, output_name)
+    )
     cached = count_or_none(details.get("cached_tokens"))
-    written = count_or_none(details.get("cache_write_tokens"))
+    cache_writes = count_or_none(details.get("cache_write_tokens"))
     reasoning = count_or_none(thoughts.get("reasoning_tokens"))
-    read, said = count_or_none(usage.get(asked)), count_or_none(usage.get(answered))
-    if read is None or (cached or 0) + (written or 0) > read:
-        cached = written = None
+    input_tokens, output_tokens = (
+        count_or_none(usage.get(input_name)),
+        count_or_none(usage.get(output_name)),
+    )
+    if input_tokens is None or (cached or 0) + (cache_writes or 0) > input_tokens:
+        cached = cache_writes = None
     return Usage(
-        input_tokens=read,
-        output_tokens=said,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
         cached_input_tokens=cached,
-        cache_write_tokens=written,
-        reasoning_tokens=None if said is None or (reasoning or 0) > said else reasoning,
+        cache_write_tokens=cache_writes,
+        reasoning_tokens=None
+        if output_tokens is None or (reasoning or 0) > output_tokens
+        else reasoning,
     )
 
 
@@ -88,8 +95,8 @@ def message_of(error: Any) -> str | None:
     return message if isinstance(message, str) else None
 
 
-def withheld_answer(reply: HttpReply, said: str | None) -> Answer:
-    """An answer that a filter withheld, and what is `said` of it."""
+def withheld_answer(reply: HttpReply, refusal: str | None) -> Answer:
+    """An answer that a filter withheld, with what the filter says as its `refusal`."""
     return Answer(
         status=reply.status,
         headers=reply.headers,
@@ -97,7 +104,7 @@ def withheld_answer(reply: HttpReply, said: str | None) -> Answer:
         text="",
         latency_ms=reply.latency_ms,
         finish_reason=CONTENT_FILTER,
-        refusal=said or None,
+        refusal=refusal or None,
         provider_request_id=request_id(reply.headers),
     )
 
@@ -120,8 +127,8 @@ def arguments_of(function: Mapping[str, Any]) -> Any:
 
     Raises `InvalidReply`.
     """
-    given = function.get("arguments")
-    return json_text(given) if isinstance(given, dict) else given
+    arguments = function.get("arguments")
+    return json_text(arguments) if isinstance(arguments, dict) else arguments
 
 
 def request_id(headers: Mapping[str, str]) -> str | None:

@@ -235,15 +235,15 @@ def _spoken(error: Any) -> Iterator[StatedWait]:
     for sentence in sentences:
         if not isinstance(sentence, str):
             continue
-        found = _SPOKEN.search(sentence[:_LONGEST_SENTENCE].lower())
-        if found is None:
+        match = _SPOKEN.search(sentence[:_LONGEST_SENTENCE].lower())
+        if match is None:
             continue
         seconds = sum(
             float(number) * (_UNITS.get(unit) or _SPOKEN_UNITS[unit.removesuffix("s")])
-            for number, unit in _SPOKEN_PART.findall(found[1])
+            for number, unit in _SPOKEN_PART.findall(match[1])
         )
         if seconds <= LONGEST_S:
-            yield StatedWait(seconds, found[0].strip())
+            yield StatedWait(seconds, match[0].strip())
 
 
 def _delay_s(value: Any, unit: float) -> float | None:
@@ -270,8 +270,8 @@ def _passed_on(error: Any) -> Iterator[dict[str, str]]:
 
 def _words_of(error: Any) -> str:
     """The words by which an error calls the limit that was reached."""
-    said = (error.get("type"), error.get("code")) if isinstance(error, dict) else ()
-    return " ".join(word.lower() for word in said if isinstance(word, str))
+    words = (error.get("type"), error.get("code")) if isinstance(error, dict) else ()
+    return " ".join(word.lower() for word in words if isinstance(word, str))
 
 
 # -- moments ---------------------------------------------------------------------------------

@@ -38,12 +38,12 @@ class Pair(NamedTuple):
     def __str__(self) -> str:
         return f"{self.variable}={self.host}"
 
-    def permits(self, wanted: Pair) -> bool:
+    def permits(self, pair: Pair) -> bool:
         """Whether this pair, as permitted, includes the wanted one."""
-        if self.variable != wanted.variable:
+        if self.variable != pair.variable:
             return False
-        hosts = (wanted.host, _without_port(wanted.host))
-        return self.host == wanted.host or any(host_matches(self.host, host) for host in hosts)
+        hosts = (pair.host, _without_port(pair.host))
+        return self.host == pair.host or any(host_matches(self.host, host) for host in hosts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +180,10 @@ def permissions_of(
     if problems:
         raise InvalidInput(problems)
     pairs = []
-    for written in allow:
-        variable, sign, host = (part.strip() for part in written.partition("="))
+    for option in allow:
+        variable, sign, host = (part.strip() for part in option.partition("="))
         if not (variable and sign and host) or "/" in host:
-            message = f"{ALLOW} {written} is not VARIABLE=HOST"
+            message = f"{ALLOW} {option} is not VARIABLE=HOST"
             problems.append(Problem(message, remedy=f"write it like {ALLOW} {_A_PAIR}"))
         pairs.append(Pair(variable, host))
     for name in allow_class:
@@ -213,8 +213,8 @@ def with_own_servers(
 
 def _hosts_in(field: str, model: Model, changed: Collection[str]) -> list[str]:
     """The hosts of an entry that the changed paths name."""
-    named = (("base_url", base_url_of(model)), ("proxy", model.proxy))
-    return [_host(url) for key, url in named if url is not None and f"{field}.{key}" in changed]
+    urls = (("base_url", base_url_of(model)), ("proxy", model.proxy))
+    return [_host(url) for key, url in urls if url is not None and f"{field}.{key}" in changed]
 
 
 def option_for(demand: Demand | ClassDemand) -> str:

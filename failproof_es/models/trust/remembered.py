@@ -61,8 +61,10 @@ def permissions_here(
     allow: Sequence[str], allow_class: Sequence[str] = (), *, own: bool
 ) -> Permissions:
     """The permissions by these options and by the user's file. Raises `InvalidInput`."""
-    known = remembered_permissions()
-    return permissions_of(allow, allow_class, own=own).and_also(known.pairs, known.classes)
+    permissions = remembered_permissions()
+    return permissions_of(allow, allow_class, own=own).and_also(
+        permissions.pairs, permissions.classes
+    )
 
 
 def remember(*demands: Demand | ClassDemand) -> None:

@@ -82,8 +82,8 @@ def folder_of_class(module: str, folder: Path | None) -> Path:
     """The folder that is searched first: `folder`, or the first of the variable with the module."""
     if folder is not None:
         return folder
-    named = os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep)
-    folders = [Path(name).absolute() for name in named if name] or [Path.cwd()]
+    names = os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep)
+    folders = [Path(name).absolute() for name in names if name] or [Path.cwd()]
     holding = (path for path in folders if PathFinder.find_spec(module, [str(path)]))
     return next(holding, folders[0])
 

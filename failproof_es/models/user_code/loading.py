@@ -105,7 +105,7 @@ def _search(folder: Path, module: str) -> None:
 def _require_the_one_in(folder: Path, module: str) -> None:
     """Raise `ImportError` if the process holds a module of that name from another folder."""
     importlib.invalidate_caches()
-    beside = PathFinder.find_spec(module, [str(folder)])
+    spec = PathFinder.find_spec(module, [str(folder)])
     loaded = getattr(sys.modules.get(module), "__file__", None)
-    if beside is not None and beside.origin and loaded and Path(loaded) != Path(beside.origin):
+    if spec is not None and spec.origin and loaded and Path(loaded) != Path(spec.origin):
         raise ImportError(f"{module} was imported from {loaded} before; a process holds one")

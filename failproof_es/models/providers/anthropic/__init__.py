@@ -36,8 +36,8 @@ class AnthropicType(HttpProviderType):
     def problems(self, model: Model) -> Iterable[EntryProblem]:
         """What the Messages API does not take."""
         if model.temperature > 1:
-            said = "may be at most 1 for provider `anthropic`"
-            yield EntryProblem("temperature", said)
+            message = "may be at most 1 for provider `anthropic`"
+            yield EntryProblem("temperature", message)
 
     def implementation(self) -> type[AnthropicProvider]:
         """See `HttpProviderType`."""
@@ -49,13 +49,15 @@ class AnthropicType(HttpProviderType):
         """See `ProviderType`. System turns stand in a place of their own."""
         try:
             document = orjson.loads(body)
-            sent = [(each.get("role"), each.get("content")) for each in document["messages"]]
+            sent = [
+                (message.get("role"), message.get("content")) for message in document["messages"]
+            ]
         except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
             return False
         system = [turn.content for turn in messages if turn.role == "system"]
-        others = [(turn.role, turn.content) for turn in messages if turn.role != "system"]
+        conversation = [(turn.role, turn.content) for turn in messages if turn.role != "system"]
         whole = BETWEEN_SYSTEM_TURNS.join(system) if system else None
-        return sent == others and document.get("system") == whole
+        return sent == conversation and document.get("system") == whole
 
 
 PROVIDER = AnthropicType()

@@ -87,11 +87,11 @@ def _said_of(refusal: Any) -> str | None:
 
 
 def _call(block: dict[str, Any]) -> ToolCall:
-    name, given = block.get("name"), block.get("input")
-    if isinstance(given, CutInput):
-        arguments = given.text
-    elif isinstance(given, dict):
-        arguments = json_text(given)
+    name, tool_input = block.get("name"), block.get("input")
+    if isinstance(tool_input, CutInput):
+        arguments = tool_input.text
+    elif isinstance(tool_input, dict):
+        arguments = json_text(tool_input)
     else:
         arguments = None
     if not isinstance(name, str) or arguments is None:
@@ -108,16 +108,20 @@ def _usage(usage: Any) -> Usage:
         return Usage()
     fresh = count_or_none(usage.get("input_tokens"))
     read = count_or_none(usage.get("cache_read_input_tokens")) or 0
-    written = count_or_none(usage.get("cache_creation_input_tokens")) or 0
-    kept = usage.get("cache_creation")
-    hour = count_or_none(kept.get("ephemeral_1h_input_tokens") if isinstance(kept, dict) else None)
-    parts, said = usage.get("output_tokens_details"), count_or_none(usage.get("output_tokens"))
+    cache_writes = count_or_none(usage.get("cache_creation_input_tokens")) or 0
+    cache_creation = usage.get("cache_creation")
+    hour = count_or_none(
+        cache_creation.get("ephemeral_1h_input_tokens")
+        if isinstance(cache_creation, dict)
+        else None
+    )
+    parts, output = usage.get("output_tokens_details"), count_or_none(usage.get("output_tokens"))
     thoughts = count_or_none(parts.get("thinking_tokens") if isinstance(parts, dict) else None)
     return Usage(
-        input_tokens=None if fresh is None else fresh + read + written,
-        output_tokens=said,
-        reasoning_tokens=None if (thoughts or 0) > (said or 0) else thoughts,
+        input_tokens=None if fresh is None else fresh + read + cache_writes,
+        output_tokens=output,
+        reasoning_tokens=None if (thoughts or 0) > (output or 0) else thoughts,
         cached_input_tokens=read,
-        cache_write_tokens=written,
-        cache_write_1h_tokens=None if (hour or 0) > written else hour,
+        cache_write_tokens=cache_writes,
+        cache_write_1h_tokens=None if (hour or 0) > cache_writes else hour,
     )

@@ -38,8 +38,8 @@ class _Block:
         """The block as a message that came whole, and ended so, has it. Raises `InvalidReply`."""
         if self.begun.get("type") == "text":
             return {**self.begun, "text": "".join(self.text)}
-        written = "".join(self.json)
-        return {**self.begun, "input": input_of(written, reason)} if written else self.begun
+        input_json = "".join(self.json)
+        return {**self.begun, "input": input_of(input_json, reason)} if input_json else self.begun
 
 
 @dataclass(slots=True)
@@ -112,14 +112,18 @@ class StreamedMessage:
         self.message = dict(_object(event, "message"))
 
     def _begin(self, event: dict[str, Any]) -> str:
-        begun = _object(event, "content_block")
+        content_block = _object(event, "content_block")
         if event.get("index") != len(self.blocks) or len(self.blocks) >= _MOST_BLOCKS:
             raise _malformed("a block of content is not the next one")
-        block = _Block(begun)
+        block = _Block(content_block)
         self.blocks.append(block)
-        self.calls += begun.get("type") == "tool_use"
+        self.calls += content_block.get("type") == "tool_use"
         require_few_calls(self.calls)
-        return self._add(block, begun.get("text")) if begun.get("type") == "text" else ""
+        return (
+            self._add(block, content_block.get("text"))
+            if content_block.get("type") == "text"
+            else ""
+        )
 
     def _delta(self, event: dict[str, Any]) -> str:
         block, delta = self._block(event), _object(event, "delta")

@@ -46,14 +46,14 @@ class AzureType(HttpProviderType):
         yield from option_problems(model)
         version = model.options.get(API_VERSION, LATEST)
         if not (isinstance(version, str) and _VERSION.fullmatch(version)):
-            said = f"`{API_VERSION}` is none"
-            yield EntryProblem("options", said, f"write it as text, like '{LATEST}'")
+            message = f"`{API_VERSION}` is none"
+            yield EntryProblem("options", message, f"write it as text, like '{LATEST}'")
         deployment = model.options.get(DEPLOYMENT, model.model)
         if not (isinstance(deployment, str) and deployment):
             yield EntryProblem("options", f"`{DEPLOYMENT}` is not the name of one")
         if "/openai" in (model.base_url or ""):
-            said = "holds /openai: provider `azure` puts its own paths after it"
-            yield EntryProblem("base_url", said, "write it like https://NAME.openai.azure.com")
+            message = "holds /openai: provider `azure` puts its own paths after it"
+            yield EntryProblem("base_url", message, "write it like https://NAME.openai.azure.com")
 
     def unsent(self, model: Model) -> frozenset[str]:
         """See `BaseProviderType`."""
@@ -62,10 +62,10 @@ class AzureType(HttpProviderType):
     def describe_check(self, model: Model, *, offline: bool) -> str:
         """See `ProviderType`."""
         version = model.options.get(API_VERSION, LATEST)
-        said = super().describe_check(model, offline=offline)
+        description = super().describe_check(model, offline=offline)
         if CREDENTIALS in model.options:
-            said = said.replace("without a key", "with a token of Entra")
-        return said.replace("/openai/models", f"/openai/models?api-version={version}")
+            description = description.replace("without a key", "with a token of Entra")
+        return description.replace("/openai/models", f"/openai/models?api-version={version}")
 
     def implementation(self) -> type[AzureProvider]:
         """See `HttpProviderType`."""

@@ -28,9 +28,9 @@ class EntraToken:
                 self._credential = DefaultAzureCredential()
             token = self._credential.get_token(_SCOPE)
         except ClientAuthenticationError as error:
-            said = f"no token of Entra: {error.message}"
-            raise ModelError("authentication", said, "halting") from None
+            message = f"no token of Entra: {error.message}"
+            raise ModelError("authentication", message, "halting") from None
         except AzureError as error:
-            said = f"no token of Entra: {error.message}"
-            raise ModelError("connection", said, "transient") from None
+            message = f"no token of Entra: {error.message}"
+            raise ModelError("connection", message, "transient") from None
         return Token(str(token.token), float(token.expires_on))

@@ -56,26 +56,26 @@ class BedrockType(HttpProviderType):
         """Options that are missing, or that there are not."""
         options = model.options
         for name in sorted(set(options) - set(_OPTIONS)):
-            listed = ", ".join(f"`{each}`" for each in _OPTIONS)
-            yield EntryProblem("options", f"has no `{name}`", f"there are {listed}")
+            names = ", ".join(f"`{option}`" for option in _OPTIONS)
+            yield EntryProblem("options", f"has no `{name}`", f"there are {names}")
         region = options.get(REGION)
         if REGION not in options and (model.base_url is None or ACCESS_KEY in options):
-            said = "is missing: it says in which region the model is"
-            yield EntryProblem("options", f"`{REGION}` {said}", "write it like us-east-1")
+            message = "is missing: it says in which region the model is"
+            yield EntryProblem("options", f"`{REGION}` {message}", "write it like us-east-1")
         elif region is not None and not (isinstance(region, str) and _REGION.fullmatch(region)):
             yield EntryProblem("options", f"`{REGION}` is none", "write it like us-east-1")
         for name in (ACCESS_KEY, SESSION_TOKEN):
             value = options.get(name)
             if name in options and not (isinstance(value, str) and _VARIABLE.fullmatch(value)):
-                said = f"`{name}` is not the name of an environment variable"
-                yield EntryProblem("options", said)
+                message = f"`{name}` is not the name of an environment variable"
+                yield EntryProblem("options", message)
         if SESSION_TOKEN in options and ACCESS_KEY not in options:
             yield EntryProblem("options", f"`{SESSION_TOKEN}` has no effect without `{ACCESS_KEY}`")
 
     def secret_variables(self, model: Model) -> tuple[str, ...]:
         """See `ProviderType`. Those that the options name, too."""
-        named = (model.options.get(name) for name in (ACCESS_KEY, SESSION_TOKEN))
-        return (*super().secret_variables(model), *(each for each in named if each))
+        variables = (model.options.get(name) for name in (ACCESS_KEY, SESSION_TOKEN))
+        return (*super().secret_variables(model), *(variable for variable in variables if variable))
 
     def describe_check(self, model: Model, *, offline: bool) -> str:
         """See `ProviderType`. The server has no list of models that every key may read."""
@@ -91,12 +91,16 @@ class BedrockType(HttpProviderType):
         """See `ProviderType`. Each turn is one block; system turns have a place of their own."""
         try:
             document = orjson.loads(body)
-            sent = [(each["role"], _texts(each["content"])) for each in document["messages"]]
+            sent = [
+                (message["role"], _texts(message["content"])) for message in document["messages"]
+            ]
             system = _texts(document.get("system", []))
         except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
             return False
-        others = [(turn.role, [turn.content]) for turn in messages if turn.role != "system"]
-        return sent == others and system == [t.content for t in messages if t.role == "system"]
+        conversation = [(turn.role, [turn.content]) for turn in messages if turn.role != "system"]
+        return sent == conversation and system == [
+            t.content for t in messages if t.role == "system"
+        ]
 
 
 def _texts(blocks: list[dict[str, str]]) -> list[str]:

@@ -71,11 +71,11 @@ def _frame(frame: memoryview, headers: int) -> Frame:
 def _headers(block: bytes) -> Iterator[tuple[str, str]]:
     at = 0
     while at < len(block):
-        named = at + 1 + block[at]
-        kind, value = block[named] if named < len(block) else None, named + 1
+        name_end = at + 1 + block[at]
+        kind, value = block[name_end] if name_end < len(block) else None, name_end + 1
         if kind in (_BYTES, _TEXT):
             value += 2
-            length: int | None = int.from_bytes(block[named + 1 : value])
+            length: int | None = int.from_bytes(block[name_end + 1 : value])
         else:
             length = _LENGTHS.get(kind) if kind is not None else None
         if length is None or value + length > len(block):
@@ -83,7 +83,7 @@ def _headers(block: bytes) -> Iterator[tuple[str, str]]:
         end = value + length
         if kind == _TEXT:
             try:
-                yield block[at + 1 : named].decode(), block[value:end].decode()
+                yield block[at + 1 : name_end].decode(), block[value:end].decode()
             except UnicodeDecodeError:
                 raise BrokenFrame("a header of a frame is not UTF-8") from None
         at = end

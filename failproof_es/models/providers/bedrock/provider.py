@@ -66,14 +66,14 @@ class BedrockProvider(HttpProvider):
         if response_options.tools:
             body["toolConfig"] = {"tools": [_stub(name) for name in response_options.tools]}
         method = "converse-stream" if model.stream else "converse"
-        named = quote(model.model, safe=":")  # the transport writes a colon as it is
-        where = f"{self.base_url}/model/{named}/{method}"
+        quoted_name = quote(model.model, safe=":")  # the transport writes a colon as it is
+        where = f"{self.base_url}/model/{quoted_name}/{method}"
         return PreparedRequest(where, orjson.dumps({**body, **own}), response_options.tools)
 
     def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
         """The key as a token; or, of two keys, a signature (Signature Version 4)."""
-        named = self.model.options.get(ACCESS_KEY)
-        if named is None:
+        access_key = self.model.options.get(ACCESS_KEY)
+        if access_key is None:
             return {} if key is None else {"authorization": f"Bearer {key}"}
         require_signer()
         from failproof_es.models.providers.bedrock.signing import signed

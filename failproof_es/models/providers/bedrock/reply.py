@@ -50,8 +50,8 @@ def answer_of(reply: HttpReply, document: Any) -> Answer:
     if not isinstance(document, dict):
         raise _malformed("the reply is not a JSON object")
     output = document.get("output")
-    if output is None and isinstance(said := document.get("message"), str):
-        raise InvalidReply("provider_error", said, "final")
+    if output is None and isinstance(error_message := document.get("message"), str):
+        raise InvalidReply("provider_error", error_message, "final")
     reason = reason_or_none(document.get("stopReason"))
     message = output.get("message") if isinstance(output, dict) else None
     content = message.get("content") if isinstance(message, dict) else None
@@ -59,11 +59,11 @@ def answer_of(reply: HttpReply, document: Any) -> Answer:
         content = []  # what the reason says is all that there is
     if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
         raise _malformed("the reply holds no message with a list of blocks")
-    said = read_content([part for block in content for part in _parts(block)])
+    answer_content = read_content([part for block in content for part in _parts(block)])
     uses = [block["toolUse"] for block in content if "toolUse" in block]
     require_few_calls(len(uses))
-    require_readable(said, reason, more=bool(uses))
-    text = said.text
+    require_readable(answer_content, reason, more=bool(uses))
+    text = answer_content.text
     require_said(reason, text, more=bool(uses))
     return Answer(
         status=reply.status,
@@ -108,10 +108,12 @@ def _parts(block: dict[str, Any]) -> list[Any]:
 
 
 def _call(value: Any) -> ToolCall:
-    name, given = (value.get("name"), value.get("input")) if isinstance(value, dict) else (0, 0)
-    if not isinstance(name, str) or not name or not isinstance(given, dict | CutInput):
+    name, tool_input = (
+        (value.get("name"), value.get("input")) if isinstance(value, dict) else (0, 0)
+    )
+    if not isinstance(name, str) or not name or not isinstance(tool_input, dict | CutInput):
         raise _malformed("a tool call has no name or no input")
-    arguments = given.text if isinstance(given, CutInput) else json_text(given)
+    arguments = tool_input.text if isinstance(tool_input, CutInput) else json_text(tool_input)
     return ToolCall(id=name_or_none(value.get("toolUseId")), name=name, arguments=arguments)
 
 
@@ -121,14 +123,14 @@ def _usage(usage: Any) -> Usage:
         return Usage()
     fresh = count_or_none(usage.get("inputTokens"))
     read = count_or_none(usage.get("cacheReadInputTokens")) or 0
-    written = count_or_none(usage.get("cacheWriteInputTokens")) or 0
+    cache_writes = count_or_none(usage.get("cacheWriteInputTokens")) or 0
     hour = _written_for_an_hour(usage.get("cacheDetails"))
     return Usage(
-        input_tokens=None if fresh is None else fresh + read + written,
+        input_tokens=None if fresh is None else fresh + read + cache_writes,
         output_tokens=count_or_none(usage.get("outputTokens")),
         cached_input_tokens=read,
-        cache_write_tokens=written,
-        cache_write_1h_tokens=None if (hour or 0) > written else hour,
+        cache_write_tokens=cache_writes,
+        cache_write_1h_tokens=None if (hour or 0) > cache_writes else hour,
     )
 
 
@@ -136,8 +138,10 @@ def _written_for_an_hour(details: Any) -> int | None:
     """What was written to a cache that is kept for an hour; `None` where it is not told."""
     if not isinstance(details, list) or not details:
         return None
-    kept = [each for each in details if isinstance(each, dict) and each.get("ttl") == "1h"]
-    return sum(count_or_none(each.get("inputTokens")) or 0 for each in kept)
+    hour_details = [
+        detail for detail in details if isinstance(detail, dict) and detail.get("ttl") == "1h"
+    ]
+    return sum(count_or_none(detail.get("inputTokens")) or 0 for detail in hour_details)
 
 
 # -- streams ---------------------------------------------------------------------------------
@@ -154,8 +158,8 @@ class _Block:
     def whole(self, reason: Any) -> dict[str, Any]:
         """The block as a reply that came whole, and ended so, has it. Raises `InvalidReply`."""
         if self.use is not None:
-            written = "".join(self.input) or "{}"
-            return {"toolUse": {**self.use, "input": input_of(written, reason)}}
+            input_json = "".join(self.input) or "{}"
+            return {"toolUse": {**self.use, "input": input_of(input_json, reason)}}
         return {"text": "".join(self.text)} if self.text else {}
 
 
@@ -243,13 +247,13 @@ def _exception(frame: Frame) -> InvalidReply:
     """What came in place of an event."""
     word = frame.headers.get(":exception-type") or frame.headers.get(":error-code") or ""
     try:
-        said = document_of(frame.payload)
+        document = document_of(frame.payload)
     except InvalidReply:
-        said = None
-    message = said.get("message") if isinstance(said, dict) else None
-    told = message if isinstance(message, str) else frame.headers.get(":error-message", "")
+        document = None
+    message = document.get("message") if isinstance(document, dict) else None
+    detail = message if isinstance(message, str) else frame.headers.get(":error-message", "")
     kind, disposition = _EXCEPTIONS.get(word, ("provider_error", "final"))
-    return InvalidReply(kind, f"{word}: {told}" if told else word, disposition)
+    return InvalidReply(kind, f"{word}: {detail}" if detail else word, disposition)
 
 
 def _malformed(message: str) -> InvalidReply:

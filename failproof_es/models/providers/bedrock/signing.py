@@ -31,5 +31,5 @@ def signed(
         headers={name: value for name, value in request.headers.items() if name == "content-type"},
     )
     SigV4Auth(credentials, _SERVICE, region).add_auth(sent)
-    wanted = ("authorization", "x-amz-date", "x-amz-security-token")
-    return {name: sent.headers[name] for name in wanted if name in sent.headers}
+    header_names = ("authorization", "x-amz-date", "x-amz-security-token")
+    return {name: sent.headers[name] for name in header_names if name in sent.headers}

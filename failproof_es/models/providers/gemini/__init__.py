@@ -38,8 +38,8 @@ class GeminiType(HttpProviderType):
     def problems(self, model: Model) -> Iterable[EntryProblem]:
         """A name as the list of models writes it; answers name the model without that."""
         if "/" in model.model:
-            said = "holds a slash: provider `gemini` puts `models/` before it"
-            yield EntryProblem("model", said, f"write {model.model.rpartition('/')[2]}")
+            message = "holds a slash: provider `gemini` puts `models/` before it"
+            yield EntryProblem("model", message, f"write {model.model.rpartition('/')[2]}")
 
     def implementation(self) -> type[GeminiProvider]:
         """See `HttpProviderType`."""
@@ -51,15 +51,17 @@ class GeminiType(HttpProviderType):
         """See `ProviderType`. Each turn is one part; system turns stand in a place of their own."""
         try:
             document = orjson.loads(body)
-            sent = [(each["role"], _texts(each)) for each in document["contents"]]
+            sent = [(content["role"], _texts(content)) for content in document["contents"]]
             system = (
                 _texts(document["systemInstruction"]) if "systemInstruction" in document else []
             )
         except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
             return False
-        others = [(ROLES[turn.role], [turn.content]) for turn in messages if turn.role in ROLES]
-        given = [turn.content for turn in messages if turn.role not in ROLES]
-        return sent == others and system == given
+        conversation = [
+            (ROLES[turn.role], [turn.content]) for turn in messages if turn.role in ROLES
+        ]
+        instructions = [turn.content for turn in messages if turn.role not in ROLES]
+        return sent == conversation and system == instructions
 
 
 def _texts(content: dict[str, list[dict[str, str]]]) -> list[str]:

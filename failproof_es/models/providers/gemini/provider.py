@@ -109,10 +109,10 @@ class GeminiProvider(HttpProvider):
     def model_names(listing: bytes) -> list[str]:
         """See `HttpProvider.model_names`."""
         try:
-            listed = [str(entry["name"]) for entry in read_json(listing)["models"]]
+            names = [str(entry["name"]) for entry in read_json(listing)["models"]]
         except (KeyError, TypeError) as error:
             raise ValueError("this is not a list of models") from error
-        return [name.removeprefix("models/") for name in listed]
+        return [name.removeprefix("models/") for name in names]
 
     @staticmethod
     def next_page(listing: bytes) -> Mapping[str, str] | None:

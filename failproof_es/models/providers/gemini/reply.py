@@ -64,8 +64,8 @@ def answer_of(reply: HttpReply, document: Any) -> Answer:
     require_readable(content, reason, more=bool(calls))
     text = content.text or ""
     meaning = require_said(reason, text, more=bool(calls))
-    told = text_or_none(candidate.get("finishMessage")) or reason
-    refusal = told if meaning == "withheld" else None
+    explanation = text_or_none(candidate.get("finishMessage")) or reason
+    refusal = explanation if meaning == "withheld" else None
     finish = TOOL_CALLS if calls and meaning == "complete" else common_word(reason)
     return _answer(reply, document, text, finish, refusal, tuple(map(_call, calls)))
 
@@ -107,10 +107,12 @@ def _first(document: dict[str, Any]) -> dict[str, Any] | None:
     candidates = document.get("candidates")
     if candidates is None or candidates == []:
         return None
-    if not isinstance(candidates, list) or not all(isinstance(each, dict) for each in candidates):
+    if not isinstance(candidates, list) or not all(
+        isinstance(candidate, dict) for candidate in candidates
+    ):
         raise _malformed("`candidates` is not a list of candidates")
     first: dict[str, Any] = candidates[0]
-    return next((each for each in candidates if each.get("index") == 0), first)
+    return next((candidate for candidate in candidates if candidate.get("index") == 0), first)
 
 
 def _parts(candidate: dict[str, Any]) -> list[dict[str, Any]]:
@@ -122,10 +124,12 @@ def _parts(candidate: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _call(value: Any) -> ToolCall:
-    name, given = (value.get("name"), value.get("args", {})) if isinstance(value, dict) else (0, 0)
-    if not isinstance(name, str) or not name or not isinstance(given, dict):
+    name, arguments = (
+        (value.get("name"), value.get("args", {})) if isinstance(value, dict) else (0, 0)
+    )
+    if not isinstance(name, str) or not name or not isinstance(arguments, dict):
         raise _malformed("a function call lacks its name or its arguments")
-    return ToolCall(id=name_or_none(value.get("id")), name=name, arguments=json_text(given))
+    return ToolCall(id=name_or_none(value.get("id")), name=name, arguments=json_text(arguments))
 
 
 def _usage(usage: Any) -> Usage:
@@ -151,8 +155,8 @@ def _usage(usage: Any) -> Usage:
 
 def as_google_means(error: ModelError) -> ModelError:
     """The error of a status, told by Google's own word for it."""
-    if (said := _error(error.body or b"")) is not None:
-        error.kind, error.disposition = _meaning(said) or (error.kind, error.disposition)
+    if (google_error := _error(error.body or b"")) is not None:
+        error.kind, error.disposition = _meaning(google_error) or (error.kind, error.disposition)
     return error
 
 
@@ -173,12 +177,12 @@ def _flaw_of(error: Any) -> InvalidReply:
 
 def bad_key(body: bytes) -> bool:
     """Whether an error says that the key is none."""
-    return (said := _error(body)) is not None and _is_bad_key(said)
+    return (error := _error(body)) is not None and _is_bad_key(error)
 
 
 def _is_bad_key(error: dict[str, Any]) -> bool:
     reasons = ("API_KEY_INVALID", "API_KEY_EXPIRED")
-    return any(each.get("reason") in reasons for each in _details(error))
+    return any(detail.get("reason") in reasons for detail in _details(error))
 
 
 def _error(body: bytes) -> dict[str, Any] | None:
@@ -194,9 +198,9 @@ def _error(body: bytes) -> dict[str, Any] | None:
 
 def _details(error: dict[str, Any]) -> Iterator[dict[str, Any]]:
     details = error.get("details")
-    for each in details if isinstance(details, list) else ():
-        if isinstance(each, dict):
-            yield each
+    for detail in details if isinstance(details, list) else ():
+        if isinstance(detail, dict):
+            yield detail
 
 
 # -- streams ---------------------------------------------------------------------------------
@@ -272,8 +276,8 @@ class StreamedContent:
         self.parts += parts
         if len(self.parts) > _MOST_PARTS:
             raise _malformed(f"the response has more than {_MOST_PARTS} parts")
-        said = [part.get("text") for part in parts if part.get("thought") is not True]
-        text = "".join(each for each in said if isinstance(each, str))
+        texts = [part.get("text") for part in parts if part.get("thought") is not True]
+        text = "".join(piece for piece in texts if isinstance(piece, str))
         self.characters += len(text)
         return text
 

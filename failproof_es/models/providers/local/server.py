@@ -36,16 +36,16 @@ def main() -> None:
     os._exit(0)
 
 
-def _serve(asked: argparse.Namespace) -> xllamacpp.Server:
+def _serve(arguments: argparse.Namespace) -> xllamacpp.Server:
     parameters = xllamacpp.CommonParams()
-    parameters.model.path = asked.weights
-    parameters.model_alias = {asked.name}
+    parameters.model.path = arguments.weights
+    parameters.model_alias = {arguments.name}
     parameters.hostnames = ["127.0.0.1"]
     parameters.port = 0
-    parameters.n_parallel = asked.slots
-    parameters.n_ctx = asked.context * asked.slots
+    parameters.n_parallel = arguments.slots
+    parameters.n_ctx = arguments.context * arguments.slots
     for threads in (parameters.cpuparams, parameters.cpuparams_batch):
-        threads.n_threads = asked.threads
+        threads.n_threads = arguments.threads
         threads.poll = 0  # as `process` says, for a library that is built without OpenMP
     # An answer must not depend on what the slot answered before.
     parameters.cache_prompt = False

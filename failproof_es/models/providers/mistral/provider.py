@@ -39,7 +39,7 @@ class MistralProvider(OpenAIProvider):
 
 def _names_no_model(body: bytes) -> bool:
     try:
-        said = document_of(body)
+        document = document_of(body)
     except InvalidReply:
         return False
-    return isinstance(said, dict) and said.get("type") == "invalid_model"
+    return isinstance(document, dict) and document.get("type") == "invalid_model"

@@ -32,11 +32,11 @@ class OllamaType(HttpProviderType):
         """A URL of the half that speaks as OpenAI does."""
         path = (model.base_url or "").rstrip("/").rpartition("/")[2]
         if path in ("v1", "api"):
-            said = f"ends in /{path}: provider `ollama` puts its own paths after it"
+            message = f"ends in /{path}: provider `ollama` puts its own paths after it"
             remedy = f"leave out /{path}"
             if path == "v1":
                 remedy += ", or name provider `openai`, whose paths these are"
-            yield EntryProblem("base_url", said, remedy)
+            yield EntryProblem("base_url", message, remedy)
 
     def implementation(self) -> type[OllamaProvider]:
         """See `HttpProviderType`."""

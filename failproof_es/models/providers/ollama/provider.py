@@ -55,7 +55,7 @@ class OllamaProvider(HttpProvider):
     ) -> PreparedRequest:
         """The exact bytes to be sent. It would stream unless told not to."""
         model = self.model
-        beside = {k: v for k, v in model.parameters.items() if k in _BESIDE_OPTIONS}
+        top_level = {k: v for k, v in model.parameters.items() if k in _BESIDE_OPTIONS}
         options = {k: v for k, v in model.parameters.items() if k not in _BESIDE_OPTIONS}
         body: dict[str, Any] = {
             "model": model.model,
@@ -73,7 +73,7 @@ class OllamaProvider(HttpProvider):
         if response_options.schema is not None and model.structured_output:
             body["format"] = response_options.schema
         where = f"{self.base_url}/api/chat"
-        return PreparedRequest(where, orjson.dumps({**body, **beside}), response_options.tools)
+        return PreparedRequest(where, orjson.dumps({**body, **top_level}), response_options.tools)
 
     def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
         """The key, where there is one: a server behind a proxy, or the vendor's own."""
@@ -232,10 +232,10 @@ def _call(value: Any) -> ToolCall:
     function = value.get("function") if isinstance(value, dict) else None
     if not isinstance(function, dict):
         raise _malformed("a tool call holds no function")
-    name, given = function.get("name"), function.get("arguments")
-    if not isinstance(name, str) or not name or not isinstance(given, dict):
+    name, arguments = function.get("name"), function.get("arguments")
+    if not isinstance(name, str) or not name or not isinstance(arguments, dict):
         raise _malformed("a tool call lacks its name or its arguments")
-    return ToolCall(id=name_or_none(value.get("id")), name=name, arguments=json_text(given))
+    return ToolCall(id=name_or_none(value.get("id")), name=name, arguments=json_text(arguments))
 
 
 def _stub(name: str) -> dict[str, Any]:

@@ -24,19 +24,19 @@ async def pull(base_url: str, model: str) -> bool:
     async with open_client(_ASK_S) as client:
         if not await _is_ollama(client, root):
             return False
-    asked = orjson.dumps({"model": model, "stream": False})
+    body = orjson.dumps({"model": model, "stream": False})
     async with open_client(_PULL_S) as client:
         try:
             reply = await fetch(
                 client, "POST", f"{root}/api/pull",
-                headers={"content-type": "application/json"}, content=asked,
+                headers={"content-type": "application/json"}, content=body,
                 limit=LONGEST_REPLY_BYTES, timeout_s=_PULL_S,
             )  # fmt: skip
-            said = read_json(reply.body)
+            document = read_json(reply.body)
         except (*UNUSABLE, ValueError) as error:
             raise _failed(model, root, f"{type(error).__name__}: {error}") from None
-    if not isinstance(said, dict) or said.get("status") != "success":
-        reason = said.get("error") if isinstance(said, dict) else said
+    if not isinstance(document, dict) or document.get("status") != "success":
+        reason = document.get("error") if isinstance(document, dict) else document
         raise _failed(model, root, f"HTTP {reply.status}: {reason}")
     return True
 

@@ -106,7 +106,9 @@ def _first_choice(choices: Any) -> dict[str, Any]:
     """The choice of index 0, wherever it stands; the first one where none says that it is."""
     if not isinstance(choices, list) or not choices:
         raise InvalidReply("empty_choices", "the reply holds no choice", "transient")
-    numbered = (each for each in choices if isinstance(each, dict) and each.get("index") == 0)
+    numbered = (
+        choice for choice in choices if isinstance(choice, dict) and choice.get("index") == 0
+    )
     choice = next(numbered, choices[0])
     if not isinstance(choice, dict):
         raise InvalidReply("malformed_response", "the first choice holds no message", "transient")

@@ -134,8 +134,8 @@ class StreamedReply:
     def _describe(self, chunk: dict[str, Any]) -> None:
         """Who answers, and what it used: said in any chunk, and the same in all."""
         model = chunk.get("model")
-        named = isinstance(model, str) and model
-        if named and self.about.setdefault("model", model) != model:
+        is_named = isinstance(model, str) and model
+        if is_named and self.about.setdefault("model", model) != model:
             raise _malformed("the stream names two models")
         if isinstance(chunk.get("id"), str):
             self.about.setdefault("id", chunk["id"])
@@ -155,11 +155,11 @@ class StreamedReply:
             self.message = choice["message"]
         reason = finish_word(choice.get("finish_reason"))
         content = delta.get("content", choice.get("text"))  # `text` of a completion of text
-        said = (
+        pieces = (
             self._add(self.text, content, "content"),
             self._add(self.refusal, delta.get("refusal"), "refusal"),
         )
-        if self.finish_reason is not None and any(said):
+        if self.finish_reason is not None and any(pieces):
             if reason is None:
                 raise _malformed("text follows the finish reason")
             self.went_on = True

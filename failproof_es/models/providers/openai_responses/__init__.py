@@ -56,7 +56,10 @@ class ResponsesType(HttpProviderType):
     def request_is_complete(self, body: bytes, messages: Sequence[Turn]) -> bool:
         """See `ProviderType`. The messages are the `input`."""
         try:
-            sent = [(each.get("role"), each.get("content")) for each in orjson.loads(body)["input"]]
+            sent = [
+                (message.get("role"), message.get("content"))
+                for message in orjson.loads(body)["input"]
+            ]
         except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
             return False
         return sent == [(turn.role, turn.content) for turn in messages]

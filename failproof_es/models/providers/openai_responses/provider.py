@@ -50,9 +50,12 @@ class ResponsesProvider(HttpProvider):
             body["stream"] = True
         body |= model.parameters
         if response_options.schema is not None and model.structured_output:
-            given = body.get("text")
+            text_options = body.get("text")
             held = _held_to(response_options.schema)
-            body["text"] = {"format": held, **(given if isinstance(given, dict) else {})}
+            body["text"] = {
+                "format": held,
+                **(text_options if isinstance(text_options, dict) else {}),
+            }
         where = f"{self.base_url}/responses"
         return PreparedRequest(where, orjson.dumps(body), response_options.tools)
 

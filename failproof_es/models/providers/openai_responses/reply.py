@@ -172,9 +172,9 @@ class StreamedResponse:
 
 def _ended_as(kind: str, response: dict[str, Any]) -> dict[str, Any]:
     """The response with the worse one of its own status and that of the event that brings it."""
-    told, own = kind.removeprefix("response."), response.get("status")
-    if own is None or (own in _ENDINGS and _ENDINGS.index(told) > _ENDINGS.index(own)):
-        return {**response, "status": told}
+    status, own = kind.removeprefix("response."), response.get("status")
+    if own is None or (own in _ENDINGS and _ENDINGS.index(status) > _ENDINGS.index(own)):
+        return {**response, "status": status}
     return response
 
 

@@ -26,8 +26,8 @@ class OpenRouterProvider(OpenAIProvider):
         try:
             return OpenAIProvider.read(reply, stream)
         except ModelError as error:
-            if error.status in (400, 403) and (said := _flagged(reply.body)) is not None:
-                return withheld_answer(reply, said)
+            if error.status in (400, 403) and (refusal := _flagged(reply.body)) is not None:
+                return withheld_answer(reply, refusal)
             raise
 
 

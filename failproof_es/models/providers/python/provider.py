@@ -79,7 +79,7 @@ class PythonProvider:
             find_class(self._model.class_ or "", METHOD, self._model.place.class_folder)
             return None
         if self._model.stream and not isinstance(self._constructed(), StreamingClient):
-            return f"class {self._named} answers whole: it has no `stream_completion`"
+            return f"class {self._label} answers whole: it has no `stream_completion`"
         self._constructed()
         return None
 
@@ -104,18 +104,18 @@ class PythonProvider:
 
         A class without `stream_completion` answers whole also where a stream is wanted.
         """
-        given = orjson.loads(request.body)
+        payload = orjson.loads(request.body)
         came = _Came(on_text)
         try:
             client = self._constructed()
             async with asyncio.timeout(self._timeout_s):
-                if given.get("stream") and isinstance(client, StreamingClient):
+                if payload.get("stream") and isinstance(client, StreamingClient):
                     streamed = client.stream_completion
-                    await came.pieces.take(streamed, given["prompt"], given["params"])
+                    await came.pieces.take(streamed, payload["prompt"], payload["params"])
                     text: Any = "".join(came.pieces.text)
                 else:
-                    asked = client.get_completion
-                    text = await in_a_thread(asked, given["prompt"], given["params"])
+                    get_completion = client.get_completion
+                    text = await in_a_thread(get_completion, payload["prompt"], payload["params"])
         except TimeoutError as error:
             late = f"no answer within {self._timeout_s:g} s"
             raise ModelError("timeout", late, "transient", body=came.body()) from error
@@ -124,7 +124,7 @@ class PythonProvider:
                 raise trouble from raised.error
             message = f"{type(raised.error).__name__}: {raised.error}"
             if package_of(self._model.class_ or ""):
-                message = f"{self._named}: {message}"
+                message = f"{self._label}: {message}"
             raise ModelError(
                 "client_exception", message, "transient", body=came.body()
             ) from raised.error
@@ -139,7 +139,7 @@ class PythonProvider:
         return require_short(replace(answer, first_token_ms=came.first_ms))
 
     @property
-    def _named(self) -> str:
+    def _label(self) -> str:
         return describe_class(self._model.class_ or "")
 
     def _constructed(self) -> ModelClient:
@@ -152,7 +152,7 @@ class PythonProvider:
                 self._client = kind(key, self._model.model)
             except Exception as error:
                 raise InvalidInput.because(
-                    f"class {self._named} cannot be constructed: {type(error).__name__}: {error}",
+                    f"class {self._label} cannot be constructed: {type(error).__name__}: {error}",
                     remedy="it is called with (api_key, model_id)",
                 ) from None  # its text may hold the key; who shows it replaces that
         return self._client

@@ -45,9 +45,9 @@ class SdkType(BaseProviderType):
         """The provider that reads the replies."""
         from failproof_es.models.http_type import HttpProviderType
 
-        found = provider_type(self._reads_as)
-        assert isinstance(found, HttpProviderType)
-        return found
+        provider = provider_type(self._reads_as)
+        assert isinstance(provider, HttpProviderType)
+        return provider
 
     def destination(self, model: Model) -> str:
         """See `ProviderType`."""

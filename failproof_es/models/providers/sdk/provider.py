@@ -130,21 +130,21 @@ class SdkProvider:
         self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
     ) -> PreparedRequest:
         """The request that the library makes. Nothing is sent. Raises `InvalidInput`."""
-        asked = [{"role": turn.role, "content": turn.content} for turn in messages]
-        request = self._made(asked)
+        turns = [{"role": turn.role, "content": turn.content} for turn in messages]
+        request = self._made(turns)
         if request.method != "POST":
             raise self._unfit(f"makes a {request.method} request", "answers come by POST")
         base_url = (self._model.base_url or "").rstrip("/")
         if not request.url.startswith(f"{base_url}/"):
-            said = f"asks {request.url}, which is not below its base_url {base_url}"
-            raise self._unfit(said, "give `base_url` to the library's client")
+            message = f"asks {request.url}, which is not below its base_url {base_url}"
+            raise self._unfit(message, "give `base_url` to the library's client")
         try:
             request.body.decode("utf-8")
         except UnicodeDecodeError:
             raise self._unfit("makes a request whose body is no text") from None
         self._require_no_key(request)
         recorded = (request.url, request.body)
-        self._prepared[recorded] = request, asked
+        self._prepared[recorded] = request, turns
         self._prepared.move_to_end(recorded)
         while len(self._prepared) > MOST_PREPARED:
             self._prepared.popitem(last=False)
@@ -157,28 +157,28 @@ class SdkProvider:
             return
         for where, text in (("URL", request.url), ("body", request.body.decode())):
             if any(form in text for form in (key, quote(key, safe=""), quote_plus(key))):
-                said = f"puts its key into the {where} of a request, which would be on record"
-                raise self._unfit(said, "have the library send it in a header")
+                message = f"puts its key into the {where} of a request, which would be on record"
+                raise self._unfit(message, "have the library send it in a header")
 
     async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
         """One attempt. Raises `ModelError`, with every byte that came."""
-        found = self._prepared.get((request.endpoint, request.body))
-        if found is None:
+        prepared = self._prepared.get((request.endpoint, request.body))
+        if prepared is None:
             raise ModelError("client_exception", "this request was not prepared here", "final")
-        made, asked = found
+        made, turns = prepared
         answer = await self._wire.relay(request, made.headers, on_text)
         if answer.status != 200:  # a filter withheld it: to a library that is an error
             return answer
         reply = Reply(answer.status, answer.headers, answer.body)
-        text = await self._read_by_the_class(made, reply, asked)
+        text = await self._read_by_the_class(made, reply, turns)
         if join_halves(text or "") != answer.text:
             raise self._error("does not return the text of the reply as it came", reply)
         return answer
 
     async def _read_by_the_class(
-        self, made: Request, reply: Reply, asked: list[dict[str, str]]
+        self, made: Request, reply: Reply, turns: list[dict[str, str]]
     ) -> str | None:
-        ask = self._asking(asked)
+        ask = self._asking(turns)
 
         def call() -> Any:
             with answering(made, reply):
@@ -198,22 +198,22 @@ class SdkProvider:
             raise self._error(f"returned {type(text).__name__}, and no text", reply)
         return text
 
-    def _made(self, asked: list[dict[str, str]]) -> Request:
+    def _made(self, turns: list[dict[str, str]]) -> Request:
         """The request of one call of the class, which ends before anything is sent."""
-        ask = self._asking(asked)
+        ask = self._asking(turns)
         made: list[Request] = []
         raised: list[BaseException] = []
 
         def call() -> None:
-            with taking_the_request() as taken:
+            with taking_the_request() as capture:
                 try:
                     ask()
                 except RequestTaken:
                     pass
                 except BaseException as error:
                     raised.append(error)
-                if taken.made is not None:
-                    made.append(taken.made)
+                if capture.made is not None:
+                    made.append(capture.made)
 
         # A thread of its own: a coroutine function needs a loop, and this thread's runs already.
         thread = threading.Thread(target=call, name="sdk-request", daemon=True)
@@ -226,15 +226,15 @@ class SdkProvider:
         if raised and isinstance(raised[0], UnexpectedRequest):
             raise self._unfit(str(raised[0]))
         if raised:
-            said = f"raised {type(raised[0]).__name__}: {raised[0]}"
-            raise self._unfit(f"{said}, before it asked")
+            message = f"raised {type(raised[0]).__name__}: {raised[0]}"
+            raise self._unfit(f"{message}, before it asked")
         raise self._unfit("asks nothing through `transport`")
 
-    def _asking(self, asked: list[dict[str, str]]) -> Callable[[], Any]:
+    def _asking(self, turns: list[dict[str, str]]) -> Callable[[], Any]:
         client = self._constructed()
 
         def ask() -> Any:
-            messages = [dict(message) for message in asked]
+            messages = [dict(message) for message in turns]
             came = client.ask(messages, dict(sent_parameters(self._model)))
             return asyncio.run(_awaited(came)) if inspect.isawaitable(came) else came
 
@@ -254,9 +254,9 @@ class SdkProvider:
                     transport=RecordingTransport(),
                 )
             except (Exception, UnexpectedRequest) as error:
-                said = f"cannot be constructed: {type(error).__name__}: {error}"
+                message = f"cannot be constructed: {type(error).__name__}: {error}"
                 remedy = "it is called with api_key=, model_id=, base_url= and transport="
-                raise self._unfit(said, remedy) from None  # its text may hold the key
+                raise self._unfit(message, remedy) from None  # its text may hold the key
         return self._client
 
     def _key(self) -> str:
@@ -268,17 +268,17 @@ class SdkProvider:
             )
         return os.environ.get(variable, "") if variable else self._given_key or ""
 
-    def _error(self, said: str, reply: Reply) -> ModelError:
+    def _error(self, problem: str, reply: Reply) -> ModelError:
         return ModelError(
-            "client_exception", f"class {self._named} {said}", "final",
+            "client_exception", f"class {self._label} {problem}", "final",
             status=reply.status, headers=dict(reply.headers), body=reply.body,
         )  # fmt: skip
 
-    def _unfit(self, said: str, remedy: str | None = None) -> InvalidInput:
-        return InvalidInput.because(f"class {self._named} {said}", remedy=remedy)
+    def _unfit(self, problem: str, remedy: str | None = None) -> InvalidInput:
+        return InvalidInput.because(f"class {self._label} {problem}", remedy=remedy)
 
     @property
-    def _named(self) -> str:
+    def _label(self) -> str:
         return describe_class(self._model.class_ or "")
 
 

@@ -134,7 +134,7 @@ def _answered(request: Any, body: bytes) -> Any:
     if made != call.recorded:
         raise UnexpectedRequest("it makes another request each time, so none can be recorded")
     library = sys.modules[type(request).__module__.partition(".")[0]]
-    kept = [(k, v) for k, v in call.reply.headers.items() if k not in _UNPACKED]
+    reply_headers = [(k, v) for k, v in call.reply.headers.items() if k not in _UNPACKED]
     return library.Response(
-        call.reply.status, headers=kept, content=call.reply.body, request=request
+        call.reply.status, headers=reply_headers, content=call.reply.body, request=request
     )

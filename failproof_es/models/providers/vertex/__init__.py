@@ -52,8 +52,8 @@ class VertexType(GeminiType):
         for name, example in ((PROJECT, "my-project-1"), (LOCATION, "us-central1 or global")):
             value = model.options.get(name)
             if not (isinstance(value, str) and _NAME.fullmatch(value)):
-                said = f"`{name}` is missing or none" if value is None else f"`{name}` is none"
-                yield EntryProblem("options", said, f"write it like {example}")
+                message = f"`{name}` is missing or none" if value is None else f"`{name}` is none"
+                yield EntryProblem("options", message, f"write it like {example}")
 
     def describe_check(self, model: Model, *, offline: bool) -> str:
         """See `ProviderType`. The server lists no models to who may only ask them."""

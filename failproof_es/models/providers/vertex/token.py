@@ -25,10 +25,10 @@ def google_token() -> Token:
         credentials.refresh(Request())
     except (TransportError, RefreshError) as error:
         passing = isinstance(error, TransportError) or error.retryable
-        said = f"no token of Google Cloud: {error}"
+        message = f"no token of Google Cloud: {error}"
         if passing:
-            raise ModelError("connection", said, "transient") from None
-        raise ModelError("authentication", said, "halting") from None
+            raise ModelError("connection", message, "transient") from None
+        raise ModelError("authentication", message, "halting") from None
     except GoogleAuthError as error:
         raise InvalidInput.because(
             f"google-auth finds no credentials: {error}",
