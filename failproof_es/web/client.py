@@ -30,7 +30,7 @@ _EVERY_REQUEST = [
 ]
 """What `open_client` sends, too."""
 
-LOST = (OSError, httpx.TransportError, UnicodeError)
+LOST = (OSError, httpx.TransportError, httpx.InvalidURL, UnicodeError)
 """What becomes of a reply that doesn't arrive.
 
 `OSError` includes `TimeoutError`. `UnicodeError`: the host is no name of one, or a header of the
@@ -144,7 +144,8 @@ async def post(
     would come to the same for twice the processor time.
     """
     sent = [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
-    return await transport.send("POST", endpoint, _EVERY_REQUEST + sent, body)
+    usual = [header for header in _EVERY_REQUEST if header[0].decode() not in headers]
+    return await transport.send("POST", endpoint, usual + sent, body)
 
 
 async def fetch(
@@ -220,4 +221,5 @@ def _in_plain_words(error: BaseException | None) -> str | None:
 
 def quotes_reply(error: BaseException) -> bool:
     """Whether the error repeats a part of the reply: nobody would find a key that it cuts."""
-    return isinstance(error, httpx.RemoteProtocolError) and not isinstance(error, InvalidHttp)
+    quoting = httpx.RemoteProtocolError | httpx.ProxyError
+    return isinstance(error, quoting) and not isinstance(error, InvalidHttp)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import select
 import socket
 import ssl
 import sys
@@ -11,10 +12,18 @@ import time
 import httptools
 import httpx
 
-from failproof_es.web.reply import PIECE_BYTES, Reply, RequestBody
+from failproof_es.web.reply import (
+    MOST_UNREAD_BYTES,
+    MOST_UNREAD_TLS_BYTES,
+    PIECE_BYTES,
+    Reply,
+    RequestBody,
+)
 
 MOST_HEAD_BYTES = 2**16
 """The headers of a reply, its trailers included."""
+MOST_INTERIM_REPLIES = 100
+"""Replies with a status of 1xx before the one that counts."""
 
 _LAST_RECEIVED = slice(52, 56)
 """`tcpi_last_data_recv` in Linux's `struct tcp_info`: milliseconds since data came."""
@@ -57,13 +66,15 @@ class Connection(asyncio.Protocol):
         self._writable: asyncio.Future[None] | None = None
         """Done when more can be written; `None` while it can be."""
         self._is_reading = True
+        self._interim_replies = 0
+        self._arrivals = select.poll()
 
     # -- for its pool ------------------------------------------------------------------------
 
     async def send(self, head: bytes, request: RequestBody) -> Reply:
         """Write a request. Its reply begins to come."""
-        reply = self._reply = Reply(self._set_reading)
-        self._request, self._is_sent = request, False
+        reply = self._reply = Reply(self._set_reading, self._most_unread_bytes)
+        self._request, self._is_sent, self._interim_replies = request, False, 0
         request.written_at = time.perf_counter()
         if len(request.content) <= PIECE_BYTES:
             self._transport.write(head + request.content)
@@ -73,7 +84,7 @@ class Connection(asyncio.Protocol):
         for piece in request.pieces():
             if self._writable is not None:
                 await self._writable
-            if reply.status or reply.has_ended:
+            if reply.status or reply.has_ended or self._transport.is_closing():
                 return reply  # a server that refuses a long request does not read it
             self._transport.write(piece)
         self._is_sent = True
@@ -81,24 +92,34 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_free(self) -> bool:
-        """Whether it can carry another request."""
+        """Whether it can carry another request.
+
+        Not where bytes wait to be read: they are the end of the connection, or a reply to nothing
+        that was asked.
+        """
         return (
             self._reply is None
             and self._keeps_alive
             and self._is_sent
             and not self._transport.is_closing()
             and self._transport.get_write_buffer_size() == 0
+            and not self._arrivals.poll(0)
         )
 
     def close(self) -> None:
         """Close it at once. A reply that has not ended ends with an error."""
+        self._end_reply(httpx.CloseError("the connection was closed here"))
         self._transport.abort()
 
     # -- for the event loop ------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport: asyncio.Transport = transport  # type: ignore[assignment]
-        self._socket = transport.get_extra_info("socket") if _TICK_S else None
+        opened = transport.get_extra_info("socket")
+        self._arrivals.register(opened, select.POLLIN)
+        self._socket = opened if _TICK_S else None
+        over_tls = transport.get_extra_info("ssl_object") is not None
+        self._most_unread_bytes = MOST_UNREAD_TLS_BYTES if over_tls else MOST_UNREAD_BYTES
 
     def data_received(self, data: bytes) -> None:
         reply = self._reply
@@ -111,25 +132,18 @@ class Connection(asyncio.Protocol):
             self._parser.feed_data(data)
             _require_few(self._unframed_bytes)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade, InvalidHttp) as error:
-            self._refuse(reply, error)
+            self._refuse(error)
         reply.wake()
+
+    def eof_received(self) -> None:
+        self._end_with_connection(None)
+        self._transport.abort()  # it would wait until the rest of a request is sent
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.lost.done():
             self.lost.set_result(None)
+        self._end_with_connection(exc)
         self.resume_writing()
-        reply, self._reply = self._reply, None
-        if reply is None:
-            return
-        if exc is None and reply.status and _ends_with_its_connection(reply):
-            reply.end()
-        elif isinstance(exc, ssl.SSLError):  # a server says in TLS why it hangs up
-            reply.end(exc)
-        elif reply.status:
-            reply.end(InvalidHttp("the connection ended before the reply did"))
-        else:
-            reply.end(ConnectionResetError("it closed the connection without an answer"))
-        reply.wake()
 
     def pause_writing(self) -> None:
         self._writable = asyncio.get_running_loop().create_future()
@@ -149,6 +163,8 @@ class Connection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         assert self._reply is not None
+        if name.endswith((b" ", b"\t")):  # it would frame the reply under another name
+            raise InvalidHttp("its HTTP is wrong: the name of a header ends in white space")
         self._unframed_bytes = 0
         self._head_bytes += len(name) + len(value)
         _require_few(self._head_bytes)
@@ -158,7 +174,11 @@ class Connection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         assert self._reply is not None
         status = self._parser.get_status_code()
-        if status >= 200 or status == 101:  # others are interim replies
+        if 100 <= status < 200 and status != 101:
+            self._interim_replies += 1
+        if status < 100 or self._interim_replies > MOST_INTERIM_REPLIES:
+            raise InvalidHttp("its HTTP is wrong: a reply without a final status")
+        if status >= 200 or status == 101:
             self._reply.status = status
             self.resume_writing()  # so that nobody waits to send to who does not read
 
@@ -170,18 +190,34 @@ class Connection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         assert self._reply is not None
         if self._reply.status:
-            self._keeps_alive = self._parser.should_keep_alive()
-            self._reply.end()
-            self._reply = None
+            self._keeps_alive = self._reply.status != 101 and self._parser.should_keep_alive()
+            self._end_reply(None)
 
     # -- inside ------------------------------------------------------------------------------
 
-    def _refuse(self, reply: Reply, error: Exception) -> None:
-        """End a reply that is no HTTP, and the connection."""
-        self.close()
-        if self._reply is None:  # it had come to its end
+    def _end_reply(self, error: Exception | None) -> None:
+        """End the reply under way, if there is one."""
+        reply, self._reply, self._request = self._reply, None, None
+        if reply is not None:
+            reply.end(error)
+            reply.wake()
+
+    def _end_with_connection(self, exc: Exception | None) -> None:
+        """End the reply under way as the end of its connection does."""
+        reply = self._reply
+        if reply is None:
             return
-        self._reply = None
+        if exc is None and reply.status and self._is_reading and _ends_with_its_connection(reply):
+            self._end_reply(None)
+        elif isinstance(exc, ssl.SSLError):  # a server says in TLS why it hangs up
+            self._end_reply(exc)
+        elif reply.status:
+            self._end_reply(InvalidHttp("the connection ended before the reply did"))
+        else:
+            self._end_reply(ConnectionResetError("it closed the connection without an answer"))
+
+    def _refuse(self, error: Exception) -> None:
+        """End a reply that is no HTTP, and the connection."""
         if isinstance(error.__context__, InvalidHttp):
             error = error.__context__
         elif not isinstance(error, InvalidHttp):
@@ -190,7 +226,8 @@ class Connection(asyncio.Protocol):
                 if self._parser.get_status_code()
                 else "what listens there speaks no HTTP"
             )
-        reply.end(error)
+        self._end_reply(error)
+        self._transport.abort()
 
     def _set_reading(self, reads: bool) -> None:
         if reads is not self._is_reading and not self._transport.is_closing():

@@ -8,12 +8,14 @@ import ssl
 from collections import deque
 from functools import partial
 
+import httpx
 from aiohappyeyeballs import AddrInfoType, start_connection
 
 from failproof_es.web.connection import Connection
 from failproof_es.web.reply import Reply, RequestBody
 
-KEPT_ALIVE_S = 5.0
+KEPT_ALIVE_S = 4.0
+"""Shorter than most servers wait before they close an idle connection (uvicorn and Node: 5 s)."""
 _ADDRESSES_HOLD_S = 10.0
 _NEXT_ADDRESS_AFTER_S = 0.25
 """When the next address of a host is tried beside one that does not answer (RFC 8305)."""
@@ -30,6 +32,7 @@ class Connections:
         self._idle: deque[Connection] = deque()
         """Those that wait for a request, by the time since when, oldest first."""
         self._open: set[Connection] = set()
+        self._is_closed = False
         self._lookup: asyncio.Task[list[AddrInfoType]] | None = None
         self._stale_at = 0.0
         """When the addresses are looked up anew, by the event loop's clock."""
@@ -43,7 +46,9 @@ class Connections:
         await self._permits.acquire()
         connection = None
         try:
+            self._require_open()
             connection = self._take_idle() or await self._connect()
+            self._require_open()
             reply = await connection.send(head, request)
             await reply.head()
         except BaseException:
@@ -53,13 +58,16 @@ class Connections:
         return reply
 
     async def aclose(self) -> None:
-        """Close every connection."""
+        """Close every connection. Who waits for one gets an error."""
+        self._is_closed = True
         closing = [connection.lost for connection in self._open]
         for connection in self._open:
             connection.close()
-        if self._lookup is not None:
-            self._lookup.cancel()
         await asyncio.gather(*closing)
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise httpx.CloseError("the connections were closed here")
 
     def _take_idle(self) -> Connection | None:
         """The connection that was used last, if it can be used again."""
@@ -110,12 +118,20 @@ class Connections:
         loop = asyncio.get_running_loop()
         lookup = self._lookup
         if lookup is None or (
-            lookup.done() and (lookup.exception() or loop.time() > self._stale_at)
+            lookup.done()
+            and (lookup.cancelled() or lookup.exception() or loop.time() > self._stale_at)
         ):
             lookup = self._lookup = loop.create_task(self._resolve())
+            lookup.add_done_callback(_take_exception)
             self._stale_at = loop.time() + _ADDRESSES_HOLD_S
         return await asyncio.shield(lookup)
 
     async def _resolve(self) -> list[AddrInfoType]:
         loop = asyncio.get_running_loop()
         return list(await loop.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM))
+
+
+def _take_exception(lookup: asyncio.Task[list[AddrInfoType]]) -> None:
+    """Everybody who waited may have given up: then nobody else takes it."""
+    if not lookup.cancelled():
+        lookup.exception()

@@ -12,6 +12,9 @@ READ_BYTES = 2**16
 """The body of a reply is handed on in pieces of so many bytes at most."""
 MOST_UNREAD_BYTES = 4 * READ_BYTES
 """With more unread bytes of a reply, its connection is not read."""
+MOST_UNREAD_TLS_BYTES = 2**24
+"""The same over TLS: more than is taken of any reply. uvloop loses what it holds of a connection
+that is not read when the server closes it."""
 PIECE_BYTES = 2**18
 """A longer request is written in pieces: at once it would hold up every other request."""
 
@@ -62,8 +65,8 @@ class Reply(httpx.AsyncByteStream):
     bytes that came.
     """
 
-    def __init__(self, set_reading: Callable[[bool], None]) -> None:
-        """`set_reading` lets the connection be read, or not."""
+    def __init__(self, set_reading: Callable[[bool], None], most_unread_bytes: int) -> None:
+        """`set_reading` lets the connection be read, or not: not with more unread bytes."""
         self.status = 0
         """0 until the head is there."""
         self.raw_headers: list[tuple[bytes, bytes]] = []
@@ -74,6 +77,7 @@ class Reply(httpx.AsyncByteStream):
         self.release: Callable[[], None] | None = None
         """What closing it does, once."""
         self._set_reading = set_reading
+        self._most_unread_bytes = most_unread_bytes
         self._waiter: asyncio.Future[None] | None = None
 
     async def head(self) -> None:
@@ -111,7 +115,7 @@ class Reply(httpx.AsyncByteStream):
         waiter, self._waiter = self._waiter, None
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
-        if len(self.unread) > MOST_UNREAD_BYTES and not self.has_ended:
+        if len(self.unread) > self._most_unread_bytes and not self.has_ended:
             self._set_reading(False)
 
     def end(self, error: Exception | None = None) -> None:

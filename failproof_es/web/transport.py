@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TypeAlias
 
 import httpx
@@ -38,7 +39,7 @@ class Endpoint:
         self.target = self.url.raw_path
         """What the first line of a request says."""
         scheme = self.url.scheme
-        port = self.url.port or _PORTS.get(scheme, 0)
+        port = _PORTS.get(scheme, 0) if self.url.port is None else self.url.port
         self.server = (scheme, self.url.raw_host.decode("ascii"), port)
 
 
@@ -58,6 +59,8 @@ class Transport(httpx.AsyncBaseTransport):
         self._ca_file = ca_file
         self._servers: dict[tuple[str, str, int], Connections] = {}
         self._ways_by_proxy: dict[bool, httpx.AsyncHTTPTransport] = {}
+        self._permits_by_proxy = asyncio.Semaphore(connections)
+        """httpcore counts a connection for ever whose request was given up at the wrong moment."""
 
     async def send(
         self, method: str, endpoint: Endpoint, headers: RawHeaders, body: RequestBody
@@ -68,9 +71,9 @@ class Transport(httpx.AsyncBaseTransport):
         host is no name of one.
         """
         if self._proxy is not None:
-            request = httpx.Request(method, endpoint.url, headers=list(headers), stream=body)
-            way = self._way_by_proxy(endpoint.url.scheme)
-            return ProxiedReply(await way.handle_async_request(request), body)
+            return await self._send_by_proxy(
+                httpx.Request(method, endpoint.url, headers=list(headers), stream=body), body
+            )
         connections = self._servers.get(endpoint.server)
         if connections is None:
             connections = self._servers[endpoint.server] = self._connections(endpoint)
@@ -98,6 +101,16 @@ class Transport(httpx.AsyncBaseTransport):
         context = certificates(self._ca_file) if scheme == "https" else None
         return Connections(host, port, self._most, context)
 
+    async def _send_by_proxy(self, request: httpx.Request, body: RequestBody) -> ProxiedReply:
+        await self._permits_by_proxy.acquire()
+        try:
+            way = self._way_by_proxy(request.url.scheme)
+            response = await way.handle_async_request(request)
+        except BaseException:
+            self._permits_by_proxy.release()
+            raise
+        return ProxiedReply(response, body, self._permits_by_proxy.release)
+
     def _way_by_proxy(self, scheme: str) -> httpx.AsyncHTTPTransport:
         assert self._proxy is not None
         proxied_over_tls = self._proxy.startswith("https:")
@@ -108,7 +121,7 @@ class Transport(httpx.AsyncBaseTransport):
             self._ways_by_proxy[over_tls] = httpx.AsyncHTTPTransport(
                 verify=context,
                 proxy=httpx.Proxy(self._proxy, ssl_context=context if proxied_over_tls else None),
-                limits=httpx.Limits(max_connections=self._most, keepalive_expiry=KEPT_ALIVE_S),
+                limits=httpx.Limits(max_connections=None, keepalive_expiry=KEPT_ALIVE_S),
                 trust_env=False,
             )
         return self._ways_by_proxy[over_tls]
@@ -117,11 +130,14 @@ class Transport(httpx.AsyncBaseTransport):
 class ProxiedReply(httpx.AsyncByteStream):
     """A reply that a proxy passes on, read as a `Reply` is."""
 
-    def __init__(self, response: httpx.Response, request: RequestBody) -> None:
+    def __init__(
+        self, response: httpx.Response, request: RequestBody, release: Callable[[], None]
+    ) -> None:
         self.status = response.status_code
         self.raw_headers = response.headers.raw
         self._response = response
         self._request = request
+        self._release: Callable[[], None] | None = release
         request.add_arrival(time.perf_counter())
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -131,7 +147,12 @@ class ProxiedReply(httpx.AsyncByteStream):
 
     async def aclose(self) -> None:
         """Give the connection back, or close it where the reply was not read to its end."""
-        await self._response.aclose()
+        release, self._release = self._release, None
+        try:
+            await self._response.aclose()
+        finally:
+            if release is not None:
+                release()
 
 
 def _head(method: str, endpoint: Endpoint, headers: RawHeaders) -> bytes:

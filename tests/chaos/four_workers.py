@@ -36,14 +36,17 @@ def two_killed_one_stopped_and_the_server_restarted(folder: Path) -> None:
     ):
         make_log_key(store, folder / "home")
         plan(store, folder, url, CASES, **home)
-        first, stopped = (begin_worker(workers, store, folder, "--drain", **home) for _ in range(2))
-        wait_until(store, "WorkerJoined", 2)
-        wait_until(store, "RequestSent", 40)
-        stop_amid_requests(store, first, stopped)  # before anybody else has requests in flight
-        since = time.monotonic()
+        first = begin_worker(workers, store, folder, "--drain", **home)
+        wait_until(store, "RequestSent", 20)
+        stop_amid_requests(store, first)  # alone: it is its request that is lost
         first.kill()
         first.wait()
-        second, last = (begin_worker(workers, store, folder, "--drain", **home) for _ in range(2))
+        second, stopped, last = (
+            begin_worker(workers, store, folder, "--drain", **home) for _ in range(3)
+        )
+        wait_until(store, "WorkerJoined", 4)
+        os.kill(stopped.pid, signal.SIGSTOP)
+        since = time.monotonic()
         wait_until(store, "ResponseReceived", count(store, "ResponseReceived") + 20)
         pid = server.status().pid
         assert pid is not None

@@ -35,7 +35,9 @@ class Server:
             if line.startswith(b"content-length:")
         ]
         while len(body) < length:
-            body += connection.recv(2**16)
+            if not (piece := connection.recv(2**16)):
+                return b""
+            body += piece
         self.requests.append(head + b"\r\n\r\n" + body)
         return self.requests[-1]
 

@@ -180,10 +180,7 @@ KINDS: dict[str, Callable[[], Iterator[bytes]]] = {
 SLOW = {"one byte after the other", "its head one byte after the other"}
 SILENT = {"less than it said", "a million events, and then nothing"}
 RESET = {"a reset in the middle"}
-ENDLESS = {
-    *SLOW, *SILENT, "interim replies without end",
-    "chunks of one byte without end", "events that are cut after every byte",
-}  # fmt: skip
+ENDLESS = {*SLOW, *SILENT, "events that are cut after every byte"}
 """Those that only a time-out ends."""
 STREAMED = {
     "a million events", "an event without end", "a million lines in one event",

@@ -64,15 +64,16 @@ def test_a_killed_worker_and_one_that_was_stopped_are_replaced(
     with mock_server(latency_ms=600) as url:
         plan(store, tmp_path, url, cases=200)
         how = ("--run", "1", "--drain", "--lease-seconds", f"{LEASE_S:g}")
-        killed, stopped = (begin_worker(workers, store, tmp_path, *how) for _ in range(2))
-        wait_until(store, "WorkerJoined", 2)
-        wait_until(store, "RequestSent", 60)
-        stop_amid_requests(store, killed, stopped)  # before anybody else has requests in flight
-        since = time.monotonic()
+        killed = begin_worker(workers, store, tmp_path, *how)
+        wait_until(store, "RequestSent", 20)
+        stop_amid_requests(store, killed)  # alone: it is its request that is lost
         os.kill(killed.pid, signal.SIGKILL)
         killed.wait()
-        third = begin_worker(workers, store, tmp_path, *how)
-        time.sleep(max(0.0, LEASE_S + 2 - (time.monotonic() - since)))  # longer than its lease
+        stopped, third = (begin_worker(workers, store, tmp_path, *how) for _ in range(2))
+        wait_until(store, "WorkerJoined", 3)
+        wait_until(store, "RequestSent", 60)
+        os.kill(stopped.pid, signal.SIGSTOP)
+        time.sleep(LEASE_S + 2)  # longer than its lease
         os.kill(stopped.pid, signal.SIGCONT)
         end_of(third)
         end_of(stopped)

@@ -6,17 +6,21 @@ import asyncio
 import random
 import socket
 import threading
+import time
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any, TypeVar
 
+import httpx
 import pytest
 
 from failproof_es.support.event_loop import loop_factory
 from failproof_es.web import connections
-from failproof_es.web.client import Body, BodyTooLong, fetch_now, post
+from failproof_es.web.client import LOST, Body, BodyTooLong, fetch_now, post, reason
 from failproof_es.web.connection import MOST_HEAD_BYTES, InvalidHttp
 from failproof_es.web.reply import RequestBody
 from failproof_es.web.transport import Endpoint, Transport
+from tests.integration.models.test_ways_to_a_server import authority
 from tests.servers.scripted_server import Server, serving
 
 T = TypeVar("T")
@@ -282,6 +286,175 @@ def test_whatever_is_given_up_every_answer_is_that_of_its_own_request(
 
     with serving(echo) as server:
         in_loop(main(server))
+
+
+WRONG = {
+    "a space before the colon of its length": b"HTTP/1.1 200 OK\r\ncontent-length : 9\r\n\r\nyes",
+    "a space before the colon of its coding": (
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding : chunked\r\n\r\n9\r\nyes"
+    ),
+    "a status that is none": b"HTTP/1.1 099 OK\r\ncontent-length: 3\r\n\r\nyes",
+    "nothing but interim replies": b"HTTP/1.1 103 Early Hints\r\n\r\n" * 200,
+}
+
+
+@pytest.mark.parametrize("how", WRONG)
+def test_a_reply_that_other_readers_may_frame_otherwise_is_an_error(
+    how: str, in_loop: Callable[[Coroutine[Any, Any, None]], None]
+) -> None:
+    async def main(url: str) -> None:
+        async with Transport(1) as transport:
+            await answer_to(transport, url)
+
+    with serving(answering(WRONG[how], hang_up=True)) as server, pytest.raises(InvalidHttp):
+        in_loop(main(server.url))
+
+
+@pytest.mark.parametrize("late", [b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nforged", b""])
+def test_what_came_of_an_idle_connection_meanwhile_is_seen_before_it_is_used(
+    late: bytes, in_loop: Callable[[Coroutine[Any, Any, None]], None]
+) -> None:
+    """A reply that was not asked for, or its end; the event loop had no time to read either."""
+
+    def script(server: Server, connection: socket.socket) -> None:
+        while server.read(connection):
+            connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\ntrue")
+            time.sleep(0.05)
+            if not late:
+                return
+            connection.sendall(late)
+
+    async def main(url: str) -> None:
+        async with Transport(1) as transport:
+            for _ in range(3):
+                assert await answer_to(transport, url) == (200, b"true")
+                time.sleep(0.2)  # noqa: ASYNC251  # nobody in this event loop gets on
+
+    with serving(script) as server:
+        in_loop(main(server.url))
+        assert server.connections == 3
+
+
+@pytest.mark.parametrize("framing", [b"connection: close", b"content-length: %d" % 2**20])
+def test_over_tls_nothing_of_a_reply_is_lost_when_its_server_hangs_up(
+    framing: bytes, tmp_path: Path, in_loop: Callable[[Coroutine[Any, Any, None]], None]
+) -> None:
+    public, context = authority(tmp_path)
+
+    def script(server: Server, connection: socket.socket) -> None:
+        with context.wrap_socket(connection, server_side=True) as tls:
+            server.read(tls)
+            tls.sendall(b"HTTP/1.1 200 OK\r\n%b\r\n\r\n" % framing + b"x" * 2**20)
+
+    async def main(url: str) -> None:
+        async with Transport(1, ca_file=str(public)) as transport:
+            headers = {"host": "x", "content-length": "0"}
+            reply = await post(transport, Endpoint(url), headers, RequestBody(b""))
+            await asyncio.sleep(0.3)
+            body = b"".join([piece async for piece in reply])
+            await reply.aclose()
+            assert body == b"x" * 2**20
+
+    with serving(script) as server:
+        in_loop(main(server.url.replace("http:", "https:")))
+
+
+def test_a_transport_that_is_closed_ends_no_reply_as_whole_and_sends_nothing_more(
+    in_loop: Callable[[Coroutine[Any, Any, None]], None],
+) -> None:
+    over = threading.Event()
+
+    def script(server: Server, connection: socket.socket) -> None:
+        server.read(connection)
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\npartial")
+        over.wait(10)
+
+    async def main(server: Server) -> None:
+        transport = Transport(1)
+        asking = [asyncio.create_task(answer_to(transport, server.url)) for _ in range(3)]
+        await asyncio.to_thread(server.wait_for, 1)
+        await asyncio.sleep(0.1)
+        await transport.aclose()
+        ended = await asyncio.gather(*asking, return_exceptions=True)
+        assert [type(error) for error in ended] == [httpx.CloseError] * 3
+        over.set()
+
+    with serving(script) as server:
+        in_loop(main(server))
+        assert len(server.requests) == 1
+
+
+def test_a_long_request_whose_server_ends_its_side_does_not_wait(
+    in_loop: Callable[[Coroutine[Any, Any, None]], None],
+) -> None:
+    over = threading.Event()
+
+    def script(server: Server, connection: socket.socket) -> None:
+        connection.recv(1000)
+        connection.sendall(b"HTTP/1.1 413 Too Large\r\n\r\nno")
+        connection.shutdown(socket.SHUT_WR)
+        over.wait(10)
+
+    async def main(url: str) -> None:
+        async with Transport(1) as transport, asyncio.timeout(5):
+            assert await answer_to(transport, url, b"x" * 2**24) == (413, b"no")
+        over.set()
+
+    with serving(script) as server:
+        in_loop(main(server.url))
+
+
+def test_a_header_of_the_callers_own_stands_in_place_of_the_usual_one() -> None:
+    async def main(url: str) -> None:
+        headers = {"host": "x", "content-length": "0", "user-agent": "mine"}
+        async with Transport(1) as transport:
+            await (await post(transport, Endpoint(url), headers, RequestBody(b""))).aclose()
+
+    with serving(answering(FRAMED["a length"][0])) as server:
+        asyncio.run(main(server.url))
+        assert server.requests[0].lower().count(b"user-agent:") == 1
+
+
+def test_a_request_through_a_proxy_that_is_given_up_at_once_takes_no_connection_for_ever(
+    in_loop: Callable[[Coroutine[Any, Any, None]], None],
+) -> None:
+    async def main(proxy: str) -> None:
+        async with Transport(1, proxy=proxy) as transport:
+            for patience_s in (0, 0.001, 5):
+                try:
+                    async with asyncio.timeout(patience_s):
+                        answer = await answer_to(transport, "http://model.invalid/v1")
+                except TimeoutError:
+                    assert patience_s < 5
+                else:
+                    assert answer == (200, b"yes")
+
+    with serving(answering(FRAMED["a length"][0])) as server:
+        in_loop(main(server.url.removesuffix("/v1")))
+        assert server.requests
+
+
+def test_what_a_proxy_says_is_not_quoted() -> None:
+    refusal = b"HTTP/1.1 407 secret-canary\r\ncontent-length: 0\r\n\r\n"
+
+    def script(server: Server, connection: socket.socket) -> None:
+        connection.recv(2**16)
+        connection.sendall(refusal)
+
+    async def main(proxy: str) -> None:
+        async with Transport(1, proxy=proxy) as transport:
+            await answer_to(transport, "https://model.invalid/v1")
+
+    with serving(script) as server:
+        with pytest.raises(LOST) as caught:
+            asyncio.run(main(server.url.removesuffix("/v1")))
+        assert "canary" not in reason(caught.value)
+
+
+@pytest.mark.parametrize("url", ["http://\u2603.com/v1", "http://127.0.0.1/v1\n", "http://a..b/v1"])
+def test_a_url_that_is_none_is_an_error_that_is_caught(url: str) -> None:
+    with pytest.raises(LOST):
+        fetch_now(url, limit=10, timeout_s=5)
 
 
 def test_no_more_connections_are_open_than_were_asked_for() -> None:
