@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 from failproof_es.configuration.providers import EntryProblem
 from failproof_es.configuration.schema import Model
 
+_URL = re.compile(r"[!-~]*")
+"""`urlsplit` leaves out line breaks in silence."""
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OURS = frozenset(
@@ -58,9 +60,14 @@ def connection_problems(model: Model) -> Iterator[EntryProblem]:
 def _problems(field: str, url: str | None, example: str, own: str) -> Iterator[EntryProblem]:
     if url is None:
         return
+    if not _URL.fullmatch(url):
+        message = "holds white space, or a character that is not ASCII"
+        yield EntryProblem(field, message, f"{example}; an international host as xn--...")
+        return
     try:
         parts = urlsplit(url)
-        _ = parts.port
+        if parts.port == 0:
+            raise ValueError(parts.port)
     except ValueError:
         yield EntryProblem(field, "is not a URL", example)
         return
