@@ -30,6 +30,7 @@ ELSEWHERE = {
 BEFORE: dict[str, list[str]] = {
     "docs/concepts/validation.md": ["start run.yaml"],
     "docs/how-to/export.md": ["start run.yaml"],
+    "docs/how-to/read-evidence.md": ["start run.yaml"],
     "docs/how-to/review.md": ["start run.yaml"],
     "docs/reference/evidence-format.md": ["start run.yaml"],
     "docs/reference/report.md": ["start run.yaml", "start run.yaml"],

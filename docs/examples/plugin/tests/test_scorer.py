@@ -1,6 +1,6 @@
 """The scorer is put through the contract."""
 
-from failproof_es.testing.scorer_contract import Answered, ScorerContract
+from failproof_es.testing.scorer_contract import SampleAnswer, ScorerContract
 
 
 class TestTerseness(ScorerContract):
@@ -8,6 +8,6 @@ class TestTerseness(ScorerContract):
     options = {"most": 4}
     refused = ({"most": 0}, {"most": "4"}, {"most": 4, "least": 1})
     answers = (
-        Answered("A", {"terseness": 0.75}),
-        Answered("much too long", {"terseness": 0.0}),
+        SampleAnswer("A", {"terseness": 0.75}),
+        SampleAnswer("much too long", {"terseness": 0.0}),
     )
