@@ -25,14 +25,14 @@ class PupilWire(WireFormat):
 
     def answer(
         self,
-        asked: ReceivedRequest,
+        request: ReceivedRequest,
         text: str,
         *,
         model: str | None = None,
         usage: bool = True,
         call: tuple[str, dict[str, object]] | None = None,
     ) -> Reply:
-        pupil = model or orjson.loads(asked.body)["pupil"]
+        pupil = model or orjson.loads(request.body)["pupil"]
         reply = {"said": text, "pupil": pupil, "ended": "done"}
         return _json(200, {**reply, "tokens": {"read": 10, "said": 5}} if usage else reply)
 
@@ -42,19 +42,19 @@ class PupilWire(WireFormat):
     def listing(self, names: Sequence[str]) -> Reply:
         return _json(200, {"pupils": list(names)})
 
-    def without_content(self, asked: ReceivedRequest) -> Reply:
+    def without_content(self, request: ReceivedRequest) -> Reply:
         return _json(200, {"said": None})
 
 
 class CheckingServer(FakeServer):
     """Refuses what is not signed."""
 
-    def reply(self, asked: ReceivedRequest) -> Reply | None:
-        url = f"http://{asked.headers['host']}{asked.path}"
-        proof = signature(asked.method, url, asked.headers, asked.body, KEY)
-        if not hmac.compare_digest(proof, asked.headers["x-signature"]):
+    def reply(self, request: ReceivedRequest) -> Reply | None:
+        url = f"http://{request.headers['host']}{request.path}"
+        proof = signature(request.method, url, request.headers, request.body, KEY)
+        if not hmac.compare_digest(proof, request.headers["x-signature"]):
             return PupilWire().error(401, "the signature is wrong")
-        return super().reply(asked)
+        return super().reply(request)
 
 
 class TestPupil(ProviderContract):
