@@ -27,7 +27,7 @@ from failproof_es.support.untrusted_text import one_line, shortened
 
 Gate = dict[str, Any]
 """`limit`, `measured`, `of`, `met`, and what else there is to say of it; `model`, if of one."""
-Named = Iterator[tuple[str, Gate]]
+NamedGates = Iterator[tuple[str, Gate]]
 
 
 def describe_gate(name: str, gate: Mapping[str, Any]) -> str:
@@ -86,7 +86,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedAgain:
+class RetryBias:
     """The evaluations that a branch asked again because of how they had ended."""
 
     by_result: str | None = None
@@ -95,7 +95,7 @@ class AskedAgain:
     """By model: evaluations that have a score, and that the answer before had left without one."""
 
 
-ASKED_ONCE = AskedAgain()
+ASKED_ONCE = RetryBias()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def judge_gates(
     summary: RunSummary,
     *,
     changes: Sequence[Change] = (),
-    again: AskedAgain = ASKED_ONCE,
+    again: RetryBias = ASKED_ONCE,
     bounds: BoundsByGroup | None = None,
 ) -> dict[str, Gate]:
     """Each configured gate of a run by its name, and the one on what has no score.
@@ -151,7 +151,7 @@ def judge_gates(
     return judged
 
 
-def _not_judged(gate: Gate, again: AskedAgain) -> Gate:
+def _not_judged(gate: Gate, again: RetryBias) -> Gate:
     """The gate as it is; not met, without a measurement, where a result chose what was asked."""
     if again.by_result is None:
         return gate
@@ -207,7 +207,7 @@ def _cannot_tell(what: str, distance: float, reach: float, cases: int) -> str:
 
 _RATES = ("min_accuracy", "min_accuracy_by_suite", "no_failures_at")
 """The gates on rates, besides those that dialects declare."""
-_OTHERS = ("max_unscored_rate", "max_cost_usd", "no_regression_against")
+_OTHER_GATES = ("max_unscored_rate", "max_cost_usd", "no_regression_against")
 
 
 def limits_at_the_end(limits: Gates) -> Gates:
@@ -219,7 +219,7 @@ def limits_at_the_end(limits: Gates) -> Gates:
 
 def limits_by_people(limits: Gates) -> Gates:
     """The limits that are judged when the reviews of a run are closed."""
-    return limits.model_copy(update=dict.fromkeys(_OTHERS))
+    return limits.model_copy(update=dict.fromkeys(_OTHER_GATES))
 
 
 def _unique(name: str, gates: Mapping[str, Gate]) -> str:
@@ -227,7 +227,7 @@ def _unique(name: str, gates: Mapping[str, Gate]) -> str:
     return name if name not in gates else _unique(f"{name}'", gates)
 
 
-def _of_model(limits: Gates, model: str, tally: ModelTally, again: AskedAgain) -> Named:
+def _of_model(limits: Gates, model: str, tally: ModelTally, again: RetryBias) -> NamedGates:
     """The gates of one model by itself."""
     for name, gate in _accuracies(limits, tally):
         yield name, _not_judged(gate, again)
@@ -237,7 +237,7 @@ def _of_model(limits: Gates, model: str, tally: ModelTally, again: AskedAgain) -
         yield "no_failures_at", _not_judged(failures, again)
 
 
-def _accuracies(limits: Gates, tally: ModelTally) -> Named:
+def _accuracies(limits: Gates, tally: ModelTally) -> NamedGates:
     """The rates that must be reached: accuracies, then those that dialects declare."""
     suites = sorted((limits.min_accuracy_by_suite or {}).items())
     accuracies = [
@@ -290,7 +290,7 @@ def _awaited(group: Group) -> str:
 _LONGEST_REASON = 200
 
 
-def _without_score(limits: Gates, model: str, tally: ModelTally, before: int) -> Named:
+def _without_score(limits: Gates, model: str, tally: ModelTally, before: int) -> NamedGates:
     """Whether enough of a model's evaluations have a score, or wait for people alone.
 
     Judged without being set, too, where one has none: a result over what is left may be another

@@ -53,7 +53,7 @@ class Problem:
 class Problems:
     """All defects found so far, in the order in which they were found."""
 
-    found: list[Problem] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
 
     def error(
         self,
@@ -66,7 +66,7 @@ class Problems:
         case_line: int | None = None,
     ) -> None:
         """Record a defect that makes the whole input unusable."""
-        self.found.append(Problem(message, path, line, field, remedy, "error", case_line))
+        self.problems.append(Problem(message, path, line, field, remedy, "error", case_line))
 
     def warning(
         self,
@@ -79,24 +79,24 @@ class Problems:
         case_line: int | None = None,
     ) -> None:
         """Record something worth saying that does not stop the run."""
-        self.found.append(Problem(message, path, line, field, remedy, "warning", case_line))
+        self.problems.append(Problem(message, path, line, field, remedy, "warning", case_line))
 
     def remark(self, message: str) -> None:
         """Record what was done as it was asked, and should not go unsaid."""
-        self.found.append(Problem(message, severity="remark"))
+        self.problems.append(Problem(message, severity="remark"))
 
     @property
     def errors(self) -> list[Problem]:
         """The defects that make the input unusable."""
-        return [problem for problem in self.found if problem.severity == "error"]
+        return [problem for problem in self.problems if problem.severity == "error"]
 
     @property
     def warnings(self) -> list[Problem]:
         """What does not stop a run."""
-        return [problem for problem in self.found if problem.severity != "error"]
+        return [problem for problem in self.problems if problem.severity != "error"]
 
     def __iter__(self) -> Iterator[Problem]:
-        return iter(self.found)
+        return iter(self.problems)
 
     def raise_errors(self) -> None:
         """Raise `InvalidInput` with every error found, if there is any."""

@@ -13,7 +13,7 @@ from importlib import resources
 
 from failproof_es.store.schema.definitions import (
     Connection,
-    Difference,
+    SchemaDifference,
     catalog_transaction,
     compare,
     installed,
@@ -23,7 +23,7 @@ from projections.protocol import sql_file
 from projections.relations import BUILDING, LIVE
 
 
-def read_model_differences(connection: Connection) -> list[Difference]:
+def read_model_differences(connection: Connection) -> list[SchemaDifference]:
     """Objects in the read models' schemas of another owner, or not as this version makes them.
 
     The relations of other packages' projections that are installed are theirs. Read models that
@@ -47,7 +47,10 @@ def read_model_differences(connection: Connection) -> list[Difference]:
     differences = compare(definitions, expected_definitions)
     with catalog_transaction(connection):
         rows = connection.execute(sql_file("owners"), {"schemas": [LIVE, BUILDING]}).fetchall()
-    return [*differences, *(Difference(f"the {thing} belongs to {owner}") for thing, owner in rows)]
+    return [
+        *differences,
+        *(SchemaDifference(f"the {thing} belongs to {owner}") for thing, owner in rows),
+    ]
 
 
 def _relation(thing: str) -> str:

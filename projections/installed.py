@@ -59,10 +59,10 @@ def names_of_others() -> tuple[str, ...]:
 
 def usable_of_others() -> tuple[Projection, ...]:
     """Those of other packages that can be loaded."""
-    return others()[0]
+    return load_foreign_projections()[0]
 
 
-def others() -> tuple[tuple[Projection, ...], list[Problem]]:
+def load_foreign_projections() -> tuple[tuple[Projection, ...], list[Problem]]:
     """Those of other packages that can be loaded, and why the rest can't be."""
     projections: list[Projection] = []
     problems: list[Problem] = []

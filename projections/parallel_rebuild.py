@@ -94,7 +94,7 @@ def _build(
     connection: Connection,
     projections: Sequence[Projection],
     building: int,
-    workers: Sequence[_Worker],
+    workers: Sequence[_RebuildWorker],
     head: int,
     progress: Progress | None,
 ) -> int:
@@ -133,18 +133,18 @@ def _count_events(connection: Connection, up_to: int) -> int:
 @contextlib.contextmanager
 def _workers(
     connection: Connection, projections: Sequence[Projection], building: int, count: int
-) -> Iterator[list[_Worker]]:
-    workers: list[_Worker] = []
+) -> Iterator[list[_RebuildWorker]]:
+    workers: list[_RebuildWorker] = []
     try:
         for _ in range(count):
-            workers.append(_Worker(connection, projections, building))
+            workers.append(_RebuildWorker(connection, projections, building))
         yield workers
     finally:
         for worker in workers:
             worker.end()
 
 
-class _Worker:
+class _RebuildWorker:
     """A process that takes in shares, one after the other."""
 
     def __init__(

@@ -22,15 +22,15 @@ Cursor = psycopg.Cursor[Any]
 class Fact:
     """One event as projections read it.
 
-    `position` is its place in the log; the ids are UUIDs in PostgreSQL's text form; `told` is
-    its payload or the bytes that hold it; `event` is what the engine reads in them.
+    `position` is its place in the log; the ids are UUIDs in PostgreSQL's text form; `raw_payload`
+    is its payload or the bytes that hold it; `event` is what the engine reads in them.
     """
 
     position: int
     stream_id: str
     topic: str
     run_id: str | None
-    told: dict[str, Any] | bytes
+    raw_payload: dict[str, Any] | bytes
     version: int = 0
     """Its place in its stream, from 1."""
     event: Event | None = None
@@ -47,9 +47,11 @@ class Fact:
 
         Parsed when it is asked for, because most events are asked for by nobody.
         """
-        if isinstance(self.told, bytes):
-            self.told = upcast(self.topic, self.told, UUID(self.stream_id), self.version)[1]
-        return self.told
+        if isinstance(self.raw_payload, bytes):
+            self.raw_payload = upcast(
+                self.topic, self.raw_payload, UUID(self.stream_id), self.version
+            )[1]
+        return self.raw_payload
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +122,12 @@ def visible(text: str) -> str:
     return _NUL.sub(_double, text)
 
 
-_SHOWN = re.compile(r"(\\*)u0000")
+_ESCAPED_NUL = re.compile(r"(\\*)u0000")
 
 
 def exact_text(text: str) -> str:
     """The original text, from the output of `visible`."""
-    return text if "\\u0000" not in text else _SHOWN.sub(_halve, text)
+    return text if "\\u0000" not in text else _ESCAPED_NUL.sub(_halve, text)
 
 
 def _halve(match: re.Match[str]) -> str:

@@ -30,7 +30,7 @@ class OutOfPlace(Exception):
     """The log cannot be taken in in shares: a stream holds what belongs in another one's."""
 
 
-class NotOurs(Exception):
+class ForeignTables(Exception):
     """The tables that are being built are not those that this rebuild made."""
 
 
@@ -72,8 +72,8 @@ def take_share(
 ) -> int:
     """Take in a whole share, batch by batch; return how many events it held.
 
-    Raises `OutOfPlace`, and `NotOurs` where another rebuild has begun, because whoever began this
-    one is gone.
+    Raises `OutOfPlace`, and `ForeignTables` where another rebuild has begun, because whoever
+    began this one is gone.
     """
     topics = frozenset[str]().union(*(projection.topics for projection in projections))
     nowhere = dict.fromkeys([projection.name for projection in projections], 0)
@@ -86,7 +86,7 @@ def take_share(
             except psycopg.errors.UndefinedTable:
                 ours = False
             if not ours:
-                raise NotOurs
+                raise ForeignTables
             batch = read_share(connection, position, share, topics)
             if batch is None:
                 return events

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from failproof_es.catalogue.result import Result
+from failproof_es.catalogue.result import RecordedResult
 from failproof_es.support.columns import columns_of
 
 _INTRODUCTION = """\
@@ -17,8 +17,8 @@ _INTRODUCTION = """\
 <!-- Generated: python -m tools.relations_reference > docs/reference/relations.md -->
 
 A row of the [CSV export](../how-to/export.md), a row of a
-[data frame](../how-to/notebooks.md) and a `Result` in Python have these columns. In Python `class`
-is `class_`.
+[data frame](../how-to/notebooks.md) and a `RecordedResult` in Python have these columns. In Python
+`class` is `class_`.
 
 - Times are in UTC. A cell without a value is empty.
 - `texts` is a list of texts. CSV has it as JSON.
@@ -35,7 +35,7 @@ def reference() -> str:
 def _table() -> Iterator[str]:
     yield "| column | type | meaning |"
     yield "|---|---|---|"
-    for column in columns_of(Result):
+    for column in columns_of(RecordedResult):
         yield f"| `{column.name}` | {column.kind} | {column.description} |"
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from failproof_es.abstraction.implementation.benchmark import Benchmark
+from failproof_es.abstraction.implementation.benchmark import BenchmarkSession
 from failproof_es.abstraction.implementation.data_manager import DataManager
 from failproof_es.abstraction.implementation.dataset_loader import DataSetLoader
 from failproof_es.abstraction.implementation.dispatcher import Dispatcher, logger
@@ -32,7 +32,7 @@ from projections.follower import Follower
 class BenchmarkParts:
     """The implementations of all six interfaces, working together."""
 
-    benchmark: Benchmark
+    benchmark: BenchmarkSession
     data: DataManager
     loader: DataSetLoader
     models: LLMManager
@@ -108,11 +108,13 @@ def _put_together(
         closing.callback(models.close)
         tasks = TaskManager(store, loop, for_tasks)
         closing.callback(tasks.close)
-        data = DataManager(store, loaded, models, loop, tasks.beside, permissions, tasks.end_run)
+        data = DataManager(
+            store, loaded, models, loop, tasks.borrow_lease, permissions, tasks.end_run
+        )
         options = read_options(prompts.options)
         skipping = prompts.on_invalid == "skip"
         loader = DataSetLoader(skip_invalid=skipping, folder=loaded.folder, options=options)
-        benchmark = Benchmark(
+        benchmark = BenchmarkSession(
             models,
             data,
             loader,

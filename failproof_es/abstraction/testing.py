@@ -6,9 +6,9 @@
     tasks.emit(submission, BenchmarkEvent.STREAMING_RESULT, text="Once ")
     tasks.emit(submission, BenchmarkEvent.COMPLETED)
 
-Under the shipped `Benchmark` the test also decides how it judges:
+Under the shipped `BenchmarkSession` the test also decides how it judges:
 
-    benchmark = Benchmark(models, data, loader, tasks, dataset_path=..., report=...,
+    benchmark = BenchmarkSession(models, data, loader, tasks, dataset_path=..., report=...,
                           dispatcher=InlineDispatcher(), flow=InlineDispatcher())
     run_id = benchmark.start_benchmark()
     ...                                                     # `emit` the end of each submission
@@ -36,7 +36,7 @@ from failproof_es.abstraction.types import BenchmarkProgress, BenchmarkTask, Res
 
 
 @dataclass(frozen=True)
-class Submitted:
+class SubmittedTask:
     """What was handed to `submit_task`."""
 
     run_id: int
@@ -45,7 +45,7 @@ class Submitted:
 
 
 class InlineDispatcher:
-    """Calls in the calling thread: a dispatcher, and a flow, for a `Benchmark` under test."""
+    """Calls in the calling thread: a dispatcher, and a flow, for a `BenchmarkSession`."""
 
     def __init__(self) -> None:
         self._calls: list[Callable[[], None]] = []
@@ -69,7 +69,7 @@ class StubTaskManager:
     def __init__(self) -> None:
         self._dispatcher = InlineDispatcher()
         self._subscriptions = Subscriptions(self._dispatcher)
-        self.submitted: dict[int, Submitted] = {}
+        self.submitted: dict[int, SubmittedTask] = {}
         """By submission id, in order."""
         self._answered: dict[int, Result] = {}
         """What waits for its judgement, by submission id."""
@@ -80,7 +80,7 @@ class StubTaskManager:
     def submit_task(self, run_id: int, task: BenchmarkTask, model_name: str) -> int:
         """Take a submission; ids count from 1."""
         submission_id = len(self.submitted) + 1
-        self.submitted[submission_id] = Submitted(run_id, task, model_name)
+        self.submitted[submission_id] = SubmittedTask(run_id, task, model_name)
         self._subscriptions.open(submission_id)
         return submission_id
 
@@ -168,7 +168,7 @@ class StubTaskManager:
 
 
 def _result(
-    submitted: Submitted, result_id: int, event: BenchmarkEvent, text: str, error: str | None
+    submitted: SubmittedTask, result_id: int, event: BenchmarkEvent, text: str, error: str | None
 ) -> Result:
     failed = event is BenchmarkEvent.ERROR
     return Result(

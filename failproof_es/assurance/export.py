@@ -22,7 +22,7 @@ from failproof_es.ledger.contents import EvidenceError, Missing, NotProvenYet
 from failproof_es.ledger.leaf import NoLeaf
 from failproof_es.ledger.merkle import TILE_WIDTH, InvalidProof, multiproof
 from failproof_es.ledger.note import Note, NoteError, PublicKey
-from failproof_es.ledger.packed import Records
+from failproof_es.ledger.packed import PackedMap
 from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger
 from failproof_es.store.ledger import Connection, LeafRow, LedgerBroken
@@ -97,7 +97,7 @@ class RowEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundRun:
+class RunRows:
     """Where every row stands that a run's evidence is made of, and the checkpoint that it is of."""
 
     connection: Connection
@@ -157,7 +157,7 @@ def _placed(
 
 def find_run(
     connection: Connection, run_id: UUID, size: int | None = None, key: PublicKey | None = None
-) -> FoundRun:
+) -> RunRows:
     """Find the rows of a run's evidence. Arguments and errors are those of `evidence`."""
     require_attached(connection, run_id)
     stored = _notes(connection, key)
@@ -178,7 +178,7 @@ def find_run(
                 parts[-1].append(row.position)
     require_attached(connection, run_id)  # else its evaluations may have left before they were read
     positions = array("q", takewhile(lambda position: position <= last, merge(*parts)))
-    return FoundRun(connection, _with_cosignatures(stored, signed), size, positions)
+    return RunRows(connection, _with_cosignatures(stored, signed), size, positions)
 
 
 @contextmanager
@@ -267,7 +267,7 @@ class _OwnRows:
         self._last = last
         self._sealed: int | None = None
         self._later = array("q")
-        self._seen = Records(_ID_BYTES), Records(_ID_BYTES)
+        self._seen = PackedMap(_ID_BYTES), PackedMap(_ID_BYTES)
 
     def add(self, row: LeafRow) -> None:
         """The next row."""

@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from uuid import uuid4
 
-from failproof_es.assurance.checking.findings import Finding, Verification
+from failproof_es.assurance.checking.findings import Verification, VerificationFinding
 from failproof_es.assurance.checking.old_tree import Leaves, check_tree
 from failproof_es.assurance.checking.replaced_trees import (
     externally_kept,
@@ -129,13 +129,13 @@ def _what_is_left(
     key: PublicKey | None,
     trusted: Sequence[Checkpoint],
     verification: Verification,
-) -> tuple[int, list[Finding]]:
+) -> tuple[int, list[VerificationFinding]]:
     """How many events the old tree holds, and what verification will find in it from now on."""
     log = Leaves()
     with closing(ledger.leaf_rows(connection)) as rows:
         for row in rows:
             log.add(row.position, checked_leaf(row))
-    wrong: list[Finding] = []
+    wrong: list[VerificationFinding] = []
     signed = [*signed_in_database(connection, old, key, []), *map(externally_kept, trusted)]
     no_tiles: list[str] = []
     tiles = ledger.leaf_tiles(connection, old.number, no_tiles.append)

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from uuid import UUID
 
 from failproof_es.assurance.export import (
-    FoundRun,
     RowEvent,
+    RunRows,
     evidence,
     find_places,
     find_run,
@@ -22,7 +22,7 @@ from failproof_es.assurance.export import (
 )
 from failproof_es.assurance.tree import stored_tree
 from failproof_es.ledger import bundle
-from failproof_es.ledger.bundle import Judgement
+from failproof_es.ledger.bundle import LogProof
 from failproof_es.ledger.contents import EvidenceError
 from failproof_es.ledger.edge import Tile
 from failproof_es.ledger.merkle import (
@@ -41,7 +41,7 @@ from failproof_es.store import ledger
 from failproof_es.store.ledger import Connection
 
 
-def prove_run(connection: Connection, run_id: UUID, key: PublicKey) -> Judgement:
+def prove_run(connection: Connection, run_id: UUID, key: PublicKey) -> LogProof:
     """That the run is genuine and whole, as of the newest checkpoint that `key` signed.
 
     Accepts no run whose evidence `bundle.verify` refuses, and is stricter: where a leaf hash is
@@ -70,7 +70,7 @@ def prove_run(connection: Connection, run_id: UUID, key: PublicKey) -> Judgement
 class _Places:
     """Where rows stand in the tree of a checkpoint, and the root that they give."""
 
-    def __init__(self, connection: Connection, found_run: FoundRun) -> None:
+    def __init__(self, connection: Connection, found_run: RunRows) -> None:
         self._connection = connection
         self._found_run = found_run
         self._size = found_run.size

@@ -15,7 +15,7 @@ from failproof_es.reading.recorded_run import Origin, PlannedOutcome, RecordedRu
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class RecordedResult:
     """The result of one planned evaluation. Texts are whole, as they were recorded."""
 
     run_number: int
@@ -98,7 +98,7 @@ class Result:
     """Time when it was scored or abandoned, UTC."""
 
     @classmethod
-    def of(cls, planned: PlannedOutcome, run: RecordedRun) -> Result:
+    def of(cls, planned: PlannedOutcome, run: RecordedRun) -> RecordedResult:
         """The row of a planned evaluation of the run."""
         case, outcome = planned.case, planned.outcome
         return cls(
@@ -119,7 +119,7 @@ class Result:
 
 _OF_THE_OUTCOME = tuple(
     field.name
-    for field in fields(Result)
+    for field in fields(RecordedResult)
     if hasattr(EvaluationOutcome, field.name) and field.name != "awaiting_review"
 )
 """Fields that say what the outcome says. `awaiting_review` knows more: whether people have seen

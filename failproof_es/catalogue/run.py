@@ -16,7 +16,7 @@ from failproof_es.catalogue.pass_rate import PassRate
 from failproof_es.core.run import describe_part
 from failproof_es.core.unscored import WORDS, UnscoredGroup
 from failproof_es.engine.related_runs.attempts import Attempts
-from failproof_es.engine.workers.presence import KnownShare
+from failproof_es.engine.workers.presence import ShareRecord
 from failproof_es.events import (
     Again,
     Finding,
@@ -32,7 +32,7 @@ from failproof_es.reading.workers import RunWorker
 from failproof_es.support.document import Document
 
 
-class Counts(Document):
+class EvaluationCounts(Document):
     """How the planned evaluations stand, and what was sent for them."""
 
     planned: int
@@ -77,7 +77,7 @@ class ModelProgress(Document):
     model: str
     provider: str
     version: str | None
-    counts: Counts
+    counts: EvaluationCounts
     passed: PassRate
     accuracy: Accuracy
     classes: dict[str, int]
@@ -286,7 +286,7 @@ class RunDocument(Document):
     """What has to stand beside its numbers."""
     skipped_defects: int
     """Defects that kept cases out of the plan: `failproof-es audit` lists them."""
-    counts: Counts
+    counts: EvaluationCounts
     passed: PassRate | None
     """Of the only model; `None` where it asks several: no rate adds them up."""
     accuracy: Accuracy
@@ -324,7 +324,7 @@ class RunDocument(Document):
     """Evaluations whose record cannot be true or be read."""
     attempts: Attempts
     limits: tuple[LimitNow, ...]
-    shares: tuple[KnownShare, ...]
+    shares: tuple[ShareRecord, ...]
     """Who has which share of a provider key's limits now, of the servers of this run."""
     holders: tuple[str, ...]
     """Who drives it now."""

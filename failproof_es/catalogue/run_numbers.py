@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from failproof_es.catalogue.pass_rate import pass_rate_of_model
 from failproof_es.catalogue.run import (
     Accuracy,
-    Counts,
     ErrorGroup,
+    EvaluationCounts,
     ModelProgress,
     Spending,
     SuiteProgress,
@@ -25,11 +25,11 @@ NO_ACCURACY = Accuracy(
 """That of several models together."""
 
 
-def counts_of(summary: RunSummary, model: str | None = None) -> Counts:
+def counts_of(summary: RunSummary, model: str | None = None) -> EvaluationCounts:
     """How the evaluations of one model, or of all, stand."""
     group, asking = summary.group(model=model), summary.asking(model)
     one_model = model is not None or len(summary.models) == 1
-    return Counts(
+    return EvaluationCounts(
         planned=summary.planned if model is None else summary.planned // len(summary.models),
         finished=group.finished,
         scored=group.scored,
@@ -110,7 +110,7 @@ def suites_of(summary: RunSummary, *, intervals: bool = True) -> Iterator[SuiteP
 def errors_of(summary: RunSummary) -> Iterator[ErrorGroup]:
     """Failed requests by their error, the most frequent first."""
     for key, count in summary.messages():
-        yield ErrorGroup(asked=key.asked, kind=key.kind, message=key.message, requests=count)
+        yield ErrorGroup(asked=key.model_key, kind=key.kind, message=key.message, requests=count)
 
 
 def unscored_of(summary: RunSummary) -> Iterator[UnscoredReason]:
@@ -138,8 +138,8 @@ def spending_of(summary: RunSummary) -> Spending:
         of_ceiling=None
         if ceiling is None
         else spent_text(spent.known_usd, spent.unpriced, ceiling),
-        input_tokens=spent.input.known,
-        output_tokens=spent.output.known,
+        input_tokens=spent.input.reported_total,
+        output_tokens=spent.output.reported_total,
         input_tokens_unknown=spent.input.unknown,
         output_tokens_unknown=spent.output.unknown,
     )

@@ -14,7 +14,7 @@ from failproof_es.configuration.choices import (
     PROMPT,
     Matrix,
     PromptTemplate,
-    Selection,
+    SelectionSection,
     parse_pattern,
 )
 from failproof_es.configuration.explain import explain_value
@@ -26,7 +26,7 @@ Report = Callable[[Location, str, str | None], None]
 """Reports the error of a value: where it stands, what is wrong, what to do."""
 
 
-def check_selection(selection: Selection, error: Report) -> None:
+def check_selection(selection: SelectionSection, error: Report) -> None:
     """Report what cannot be selected by."""
     for name, patterns in (("only", selection.only), ("exclude", selection.exclude)):
         for at, pattern in enumerate(patterns or ()):

@@ -31,7 +31,7 @@ def fits(value: str, glob: str) -> bool:
     return value == glob or fnmatchcase(value, glob)
 
 
-class Selection(Section):
+class SelectionSection(Section):
     """A part of what the configuration names. The run records which part, and of how much.
 
     First `only` and `exclude` choose, then `limit` or `sample`. A pattern begins with `id:`,
@@ -83,7 +83,7 @@ class Matrix(Section):
     """The most variants that all models may make together; more are an error."""
 
 
-class Reuse(Section):
+class ReuseSection(Section):
     """Recorded answers that are not asked for again. The run shows what it carried over.
 
     An evaluation is carried over as a whole, the judges' answers with it. It must have a score, and

@@ -69,7 +69,7 @@ def override_connections(resolved: dict[str, Any], settings: Sequence[str]) -> C
     else:
         rule_problems = Problems()
         check_rules(_FROM, tree, configuration, rule_problems)
-        problems.found += [
+        problems.problems += [
             problem for problem in rule_problems if _is_of_what_was_set(problem, tree)
         ]
     problems.raise_errors()

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from failproof_es.configuration.explain import report_schema_errors
 from failproof_es.configuration.overrides import override, place_of_model, set_folder
-from failproof_es.configuration.place import Place
+from failproof_es.configuration.place import EntryFolders
 from failproof_es.configuration.recorded import LIMITS
 from failproof_es.configuration.rules import (
     check_price_tiers,
@@ -104,7 +104,7 @@ def configuration_from_resolved(resolved: dict[str, Any]) -> Configuration:
             f"the recorded configuration is not supported by this installation: {wrong}",
             remedy="install the packages that it was started with; `failproof-es show` names them",
         ) from None
-    place = Place(configuration.test_run.folder)
+    place = EntryFolders(configuration.test_run.folder)
     return _with_models(configuration, lambda model, location: model.placed(place))
 
 
@@ -185,10 +185,10 @@ def _check_usable_part(path: Path, folder: Path, tree: YamlTree, problems: Probl
     if part.names_models:
         configuration = _with_matrix(path, tree, configuration, more)
         with_selected_models(path, tree, configuration, more)
-    problems.found += [
+    problems.problems += [
         problem
         for problem in more
-        if not part.is_about(problem.field) and problem not in problems.found
+        if not part.is_about(problem.field) and problem not in problems.problems
     ]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from failproof_es.configuration.place import Place
+from failproof_es.configuration.place import EntryFolders
 from failproof_es.configuration.yaml_tree import (
     DEEPEST,
     Location,
@@ -39,7 +39,7 @@ def override(tree: YamlTree, settings: Sequence[str], problems: Problems) -> Non
     are no list or tuple of texts.
     """
     if (misfit := text_list_problem(settings, "settings", _EXAMPLE)) is not None:
-        problems.found.append(misfit)
+        problems.problems.append(misfit)
         return
     for setting in settings:
         key_path, equals, text = setting.partition("=")
@@ -142,10 +142,10 @@ def set_folder(tree: YamlTree, path: Path, folder: Path, problems: Problems) -> 
                 _make_absolute(tree.value, location)
 
 
-def place_of_model(tree: YamlTree, path: Path, folder: Path, location: Location) -> Place:
+def place_of_model(tree: YamlTree, path: Path, folder: Path, location: Location) -> EntryFolders:
     """The place of the model at this location, with a class of its own from the same folder."""
     from_setting = tree.place_of((*location, "class"), path)[0] == _FROM
-    return Place(str(folder), Path.cwd() if from_setting else folder)
+    return EntryFolders(str(folder), Path.cwd() if from_setting else folder)
 
 
 def _locations(values: Any, pattern: Location, at: Location = ()) -> Iterator[Location]:

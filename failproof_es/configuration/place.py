@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class EntryFolders:
     """The folders that an entry of `models` belongs to."""
 
     folder: str | None = None

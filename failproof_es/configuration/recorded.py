@@ -17,9 +17,9 @@ from pydantic import ValidationError
 from failproof_es.configuration.schema import (
     Execution,
     Gates,
-    Judging,
+    JudgingSection,
     Output,
-    Prompts,
+    PromptsSection,
     Section,
     TestRun,
 )
@@ -51,9 +51,9 @@ class RecordedConfiguration:
         return self._section("test_run", TestRun)
 
     @cached_property
-    def prompts(self) -> Prompts:
+    def prompts(self) -> PromptsSection:
         """The selection of the cases."""
-        return self._section("prompts", Prompts)
+        return self._section("prompts", PromptsSection)
 
     @cached_property
     def execution(self) -> Execution:
@@ -61,9 +61,9 @@ class RecordedConfiguration:
         return self._section("execution", Execution)
 
     @cached_property
-    def judging(self) -> Judging:
+    def judging(self) -> JudgingSection:
         """How the judges reach their verdicts."""
-        return self._section("judging", Judging)
+        return self._section("judging", JudgingSection)
 
     @cached_property
     def output(self) -> Output:

@@ -29,7 +29,7 @@ from failproof_es.configuration.schema import (
     Model,
     ModelPrice,
     Prices,
-    Prompts,
+    PromptsSection,
     TestRun,
 )
 from failproof_es.configuration.yaml_tree import Location, YamlTree, dotted
@@ -147,7 +147,7 @@ def _check_judges(configuration: Configuration, error: Report) -> None:
         error(("judges",), "stands beside `judge`", "keep one of them: `judges` takes several")
 
 
-def _check_prompts(prompts: Prompts, error: Report) -> None:
+def _check_prompts(prompts: PromptsSection, error: Report) -> None:
     needed_key, other_key = (
         ("path", "collection") if prompts.source == "file" else ("collection", "path")
     )

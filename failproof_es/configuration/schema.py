@@ -25,11 +25,11 @@ from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 from failproof_es.configuration.choices import (
     Matrix,
     PromptTemplate,
-    Reuse,
+    ReuseSection,
     RunReference,
-    Selection,
+    SelectionSection,
 )
-from failproof_es.configuration.place import Place
+from failproof_es.configuration.place import EntryFolders
 from failproof_es.configuration.providers import PROVIDERS, default_key_variable
 from failproof_es.configuration.section import Section as Section
 from failproof_es.declared_gates import DECLARED
@@ -141,14 +141,14 @@ class Model(Section):
     """The most tokens in any minute, over all workers, read and written. A request counts with its
     bytes and the longest answer until it is answered."""
 
-    _place: Place = PrivateAttr(default_factory=Place)
+    _place: EntryFolders = PrivateAttr(default_factory=EntryFolders)
 
     @property
-    def place(self) -> Place:
+    def place(self) -> EntryFolders:
         """The folders that it belongs to."""
         return self._place
 
-    def placed(self, place: Place) -> Self:
+    def placed(self, place: EntryFolders) -> Self:
         """The same entry of a configuration in that place."""
         model = self.model_copy()
         model._place = place
@@ -188,7 +188,7 @@ class Filters(Section):
     """Tags; the case must have one of them."""
 
 
-class Prompts(Section):
+class PromptsSection(Section):
     """Which cases to run: those of files, or of a collection that was imported."""
 
     source: Literal["file", "database"] = "file"
@@ -207,7 +207,7 @@ class Prompts(Section):
     """Options of the dialect; its documentation describes them."""
 
 
-class Judging(Section):
+class JudgingSection(Section):
     """How the judges reach their verdicts, where the dialect asks any."""
 
     rule: Literal["majority", "unanimous"] = "majority"
@@ -227,7 +227,7 @@ class ChosenScorer(Section):
     """Options of the scorer; its documentation describes them."""
 
 
-class Grading(Section):
+class GradingSection(Section):
     """How answers are graded, beside what their dialect says."""
 
     on_cut_off: Literal["unscored", "fail"] = "unscored"
@@ -485,15 +485,15 @@ class Configuration(Section):
     people judge (`failproof-es review`)."""
     judges: Annotated[list[Model] | None, Field(min_length=1)] = None
     """Several judges, in place of `judge`."""
-    judging: Judging = Judging()
+    judging: JudgingSection = JudgingSection()
     """How the judges reach their verdicts."""
-    prompts: Prompts
+    prompts: PromptsSection
     """The cases to ask."""
-    selection: Selection = Selection()
+    selection: SelectionSection = SelectionSection()
     """A part of the cases and of the models, to ask only that."""
-    reuse: Reuse = Reuse()
+    reuse: ReuseSection = ReuseSection()
     """Recorded answers of another run, carried over where the requests are the same."""
-    grading: Grading = Grading()
+    grading: GradingSection = GradingSection()
     """How answers are graded, beside what their dialect says."""
     execution: Execution = Execution()
     """How the run is carried out."""

@@ -18,12 +18,12 @@ from starlette.types import ASGIApp
 from failproof_es.console import drawing, rendering
 from failproof_es.console.database import ReadOnlyDatabase
 from failproof_es.console.errors import response_to
-from failproof_es.console.follower import Follower
+from failproof_es.console.follower import ProjectionUpdater
 from failproof_es.console.live.stream import add_live
-from failproof_es.console.page import Asked
+from failproof_es.console.page import PageRequest
 from failproof_es.console.pages import all_pages
 from failproof_es.console.rendering import STATIC, static_digest, static_file
-from failproof_es.console.routes import Reading, add_page
+from failproof_es.console.routes import SnapshotOpener, add_page
 from failproof_es.console.security.headers import SecureHeaders
 from failproof_es.console.security.hosts import refuse_other_hosts
 from failproof_es.console.security.lengths import refuse_odd_urls
@@ -64,7 +64,7 @@ def pages_app(settings: ConsoleSettings) -> FastAPI:
         connections=settings.connections,
         statement_timeout_s=settings.statement_timeout_s,
     )
-    follower = Follower(settings.follower_url)
+    follower = ProjectionUpdater(settings.follower_url)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -87,7 +87,7 @@ def pages_app(settings: ConsoleSettings) -> FastAPI:
     )
     app.add_api_route("/", _first_page, include_in_schema=False)
     app.add_api_route("/static/{name}", _static, include_in_schema=False)
-    reading = Reading(database, follower)
+    reading = SnapshotOpener(database, follower)
     for page in all_pages():
         add_page(app, page, reading)
     live = add_live(app, reading)
@@ -104,7 +104,7 @@ class Warming:
     goes wrong goes wrong for whoever asks next, and says so there.
     """
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: SnapshotOpener) -> None:
         self._reading = reading
         self._closing = Event()
         self._thread = Thread(target=self._warm, name=WARMING, daemon=True)
@@ -122,7 +122,7 @@ class Warming:
             if "{" not in path and not self._closing.is_set():
                 with suppress(Exception), self._reading.moment() as moment:
                     query = page.query() if page.warming is None else page.warming
-                    page.read(Asked(*moment, query, {"run": "latest"}))
+                    page.read(PageRequest(*moment, query, {"run": "latest"}))
         if not self._closing.is_set():
             with suppress(Exception):
                 drawing.prepare()

@@ -55,7 +55,7 @@ class ConsoleBusy(Exception):
     """All connections are in use, and none became free in time."""
 
 
-class DatabaseAway(InvalidInput):
+class ConnectionFailed(InvalidInput):
     """No connection could be made."""
 
 
@@ -78,8 +78,8 @@ class ReadOnlyDatabase:
     def snapshot(self) -> Iterator[Connection]:
         """A connection within one read-only snapshot.
 
-        Raises `ConsoleBusy`, `DatabaseAway`; and `psycopg.errors.QueryCanceled` from what is read
-        where a statement takes too long.
+        Raises `ConsoleBusy`, `ConnectionFailed`; and `psycopg.errors.QueryCanceled` from what is
+        read where a statement takes too long.
         """
         if not self._turns.acquire(timeout=WAIT_S):
             raise ConsoleBusy
@@ -115,7 +115,7 @@ class ReadOnlyDatabase:
     def apart(self) -> Connection:
         """A new connection with the same rights, which is not among the few. The caller closes it.
 
-        Raises `DatabaseAway`.
+        Raises `ConnectionFailed`.
         """
         return self._connect()
 
@@ -152,7 +152,7 @@ class ReadOnlyDatabase:
         try:
             connection = connect(self._url, prepare_threshold=None)
         except psycopg.OperationalError:
-            raise DatabaseAway.because(
+            raise ConnectionFailed.because(
                 "the database cannot be reached",
                 remedy="start it, or wait: the console goes on by itself; `failproof-es db status`",
             ) from None

@@ -13,11 +13,11 @@ from failproof_es.console.pages.charts import CostOf, FailedWhere, RateOf
 from failproof_es.reading.overviews.distributions import STEPS, FinishedOverTime, Spread
 from failproof_es.report.page.tables import MOST_ROWS_DRAWN
 
-KEPT = 200
+CACHED_DRAWINGS = 200
 """How many drawings are kept."""
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHED_DRAWINGS)
 def drawn(what: str, of: tuple[Any, ...], label: str) -> Markup | None:
     """A chart as inline SVG; `None` where there is nothing to draw, or too much to be read.
 
@@ -37,7 +37,7 @@ def _rates(of: tuple[RateOf, ...], label: str) -> Markup | None:
     from failproof_es.report.charts import plots  # takes longer to load than any page
 
     rows = [
-        plots.Interval(
+        plots.PlottedRate(
             suite_rate.suite,
             suite_rate.model,
             rate.rate,
@@ -64,7 +64,7 @@ def _failures(of: tuple[FailedWhere, ...], label: str) -> Markup | None:
         return None
     counted = {(group.category, group.severity): (group.failed, group.total) for group in of}
     cells = [
-        plots.HeatCell(category, severity, *counted.get((category, severity), (0, 0)))
+        plots.PlottedCell(category, severity, *counted.get((category, severity), (0, 0)))
         for category in dict.fromkeys(group.category for group in of)
         for severity in sorted(severities)
     ]

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from failproof_es.console.database import ConsoleBusy, DatabaseAway
+from failproof_es.console.database import ConnectionFailed, ConsoleBusy
 from failproof_es.console.links import to
 from failproof_es.console.page import NoProjections, NotFound
 from failproof_es.console.paging import BadParameter
@@ -82,7 +82,7 @@ def _describe_error(error: Exception) -> tuple[HTTPStatus, str, str]:
             return HTTPStatus.SERVICE_UNAVAILABLE, str(error), error.remedy
         case NotFound():
             return HTTPStatus.NOT_FOUND, str(error), error.remedy
-        case DatabaseAway():
+        case ConnectionFailed():
             return HTTPStatus.SERVICE_UNAVAILABLE, *_problem(error)
         case InvalidInput():
             return HTTPStatus.NOT_FOUND, *_problem(error)

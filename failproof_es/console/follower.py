@@ -17,7 +17,7 @@ LEAST_PAUSE_S = 0.5
 """From the beginning of one round to that of the next."""
 
 
-class Follower:
+class ProjectionUpdater:
     """A thread that takes in what the log holds when it is asked to. Safe to share.
 
     Where its user may not write projections, it tells why, and pages say how far behind they are.

@@ -29,7 +29,7 @@ def quoted(part: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Here:
+class CurrentPage:
     """The page that is shown, and links to it with another filter."""
 
     path: str
@@ -47,11 +47,11 @@ class Here:
         """The same without these."""
         return self.with_(**dict.fromkeys(names))
 
-    def at(self, **changes: object) -> Here:
+    def at(self, **changes: object) -> CurrentPage:
         """The same page with these parameters in each of its links."""
-        return Here(self.path, self.query.model_copy(update=changes))
+        return CurrentPage(self.path, self.query.model_copy(update=changes))
 
-    def given(self, name: str) -> object:
+    def get_parameter(self, name: str) -> object:
         """What a parameter is, by its name in the URL; `None` where it has its default."""
         return self._dump_query().get(name)
 

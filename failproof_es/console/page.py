@@ -49,7 +49,7 @@ class NoProjections(NotFound):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked(Generic[Q]):
+class PageRequest(Generic[Q]):
     """What a request asks for, and one snapshot of the database to read it from."""
 
     connection: Connection
@@ -74,16 +74,16 @@ class Asked(Generic[Q]):
 
 
 @dataclass(frozen=True, slots=True)
-class Rows(Generic[Q]):
+class AllRows(Generic[Q]):
     """All rows of a list, whatever page is shown."""
 
     row: type[Any]
     """The type of a row, a model or a dataclass: its fields are the columns."""
-    read: Callable[[Asked[Q]], Iterator[Any]]
+    read: Callable[[PageRequest[Q]], Iterator[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Attached:
+class Attachment:
     """A text or a body as it is on record: downloaded, never shown by a browser."""
 
     filename: str
@@ -98,7 +98,7 @@ class Attachments:
     path: str
     """Below the page's path: `/texts/{part}`."""
     says: str
-    read: Callable[[Asked[Query]], Attached]
+    read: Callable[[PageRequest[Query]], Attachment]
     """Raises `NotFound` where there is no such part."""
 
 
@@ -113,11 +113,11 @@ class Page(Generic[Q, M]):
     """What it answers, in one sentence: the OpenAPI document has it."""
     query: type[Q]
     model: type[M]
-    read: Callable[[Asked[Q]], M]
+    read: Callable[[PageRequest[Q]], M]
     """Raises `NotFound` or `InvalidInput` where there is no such thing, and `BadParameter`."""
     word: str | None = None
     """Of a page below `/runs/{run}`: the word by which the page of the run leads to it."""
-    rows: Rows[Q] | None = None
+    rows: AllRows[Q] | None = None
     attachments: Attachments | None = None
     streamed: bool = False
     """Whether the HTML is sent while it is made: for who draws. What is read is read before."""

@@ -17,7 +17,7 @@ from failproof_es.console import drawing, links
 from failproof_es.console.links import live_key
 from failproof_es.console.navigation import NAVIGATION
 from failproof_es.console.pages import all_pages
-from failproof_es.report.formats.html import quoted, stylesheet, written
+from failproof_es.report.formats.html import finalize, quoted, stylesheet
 from failproof_es.support.plurals import plural
 from failproof_es.support.untrusted_text import shortened, shortened_inside
 
@@ -75,7 +75,7 @@ def _environment() -> Environment:
         loader=PackageLoader(__package__, "templates"),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=written,
+        finalize=finalize,
         trim_blocks=True,
         lstrip_blocks=True,
     )

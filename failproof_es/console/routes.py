@@ -21,9 +21,9 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 
 from failproof_es.console.database import ConsoleBusy, ReadOnlyDatabase, ask_again
 from failproof_es.console.errors import ErrorPage, response_to
-from failproof_es.console.follower import Follower
-from failproof_es.console.links import Here
-from failproof_es.console.page import Asked, Attachments, Page
+from failproof_es.console.follower import ProjectionUpdater
+from failproof_es.console.links import CurrentPage
+from failproof_es.console.page import Attachments, Page, PageRequest
 from failproof_es.console.paging import BadParameter, Query
 from failproof_es.console.rendering import render, render_in_pieces
 from failproof_es.console.security.methods import IS_HEAD
@@ -68,10 +68,10 @@ def _errors_as(kind: str, content: dict[str, Any]) -> dict[int | str, dict[str, 
     }
 
 
-class Reading:
+class SnapshotOpener:
     """Opens one moment of the database for each request."""
 
-    def __init__(self, database: ReadOnlyDatabase, follower: Follower) -> None:
+    def __init__(self, database: ReadOnlyDatabase, follower: ProjectionUpdater) -> None:
         self.database = database
         self.follower = follower
         self.downloads = Seats(MOST_DOWNLOADS)
@@ -101,18 +101,18 @@ class Reading:
             yield connection, feeder, standing
 
 
-def add_page(app: FastAPI, page: Page[Any, Any], reading: Reading) -> None:
+def add_page(app: FastAPI, page: Page[Any, Any], reading: SnapshotOpener) -> None:
     """Register every address of the page. Those of data come first: a name may hold a dot."""
 
     def read(query: Query, path: dict[str, str]) -> Any:
         with reading.moment() as (connection, feeder, standing):
-            return page.read(Asked(connection, feeder, standing, query, path))
+            return page.read(PageRequest(connection, feeder, standing, query, path))
 
     def html(request: Request, query: Query, path: dict[str, str]) -> Response:
         document = read(query, path)
         if document.moved_to is not None:
             return RedirectResponse(document.moved_to, 303)
-        here = Here(quote(request.url.path), query)
+        here = CurrentPage(quote(request.url.path), query)
         context = {"page": document, "as_of": document.as_of, "here": here}
         if not page.streamed:
             return HTMLResponse(render(f"{page.name}.html", **context))
@@ -151,13 +151,13 @@ def add_page(app: FastAPI, page: Page[Any, Any], reading: Reading) -> None:
 
 
 def add_attachments(
-    app: FastAPI, page: Page[Any, Any], attachments: Attachments, reading: Reading
+    app: FastAPI, page: Page[Any, Any], attachments: Attachments, reading: SnapshotOpener
 ) -> None:
     """Register the address of the page's parts. What they hold is bytes to whoever asks."""
 
     def answer(request: Request, query: Query, path: dict[str, str]) -> Response:
         with reading.moment() as (connection, feeder, standing):
-            attachment = attachments.read(Asked(connection, feeder, standing, query, path))
+            attachment = attachments.read(PageRequest(connection, feeder, standing, query, path))
         return Response(
             attachment.body,
             media_type="application/octet-stream",
@@ -216,7 +216,7 @@ Write = Callable[[type[Any], Iterator[Any]], Iterator[str]]
 
 
 def _download(
-    page: Page[Any, Any], reading: Reading, write: Write, extension: str, kind: str
+    page: Page[Any, Any], reading: SnapshotOpener, write: Write, extension: str, kind: str
 ) -> Callable[[Request, Query, dict[str, str]], Response]:
     """All rows of a list, written while they are read: none is held, however many there are."""
     rows = page.rows
@@ -224,7 +224,7 @@ def _download(
 
     def pieces(query: Query, path: dict[str, str]) -> Generator[str, None, None]:
         with reading.moment(long=True) as (connection, feeder, standing):
-            iterator = iter(rows.read(Asked(connection, feeder, standing, query, path)))
+            iterator = iter(rows.read(PageRequest(connection, feeder, standing, query, path)))
             begin = list(islice(iterator, 1))  # before the first line is written
             yield from write(rows.row, chain(begin, iterator))
 
@@ -250,7 +250,9 @@ def _download(
             ahead.leave()
             reading.downloads.give_back()
 
-        return EndedResponse(ahead.taken(), ended=ended, media_type=media_type, headers=headers)
+        return EndedResponse(
+            ahead.stream_pieces(), ended=ended, media_type=media_type, headers=headers
+        )
 
     return answer
 

@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Self
 
 from failproof_es.core.exact_numbers import UNROUNDED
-from failproof_es.events import ModelPrices, Rate, ResponseReceived, Usage
+from failproof_es.events import ModelPrices, ResponseReceived, TokenPrices, Usage
 
 Prices = Mapping[str, ModelPrices]
 """By the keys of a run's models and judges."""
@@ -79,12 +79,12 @@ def describe_tokens(tokens: int | None, unknown: int) -> str:
 
 
 @dataclass(slots=True)
-class Tokens:
+class TokenCount:
     """Tokens of answers, as far as their servers reported them."""
 
     total: int = 0
     """Of the answers that reported them."""
-    told: int = 0
+    reporting: int = 0
     """The number of answers that reported tokens."""
     unknown: int = 0
     """The number of answers that did not: their tokens are not in `total`."""
@@ -94,16 +94,16 @@ class Tokens:
         """The tokens of one answer; `None` if it reported none."""
         return cls(0, 0, 1) if tokens is None else cls(tokens, 1)
 
-    def include(self, other: Tokens, times: int = 1) -> None:
+    def include(self, other: TokenCount, times: int = 1) -> None:
         """Add all answers of another one; with -1 subtract them."""
         self.total += times * other.total
-        self.told += times * other.told
+        self.reporting += times * other.reporting
         self.unknown += times * other.unknown
 
     @property
-    def known(self) -> int | None:
+    def reported_total(self) -> int | None:
         """The sum of reported tokens; `None` if none were reported."""
-        return self.total if self.told else None
+        return self.total if self.reporting else None
 
 
 @dataclass(slots=True)
@@ -111,13 +111,13 @@ class Spent:
     """The usage of one model or judge. Sums are of what is known."""
 
     answers: int = 0
-    input: Tokens = field(default_factory=Tokens)
-    output: Tokens = field(default_factory=Tokens)
-    cached_input: Tokens = field(default_factory=Tokens)
+    input: TokenCount = field(default_factory=TokenCount)
+    output: TokenCount = field(default_factory=TokenCount)
+    cached_input: TokenCount = field(default_factory=TokenCount)
     """Those of the tokens read that came from a cache."""
-    cache_write: Tokens = field(default_factory=Tokens)
+    cache_write: TokenCount = field(default_factory=TokenCount)
     """Those of the tokens read that were written to a cache."""
-    cache_write_1h: Tokens = field(default_factory=Tokens)
+    cache_write_1h: TokenCount = field(default_factory=TokenCount)
     """Those of `cache_write` that are kept for an hour."""
     known_usd: Decimal = Decimal(0)
     """US dollars, of the answers of which that is known."""
@@ -129,11 +129,11 @@ class Spent:
         """The usage and the cost of one answer."""
         return cls(
             1,
-            Tokens.of(usage.input_tokens),
-            Tokens.of(usage.output_tokens),
-            Tokens.of(usage.cached_input_tokens),
-            Tokens.of(usage.cache_write_tokens),
-            Tokens.of(usage.cache_write_1h_tokens),
+            TokenCount.of(usage.input_tokens),
+            TokenCount.of(usage.output_tokens),
+            TokenCount.of(usage.cached_input_tokens),
+            TokenCount.of(usage.cache_write_tokens),
+            TokenCount.of(usage.cache_write_1h_tokens),
             Decimal(0) if cost is None else cost,
             int(cost is None),
         )
@@ -161,7 +161,9 @@ class Spent:
         return None if self.unpriced else self.known_usd
 
 
-def _rate(rates: Sequence[Rate], input_tokens: int, answered_at: datetime) -> Rate | None:
+def _rate(
+    rates: Sequence[TokenPrices], input_tokens: int, answered_at: datetime
+) -> TokenPrices | None:
     """The last one that holds."""
     moment = answered_at.astimezone(UTC)
     for rate in reversed(rates):

@@ -32,7 +32,7 @@ from failproof_es.core.transcript import Failure as Failure
 from failproof_es.core.transcript import Judgement as Judgement
 from failproof_es.core.transcript import JudgeVerdict as JudgeVerdict
 from failproof_es.core.transcript import Judging as Judging
-from failproof_es.core.transcript import Reply as Reply
+from failproof_es.core.transcript import ModelReply as ModelReply
 from failproof_es.core.transcript import Rule as Rule
 from failproof_es.core.transcript import Score as Score
 from failproof_es.core.transcript import Transcript as Transcript
@@ -98,7 +98,7 @@ class ReadJudgement:
 
     judge: str
     transcript: Transcript
-    answer: Reply | Failure
+    answer: ModelReply | Failure
     last: bool
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from failproof_es.core.case import digest_number
-from failproof_es.core.transcript import Classification, JudgeVerdict, Reply, Score
+from failproof_es.core.transcript import Classification, JudgeVerdict, ModelReply, Score
 from failproof_es.events import (
     AnswerImported,
     CarriedOver,
@@ -98,8 +98,8 @@ class Evaluation(NamedTuple):
     """The last one that was sent to the target."""
     response: ResponseReceived | None = None
     """The last one that the target gave."""
-    replies: tuple[Reply, ...] = ()
-    judge_reply: Reply | None = None
+    replies: tuple[ModelReply, ...] = ()
+    judge_reply: ModelReply | None = None
     """The last reply of a judge, until it is read."""
     verdicts: tuple[JudgeVerdict, ...] = ()
     """Of every judge that is done, in the order in which they were asked."""

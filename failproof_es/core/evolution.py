@@ -17,7 +17,7 @@ from failproof_es.core.transcript import (
     GRADING_STOPPED,
     Classification,
     JudgeVerdict,
-    Reply,
+    ModelReply,
     Score,
 )
 from failproof_es.events import (
@@ -45,7 +45,7 @@ _PLACES = {name: place for place, name in enumerate(_FIELDS)}
 _NOTHING = Evaluation()
 
 
-class _Growing:
+class _MutableEvaluation:
     """An `Evaluation` while a history is folded: changed in place, and then made one."""
 
     finished = Evaluation.finished
@@ -72,7 +72,7 @@ def fold_valid_prefix(
 
     `before` is called with each event and the state before it, which it must not keep.
     """
-    growing = cast(Evaluation, _Growing(start or _NOTHING))
+    growing = cast(Evaluation, _MutableEvaluation(start or _NOTHING))
     values = vars(growing)
     count = 0
     impossible: ImpossibleHistory | None = None
@@ -217,7 +217,7 @@ def _answered(state: Evaluation, event: ResponseReceived) -> Changes:
     if request is None:
         raise ImpossibleHistory("no request is in flight", event)
     _require_same_request(event, request)
-    reply = Reply(
+    reply = ModelReply(
         event.turn,
         event.text,
         event.finish_reason,
@@ -275,7 +275,9 @@ def _imported(_: Evaluation, event: AnswerImported) -> Changes:
     require(event.originator_version == 1, event, message)
     require(bool(event.replies) or event.error is not None, event, "it has no reply and no error")
     replies = tuple(
-        Reply(turn, reply.text, reply.finish_reason, reply.refusal, event.model, reply.tool_calls)
+        ModelReply(
+            turn, reply.text, reply.finish_reason, reply.refusal, event.model, reply.tool_calls
+        )
         for turn, reply in enumerate(event.replies)
     )
     return {

@@ -44,7 +44,7 @@ FreeText = Annotated[str, "what somebody wrote"]
 _NOTHING: Mapping[str, Any] = {}
 
 
-class ErrorSeen(NamedTuple):
+class RequestError(NamedTuple):
     """One request that failed."""
 
     kind: str
@@ -93,7 +93,7 @@ class EvaluationOutcome(NamedTuple):
     """Requests whose outcome nobody recorded, because the process died."""
     in_flight: bool = False
     """Whether a request waits for its outcome."""
-    errors: tuple[ErrorSeen, ...] = ()
+    errors: tuple[RequestError, ...] = ()
     """Every request that failed, in order."""
     error_kind: str | None = None
     """Kind of the last error without a later good answer, or of the reason why it was abandoned."""
@@ -196,7 +196,7 @@ class EvaluationOutcome(NamedTuple):
         return self.scores.get("accuracy")
 
 
-class Folded(NamedTuple):
+class FoldedHistory(NamedTuple):
     """A history as far as it can be true."""
 
     state: Evaluation
@@ -206,7 +206,7 @@ class Folded(NamedTuple):
     """Why not further."""
 
     @classmethod
-    def of(cls, history: Sequence[Event]) -> Folded:
+    def of(cls, history: Sequence[Event]) -> FoldedHistory:
         """Fold it, event by event."""
         state, count, impossible = fold_valid_prefix(history)
         return cls(state, history if impossible is None else history[:count], impossible)
@@ -219,7 +219,7 @@ def outcome_of(
     *,
     carried_over: CarriedOver | None = None,
     broken: Exception | None = None,
-    folded: Folded | None = None,
+    folded: FoldedHistory | None = None,
 ) -> EvaluationOutcome:
     """The outcome of what is on record of an evaluation, from its first event on.
 
@@ -228,7 +228,7 @@ def outcome_of(
     amounts to where that is known already. Never raises: what cannot be true is told in
     `impossible`.
     """
-    state, possible, contradiction = folded or Folded.of(history)
+    state, possible, contradiction = folded or FoldedHistory.of(history)
     why = contradiction or broken
     classification, score, ended = state.classification, state.score, state.abandoned
     requests = retries = lost_requests = untold = 0
@@ -236,7 +236,7 @@ def outcome_of(
     costs: list[Decimal | None] = []
     of_replies: list[Decimal | None] = []
     streamed: list[ResponseReceived] = []
-    errors: list[ErrorSeen] = []
+    errors: list[RequestError] = []
     graded_by: dict[str, str] = {}
     error: ErrorRecorded | None = None
     for event in possible:
@@ -370,5 +370,5 @@ def _status(state: Evaluation) -> Status:
     return "running" if state.version else "planned"
 
 
-def _seen(error: ErrorRecorded) -> ErrorSeen:
-    return ErrorSeen(error.kind, error.judge, server_message(error))
+def _seen(error: ErrorRecorded) -> RequestError:
+    return RequestError(error.kind, error.judge, server_message(error))

@@ -121,7 +121,7 @@ def pair_evaluations(
     for side, (own, other_questions, paired) in enumerate(
         ((first, second, partners.keys()), (second, first, set(partners.values())))
     ):
-        why_alone = _Why(other_questions)
+        why_alone = _UnpairedReason(other_questions)
         for at, question in enumerate(own):
             if at not in paired:
                 counts[why_alone(question)][side] += 1
@@ -174,7 +174,7 @@ def _partners(first: Sequence[Question], second: Sequence[Question]) -> dict[int
     return partners
 
 
-class _Why:
+class _UnpairedReason:
     """Why a question has no partner among others."""
 
     def __init__(self, questions: Sequence[Question]) -> None:

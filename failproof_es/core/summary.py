@@ -55,7 +55,7 @@ class GroupKey(NamedTuple):
 class ErrorKey(NamedTuple):
     """Failed requests that said the same."""
 
-    asked: str
+    model_key: str
     """The key of the model or judge that was asked."""
     kind: str
     message: str

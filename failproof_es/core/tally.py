@@ -13,7 +13,7 @@ from failproof_es.events import Counts
 from failproof_es.support.percentages import ratio
 
 
-class Judged(Protocol):
+class VerdictCounts(Protocol):
     """Counts of evaluations by their verdict."""
 
     @property
@@ -60,7 +60,7 @@ BOUNDS = ("if_unscored_failed", "if_unscored_passed")
 """What files of other tools call the two bounds of a rate."""
 
 
-def pass_bounds(counts: Judged) -> RateBounds:
+def pass_bounds(counts: VerdictCounts) -> RateBounds:
     """The pass rate of these counts, and its bounds."""
     return RateBounds(Fraction(counts.passed), counts.passed + counts.failed, counts.unscored)
 

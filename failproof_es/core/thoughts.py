@@ -56,7 +56,7 @@ _DELIMITERS = tuple("|#/,@%!:=+")
 _SENTENCE_ENDS = ".!?…:)*>"
 
 
-class Answer(NamedTuple):
+class SplitReply(NamedTuple):
     """The text of a reply in two parts, which together are all of it but for blanks between."""
 
     thoughts: str
@@ -67,7 +67,7 @@ class Answer(NamedTuple):
     """Whether the thoughts have an end. Without one there is no answer."""
 
 
-def split_thoughts(text: str) -> Answer:
+def split_thoughts(text: str) -> SplitReply:
     """The thoughts that open a text, and the answer after them."""
     if _CHANNEL.match(text) or _BARE_CHANNEL.match(text):
         return _split_channels(text)
@@ -78,13 +78,13 @@ def split_thoughts(text: str) -> Answer:
         if opening := _OPENING.match(text, end):
             closing = _CLOSING.search(text, opening.end())
             if closing is None:
-                return Answer(text, "", is_closed=False)
+                return SplitReply(text, "", is_closed=False)
         elif (closing := _end_of_aside(text, end)) is None:
             break
         end = closing.end()
     while orphan := _orphan(text, end):
         end = orphan.end()
-    return _split_at(text, end) if end else Answer("", text)
+    return _split_at(text, end) if end else SplitReply("", text)
 
 
 def _end_of_aside(text: str, start: int) -> re.Match[str] | None:
@@ -96,7 +96,7 @@ def _end_of_aside(text: str, start: int) -> re.Match[str] | None:
     return closing
 
 
-def _split_channels(text: str) -> Answer:
+def _split_channels(text: str) -> SplitReply:
     """The final channel's text; of several the last one."""
     finals = list(_FINAL.finditer(text))
     if finals:
@@ -105,12 +105,12 @@ def _split_channels(text: str) -> Answer:
     at = text.find(_BARE_FINAL) if is_bare else -1
     if at >= 0:
         return _split_at(text, at + len(_BARE_FINAL))
-    return Answer("", text) if is_bare else Answer(text, "", is_closed=False)
+    return SplitReply("", text) if is_bare else SplitReply(text, "", is_closed=False)
 
 
-def _split_at(text: str, end: int, *, ends_in_tokens: bool = False) -> Answer:
+def _split_at(text: str, end: int, *, ends_in_tokens: bool = False) -> SplitReply:
     answer = text[end:].lstrip()
-    return Answer(text[:end], _TOKENS.sub("", answer) if ends_in_tokens else answer)
+    return SplitReply(text[:end], _TOKENS.sub("", answer) if ends_in_tokens else answer)
 
 
 def _orphan(text: str, start: int) -> re.Match[str] | None:

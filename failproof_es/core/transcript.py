@@ -17,7 +17,7 @@ Rule = Literal["majority", "unanimous"]
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ModelReply:
     """What a model answered to one turn."""
 
     turn: int
@@ -80,7 +80,7 @@ class UnusableReply:
     failure: Failure
 
 
-def unusable_reply(replies: Iterable[Reply]) -> UnusableReply | None:
+def unusable_reply(replies: Iterable[ModelReply]) -> UnusableReply | None:
     """The first reply that no dialect grades: withheld, broken off, or ended nobody knows how."""
     for reply in replies:
         if (failure := _UNUSABLE.get(reply.ended)) is not None:
@@ -108,7 +108,7 @@ WITHHELD_KINDS = frozenset({"content_filter", WITHHELD})
 class Transcript:
     """The replies so far, in turn order; `failure` when the conversation ended in an error."""
 
-    replies: tuple[Reply, ...] = ()
+    replies: tuple[ModelReply, ...] = ()
     failure: Failure | None = None
 
 

@@ -66,7 +66,7 @@ def _files(
     try:
         path = shipped.suites(path_text) or resolve(path_text, folder)
     except InvalidInput as error:
-        problems.found.extend(replace(problem, field=field) for problem in error.problems)
+        problems.problems.extend(replace(problem, field=field) for problem in error.problems)
         return []
     if path.is_dir():
         files = list(_in_folder(path, suffixes, problems))

@@ -17,7 +17,7 @@ from failproof_es.core.evaluation import (
     Evaluation,
     Failure,
     Judgement,
-    Reply,
+    ModelReply,
     Score,
     Transcript,
 )
@@ -111,7 +111,7 @@ class JudgeReading:
 class ReadsJudges(Protocol):
     """A dialect that has replies graded by judge models."""
 
-    def read_judgement(self, case: Case, transcript: Transcript, reply: Reply) -> JudgeReading:
+    def read_judgement(self, case: Case, transcript: Transcript, reply: ModelReply) -> JudgeReading:
         """Read one reply of a judge. Pure; nothing is ever invented."""
 
 
@@ -245,7 +245,7 @@ class HasRunShapes(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Export:
+class CollectionExport:
     """Runs as JSON Lines files that another system can import, one for each collection.
 
     `collections` holds for each, by name, the SELECT that gives its documents: the `_key` of each
@@ -263,7 +263,7 @@ class Exporting(Protocol):
     """A dialect whose runs can be written in another system's shapes."""
 
     @property
-    def exports(self) -> Mapping[str, Export]:
+    def exports(self) -> Mapping[str, CollectionExport]:
         """By the name that `export --shape` takes."""
 
 

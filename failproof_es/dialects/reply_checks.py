@@ -20,7 +20,7 @@ _PUNCTUATION = " \t\n\r\v\f!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 Kind = Literal["equals", "contains", "starts_with", "ends_with", "regex"]
 
 
-class Check(BaseModel):
+class ReplyCheck(BaseModel):
     """One check of a reply. See the module for what its fields mean."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -33,7 +33,7 @@ class Check(BaseModel):
     negate: bool = False
 
     @model_validator(mode="after")
-    def _usable(self) -> Check:
+    def _usable(self) -> ReplyCheck:
         if self.kind == "regex":
             for value in self.values:
                 if problem := pattern_problem(value, ignore_case=self.ignore_case):
@@ -41,7 +41,7 @@ class Check(BaseModel):
         return self
 
 
-def met(check: Check, text: str) -> bool:
+def met(check: ReplyCheck, text: str) -> bool:
     """Whether the reply's text meets the check.
 
     Raises `untrusted_patterns.PatternStopped` outside of a grading that has limits.
@@ -49,7 +49,7 @@ def met(check: Check, text: str) -> bool:
     return _any_value_matches(check, text) is not check.negate
 
 
-def is_always_met(check: Check) -> bool | None:
+def is_always_met(check: ReplyCheck) -> bool | None:
     """Whether every text meets the check, or none does (`False`); `None` where the text decides."""
     if check.kind == "equals":
         return None
@@ -60,7 +60,7 @@ def is_always_met(check: Check) -> bool | None:
     return not check.negate if is_in_every_text else None
 
 
-def is_bounded(check: Check, text: str) -> bool:
+def is_bounded(check: ReplyCheck, text: str) -> bool:
     """Whether looking for what it names is bounded by construction."""
     text = text.strip() if check.trim else text
     return check.kind != "regex" or all(
@@ -75,12 +75,12 @@ def pattern_problem(pattern: str, *, ignore_case: bool = False) -> str | None:
     return None if fault is None else fault.message
 
 
-def described(check: Check) -> dict[str, Any]:
+def described(check: ReplyCheck) -> dict[str, Any]:
     """The check as it stands in a case: only what is not as by default."""
     return check.model_dump(mode="json", exclude_defaults=True)
 
 
-def _any_value_matches(check: Check, text: str) -> bool:
+def _any_value_matches(check: ReplyCheck, text: str) -> bool:
     if check.kind == "regex":
         return any(_matches(check, value, text) for value in check.values)
     prepared_text = _prepared(check, text)
@@ -100,12 +100,12 @@ def _any_value_matches(check: Check, text: str) -> bool:
     return False
 
 
-def _prepared(check: Check, text: str) -> str:
+def _prepared(check: ReplyCheck, text: str) -> str:
     text = text.strip() if check.trim else text
     text = text.casefold() if check.ignore_case else text
     return text.strip(_PUNCTUATION) if check.ignore_punctuation else text
 
 
-def _matches(check: Check, pattern: str, text: str) -> bool:
+def _matches(check: ReplyCheck, pattern: str, text: str) -> bool:
     text = text.strip() if check.trim else text
     return untrusted_patterns.is_found(pattern, text, ignore_case=check.ignore_case)

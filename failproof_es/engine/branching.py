@@ -154,7 +154,7 @@ class _NewBranch:
     resolved: ResolvedConfiguration
     configuration: Configuration
     targets: Targets
-    asked: PlannedCases
+    planned_cases: PlannedCases
     retry_note: str
     """How many evaluations are asked again and carried over, in words; empty with `--at` alone."""
 
@@ -204,7 +204,7 @@ async def _checked_branch(
         checked = partial(_check, store, source, branched, configuration, targets)
         plan, retry_note = (
             await recorded_preflight(store, new_id, resolved, targets, checked, say)
-        ).found
+        ).result
         yield _NewBranch(
             new_id, source, branched, resolved, configuration, targets, plan, retry_note
         )
@@ -337,7 +337,7 @@ def _begin(store: Store, new: _NewBranch, also: AlsoBegin | None) -> RunStarted:
     draft = of.model_copy(
         update={
             **own,
-            "experiment": new.asked.experiment(resolved, models, judges),
+            "experiment": new.planned_cases.experiment(resolved, models, judges),
             "configuration": resolved,
             "configuration_digest": new.resolved.configuration_digest,
             "models": models,
@@ -360,7 +360,7 @@ def _begin(store: Store, new: _NewBranch, also: AlsoBegin | None) -> RunStarted:
         if also is not None:
             also(connection, run_id, of.planned_cases, configuration)
 
-    return store.begin_run(draft, planned, new.asked.questions_asked, still_there)
+    return store.begin_run(draft, planned, new.planned_cases.questions_asked, still_there)
 
 
 def _reached(

@@ -29,7 +29,7 @@ from failproof_es.engine.finish.live_checks import LiveChecks
 from failproof_es.engine.history import read_run
 from failproof_es.engine.identity import code_version, current_host, current_user, package_versions
 from failproof_es.engine.limits.concurrency_limiter import LimitUpdate
-from failproof_es.engine.limits.key_share import KeyShares, MemoryBook
+from failproof_es.engine.limits.key_share import KeyShares, MemoryShares
 from failproof_es.engine.limits.recorded_spending import recorded_spending
 from failproof_es.engine.limits.spend_limiter import SpendLimiter, require_ceiling_above
 from failproof_es.engine.replays.reuse import reuse_in
@@ -156,7 +156,7 @@ class Driver:
         give_up = evaluations.give_up
         recording = asyncio.create_task(stream.record_limits(changes, give_up), name="limits")
         tally = Tally(stream.run.started.planned_evaluations)
-        shares = KeyShares(MemoryBook())
+        shares = KeyShares(MemoryShares())
         try:
             await self._targets.share_limits(shares, with_others=False)
             for phase in self._phases:

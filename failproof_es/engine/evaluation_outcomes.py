@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from failproof_es.core.outcome import EvaluationOutcome, Folded, outcome_of
+from failproof_es.core.outcome import EvaluationOutcome, FoldedHistory, outcome_of
 from failproof_es.core.run import Run
 from failproof_es.engine.history import Connection, RecordedEvaluation, recorded_evaluations
 
 
 def evaluation_outcome(
-    run: Run, recorded: RecordedEvaluation, folded: Folded | None = None
+    run: Run, recorded: RecordedEvaluation, folded: FoldedHistory | None = None
 ) -> EvaluationOutcome:
     """The outcome of an evaluation of this run, from its events.
 

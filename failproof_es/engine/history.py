@@ -75,7 +75,7 @@ class RecordedEvaluation:
         return fold(self.history)
 
 
-class Row(Protocol):
+class HistoryRow(Protocol):
     """One event as it is read."""
 
     @property
@@ -86,7 +86,7 @@ class Row(Protocol):
         """The event. Raises one of `UNREADABLE` if it cannot be read."""
 
 
-ReadStreams = Callable[[Connection, Sequence[UUID]], Mapping[UUID, Sequence[Row]]]
+ReadStreams = Callable[[Connection, Sequence[UUID]], Mapping[UUID, Sequence[HistoryRow]]]
 """Every event of these streams, by stream, in version order."""
 
 
@@ -167,7 +167,7 @@ History = tuple[list[Event], Exception | None]
 """What could be read, and why the rest could not."""
 
 
-def _history(rows: Sequence[Row], up_to: int | None) -> History:
+def _history(rows: Sequence[HistoryRow], up_to: int | None) -> History:
     history: list[Event] = []
     for row in rows:
         if up_to is None or row.position <= up_to:
@@ -232,7 +232,7 @@ def iterate_evaluations(
         yield from read_evaluations(connection, portion, up_to=up_to, read=read)
 
 
-class Unfinished(NamedTuple):
+class UnfinishedPart(NamedTuple):
     """What is left of a part of a plan, and how the rest of it ended."""
 
     next_chunk: int
@@ -241,13 +241,13 @@ class Unfinished(NamedTuple):
     abandoned: int
     keys: list[EvaluationKey]
     """In plan order."""
-    begun: frozenset[EvaluationKey] = frozenset()
+    started_keys: frozenset[EvaluationKey] = frozenset()
     """Those of them that had an event already: of the others nothing needs to be read."""
 
 
 def read_unfinished(
     connection: Connection, run: Run, first_chunk: int, models: Sequence[str]
-) -> Unfinished:
+) -> UnfinishedPart:
     """The next evaluations of these models that have not ended: those of one chunk at most.
 
     Looks at chunks from the first on until one has any, a bounded number of them. Of what has
@@ -265,19 +265,19 @@ def read_unfinished(
         chunk_state = _unfinished_of(connection, run, planned)
         scored, abandoned = scored + chunk_state[0], abandoned + chunk_state[1]
         unfinished, started_keys = unfinished + chunk_state[2], started_keys | chunk_state[3]
-    return Unfinished(chunk, scored, abandoned, unfinished, started_keys)
+    return UnfinishedPart(chunk, scored, abandoned, unfinished, started_keys)
 
 
 def read_unfinished_part(
     connection: Connection, run: Run, part: PlanPart, models: Sequence[str]
-) -> Unfinished:
+) -> UnfinishedPart:
     """The evaluations of these models that have not ended, of this part of the plan.
 
     Otherwise as `read_unfinished`. Raises `ImpossibleHistory` where the recorded plan is cut
     otherwise than plans are, or shorter.
     """
     planned = _planned_part(connection, run, part, models)
-    return Unfinished(run.chunks, *_unfinished_of(connection, run, planned))
+    return UnfinishedPart(run.chunks, *_unfinished_of(connection, run, planned))
 
 
 def read_planned_streams(connection: Connection, run: Run, part: PlanPart) -> Iterator[list[str]]:

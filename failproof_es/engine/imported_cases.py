@@ -25,7 +25,7 @@ from failproof_es.importers.own_suites import SuiteImporter
 from failproof_es.importers.protocol import Findings, Importer, Options, Place
 from failproof_es.importers.registry import IMPORTERS, importer_named
 from failproof_es.importers.run_configuration import configuration_text
-from failproof_es.importers.source import Source, SourceFile
+from failproof_es.importers.source import DigestedFile, Source
 from failproof_es.importers.suites import CASES, DIALECTS, JUDGED, write_suites
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.store import Store
@@ -47,7 +47,7 @@ class NewFile(NamedTuple):
 
 
 @dataclass(slots=True)
-class Prepared:
+class PreparedImport:
     """An import that can be recorded: everything was read, and stands aside."""
 
     importer: Importer
@@ -100,14 +100,14 @@ class CaseImport:
 
     def prepare(
         self, options: Options, models: Sequence[dict[str, Any]], *, force: bool
-    ) -> Prepared:
+    ) -> PreparedImport:
         """Read all of the source and write the files aside. Raises `InvalidInput`.
 
         `models` are asked in place of those that the source names. `force`: files that are there
         are replaced.
         """
         self._require_options(options)
-        prepared = Prepared(self._importer, self._source, options, Findings())
+        prepared = PreparedImport(self._importer, self._source, options, Findings())
         aside = Path(self._aside.name)
         with room_said("the suites", "the source"):
             if isinstance(self._importer, SuiteImporter):
@@ -124,7 +124,7 @@ class CaseImport:
             raise InvalidInput([Problem("is there already", path, remedy=remedy) for path in there])
         return prepared
 
-    def _map(self, prepared: Prepared, models: Sequence[dict[str, Any]], aside: Path) -> None:
+    def _map(self, prepared: PreparedImport, models: Sequence[dict[str, Any]], aside: Path) -> None:
         cases = self._importer.cases(self._source, prepared.options, prepared.findings)
         suites = write_suites(cases, aside, self._name, prepared.findings)
         prepared.cases = sum(suite.cases for suite in suites)
@@ -142,7 +142,7 @@ class CaseImport:
     def _copy(
         self,
         importer: SuiteImporter,
-        prepared: Prepared,
+        prepared: PreparedImport,
         models: Sequence[dict[str, Any]],
         aside: Path,
     ) -> None:
@@ -200,7 +200,7 @@ class CaseImport:
                 unmapped.place.line,
                 unmapped.place.field,
             )
-            for unmapped in findings.not_mapped.listed[:20]
+            for unmapped in findings.not_mapped.entries[:20]
         ]
         return [Problem("holds nothing that becomes a case", self._source.path), *problems]
 
@@ -220,7 +220,7 @@ class CaseImport:
         return self._source.folder.name
 
 
-def record_and_write(store: Store, prepared: Prepared) -> None:
+def record_and_write(store: Store, prepared: PreparedImport) -> None:
     """Record the import, then put each file in its place. Raises `InvalidInput`, `ReadOnlyLog`."""
     record_operations(store, prepared.import_id, [(CasesImported, _describe_import(prepared))])
     for file in prepared.files:
@@ -232,7 +232,7 @@ def record_and_write(store: Store, prepared: Prepared) -> None:
             raise InvalidInput([Problem(message, file.path, remedy=remedy)]) from None
 
 
-def _describe_import(prepared: Prepared) -> dict[str, Any]:
+def _describe_import(prepared: PreparedImport) -> dict[str, Any]:
     not_mapped = prepared.findings.not_mapped
     package = IMPORTERS.package_of(prepared.importer.name)
     return {
@@ -248,7 +248,7 @@ def _describe_import(prepared: Prepared) -> dict[str, Any]:
         "cases": prepared.cases,
         "not_mapped": [
             {**unmapped.place._asdict(), "reason": unmapped.reason}
-            for unmapped in not_mapped.listed
+            for unmapped in not_mapped.entries
         ],
         "not_mapped_count": not_mapped.count,
         "more_not_mapped": dict(not_mapped.more),
@@ -257,7 +257,7 @@ def _describe_import(prepared: Prepared) -> dict[str, Any]:
     }
 
 
-def _file(file: SourceFile) -> dict[str, Any]:
+def _file(file: DigestedFile) -> dict[str, Any]:
     return file._asdict()
 
 

@@ -279,7 +279,9 @@ async def _plan(
         say(f"warning: {unwritten}")
     resolved = ResolvedConfiguration(str(loaded.path), loaded.resolved(), loaded.digest())
     checked = partial(_checked, loaded, store, targets, step, say)
-    dialect, plan = (await recorded_preflight(store, run_id, resolved, targets, checked, say)).found
+    dialect, plan = (
+        await recorded_preflight(store, run_id, resolved, targets, checked, say)
+    ).result
     for warning in plan.warnings:
         say(warning.describe())
     for line in skipped_lines(plan.skipped):
@@ -296,7 +298,7 @@ async def _checked(
     for line in checked.files:
         say(line)
     dialect, estimates = checked.source.dialect, checked.estimates
-    reading = replace(checked.reading, found=checked.found)
+    reading = replace(checked.reading, findings=checked.findings)
     with step("storing the cases"):
         plan = await asyncio.to_thread(store_plan, store, checked.source, reading, cases)
     plan = replace(plan, reuse=checked.reuse)
@@ -341,7 +343,7 @@ def _begin(
         name=configuration.test_run.name,
         run_number=0,
         attempt=0,
-        experiment=plan.asked.experiment(resolved, models, judges),
+        experiment=plan.planned_cases.experiment(resolved, models, judges),
         configuration=resolved,
         configuration_digest=loaded.digest(),
         models=models,
@@ -368,7 +370,9 @@ def _begin(
         if also is not None:
             also(connection, run_id, cases, configuration)
 
-    return store.begin_run(draft, planned, plan.asked.questions_asked, in_the_same_transaction)
+    return store.begin_run(
+        draft, planned, plan.planned_cases.questions_asked, in_the_same_transaction
+    )
 
 
 def _selection(loaded: LoadedConfiguration, plan: Plan) -> Selection | None:
@@ -382,8 +386,8 @@ def _selection(loaded: LoadedConfiguration, plan: Plan) -> Selection | None:
 
 def _planned(header: EventHeader, plan: Plan, prices: tuple[ModelPrices, ...]) -> Iterator[Draft]:
     """The events of the plan, of skipped cases and of the prices."""
-    questions = chunked(plan.asked.questions())
-    for chunk, digests in enumerate(chunked(plan.asked.digests())):
+    questions = chunked(plan.planned_cases.questions())
+    for chunk, digests in enumerate(chunked(plan.planned_cases.digests())):
         yield Draft(CasesPlanned, header, chunk=chunk, digests=digests, questions=next(questions))
     for defect in plan.skipped:
         yield Draft(

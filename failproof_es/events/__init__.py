@@ -64,7 +64,6 @@ from failproof_es.events.runs import (
     ModelPrices,
     ModelSnapshot,
     PricesRecorded,
-    Rate,
     RunCompleted,
     RunFailed,
     RunGivenUp,
@@ -76,6 +75,7 @@ from failproof_es.events.runs import (
     Selection,
     SpendCeilingChanged,
     SuiteSnapshot,
+    TokenPrices,
     Usage,
 )
 from failproof_es.events.side_streams import (
@@ -148,7 +148,6 @@ __all__ = [
     "PromptStored",
     "PromptsImported",
     "Purpose",
-    "Rate",
     "Record",
     "Redaction",
     "RequestSent",
@@ -178,6 +177,7 @@ __all__ = [
     "SpendCeilingChanged",
     "Stream",
     "SuiteSnapshot",
+    "TokenPrices",
     "ToolCall",
     "Unmapped",
     "Usage",

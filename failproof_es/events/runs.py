@@ -145,7 +145,7 @@ Price = Annotated[Decimal, AfterValidator(_payable)]
 """US dollars."""
 
 
-class Rate(Record):
+class TokenPrices(Record):
     """What tokens cost: US dollars per million, `None` where that is not known.
 
     It holds for answers on `since` (a day, UTC) and after, from `daily_from` until before
@@ -179,7 +179,7 @@ class ModelPrices(Record):
     model_key: str
     source: str | None = None
     listed_as: str | None = None
-    rates: tuple[Rate, ...] = ()
+    rates: tuple[TokenPrices, ...] = ()
 
 
 class PricesRecorded(RunEvent):

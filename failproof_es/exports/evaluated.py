@@ -13,7 +13,7 @@ import orjson
 
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Evaluation
-from failproof_es.core.outcome import EvaluationOutcome, Folded
+from failproof_es.core.outcome import EvaluationOutcome, FoldedHistory
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.evaluation_outcomes import evaluation_outcome
 from failproof_es.engine.history import WINDOW, iterate_evaluations
@@ -25,7 +25,7 @@ from failproof_es.store.reading.archives import require_attached
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluated:
+class ExportedEvaluation:
     """One evaluation of a run that has begun."""
 
     case: Case
@@ -53,7 +53,7 @@ _LEAVES = (
 )
 
 
-def evaluated(run: RecordedRun, dialect: Dialect, model: str) -> Iterator[Evaluated]:
+def evaluated(run: RecordedRun, dialect: Dialect, model: str) -> Iterator[ExportedEvaluation]:
     """The evaluations of one model that have begun, in plan order, a few in memory.
 
     Raises `ImpossibleHistory` as `exporter.outcomes` does.
@@ -64,11 +64,11 @@ def evaluated(run: RecordedRun, dialect: Dialect, model: str) -> Iterator[Evalua
         leaves = _leaves(run, [key.evaluation_id for key in window])
         for recorded in iterate_evaluations(run.connection, window, up_to=run.up_to):
             if recorded.history or recorded.broken is not None:
-                folded = Folded.of(recorded.history)
+                folded = FoldedHistory.of(recorded.history)
                 outcome = evaluation_outcome(run.run, recorded, folded)
                 require_possible(outcome)
                 spoken = conversation(dialect, recorded.case, folded.state)
-                yield Evaluated(
+                yield ExportedEvaluation(
                     recorded.case,
                     outcome,
                     folded.state,

@@ -21,7 +21,7 @@ from failproof_es.core.tally import BOUNDS, Group, RateBounds
 from failproof_es.engine.required_plugins import require_dialect
 from failproof_es.engine.reviews.conversation import ConversationTurn
 from failproof_es.events import ModelSnapshot, ToolCall
-from failproof_es.exports.evaluated import Evaluated, arguments_of, evaluated
+from failproof_es.exports.evaluated import ExportedEvaluation, arguments_of, evaluated
 from failproof_es.exports.exact_json import exact_json
 from failproof_es.exports.exporter import (
     Export,
@@ -255,7 +255,7 @@ def _samples(
     left_out.add("bodies of requests and replies", "the format keeps none; the log does")
 
 
-def samples_of(evaluation: Evaluated, identity: _Identity) -> Iterator[dict[str, Any]]:
+def samples_of(evaluation: ExportedEvaluation, identity: _Identity) -> Iterator[dict[str, Any]]:
     """A sample for each metric that the evaluation counts for. Pure."""
     case, outcome = evaluation.case, evaluation.outcome
     scores = [(ACCURACY, outcome.accuracy), (PASS_RATE, outcome.passed)]

@@ -15,10 +15,10 @@ from failproof_es.core.case import Case
 from failproof_es.core.finish_reasons import common_word
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.tally import BOUNDS, Group
-from failproof_es.core.transcript import Reply
+from failproof_es.core.transcript import ModelReply
 from failproof_es.engine.required_plugins import require_dialect
 from failproof_es.events import ModelSnapshot, ToolCall
-from failproof_es.exports.evaluated import Evaluated, arguments_of, evaluated
+from failproof_es.exports.evaluated import ExportedEvaluation, arguments_of, evaluated
 from failproof_es.exports.exact_json import exact_json
 from failproof_es.exports.exporter import (
     Export,
@@ -174,7 +174,11 @@ def head_of(run: RecordedRun, model: ModelSnapshot) -> dict[str, Any]:
             "started_at": started.timestamp.isoformat(),
             "completed_at": "" if ended_at is None else ended_at.isoformat(),
             "model_usage": {
-                key: _usage(model_spent.input.known, model_spent.output.known, model_spent.cost_usd)
+                key: _usage(
+                    model_spent.input.reported_total,
+                    model_spent.output.reported_total,
+                    model_spent.cost_usd,
+                )
                 for key, model_spent in spent.items()
                 if key == model.key
             },
@@ -218,7 +222,7 @@ def _scores(group: Group) -> Iterator[dict[str, Any]]:
             yield score
 
 
-def sample_of(evaluation: Evaluated) -> dict[str, Any]:
+def sample_of(evaluation: ExportedEvaluation) -> dict[str, Any]:
     """One evaluation as a sample. Pure."""
     case, outcome = evaluation.case, evaluation.outcome
     model = outcome.model_answered or outcome.model_key
@@ -305,7 +309,7 @@ def _message(role: str, text: str) -> dict[str, Any]:
     return {"role": role, "content": text}
 
 
-def _answer(reply: Reply, model: str) -> dict[str, Any]:
+def _answer(reply: ModelReply, model: str) -> dict[str, Any]:
     """A reply: its text, its refusal marked as one, its tool calls."""
     message: dict[str, Any] = {
         "role": "assistant",

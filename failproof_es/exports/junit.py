@@ -116,7 +116,7 @@ class _Suite:
 
     name: str
     run: RecordedRun
-    written: SpooledTemporaryFile[bytes]
+    buffer: SpooledTemporaryFile[bytes]
     counts: Counter[str] = field(default_factory=Counter)
     time_s: float = 0.0
 
@@ -125,7 +125,7 @@ class _Suite:
         self.counts.update(outcome.tag for outcome in case if outcome.tag in _OUTCOMES)
         self.time_s += float(case.get("time", 0))
         ET.indent(case, level=1)
-        self.written.write(b"  " + ET.tostring(case, encoding="unicode").encode() + b"\n")
+        self.buffer.write(b"  " + ET.tostring(case, encoding="unicode").encode() + b"\n")
 
     def pieces(self) -> Iterator[bytes]:
         started = self.run.started
@@ -148,8 +148,8 @@ class _Suite:
             value = quoteattr(_attribute(str(fact)))
             yield f'    <property name="{name}" value={value} />\n'.encode()
         yield b"  </properties>\n"
-        self.written.seek(0)
-        yield from self.written
+        self.buffer.seek(0)
+        yield from self.buffer
         yield b"</testsuite>\n"
 
 

@@ -36,7 +36,7 @@ coalesce(max(scale({0})), 0)::int, coalesce(bool_and({0}::text !~ '[aI]'), true)
 """
 
 
-class Relation(NamedTuple):
+class ExportedRelation(NamedTuple):
     """A table or view, and the rows of it that belong to the chosen runs."""
 
     name: str
@@ -82,7 +82,7 @@ class Parquet:
                 )
 
 
-def _relation(connection: Connection, name: str, runs: Sequence[UUID]) -> Relation | None:
+def _relation(connection: Connection, name: str, runs: Sequence[UUID]) -> ExportedRelation | None:
     """The relation; `None` where there is none. One that knows no run is of the runs' cases."""
     qualified = sql.Identifier(LIVE, name)
     columns = connection.execute(_COLUMNS, (f"{LIVE}.{name}",)).fetchall()
@@ -97,10 +97,10 @@ def _relation(connection: Connection, name: str, runs: Sequence[UUID]) -> Relati
         planned = sql.SQL(_PROMPTS).format(sql.Identifier(LIVE), run_ids)
         where = sql.SQL("prompt_id IN ({})").format(planned)
     rows = sql.SQL("FROM {} WHERE {}").format(qualified, where)
-    return Relation(name, columns, rows)
+    return ExportedRelation(name, columns, rows)
 
 
-def columns_of(connection: Connection, relation: Relation) -> list[ParquetColumn]:
+def columns_of(connection: Connection, relation: ExportedRelation) -> list[ParquetColumn]:
     """The columns, each of a type that holds every value of these rows exactly."""
     from failproof_es.exports.parquet_types import Digits, column_of
 
@@ -117,7 +117,7 @@ def columns_of(connection: Connection, relation: Relation) -> list[ParquetColumn
 
 
 def _file(
-    connection: Connection, relation: Relation, left_out: LeftOut, pieces: Pieces
+    connection: Connection, relation: ExportedRelation, left_out: LeftOut, pieces: Pieces
 ) -> Iterator[bytes]:
     """The bytes of a file, a batch of rows at a time."""
     import pyarrow as pa
@@ -137,12 +137,12 @@ def _file(
                 for at, column in enumerate(columns)
             ]
             writer.write_batch(pa.record_batch(values, schema=schema))
-            yield sink.taken()
-    yield sink.taken()
+            yield sink.take_bytes()
+    yield sink.take_bytes()
 
 
 def _batches(
-    connection: Connection, relation: Relation, columns: Sequence[ParquetColumn]
+    connection: Connection, relation: ExportedRelation, columns: Sequence[ParquetColumn]
 ) -> Iterator[list[list[Any]]]:
     """The rows, a batch of them in memory. JSON comes as the text that it is stored as."""
     column_list = sql.SQL(", ").join(
@@ -205,7 +205,7 @@ class _Sink:
     def seekable(self) -> bool:
         return False
 
-    def taken(self) -> bytes:
+    def take_bytes(self) -> bytes:
         """What was written since the last time."""
         content = b"".join(self._pieces)
         self._pieces.clear()

@@ -13,7 +13,7 @@ from uuid import UUID
 
 import orjson
 
-from failproof_es.catalogue.result import Result
+from failproof_es.catalogue.result import RecordedResult
 from failproof_es.exports.exporter import (
     Export,
     ExportedFile,
@@ -28,7 +28,7 @@ from failproof_es.support.spreadsheet import escaped
 from failproof_es.support.timestamps import utc_text
 from failproof_es.support.untrusted_text import lines
 
-COLUMNS = columns_of(Result)
+COLUMNS = columns_of(RecordedResult)
 _UNSAFE = "unsafe characters"
 _WHY = "a spreadsheet hides or obeys them: written as escapes"
 
@@ -50,15 +50,15 @@ class ResultTable:
         yield ExportedFile(PurePosixPath(f"{export.prefix}_results.csv"), "results", pieces)
 
 
-def _rows(runs: Sequence[RecordedRun], left_out: LeftOut) -> Iterator[Result]:
+def _rows(runs: Sequence[RecordedRun], left_out: LeftOut) -> Iterator[RecordedResult]:
     for run in runs:
         for planned in outcomes(run):
             turns = sum(turn.role == "user" for turn in planned.case.turns)
             left_out.add("conversations", "a row has the last answer alone", turns > 1)
-            yield Result.of(planned, run)
+            yield RecordedResult.of(planned, run)
 
 
-def _lines(rows: Iterable[Result], pieces: Pieces, left_out: LeftOut) -> Iterator[bytes]:
+def _lines(rows: Iterable[RecordedResult], pieces: Pieces, left_out: LeftOut) -> Iterator[bytes]:
     yield _line([column.name for column in COLUMNS])
     for row in rows:
         pieces.rows += 1

@@ -16,7 +16,7 @@ from failproof_es.exports.exporter import (
     outcomes,
     refuse_settings,
 )
-from failproof_es.exports.suite_places import Place, SuitePlaces
+from failproof_es.exports.suite_places import SuitePlace, SuitePlaces
 from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
 from failproof_es.support.timestamps import utc_text
 from failproof_es.support.untrusted_text import lines, one_line
@@ -122,7 +122,7 @@ def rule_of(case: Case) -> dict[str, Any]:
     }
 
 
-def finding(planned: PlannedOutcome, place: Place | None) -> dict[str, Any]:
+def finding(planned: PlannedOutcome, place: SuitePlace | None) -> dict[str, Any]:
     """A failed case as a result. It is the same finding in every run that asks it. Pure."""
     case, outcome = planned.case, planned.outcome
     qualified_name = f"{case.suite_id}/{case.case_id}"

@@ -24,7 +24,7 @@ _ID = re.compile(
 )
 
 
-class Place(NamedTuple):
+class SuitePlace(NamedTuple):
     """A file as the run recorded it, and the line in it, from 1, where that is known."""
 
     path: str
@@ -45,17 +45,17 @@ class SuitePlaces:
 
     def __init__(self, suites: Sequence[SuiteSnapshot]) -> None:
         self._only = suites[0].path if len(suites) == 1 else None
-        self._places: dict[str, Place | None] = {}
+        self._places: dict[str, SuitePlace | None] = {}
         for suite in suites:
             for case_id, line in _lines_of(suite):
-                place = Place(suite.path, line)
+                place = SuitePlace(suite.path, line)
                 self._places[case_id] = None if case_id in self._places else place
 
-    def of(self, case_id: str) -> Place | None:
+    def of(self, case_id: str) -> SuitePlace | None:
         """Where the case stands; `None` where two places or no file could be meant."""
         place = self._places.get(case_id)
         if place is None and self._only is not None:
-            return Place(self._only, None)
+            return SuitePlace(self._only, None)
         return place
 
 

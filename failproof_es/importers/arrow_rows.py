@@ -16,7 +16,7 @@ import orjson
 
 from failproof_es.importers import arrow_program
 from failproof_es.importers.protocol import Place
-from failproof_es.importers.rows import MAX_COLUMNS, Row, Rows, bad
+from failproof_es.importers.rows import MAX_COLUMNS, SourceRow, SourceRows, bad
 from failproof_es.importers.source import Source
 from failproof_es.problems import InvalidInput
 from failproof_es.support import extras
@@ -33,20 +33,20 @@ _MOST_ROW_BYTES = 2**26
 _KINDS = {"parquet": "is not Parquet", "arrow": "is no Arrow stream"}
 
 
-def read_parquet(source: Source, path: Path) -> Rows:
+def read_parquet(source: Source, path: Path) -> SourceRows:
     """A Parquet file. Raises `InvalidInput`, also while it is read."""
     return _rows(source, path, "parquet")
 
 
-def read_arrow(source: Source, path: Path) -> Rows:
+def read_arrow(source: Source, path: Path) -> SourceRows:
     """An Arrow stream, as `save_to_disk` writes it. Raises `InvalidInput`, also while read."""
     return _rows(source, path, "arrow")
 
 
-def _rows(source: Source, path: Path, kind: str) -> Rows:
+def _rows(source: Source, path: Path, kind: str) -> SourceRows:
     extras.require("data", f"reading {kind.title()}")
     source.check(path)
-    display_path = source.shown(path)
+    display_path = source.display_path(path)
     try:
         heading, _ = _lines(path, kind)
     except (ChildFailed, UnreadableLine) as error:
@@ -60,7 +60,7 @@ def _rows(source: Source, path: Path, kind: str) -> Rows:
         raise bad(display_path, "has a column twice")
     classes = _classes(heading["kept"])
 
-    def read(fields: Collection[str]) -> Iterator[Row]:
+    def read(fields: Collection[str]) -> Iterator[SourceRow]:
         columns = [name for name in names if name in fields]
         number = 0
         try:
@@ -68,11 +68,13 @@ def _rows(source: Source, path: Path, kind: str) -> Rows:
                 if isinstance(line, list):
                     number += 1
                     values = map(_value, line, map(classes.get, columns))
-                    yield Row(Place(display_path, number), dict(zip(columns, values, strict=True)))
+                    yield SourceRow(
+                        Place(display_path, number), dict(zip(columns, values, strict=True))
+                    )
         except (ChildFailed, UnreadableLine) as error:
             raise _unreadable(display_path, "is damaged", error, number + 1) from None
 
-    return Rows(names, read)
+    return SourceRows(names, read)
 
 
 def _lines(path: Path, kind: str, columns: Sequence[str] | None = None) -> Iterator[Any]:

@@ -10,12 +10,12 @@ from pathlib import Path
 from failproof_es.dialects.kit.json_lines import Defect, parse_object
 from failproof_es.importers.arrow_rows import read_arrow, read_parquet
 from failproof_es.importers.protocol import Findings, ImportedCase, Options, Place
-from failproof_es.importers.records import ColumnMap, Unusable, case_of, mapping_of
-from failproof_es.importers.rows import Rows, read_csv, read_json, read_json_lines
+from failproof_es.importers.records import ColumnMap, UnusableRecord, case_of, mapping_of
+from failproof_es.importers.rows import SourceRows, read_csv, read_json, read_json_lines
 from failproof_es.importers.source import MAX_FILES, OutsideSource, Source
 from failproof_es.problems import InvalidInput, Problem
 
-Reader = Callable[[Source, Path], Rows]
+Reader = Callable[[Source, Path], SourceRows]
 READERS: Mapping[str, Reader] = {
     ".csv": read_csv,
     ".tsv": read_csv,
@@ -60,14 +60,14 @@ class RecordImporter:
             for name in mapping.unmapped(rows.names):
                 if name not in reported:
                     reported.add(name)
-                    findings.note(Place(source.shown(path), None, name), _NOT_MAPPED)
+                    findings.note(Place(source.display_path(path), None, name), _NOT_MAPPED)
             _remark(mapping, findings)
             for place, record in rows.read(mapping.used(rows.names)):
                 number += 1
                 findings.read += 1
                 try:
                     yield case_of(record, mapping, place, number, findings)
-                except Unusable as error:
+                except UnusableRecord as error:
                     field = error.field or mapping.columns.get(error.role or "")
                     at = place if field is None else place._replace(field=field)
                     findings.note(at, f"the case is not written: {error}")
@@ -135,7 +135,7 @@ def _of_the_data_set(source: Source, findings: Findings) -> Iterator[Path]:
             yield path
         else:
             note = "is none of the files that `state.json` names: it is not read"
-            findings.note(Place(source.shown(path)), note)
+            findings.note(Place(source.display_path(path)), note)
 
 
 def _split_of(source: Source, path: Path) -> str:

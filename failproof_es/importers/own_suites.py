@@ -45,7 +45,7 @@ class SuiteImporter:
             problems.raise_errors()
         for problem in problems.errors:
             display_path = (
-                source.shown(problem.path) if problem.path is not None else str(source.path)
+                source.display_path(problem.path) if problem.path is not None else str(source.path)
             )
             findings.note(
                 Place(display_path, problem.line, problem.field), f"defective: {problem.message}"

@@ -48,7 +48,7 @@ class Place(NamedTuple):
         return at if self.field is None else f"{at}: {self.field}"
 
 
-class NotMapped(NamedTuple):
+class UnmappedPlace(NamedTuple):
     """Something in the source that has no counterpart here, and why."""
 
     place: Place
@@ -60,7 +60,7 @@ class NotMappedList:
     """What was not mapped: some of it one by one, and all of it counted."""
 
     count: int = 0
-    listed: list[NotMapped] = field(default_factory=list)
+    entries: list[UnmappedPlace] = field(default_factory=list)
     more: Counter[str] = field(default_factory=Counter)
     """How many of a reason there are beyond those listed."""
 
@@ -68,9 +68,9 @@ class NotMappedList:
         """Note it. Reasons are few: a text of the source does not belong into one."""
         self.count += 1
         short_reason = reason[:_LONGEST_REASON]
-        if len(self.listed) < MOST_LISTED:
+        if len(self.entries) < MOST_LISTED:
             field_name = None if place.field is None else place.field[:_LONGEST_FIELD]
-            self.listed.append(NotMapped(place._replace(field=field_name), short_reason))
+            self.entries.append(UnmappedPlace(place._replace(field=field_name), short_reason))
         else:
             is_countable = short_reason in self.more or len(self.more) < MOST_REASONS
             self.more[short_reason if is_countable else OTHER_REASONS] += 1

@@ -56,12 +56,12 @@ _WHOLE_WITH_POINT = re.compile(r"[+-]?\d+\.0+")
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LONGEST_TAG = 100
 _CHOOSE = "Choose one option. End with a line that says `ANSWER:` and the option's letter alone."
-_CHOSEN = r"(?is)\bANSWER\W{{0,10}}{letter}\b(?!.*\bANSWER\W{{0,10}}\w)"
+_CHOSEN_LETTER = r"(?is)\bANSWER\W{{0,10}}{letter}\b(?!.*\bANSWER\W{{0,10}}\w)"
 _FIELDS_OF_MESSAGE = frozenset({"role", "content", "id"})
 """An `id` is a label that nobody sends."""
 
 
-class Unusable(Exception):
+class UnusableRecord(Exception):
     """A record is no case. `str` says why, in words that many records may share.
 
     `role` says for what the value that is wrong was read, or `field` where in the record it is.
@@ -133,17 +133,17 @@ def mapping_of(
 def case_of(
     record: Mapping[str, Any], mapping: ColumnMap, place: Place, number: int, findings: Findings
 ) -> ImportedCase:
-    """The case of one record. Raises `Unusable`."""
+    """The case of one record. Raises `UnusableRecord`."""
     for name in mapping.blocking:
         if record.get(name):
-            raise Unusable(
+            raise UnusableRecord(
                 f"`{name}` has no counterpart: a case asks a model and runs nothing", field=name
             )
     _note_doubtful(record, mapping, place, findings)
     turns = _turns(record, mapping, place, findings)
     expected = _texts(_value(record, mapping, "expected"), "expected")
     if "expected" in mapping.columns and not any(expected):
-        raise Unusable("the expected answer is empty", role="expected")
+        raise UnusableRecord("the expected answer is empty", role="expected")
     options = _choices(_value(record, mapping, "choices"))
     checks: tuple[Check, ...] = ()
     criteria: tuple[str, ...] = ()
@@ -203,15 +203,15 @@ def expectations(expected: Sequence[str], match: str) -> tuple[tuple[Check, ...]
 
 
 def messages_of(value: Any, place: Place, findings: Findings) -> tuple[Turn, ...]:
-    """A conversation of `role` and `content`, which ends with the user. Raises `Unusable`."""
+    """A conversation of `role` and `content`, which ends with the user. Raises `UnusableRecord`."""
     turns = []
     for message in value:
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-            raise Unusable("a message has no `role`")
+            raise UnusableRecord("a message has no `role`")
         if message["role"] not in ("system", "user", "assistant"):
-            raise Unusable("a message's role is none of system, user, assistant")
+            raise UnusableRecord("a message's role is none of system, user, assistant")
         if message.get("tool_calls") or message.get("function_call"):
-            raise Unusable("a message calls tools")
+            raise UnusableRecord("a message calls tools")
         for name in sorted(message.keys() - _FIELDS_OF_MESSAGE):
             if message[name] is not None:
                 reason = f"a message's `{name[:40]}` is not sent"
@@ -220,14 +220,14 @@ def messages_of(value: Any, place: Place, findings: Findings) -> tuple[Turn, ...
             Turn(role=cast(Role, message["role"]), content=_content(message.get("content")))
         )
     if not turns or turns[-1].role != "user":
-        raise Unusable("the conversation does not end with the user")
+        raise UnusableRecord("the conversation does not end with the user")
     return tuple(turns)
 
 
 def _content(value: Any) -> str:
     if isinstance(value, list):
         if not all(isinstance(part, dict) and part.get("type") == "text" for part in value):
-            raise Unusable("a message holds more than text (images, audio, files)")
+            raise UnusableRecord("a message holds more than text (images, audio, files)")
         return "\n".join(_required(part.get("text"), "a message's text") for part in value)
     return _required(value, "a message's content")
 
@@ -241,7 +241,7 @@ def _turns(
     else:
         text = _text(prompt, "prompt")
         if not text.strip():
-            raise Unusable("the prompt is empty", role="prompt")
+            raise UnusableRecord("the prompt is empty", role="prompt")
         turns = (Turn(role="user", content=text),)
     system = _text(_value(record, mapping, "system"), "system")
     return (Turn(role="system", content=system), *turns) if system.strip() else turns
@@ -254,7 +254,7 @@ def _multiple_choice(
     mapping: ColumnMap,
 ) -> tuple[tuple[Turn, ...], tuple[Check, ...]]:
     if len(options) > len(_LETTERS):
-        raise Unusable("there are more choices than letters", role="choices")
+        raise UnusableRecord("there are more choices than letters", role="choices")
     answer = _value(record, mapping, "expected")
     if isinstance(answer, list | tuple) and len(answer) == 1:
         answer = answer[0]
@@ -268,10 +268,10 @@ def _multiple_choice(
         message = (
             "the expected answer is not the letter, the number from 0 or the text of one choice"
         )
-        raise Unusable(message, role="expected")
+        raise UnusableRecord(message, role="expected")
     option_list = "\n".join(f"{_LETTERS[n]}) {text}" for n, text in enumerate(options))
     question = f"{turns[-1].content}\n\n{option_list}\n\n{_CHOOSE}"
-    check = Check("regex", (_CHOSEN.format(letter=letter),))
+    check = Check("regex", (_CHOSEN_LETTER.format(letter=letter),))
     return (*turns[:-1], Turn(role="user", content=question)), (check,)
 
 
@@ -339,9 +339,9 @@ def _text(value: Any, role: str) -> str:
         return ""
     text = _plain(value)
     if text is None:
-        raise Unusable(f"the {role} is neither a text nor a finite number", role=role)
+        raise UnusableRecord(f"the {role} is neither a text nor a finite number", role=role)
     if len(text) > MAX_TEXT:
-        raise Unusable(f"the {role} is longer than {MAX_TEXT:,} characters", role=role)
+        raise UnusableRecord(f"the {role} is longer than {MAX_TEXT:,} characters", role=role)
     return text
 
 
@@ -362,7 +362,7 @@ def _plain(value: Any) -> str | None:
 
 def _required(value: Any, what: str) -> str:
     if not isinstance(value, str):
-        raise Unusable(f"{what} is no text")
+        raise UnusableRecord(f"{what} is no text")
     return _text(value, what)
 
 
@@ -370,7 +370,7 @@ def _json(text: str) -> Any:
     try:
         return orjson.loads(text)
     except ValueError:
-        raise Unusable("a list or an object in a text is not JSON") from None
+        raise UnusableRecord("a list or an object in a text is not JSON") from None
 
 
 def _list_names(names: Sequence[str]) -> str:

@@ -26,11 +26,11 @@ class _FewProblems(Problems):
     def error(self, message: str, **place: Any) -> None:
         """See `Problems.error`. Raises `InvalidInput`."""
         Problems.error(self, message, **place)
-        if len(self.found) >= _MOST_PROBLEMS:
+        if len(self.problems) >= _MOST_PROBLEMS:
             self.raise_errors()
 
 
-class Row(NamedTuple):
+class SourceRow(NamedTuple):
     """A record and where it stands."""
 
     place: Place
@@ -38,7 +38,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class SourceRows:
     """Records of one file: the names of its fields, and how to read the records.
 
     `read` takes the names of the fields that are wanted. Where columns are read one by one, a
@@ -46,13 +46,13 @@ class Rows:
     """
 
     names: Sequence[str]
-    read: Callable[[Collection[str]], Iterator[Row]]
+    read: Callable[[Collection[str]], Iterator[SourceRow]]
 
 
-def read_csv(source: Source, path: Path) -> Rows:
+def read_csv(source: Source, path: Path) -> SourceRows:
     """A CSV file with a heading. Raises `InvalidInput`, also while it is read."""
     source.check(path)
-    display_path = source.shown(path)
+    display_path = source.display_path(path)
     csv.field_size_limit(MAX_LINE_BYTES)
     records = _csv_records(path, display_path)
     first = next(records, None)
@@ -63,7 +63,7 @@ def read_csv(source: Source, path: Path) -> Rows:
         raise bad(display_path, f"has more than {MAX_COLUMNS:,} columns", first[0])
     if twice := next((name for name, count in Counter(names).items() if count > 1), None):
         raise bad(display_path, f"has the column {twice!r} twice", first[0])
-    return Rows(names, lambda _: _csv_rows(display_path, names, records))
+    return SourceRows(names, lambda _: _csv_rows(display_path, names, records))
 
 
 def _csv_records(path: Path, display_path: str) -> Iterator[tuple[int, list[str]]]:
@@ -94,21 +94,21 @@ def _separator(file: io.TextIOBase, suffix: str) -> str:
 
 def _csv_rows(
     display_path: str, names: Sequence[str], records: Iterator[tuple[int, list[str]]]
-) -> Iterator[Row]:
+) -> Iterator[SourceRow]:
     problems = _FewProblems()
     for line, cells in records:
         if len(cells) != len(names):
             message = f"has {len(cells)} cells, the heading has {len(names)}"
             problems.error(message, path=Path(display_path), line=line)
         else:
-            yield Row(Place(display_path, line), dict(zip(names, cells, strict=True)))
+            yield SourceRow(Place(display_path, line), dict(zip(names, cells, strict=True)))
     problems.raise_errors()
 
 
-def read_json_lines(source: Source, path: Path) -> Rows:
+def read_json_lines(source: Source, path: Path) -> SourceRows:
     """JSON Lines: one object a line. Raises `InvalidInput` when it has been read."""
     source.check(path)
-    display_path = source.shown(path)
+    display_path = source.display_path(path)
     names: dict[str, None] = {}
     first_problems = _FewProblems()
     for _, document in read_objects(path, first_problems):
@@ -118,18 +118,18 @@ def read_json_lines(source: Source, path: Path) -> Rows:
     if not names:
         first_problems.raise_errors()
 
-    def rows() -> Iterator[Row]:
+    def rows() -> Iterator[SourceRow]:
         problems = _FewProblems()
         for line, document in read_objects(path, problems):
-            yield Row(Place(display_path, line), document)
+            yield SourceRow(Place(display_path, line), document)
         problems.raise_errors()
 
-    return Rows(list(names), lambda _: rows())
+    return SourceRows(list(names), lambda _: rows())
 
 
-def read_json(source: Source, path: Path) -> Rows:
+def read_json(source: Source, path: Path) -> SourceRows:
     """A JSON list of objects, as strict as JSON Lines. Raises `InvalidInput`."""
-    display_path = source.shown(path)
+    display_path = source.display_path(path)
     text = source.text(path)
     try:
         documents = parse_object(f'{{"rows":{text}}}'.encode(), "file")["rows"]
@@ -141,9 +141,10 @@ def read_json(source: Source, path: Path) -> Rows:
         raise bad(display_path, "is not a JSON list of objects")
     names = dict.fromkeys(name for document in documents for name in document)
     rows = (
-        Row(Place(display_path, None, f"[{n}]"), document) for n, document in enumerate(documents)
+        SourceRow(Place(display_path, None, f"[{n}]"), document)
+        for n, document in enumerate(documents)
     )
-    return Rows(list(names), lambda _: rows)
+    return SourceRows(list(names), lambda _: rows)
 
 
 def bad(display_path: str, message: str, line: int | None = None) -> InvalidInput:

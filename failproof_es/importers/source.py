@@ -25,7 +25,7 @@ MAX_ENTRIES = 10_000
 _PIECE = 1024 * 1024
 
 
-class SourceFile(NamedTuple):
+class DigestedFile(NamedTuple):
     """A file that was read: its path as it is shown, its size, the SHA-256 of its bytes."""
 
     path: str
@@ -44,7 +44,7 @@ class Source:
     path: Path
     folder: Path = field(init=False)
     """Everything is read in here."""
-    _files: dict[Path, SourceFile] = field(default_factory=dict)
+    _files: dict[Path, DigestedFile] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Raises `InvalidInput` where there is nothing of that name."""
@@ -62,7 +62,7 @@ class Source:
         return resolved.name if self.path.is_dir() else resolved.stem
 
     @property
-    def files(self) -> list[SourceFile]:
+    def files(self) -> list[DigestedFile]:
         """Every file that was read, in the order in which they were."""
         return list(self._files.values())
 
@@ -133,7 +133,7 @@ class Source:
                     files.append(path)
         return files
 
-    def shown(self, path: Path) -> str:
+    def display_path(self, path: Path) -> str:
         """A file's path as the user would write it: the way to the source, then in it."""
         resolved = path.resolve()
         if not self.path.is_dir():
@@ -142,7 +142,7 @@ class Source:
             return str(self.path.parent / resolved.relative_to(self.folder))
         return str(self.path / resolved.relative_to(self.folder))
 
-    def check(self, path: Path, most: int = MAX_FILE_BYTES) -> SourceFile:
+    def check(self, path: Path, most: int = MAX_FILE_BYTES) -> DigestedFile:
         """Note a file as read: its size and digest. Raises `InvalidInput` where it can't be."""
         resolved = path.resolve()
         if resolved not in self._files:
@@ -152,7 +152,7 @@ class Source:
             self._files[resolved] = self._digested(path, most)
         return self._files[resolved]
 
-    def _digested(self, path: Path, most: int) -> SourceFile:
+    def _digested(self, path: Path, most: int) -> DigestedFile:
         size, digest = 0, hashlib.sha256()
         with self._opened(path) as file:
             while piece := file.read(_PIECE):
@@ -160,7 +160,7 @@ class Source:
                 if size > most:
                     raise InvalidInput([Problem(f"is larger than {most:,} bytes", path)])
                 digest.update(piece)
-        return SourceFile(self.shown(path), size, digest.hexdigest())
+        return DigestedFile(self.display_path(path), size, digest.hexdigest())
 
     def text(self, path: Path) -> str:
         """All of a text file. Raises `InvalidInput` where it is too large or not UTF-8."""

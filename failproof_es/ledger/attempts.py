@@ -16,13 +16,13 @@ from failproof_es.core.experiment import (
     set_digest,
 )
 from failproof_es.events import RUN_STATUS
-from failproof_es.ledger.packed import DIGEST_BYTES, Digests, Records, sorted_digests
+from failproof_es.ledger.packed import DIGEST_BYTES, Digests, PackedMap, sorted_digests
 
 _COUNTS = ("planned", "finished", "scored", "abandoned")
 
-Told = tuple[str, dict[str, Any]]
+TopicPayload = tuple[str, dict[str, Any]]
 """An event of a run's own stream: its topic and its payload; lists of digests are `Digests`."""
-CasesTold = Callable[[Digests], list[tuple[bytes, bytes]]]
+ReadCaseDigests = Callable[[Digests], list[tuple[bytes, bytes]]]
 """The `question_digest` and the `graded_digest` of each of some cases."""
 
 
@@ -31,7 +31,7 @@ class UnrelatedRuns(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Attempts:
+class ProvenAttempts:
     """The attempts of a run's experiment, and the runs that overlap with it."""
 
     attempt: int
@@ -40,15 +40,17 @@ class Attempts:
     """How many there are, unfinished ones included."""
     experiment: str
     """The digest of the experiment."""
-    others: tuple[dict[str, Any], ...]
+    other_attempts: tuple[dict[str, Any], ...]
     """The other attempts with their results, in order."""
     overlapping: tuple[dict[str, Any], ...]
     """The overlapping runs, which are not attempts, with their results, in order."""
 
 
 def read_attempts(
-    own: Sequence[Told], other_runs: Iterable[Sequence[Told]], cases_told: CasesTold
-) -> Attempts:
+    own: Sequence[TopicPayload],
+    other_runs: Iterable[Sequence[TopicPayload]],
+    cases_told: ReadCaseDigests,
+) -> ProvenAttempts:
     """Count the attempts. No run may be missing, and none may be here that is unrelated.
 
     The first of `own` and of each other run is its `RunStarted`; `cases_told` gives the digests
@@ -62,8 +64,10 @@ def read_attempts(
 
 
 def _by_experiment(
-    own: Sequence[Told], other_runs: Sequence[Sequence[Told]], cases_told: CasesTold
-) -> Attempts:
+    own: Sequence[TopicPayload],
+    other_runs: Sequence[Sequence[TopicPayload]],
+    cases_told: ReadCaseDigests,
+) -> ProvenAttempts:
     streams = {_run_id(stream): stream for stream in (own, *other_runs)}
     asking = {run_id: RunQuestions.of(it[0][1], _reader(it)) for run_id, it in streams.items()}
     if len({run.number for run in asking.values()}) < 1 + len(other_runs):
@@ -76,7 +80,7 @@ def _by_experiment(
     related = find_related(it, asking.values())
     _check_complete(related, own, it.number, streams)
     _check_numbers(related, streams)
-    return Attempts(
+    return ProvenAttempts(
         1 + related.attempts.index(it),
         len(related.attempts),
         it.digest,
@@ -92,9 +96,11 @@ def _by_experiment(
     )
 
 
-def _check_own(own: RunQuestions, stream: Sequence[Told], cases_told: CasesTold) -> None:
+def _check_own(
+    own: RunQuestions, stream: Sequence[TopicPayload], cases_told: ReadCaseDigests
+) -> None:
     """Check a run's recorded digests: they are computed again from the cases themselves."""
-    graded = Records(DIGEST_BYTES)
+    graded = PackedMap(DIGEST_BYTES)
     for payload in _of_topic(stream, "CasesPlanned"):
         case_digests = cases_told(payload["digests"])
         for _, digest in case_digests:
@@ -111,7 +117,7 @@ def _check_own(own: RunQuestions, stream: Sequence[Told], cases_told: CasesTold)
 
 
 def _check_complete(
-    related: RelatedRuns, own: Sequence[Told], number: int, streams: Mapping[str, object]
+    related: RelatedRuns, own: Sequence[TopicPayload], number: int, streams: Mapping[str, object]
 ) -> None:
     """Every run here is an attempt or overlaps, and no earlier overlapping run is missing."""
     overlapping = {overlap.run.run_id for overlap in related.overlapping}
@@ -128,7 +134,7 @@ def _check_complete(
         )
 
 
-def _check_numbers(related: RelatedRuns, streams: Mapping[str, Sequence[Told]]) -> None:
+def _check_numbers(related: RelatedRuns, streams: Mapping[str, Sequence[TopicPayload]]) -> None:
     """The number that each attempt recorded is its place among the attempts here."""
     for place, run in enumerate(related.attempts, 1):
         recorded = streams[run.run_id][0][1].get("attempt")
@@ -138,35 +144,35 @@ def _check_numbers(related: RelatedRuns, streams: Mapping[str, Sequence[Told]]) 
             )
 
 
-def _run_id(stream: Sequence[Told]) -> str:
+def _run_id(stream: Sequence[TopicPayload]) -> str:
     run_id = stream[0][1]["run_id"]
     if type(run_id) is not str:
         raise ValueError("its id is not text")
     return run_id
 
 
-def _reader(stream: Sequence[Told]) -> Callable[[], frozenset[str]]:
+def _reader(stream: Sequence[TopicPayload]) -> Callable[[], frozenset[str]]:
     """Reads the plan when it is asked for; one that cannot be read is refused at once."""
     if any(type(questions) is list for questions in _lists(stream)):
         _planned(stream)
     return lambda: _planned(stream)
 
 
-def _planned(stream: Sequence[Told]) -> frozenset[str]:
+def _planned(stream: Sequence[TopicPayload]) -> frozenset[str]:
     digests = frozenset(digest for questions in _lists(stream) for digest in questions)
     if any(type(digest) is not str for digest in digests):
         raise ValueError("its plan holds something that is not a digest")
     return digests
 
 
-def _lists(stream: Sequence[Told]) -> list[Any]:
+def _lists(stream: Sequence[TopicPayload]) -> list[Any]:
     question_lists = [payload.get("questions") for payload in _of_topic(stream, "CasesPlanned")]
     if any(type(questions) not in (list, Digests) for questions in question_lists):
         raise ValueError("its plan is not a list")
     return question_lists
 
 
-def _questions_planned(stream: Sequence[Told]) -> str:
+def _questions_planned(stream: Sequence[TopicPayload]) -> str:
     """The `set_digest` of the questions that a run planned."""
     question_lists = _lists(stream)
     if all(type(questions) is Digests for questions in question_lists):
@@ -174,11 +180,11 @@ def _questions_planned(stream: Sequence[Told]) -> str:
     return set_digest(_planned(stream))
 
 
-def _of_topic(stream: Sequence[Told], topic: str) -> list[dict[str, Any]]:
+def _of_topic(stream: Sequence[TopicPayload], topic: str) -> list[dict[str, Any]]:
     return [payload for name, payload in stream if name == topic]
 
 
-def _outcome(run: RunQuestions, stream: Sequence[Told]) -> dict[str, Any]:
+def _outcome(run: RunQuestions, stream: Sequence[TopicPayload]) -> dict[str, Any]:
     """The status, counts and gates of a run, as far as its stream is here."""
     status, counts, gates_met = "running", None, None
     for topic, payload in stream:
@@ -199,12 +205,12 @@ def _outcome(run: RunQuestions, stream: Sequence[Told]) -> dict[str, Any]:
     }
 
 
-def lines(attempts: Attempts, configuration_digest: str) -> list[str]:
+def lines(attempts: ProvenAttempts, configuration_digest: str) -> list[str]:
     """The lines of a summary about the attempts and the overlapping runs."""
     return [
         f"attempt {attempts.attempt} of {attempts.attempts} of experiment {attempts.experiment}, "
         f"configuration {configuration_digest}",
-        *(f"attempt {run['attempt']} was {_describe_run(run)}" for run in attempts.others),
+        *(f"attempt {run['attempt']} was {_describe_run(run)}" for run in attempts.other_attempts),
         *(
             f"overlapping, with {run['shared_cases']} of the same cases: {_describe_run(run)}"
             for run in attempts.overlapping

@@ -23,9 +23,9 @@ from uuid import UUID
 from failproof_es.ledger import attempts, checkpoint, note
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.contents import (
+    BundledEvent,
     Contents,
     EvidenceError,
-    Proven,
     contents_of,
     read_contents,
 )
@@ -34,7 +34,7 @@ from failproof_es.ledger.merkle import InvalidProof, root_from_multiproof
 from failproof_es.ledger.note import COSIGNATURE, Note, NoteError, PublicKey
 from failproof_es.ledger.run_reader import RunReader
 
-AnyProven = TypeVar("AnyProven", bound=Proven)
+AnyProven = TypeVar("AnyProven", bound=BundledEvent)
 
 _VERSION = 1
 """Of the format."""
@@ -81,7 +81,7 @@ class Bundle:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class BundleProof:
     """What a genuine bundle proves.
 
     `cosigned` maps each cosigner's name to when it signed, in seconds since 1970.
@@ -93,7 +93,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class LogProof:
     """What the events of a run prove that were read from the log itself."""
 
     contents: Contents
@@ -112,7 +112,7 @@ class EventReader:
         self._unbounded: EvidenceError | None = None
         self.count = 0
 
-    def add(self, event: Proven) -> None:
+    def add(self, event: BundledEvent) -> None:
         """Take the next event."""
         self.count += 1
         if self._unbounded is None:
@@ -121,7 +121,7 @@ class EventReader:
             except EvidenceError as error:
                 self._unbounded = error
 
-    def contents(self, again: Iterable[Proven]) -> Contents:
+    def contents(self, again: Iterable[BundledEvent]) -> Contents:
         """The run that the events are; `again` gives them once more.
 
         Raises `EvidenceError` with the first reason why they are not a whole, sealed run.
@@ -145,7 +145,11 @@ def write(
 
 
 def lines(
-    contents: Contents, count: int, events: Iterable[Proven], proof: Iterable[bytes], signed: Note
+    contents: Contents,
+    count: int,
+    events: Iterable[BundledEvent],
+    proof: Iterable[bytes],
+    signed: Note,
 ) -> Iterator[bytes]:
     """The lines of the bundle of a run that was read already; `count` is of its events."""
     of_tree = checkpoint.parse(signed.text)
@@ -207,7 +211,7 @@ def _plain(value: Any, levels: int = _MOST_LEVELS) -> bool:
     return type(value) in (str, int, bool, NoneType)
 
 
-def verify(bundle: Bundle, key: PublicKey, cosigners: Sequence[PublicKey] = ()) -> Verdict:
+def verify(bundle: Bundle, key: PublicKey, cosigners: Sequence[PublicKey] = ()) -> BundleProof:
     """Verify that the bundle proves what it says. Raises `EvidenceError` with the first reason.
 
     `key` is the log's. Every one of `cosigners` must have signed the checkpoint too.
@@ -232,12 +236,12 @@ def verify(bundle: Bundle, key: PublicKey, cosigners: Sequence[PublicKey] = ()) 
         raise EvidenceError("the manifest does not match the events")
     if list(bundle.summary) != _summary(contents, of_tree):
         raise EvidenceError("the summary does not match the events")
-    return Verdict(contents, of_tree, cosigned)
+    return BundleProof(contents, of_tree, cosigned)
 
 
 def judge(
     contents: Contents, events: int, root: bytes | None, signed: Note, key: PublicKey
-) -> Judgement:
+) -> LogProof:
     """Whether a run that was read from the log itself is proven, as its bundle would be.
 
     `root` is the root of the tree that holds its events, as large as the checkpoint says; `None`
@@ -249,7 +253,7 @@ def judge(
         raise EvidenceError(f"checkpoint: {error}") from None
     if root != of_tree.root:
         raise EvidenceError(_NOT_IN_TREE)
-    return Judgement(contents, of_tree, tuple(_summary(contents, of_tree)), events)
+    return LogProof(contents, of_tree, tuple(_summary(contents, of_tree)), events)
 
 
 # -- what is derived -----------------------------------------------------------------------------
@@ -263,7 +267,7 @@ def _manifest(contents: Contents, of_tree: Checkpoint, events: int) -> dict[str,
     related = contents.related
     return {
         "experiment_digest": related.experiment,
-        "other_attempts": list(related.others),
+        "other_attempts": list(related.other_attempts),
         "overlapping_runs": list(related.overlapping),
         "run_id": str(contents.run_id),
         "run_number": contents.run_number,
@@ -322,7 +326,7 @@ def _only(document: dict[str, Any], key: str, kind: type) -> Any:
     return document[key]
 
 
-def _event_document(event: Proven) -> dict[str, Any]:
+def _event_document(event: BundledEvent) -> dict[str, Any]:
     return {
         "index": event.index,
         "state": _encoded(event.state),

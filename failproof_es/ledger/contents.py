@@ -15,13 +15,13 @@ from typing import Any
 from uuid import UUID
 
 from failproof_es.events import ENDED, RUN_STATUS, topics
-from failproof_es.ledger.attempts import Attempts, Told, UnrelatedRuns, read_attempts
-from failproof_es.ledger.packed import Digests, Records
-from failproof_es.ledger.run_reader import REVIEW, RunEvent, RunReader, told
+from failproof_es.ledger.attempts import ProvenAttempts, TopicPayload, UnrelatedRuns, read_attempts
+from failproof_es.ledger.packed import Digests, PackedMap
+from failproof_es.ledger.run_reader import REVIEW, ProvenRunEvent, RunReader, unpack_fields
+from failproof_es.ledger.run_reader import BundledEvent as BundledEvent
 from failproof_es.ledger.run_reader import EvidenceError as EvidenceError
 from failproof_es.ledger.run_reader import Missing as Missing
 from failproof_es.ledger.run_reader import NotProvenYet as NotProvenYet
-from failproof_es.ledger.run_reader import Proven as Proven
 from failproof_es.ledger.seal import Seal, seal_of_records, stream_record
 
 RUN_TOPICS = frozenset(topics("run"))
@@ -36,7 +36,7 @@ class Contents:
     run_number: int
     name: str
     configuration_digest: str
-    related: Attempts
+    related: ProvenAttempts
     """The other attempts and the overlapping runs in the bundle."""
     started_at: str
     ended_at: str
@@ -55,7 +55,7 @@ class Contents:
         return self.related.attempts
 
 
-def read_contents(run_id: UUID, events: Iterable[Proven]) -> Contents:
+def read_contents(run_id: UUID, events: Iterable[BundledEvent]) -> Contents:
     """Check that `events` are the whole run. Raises `EvidenceError` with the first reason.
 
     They come by their places in the tree, and can be iterated a second time.
@@ -66,7 +66,7 @@ def read_contents(run_id: UUID, events: Iterable[Proven]) -> Contents:
     return contents_of(run_id, reader, events)
 
 
-def contents_of(run_id: UUID, read: RunReader, again: Iterable[Proven]) -> Contents:
+def contents_of(run_id: UUID, read: RunReader, again: Iterable[BundledEvent]) -> Contents:
     """The same of a run whose events the reader has taken; `again` gives them once more."""
     read.close(again)
     own = read.own
@@ -99,9 +99,9 @@ def contents_of(run_id: UUID, read: RunReader, again: Iterable[Proven]) -> Conte
     )
 
 
-def _check_plan(own: Sequence[RunEvent], prompts: Records) -> None:
+def _check_plan(own: Sequence[ProvenRunEvent], prompts: PackedMap) -> None:
     """Check that the prompts here are exactly those that were planned."""
-    planned = Records(16)
+    planned = PackedMap(16)
     cases = 0
     for event in own:
         if event.topic not in RUN_TOPICS:
@@ -129,7 +129,7 @@ def _stream_of(digest: bytes) -> bytes:
     return (value | (0x8 << 76) | (0x2 << 62)).to_bytes(16, "big")
 
 
-def _check_carried_over(started: RunEvent, read: RunReader) -> None:
+def _check_carried_over(started: ProvenRunEvent, read: RunReader) -> None:
     """Check that exactly the evaluations that are carried over are here, unchanged."""
     remaining = dict.fromkeys(read.elsewhere)
     carried = [
@@ -141,7 +141,7 @@ def _check_carried_over(started: RunEvent, read: RunReader) -> None:
         name = UUID(bytes=stream.stream_id)
         if stream.events > 1 or started.payload.get("branched_from") is None:
             raise EvidenceError(f"stream {name} cannot have been carried over")
-        reference = told(read.carried[stream.stream_id])
+        reference = unpack_fields(read.carried[stream.stream_id])
         source_id = _stream_named(_text(reference, "source_evaluation_id"))
         if source_id is None or source_id not in remaining:
             raise EvidenceError(f"stream {name}: what it carries over is missing")
@@ -161,12 +161,12 @@ def _stream_named(text: str) -> bytes | None:
 
 
 def _check_reference(
-    reference: dict[str, Any], source_id: bytes, read: RunReader, started: RunEvent
+    reference: dict[str, Any], source_id: bytes, read: RunReader, started: ProvenRunEvent
 ) -> None:
     """Check that the source had ended, is the evaluation referred to, and has the same digest."""
     name, source = UUID(bytes=source_id), read.evaluation(source_id)
     assert source is not None
-    of_source = told(read.elsewhere[source_id])
+    of_source = unpack_fields(read.elsewhere[source_id])
     if not source.ended or source.last > started.place:
         raise EvidenceError(f"stream {name} had not ended when the run began")
     if source.carried_over:
@@ -202,10 +202,10 @@ def _check_reviews(run_id: UUID, read: RunReader) -> None:
                 raise EvidenceError(f"stream {stream_id} cannot hold a review of {reviewed}")
 
 
-def _attempts(run_id: UUID, read: RunReader) -> Attempts:
+def _attempts(run_id: UUID, read: RunReader) -> ProvenAttempts:
     """Count the attempts of the experiment, each from its own stream."""
-    runs: list[list[Told]] = []
-    for stream_id, stream in ((run_id, read.own), *read.others.items()):
+    runs: list[list[TopicPayload]] = []
+    for stream_id, stream in ((run_id, read.own), *read.other_runs.items()):
         if any(event.topic not in RUN_TOPICS for event in stream):
             raise EvidenceError(f"run {stream_id}: its stream holds a foreign event")
         if stream[0].payload.get("run_id") != str(stream_id):

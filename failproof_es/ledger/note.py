@@ -37,7 +37,7 @@ _TIME = struct.Struct(">Q")
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f]")
 _NAME = re.compile(r"[^\s+\x00-\x1f\x7f]+")
 _HEX_ID = re.compile(r"[0-9a-f]{8}")
-_SHOWN = 40
+_LONGEST_QUOTE = 40
 """How many characters of a text an error quotes, since untrusted text can have any length."""
 _FIELD = 2**255 - 19
 _ORDER_8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
@@ -197,7 +197,7 @@ def parse(document: str) -> Note:
     return note
 
 
-def known(keys: Sequence[str]) -> tuple[PublicKey, ...]:
+def parse_keys(keys: Sequence[str]) -> tuple[PublicKey, ...]:
     """Parse public keys. Raises `NoteError`."""
     return tuple(PublicKey.parse(text) for text in keys)
 
@@ -272,4 +272,4 @@ def _unicode(text: str) -> str:
 
 
 def _quote_text(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
+    return repr(text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "…")

@@ -10,7 +10,7 @@ _PARTS_BITS = 12
 _DIGITS = 2 * DIGEST_BYTES
 
 
-class Records:
+class PackedMap:
     """Values of one length by keys of one length, each key once; holds their bytes alone.
 
     Keys are to be random in their first bytes, as digests are: they are cut into 4,096 parts,
@@ -133,7 +133,7 @@ class Digests(Sequence[str]):
 
 def sorted_digests(lists: Iterable[Digests]) -> Iterator[str]:
     """The digests of several lists in hexadecimal, in order, each once."""
-    records = Records(DIGEST_BYTES)
+    records = PackedMap(DIGEST_BYTES)
     for digests in lists:
         for digest in digests.parts():
             records.add(digest)

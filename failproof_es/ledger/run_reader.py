@@ -34,14 +34,14 @@ from failproof_es.events import (
     RunSealed,
     Scored,
 )
-from failproof_es.ledger.packed import Digests, Records
+from failproof_es.ledger.packed import Digests, PackedMap
 from failproof_es.ledger.state import read_state
 
 FINAL = (Scored.__name__, EvaluationAbandoned.__name__)
 REVIEW = Reviewed.__name__
 UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """What a payload that is not as a writer leaves it raises where it is read."""
-_TOLD = frozenset((*RUN_STATUS, CasesPlanned.__name__, RunSealed.__name__))
+_PAYLOAD_TOPICS = frozenset((*RUN_STATUS, CasesPlanned.__name__, RunSealed.__name__))
 """The events of a run's own stream whose payload is kept."""
 _PROMPT = PromptStored.__name__
 _CARRIED = CarriedOver.__name__
@@ -79,7 +79,7 @@ class NotProvenYet(EvidenceError):
         self.missing = missing
 
 
-class Proven(Protocol):
+class BundledEvent(Protocol):
     """An event as a bundle carries it."""
 
     @property
@@ -99,7 +99,7 @@ class Proven(Protocol):
     def leaf_hash(self) -> bytes: ...
 
 
-class RunEvent(NamedTuple):
+class ProvenRunEvent(NamedTuple):
     """An event of a run's own stream. A plan's lists of digests are `Digests` in its payload."""
 
     topic: str
@@ -117,7 +117,7 @@ class ReviewEvent(NamedTuple):
     place: int
 
 
-class Evaluation(NamedTuple):
+class EvaluationStream(NamedTuple):
     """A whole stream that is of an evaluation, or of nothing that is known."""
 
     stream_id: bytes
@@ -146,7 +146,7 @@ class Evaluation(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenStream:
     """A stream of an evaluation that may go on."""
 
     first: int
@@ -165,12 +165,12 @@ class RunReader:
 
     def __init__(self, run_id: UUID) -> None:
         self.refused: EvidenceError | None = None
-        self.own: list[RunEvent] = []
+        self.own: list[ProvenRunEvent] = []
         """The run's own stream."""
-        self.others: dict[UUID, list[RunEvent]] = {}
+        self.other_runs: dict[UUID, list[ProvenRunEvent]] = {}
         """The own streams of other runs."""
         self.reviews: dict[UUID, list[ReviewEvent]] = {}
-        self.prompts = Records(_ID_BYTES, 2 * _DIGEST_BYTES)
+        self.prompts = PackedMap(_ID_BYTES, 2 * _DIGEST_BYTES)
         """The prompts' streams, each with the `question_digest` and `graded_digest` of its case."""
         self.asked_early: list[tuple[bytes, Any]] = []
         """Own evaluations whose prompt was not there before them, and the prompt they name."""
@@ -180,14 +180,14 @@ class RunReader:
         """Evaluations that are not of this run, and what their first events say (`told`)."""
         self._key = run_id.bytes
         self._name = str(run_id)
-        self._runs: dict[bytes, list[RunEvent]] = {self._key: self.own}
+        self._runs: dict[bytes, list[ProvenRunEvent]] = {self._key: self.own}
         self._reviewing: dict[bytes, list[ReviewEvent]] = {}
-        self._open: dict[bytes, _Open] = {}
-        self._whole = Records(_ID_BYTES, _WHOLE.size)
+        self._open: dict[bytes, _OpenStream] = {}
+        self._whole = PackedMap(_ID_BYTES, _WHOLE.size)
         self._prompts_went_on: dict[bytes, int] = {}
         self._odd_cases: dict[bytes, tuple[int, Exception]] = {}
 
-    def add(self, event: Proven) -> None:
+    def add(self, event: BundledEvent) -> None:
         """Take the next event. After one that is refused, the others are not looked at."""
         if self.refused is None:
             try:
@@ -195,7 +195,7 @@ class RunReader:
             except EvidenceError as error:
                 self.refused = error
 
-    def close(self, again: Iterable[Proven]) -> None:
+    def close(self, again: Iterable[BundledEvent]) -> None:
         """All events were added; `again` gives them once more. Raises `EvidenceError`."""
         if self.refused is not None:
             raise self.refused
@@ -206,15 +206,15 @@ class RunReader:
             self._whole.add(key, _packed(stream))
         self._open.clear()
 
-    def evaluations(self) -> Iterator[Evaluation]:
+    def evaluations(self) -> Iterator[EvaluationStream]:
         """The evaluations and all streams of nothing that is known, by their ids."""
         for key, value in self._whole.items():
-            yield Evaluation(key, *_WHOLE.unpack(value))
+            yield EvaluationStream(key, *_WHOLE.unpack(value))
 
-    def evaluation(self, stream_id: bytes) -> Evaluation | None:
+    def evaluation(self, stream_id: bytes) -> EvaluationStream | None:
         """One of them."""
         value = self._whole.find(stream_id)
-        return None if value is None else Evaluation(stream_id, *_WHOLE.unpack(value))
+        return None if value is None else EvaluationStream(stream_id, *_WHOLE.unpack(value))
 
     def cases_told(self, prompts: list[bytes]) -> list[tuple[bytes, bytes]]:
         """The `question_digest` and `graded_digest` of the cases of prompts that are here.
@@ -228,7 +228,7 @@ class RunReader:
 
     # -- one event ---------------------------------------------------------------------------
 
-    def _add(self, event: Proven) -> None:
+    def _add(self, event: BundledEvent) -> None:
         payload = payload_of(event)
         key = event.stream
         stream = self._open.get(key)
@@ -255,7 +255,9 @@ class RunReader:
             self._whole.add(key, _packed(stream))
             del self._open[key]
 
-    def _not_open(self, key: bytes, event: Proven, payload: dict[str, Any]) -> _Open | None:
+    def _not_open(
+        self, key: bytes, event: BundledEvent, payload: dict[str, Any]
+    ) -> _OpenStream | None:
         """Take an event that is no evaluation's. Of one that is, give the stream."""
         if (run := self._runs.get(key)) is not None:
             _check_version(event, len(run))
@@ -267,7 +269,9 @@ class RunReader:
             return None
         if (whole := self._whole.pop(key)) is not None:
             digest, events, first, last, flags = _WHOLE.unpack(whole)
-            stream = self._open[key] = _Open(first, flags, events, last, before=(events, digest))
+            stream = self._open[key] = _OpenStream(
+                first, flags, events, last, before=(events, digest)
+            )
             _check_version(event, events)
             return stream
         if key in self.prompts:
@@ -280,7 +284,7 @@ class RunReader:
         if topic == _PROMPT:
             self._add_prompt(key, payload)
         elif topic == "RunStarted":
-            run = self._runs[key] = self.others[event.stream_id] = []
+            run = self._runs[key] = self.other_runs[event.stream_id] = []
             run.append(_run_event(event, payload, own=False))
         elif topic == REVIEW:
             review = self._reviewing[key] = self.reviews[event.stream_id] = []
@@ -289,8 +293,8 @@ class RunReader:
             return self._open_stream(key, event, payload)
         return None
 
-    def _open_stream(self, key: bytes, event: Proven, payload: dict[str, Any]) -> _Open:
-        stream = self._open[key] = _Open(event.index, 0)
+    def _open_stream(self, key: bytes, event: BundledEvent, payload: dict[str, Any]) -> _OpenStream:
+        stream = self._open[key] = _OpenStream(event.index, 0)
         if payload.get("run_id") != self._name:
             self.elsewhere[key] = _pack_fields(payload, _CASE)
             return stream
@@ -329,7 +333,7 @@ class RunReader:
         self.prompts.add(key, digests)
 
 
-def payload_of(event: Proven) -> dict[str, Any]:
+def payload_of(event: BundledEvent) -> dict[str, Any]:
     """An event's state as the JSON object that it is. Raises `EvidenceError`."""
     try:
         return read_state(event.state)
@@ -337,7 +341,7 @@ def payload_of(event: Proven) -> dict[str, Any]:
         raise EvidenceError(f"event {event.index}: its state is not JSON: {error}") from None
 
 
-def told(packed: bytes) -> dict[str, Any]:
+def unpack_fields(packed: bytes) -> dict[str, Any]:
     """What was kept of an evaluation's first event."""
     return marshal.loads(packed)  # type: ignore[no-any-return]  # noqa: S302 - this module made it
 
@@ -354,12 +358,12 @@ def _pack_fields(payload: dict[str, Any], names: Iterable[str]) -> bytes:
     )
 
 
-def _check_version(event: Proven, before: int) -> None:
+def _check_version(event: BundledEvent, before: int) -> None:
     if event.version != before + 1:
         raise EvidenceError(f"stream {event.stream_id} has no version {before + 1} here")
 
 
-def _read_again(late: dict[bytes, _Open], again: Iterable[Proven]) -> None:
+def _read_again(late: dict[bytes, _OpenStream], again: Iterable[BundledEvent]) -> None:
     """Make the digests of streams that went on after they were taken for whole."""
     leaves = {key: bytearray() for key in late}
     for event in again:
@@ -373,24 +377,24 @@ def _read_again(late: dict[bytes, _Open], again: Iterable[Proven]) -> None:
         stream.digest = hashlib.sha256(first + stream.after)
 
 
-def _packed(stream: _Open) -> bytes:
+def _packed(stream: _OpenStream) -> bytes:
     return _WHOLE.pack(
         stream.digest.digest(), stream.events, stream.first, stream.last, stream.flags
     )
 
 
-def _run_event(event: Proven, payload: dict[str, Any], *, own: bool) -> RunEvent:
+def _run_event(event: BundledEvent, payload: dict[str, Any], *, own: bool) -> ProvenRunEvent:
     topic = event.topic
     if topic == "CasesPlanned":
         for name in ("digests", "questions"):
             if (digests := Digests.read(payload.get(name))) is not None:
                 payload[name] = digests
-    elif topic not in _TOLD:
+    elif topic not in _PAYLOAD_TOPICS:
         payload = {}
-    return RunEvent(topic, payload, event.index, event.leaf_hash() if own else b"")
+    return ProvenRunEvent(topic, payload, event.index, event.leaf_hash() if own else b"")
 
 
-def _review_event(event: Proven, payload: dict[str, Any]) -> ReviewEvent:
+def _review_event(event: BundledEvent, payload: dict[str, Any]) -> ReviewEvent:
     names: tuple[str, ...] = ("evaluation_id", "about")
     fields = {name: payload[name] for name in names if name in payload}
     return ReviewEvent(event.topic, fields, event.index)

@@ -42,9 +42,9 @@ from projections.follower import Follower
 
 logger = logging.getLogger("failproof_es")
 
-Given = Path | str | Mapping[str, Any]
+ConfigurationSource = Path | str | Mapping[str, Any]
 """A configuration: a file, the name of one that ships, or what would stand in a file."""
-Begun = Callable[[RunStarted], None]
+OnRunStarted = Callable[[RunStarted], None]
 """Told of a run once it is on record, from another thread, before anything is sent."""
 Drive = Callable[..., Coroutine[Any, Any, Outcome]]
 
@@ -53,7 +53,7 @@ class FilesNotWritten(Exception):
     """The run is on record, but a file that its configuration names could not be written."""
 
 
-def load(configuration: Given, settings: Sequence[str] = ()) -> LoadedConfiguration:
+def load(configuration: ConfigurationSource, settings: Sequence[str] = ()) -> LoadedConfiguration:
     """The checked configuration. Raises `InvalidInput` with all its problems.
 
     Relative paths of a mapping start from the current folder.
@@ -92,7 +92,7 @@ def evaluate(
     loaded: LoadedConfiguration,
     *,
     database_url: str | None = None,
-    on_begun: Begun = lambda started: None,
+    on_begun: OnRunStarted = lambda started: None,
     allow: Sequence[str] = (),
 ) -> Outcome:
     """Start a run and drive it to its end. Interrupted, it is paused and can be resumed.
@@ -111,7 +111,7 @@ def go_on(
     run: str,
     *,
     database_url: str | None = None,
-    on_begun: Begun = lambda started: None,
+    on_begun: OnRunStarted = lambda started: None,
     allow: Sequence[str] = (),
     allow_class: Sequence[str] = (),
 ) -> Outcome:
@@ -134,7 +134,7 @@ def go_on(
         return _carry_out(store, drive, lambda started: None)
 
 
-def _carry_out(store: Store, drive: Drive, on_begun: Begun) -> Outcome:
+def _carry_out(store: Store, drive: Drive, on_begun: OnRunStarted) -> Outcome:
     raise_descriptor_limit()
     with (
         CheckpointSigner(store) as signer,

@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Literal
 
-from failproof_es.catalogue.result import Result
+from failproof_es.catalogue.result import RecordedResult
 from failproof_es.problems import InvalidInput
 from failproof_es.support.columns import Kind, columns_of
 
@@ -18,7 +18,7 @@ _PANDAS: Mapping[Kind, str] = {
 }  # fmt: skip
 
 
-def frame_of(results: Iterable[Result], library: FrameLibrary | None = None) -> Any:
+def frame_of(results: Iterable[RecordedResult], library: FrameLibrary | None = None) -> Any:
     """A data frame with one row for each result. Costs are floating-point numbers there.
 
     `library` is by default the one that is installed, pandas first. Raises `InvalidInput` where
@@ -46,9 +46,9 @@ def frame_of(results: Iterable[Result], library: FrameLibrary | None = None) -> 
     return module.DataFrame(values, schema={n: _polars(module, kind) for n, kind in kinds.items()})
 
 
-def _columns(results: Iterable[Result]) -> tuple[dict[str, Kind], dict[str, list[Any]]]:
+def _columns(results: Iterable[RecordedResult]) -> tuple[dict[str, Kind], dict[str, list[Any]]]:
     """Kinds and cells by column. Numbers by name become a column each, behind the others."""
-    columns = [column for column in columns_of(Result) if column.kind != "numbers"]
+    columns = [column for column in columns_of(RecordedResult) if column.kind != "numbers"]
     kinds: dict[str, Kind] = {column.name: column.kind for column in columns}
     values: dict[str, list[Any]] = {name: [] for name in kinds}
     scores: dict[str, list[float | None]] = {}

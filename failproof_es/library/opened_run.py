@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
 from failproof_es.assurance.signing.opened_store import open_store
-from failproof_es.catalogue.result import Result
+from failproof_es.catalogue.result import RecordedResult
 from failproof_es.catalogue.run import RunDocument
 from failproof_es.catalogue.run_document import run_document
 from failproof_es.core.history_errors import ImpossibleHistory
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from failproof_es.library.charts import Charts
     from failproof_es.library.frames import FrameLibrary
 
-_SHOWN = ("evaluations", "passed", "failed", "abandoned", "awaiting_review")
+_SUMMARY_COLUMNS = ("evaluations", "passed", "failed", "abandoned", "awaiting_review")
 
 
 class GatesNotMet(AssertionError):
@@ -108,7 +108,7 @@ class OpenedRun:
 
     # -- what happened --
 
-    def results(self, *, after: int = 0, limit: int | None = None) -> Iterator[Result]:
+    def results(self, *, after: int = 0, limit: int | None = None) -> Iterator[RecordedResult]:
         """Planned evaluations in plan order, finished or not, from the one after `after` on.
 
         Holds a part of them in memory. Raises `ImpossibleHistory` where the record of one
@@ -118,7 +118,7 @@ class OpenedRun:
         for planned in self.recorded.outcomes(after=after, limit=limit):
             if planned.outcome.impossible is not None:
                 raise ImpossibleHistory(planned.outcome.impossible)
-            yield Result.of(planned, self.recorded)
+            yield RecordedResult.of(planned, self.recorded)
 
     def frame(self, library: FrameLibrary | None = None) -> Any:
         """All results as a data frame of pandas, or of polars. Raises `InvalidInput`."""
@@ -196,12 +196,12 @@ class OpenedRun:
         totals = model_rows(self.summary) if several else [total_row(self.summary)]
         rows = [*suite_rows(self.summary), *totals]
         head = "".join(
-            f"<th>{_text(n.replace('_', ' '))}</th>" for n in ("model", "suite", *_SHOWN)
+            f"<th>{_text(n.replace('_', ' '))}</th>" for n in ("model", "suite", *_SUMMARY_COLUMNS)
         )
         body = "".join(
             "<tr>"
             + "".join(f"<td>{_text(row[name])}</td>" for name in ("model", "suite"))
-            + "".join(f"<td>{row[name]:,}</td>" for name in _SHOWN)
+            + "".join(f"<td>{row[name]:,}</td>" for name in _SUMMARY_COLUMNS)
             + "</tr>"
             for row in rows
         )

@@ -33,14 +33,14 @@ from failproof_es.models.protocol import (
     require_short,
 )
 from failproof_es.models.replies.half_characters import PieceJoiner
-from failproof_es.models.tokens import Tokens, require_token
+from failproof_es.models.tokens import TokenSource, require_token
 from failproof_es.problems import InvalidInput
 from failproof_es.web.client import (
     LOST,
     UNUSABLE,
     Body,
     BodyTooLong,
-    Fetched,
+    WholeReply,
     fetch,
     open_client,
     post,
@@ -84,7 +84,7 @@ class Stream(Protocol):
 
 
 @dataclass(slots=True)
-class _Came:
+class _PartialReply:
     """What has come of a reply so far."""
 
     request: RequestBody
@@ -169,7 +169,7 @@ class HttpProvider(ABC):
         where something else that it needs is not set.
         """
 
-    def token_source(self) -> Tokens | None:
+    def token_source(self) -> TokenSource | None:
         """Where `key` of `sign` comes from, if not from the environment."""
         return None
 
@@ -228,7 +228,7 @@ class HttpProvider(ABC):
         self, request: PreparedRequest, headers: Mapping[str, str] | None, on_text: OnText | None
     ) -> Answer:
         """The same with these headers in place of its own, by lower-case name."""
-        came = _Came(RequestBody(request.body))
+        came = _PartialReply(RequestBody(request.body))
         try:
             async with asyncio.timeout(self._timeout_s):
                 if self.tokens is not None:
@@ -255,7 +255,7 @@ class HttpProvider(ABC):
         self,
         request: PreparedRequest,
         prepared_headers: Mapping[str, str] | None,
-        came: _Came,
+        came: _PartialReply,
         on_text: OnText | None,
     ) -> None:
         """Send the request, and read the reply as it arrives."""
@@ -362,7 +362,7 @@ class HttpProvider(ABC):
             remedy=f"{hint}--allow-unlisted asks it all the same",
         )
 
-    async def look_at(self, where: str) -> Fetched:
+    async def look_at(self, where: str) -> WholeReply:
         """What the server has there. Raises one of `UNUSABLE`, or `InvalidInput`."""
         if self.tokens is not None:
             await require_token(self.tokens)
@@ -376,11 +376,11 @@ class HttpProvider(ABC):
     def _new_transport(self) -> Transport:
         return Transport(self._connections, proxy=self.model.proxy, ca_file=self.model.certificates)
 
-    async def _look(self, looks: CheckCache) -> Fetched:
+    async def _look(self, looks: CheckCache) -> WholeReply:
         """The server's list of models. Raises one of `UNUSABLE`, or `InvalidInput`."""
         where = self.listing()
 
-        async def look() -> Fetched:
+        async def look() -> WholeReply:
             return await self.look_at(where)
 
         key = self.model.api_key_env or self._given_key

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from failproof_es.problems import InvalidInput
-from failproof_es.web.client import UNUSABLE, Fetched, reason, timed_out
+from failproof_es.web.client import UNUSABLE, WholeReply, reason, timed_out
 
 if TYPE_CHECKING:
     from failproof_es.models.http import HttpProvider
@@ -39,7 +39,7 @@ async def listed_models(provider: HttpProvider) -> list[str]:
     raise InvalidInput.because(f"the list of models at {first} does not end")
 
 
-async def _page(provider: HttpProvider, where: str) -> Fetched:
+async def _page(provider: HttpProvider, where: str) -> WholeReply:
     try:
         page = await provider.look_at(where)
     except UNUSABLE as error:

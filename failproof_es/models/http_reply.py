@@ -18,7 +18,7 @@ from failproof_es.core.reply_body import MOST_OF_AN_ERROR
 from failproof_es.events import Disposition
 from failproof_es.models.protocol import MOST_TOOL_CALLS, Answer, ModelError
 from failproof_es.models.replies.content_parts import Content
-from failproof_es.models.replies.content_types import content_type_shown
+from failproof_es.models.replies.content_types import detect_content_type
 from failproof_es.models.replies.half_characters import (
     join_all_halves,
     join_halves,
@@ -155,7 +155,7 @@ class HttpReply:
         return "final" if advice == "false" else disposition
 
 
-class Reader(Protocol):
+class ReplyReader(Protocol):
     """Who reads the replies of a protocol: see `HttpProvider`."""
 
     @staticmethod
@@ -177,14 +177,14 @@ def read_document(reply: HttpReply, read: Callable[[Any], Answer]) -> Answer:
         raise reply.error(flaw) from None
 
 
-def read_as_it_came(reader: Reader, reply: HttpReply, stream: Any) -> Answer:
+def read_as_it_came(reader: ReplyReader, reply: HttpReply, stream: Any) -> Answer:
     """The answer in a complete reply. Raises `ModelError`.
 
     `stream` is the reply's assembler by its content type, fed with the body. Where the body is of
     another form than that says, the body counts: some servers call a stream JSON or plain text,
     and some call a document a stream.
     """
-    content_type = content_type_shown(reply.headers.get("content-type", ""), reply.body)
+    content_type = detect_content_type(reply.headers.get("content-type", ""), reply.body)
     if reply.status != _ANSWERED or content_type is None:
         return reader.read(reply, stream)
     stream = reader.stream_of({**reply.headers, "content-type": content_type})

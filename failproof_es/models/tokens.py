@@ -22,7 +22,7 @@ class Token:
     ends_at: float
 
 
-class Tokens:
+class TokenSource:
     """The current token of one source. For one event loop at a time."""
 
     def __init__(self, name: str, fetch: Callable[[], Token]) -> None:
@@ -72,7 +72,7 @@ class Tokens:
             self.given[f"{self._name} {number}"] = self._token.text
 
 
-async def require_token(tokens: Tokens) -> None:
+async def require_token(tokens: TokenSource) -> None:
     """Get one before a run. Raises `InvalidInput`."""
     try:
         await tokens.renew()

@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from failproof_es.core.costs import Spent, Tokens
+from failproof_es.core.costs import Spent, TokenCount
 from failproof_es.core.summary import ErrorKey, GroupKey, RequestStats, RunCounts
 from failproof_es.core.tally import Group
 from failproof_es.core.unscored import UnscoredKey
@@ -16,18 +16,18 @@ from projections.protocol import exact_text
 from projections.results.counters import ASKING, GROUPS
 from projections.results.outcome_rows import TOKENS
 
-Told = dict[str, Any]
+CounterRow = dict[str, Any]
 
 
 def _exact(text: str | None) -> str | None:
     return None if text is None else exact_text(text)
 
 
-def _run_told(counts: RunCounts, row: Told) -> None:
+def _add_run_row(counts: RunCounts, row: CounterRow) -> None:
     counts.impossible = row["impossible"]
 
 
-def _group(counts: RunCounts, row: Told) -> None:
+def _group(counts: RunCounts, row: CounterRow) -> None:
     group = counts.groups.setdefault(_group_key(row), Group())
     for name in GROUPS.sums[:-1]:
         setattr(group, name, row[name])
@@ -36,24 +36,24 @@ def _group(counts: RunCounts, row: Told) -> None:
         group.classes[exact_text(name)] += count
 
 
-def _group_key(row: Told) -> GroupKey:
+def _group_key(row: CounterRow) -> GroupKey:
     model, suite = exact_text(row["model_key"]), exact_text(row["suite_id"])
     return GroupKey(model, suite, _exact(row["category"]), _exact(row["severity"]))
 
 
-def _asking(counts: RunCounts, row: Told) -> None:
+def _asking(counts: RunCounts, row: CounterRow) -> None:
     asking = RequestStats(**{name: row[name] for name in ASKING.sums[1:]})
     if asking != RequestStats():
         counts.asking[exact_text(row["model_key"])] = asking
 
 
-def _usage(counts: RunCounts, row: Told) -> None:
+def _usage(counts: RunCounts, row: CounterRow) -> None:
     answers = int(row["requests"])
     tokens = {}
     for name in TOKENS:
         column = f"{name}_tokens"
         reported = int(row[f"{name}_told"])
-        tokens[name] = Tokens(int(row[column]), reported, answers - reported)
+        tokens[name] = TokenCount(int(row[column]), reported, answers - reported)
     key = exact_text(row["judge"]) or exact_text(row["model_key"])
     spent = Spent(
         answers=answers,
@@ -64,31 +64,31 @@ def _usage(counts: RunCounts, row: Told) -> None:
     counts.spending.setdefault(key, Spent()).include(spent)
 
 
-def _error(counts: RunCounts, row: Told) -> None:
+def _error(counts: RunCounts, row: CounterRow) -> None:
     key = ErrorKey(exact_text(row["asked"]), exact_text(row["kind"]), row["message"])
     counts.errors[key] = row["requests"]
 
 
-def _unscored(counts: RunCounts, row: Told) -> None:
+def _unscored(counts: RunCounts, row: CounterRow) -> None:
     model, kind = exact_text(row["model_key"]), exact_text(row["kind"])
     counts.unscored[UnscoredKey(model, row["unscored_as"], kind, row["reason"])] = row[
         "evaluations"
     ]
 
 
-def _latency(counts: RunCounts, row: Told) -> None:
+def _latency(counts: RunCounts, row: CounterRow) -> None:
     counts.latencies[int(row["microseconds"])] = row["answers"]
 
 
-def _clusters(counts: RunCounts, row: Told) -> None:
+def _clusters(counts: RunCounts, row: CounterRow) -> None:
     assert counts.clusters is not None
     group = exact_text(row["model_key"]), exact_text(row["suite_id"])
     shapes = counts.clusters.shapes.setdefault(group, Counter())
     shapes[row["passed"], row["judged"]] += row["clusters"]
 
 
-READ: dict[str, Callable[[RunCounts, Told], None]] = {
-    "run": _run_told,
+READ: dict[str, Callable[[RunCounts, CounterRow], None]] = {
+    "run": _add_run_row,
     "group": _group,
     "asking": _asking,
     "usage": _usage,

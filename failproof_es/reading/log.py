@@ -100,7 +100,7 @@ class LogFeeder:
             "ORDER BY run_number DESC LIMIT %(limit)s",
             {"before": before, "limit": most},
         ).fetchall()
-        summaries = (self.listed(run_id, number) for run_id, number in rows)
+        summaries = (self.summarize_or_explain(run_id, number) for run_id, number in rows)
         if not which.chooses:
             return summaries
         matching = (
@@ -125,14 +125,14 @@ class LogFeeder:
 
     def summaries_of(self, runs: Sequence[UUID]) -> dict[UUID, RunSummary]:
         """See `Feeder`. Reads every event of each."""
-        summaries = ((run_id, self.listed(run_id, 0)) for run_id in runs)
+        summaries = ((run_id, self.summarize_or_explain(run_id, 0)) for run_id in runs)
         return {
             run_id: summary.brief
             for run_id, summary in summaries
             if isinstance(summary, RunSummary)
         }
 
-    def listed(
+    def summarize_or_explain(
         self, run_id: UUID, run_number: int, run: Run | None = None
     ) -> RunSummary | UnreadableRun:
         """The run's summary, or why there is none. `run` is given where it is read already."""

@@ -52,14 +52,14 @@ _FROM_LIST = (
     "SELECT l.run_id, l.run_number, r.run::text FROM failproof.run_list AS l "
     "LEFT JOIN projections.runs AS r ON r.run_id = l.run_id AND r.told "
 )
-_BEGUN = (
+_HAS_BEGUN = (
     "(r.run_id IS NOT NULL OR %(reached)s::bigint IS NULL OR EXISTS ("
     "SELECT FROM failproof.stored_events AS s WHERE s.originator_id = l.run_id "
     "AND s.originator_version = 1 AND s.notification_id <= %(reached)s))"
 )
 """Whether the run has begun by the position up to which is read."""
-_LISTED = (
-    f"{_FROM_LIST} WHERE l.run_number < %(before)s AND {_BEGUN} "
+_NEWEST_RUNS = (
+    f"{_FROM_LIST} WHERE l.run_number < %(before)s AND {_HAS_BEGUN} "
     "ORDER BY l.run_number DESC LIMIT %(limit)s"
 )
 _MATCHES = (
@@ -70,14 +70,14 @@ _MATCHES = (
     f"OR length(%(text)s) >= {ID_PART} AND starts_with(r.run_id::text, lower(%(text)s)) "
     "OR r.run_number::text = %(text)s)"
 )
-_CHOSEN = (
+_MATCHING_RUNS = (
     f"{_FROM_LIST} WHERE l.run_number < %(before)s AND r.run_id IS NOT NULL AND {_MATCHES} "
     "ORDER BY l.run_number DESC LIMIT %(limit)s"
 )
-_NAMED = f"{_FROM_LIST} WHERE l.run_id = ANY (%(runs)s) AND r.run_id IS NOT NULL"
-_COUNTED = (
+_RUNS_BY_ID = f"{_FROM_LIST} WHERE l.run_id = ANY (%(runs)s) AND r.run_id IS NOT NULL"
+_STATUS_COUNTS = (
     f"SELECT r.status, count(*) FILTER (WHERE {_MATCHES}), count(*) FROM failproof.run_list AS l "
-    f"LEFT JOIN projections.runs AS r ON r.run_id = l.run_id AND r.told WHERE {_BEGUN} "
+    f"LEFT JOIN projections.runs AS r ON r.run_id = l.run_id AND r.told WHERE {_HAS_BEGUN} "
     "GROUP BY r.status"
 )
 _MODELS = "SELECT model_key, count(*) FROM projections.run_asking GROUP BY model_key"
@@ -93,7 +93,7 @@ _DECODED_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class RunNumbers:
+class RunListCounts:
     """How many runs a list has, and what they could be chosen by."""
 
     total: int
@@ -177,7 +177,7 @@ class RowFeeder:
         of_log: Callable[[RunSummary], S],
     ) -> Iterator[S | UnreadableRun]:
         before = _BEYOND if before is None else before
-        statement = _CHOSEN if which.chooses else _LISTED
+        statement = _MATCHING_RUNS if which.chooses else _NEWEST_RUNS
         while remaining is None or remaining > 0:
             page = _PAGE if remaining is None else min(remaining, _PAGE)
             parameters = self._bind_filter(which) | {"before": before, "limit": page}
@@ -193,15 +193,15 @@ class RowFeeder:
     def summaries_of(self, runs: Sequence[UUID]) -> dict[UUID, RunSummary]:
         """See `Feeder`. As many queries for a hundred runs as for one."""
         with _one_moment(self.connection):
-            rows = self.connection.execute(_NAMED, {"runs": list(runs)}).fetchall()
+            rows = self.connection.execute(_RUNS_BY_ID, {"runs": list(runs)}).fetchall()
             summaries = self._page(rows, self._briefs, lambda summary: summary.brief)
         return {summary.run_id: summary for summary in summaries if isinstance(summary, RunSummary)}
 
-    def count_runs(self, which: RunFilter) -> RunNumbers:
+    def count_runs(self, which: RunFilter) -> RunListCounts:
         """How many runs there are, and how many of them the filter leaves."""
-        by_status = self.connection.execute(_COUNTED, self._bind_filter(which)).fetchall()
+        by_status = self.connection.execute(_STATUS_COUNTS, self._bind_filter(which)).fetchall()
         models = self.connection.execute(_MODELS).fetchall()
-        return RunNumbers(
+        return RunListCounts(
             total=sum(every for _, _, every in by_status),
             matching=sum(matching if which.chooses else every for _, matching, every in by_status),
             by_status={status: every for status, _, every in by_status if status is not None},
@@ -270,7 +270,7 @@ class RowFeeder:
             elif run_id in covered:
                 page.append(covered[run_id])
             else:
-                summary = self._log.listed(run_id, number, run)
+                summary = self._log.summarize_or_explain(run_id, number, run)
                 page.append(of_log(summary) if isinstance(summary, RunSummary) else summary)
         return page
 

@@ -100,7 +100,8 @@ def _by_asked(summary: RunSummary) -> Iterator[Use]:
     for key, spent in sorted(summary.counts.spending.items()):
         yield Use(
             key, None, key if key in judges else None, None, spent.answers, spent.unpriced,
-            spent.input.known, spent.output.known, spent.cached_input.known, _usd(spent.cost_usd),
+            spent.input.reported_total, spent.output.reported_total,
+            spent.cached_input.reported_total, _usd(spent.cost_usd),
         )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Finds what a few words or an id name: runs, cases, evaluations, events, and words in answers.
 
 What has an index is found wherever it is. What has none is looked for in the newest part of the
-log, and `Looked` says how far that went.
+log, and `ScanExtent` says how far that went.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class ScanExtent:
     """How far was looked for what no index has."""
 
     what: str
@@ -115,11 +115,11 @@ class Looked:
 
 
 @dataclass(slots=True)
-class Found:
+class SearchResult:
     """What a search found; those that it names exactly come first."""
 
     hits: list[Hit] = field(default_factory=list)
-    looked: list[Looked] = field(default_factory=list)
+    looked: list[ScanExtent] = field(default_factory=list)
 
     @property
     def only(self) -> Hit | None:
@@ -128,13 +128,13 @@ class Found:
         return exact[0] if len(exact) == 1 else None
 
 
-def search(connection: Connection, text: str, *, projected: bool) -> Found:
+def search(connection: Connection, text: str, *, projected: bool) -> SearchResult:
     """What the text names. `projected`: whether the projections can be read.
 
     A kind before it chooses: `run 12`, `event 12`. Names of things are looked for first. Words in
     answers are looked for where nothing has that name.
     """
-    return _Search(connection, text, projected).found()
+    return _Search(connection, text, projected).search()
 
 
 class _Search:
@@ -145,12 +145,12 @@ class _Search:
         self._kinds = _KINDS if match is None else (match[1].lower(),)
         self._text = text.strip() if match is None else match[2].strip()
         self._whole = text.strip()
-        self._found = Found()
+        self._result = SearchResult()
 
-    def found(self) -> Found:
+    def search(self) -> SearchResult:
         text = self._text
         if not text:
-            return self._found
+            return self._result
         number = text.lstrip("#")
         if number.isascii() and number.isdigit() and len(number) < 19:
             self._by_number(int(number))
@@ -160,16 +160,16 @@ class _Search:
             self._by_digest(digest[1].lower())
         if "\0" not in text:
             self._by_name()
-            if not any(hit.exact for hit in self._found.hits):
+            if not any(hit.exact for hit in self._result.hits):
                 self._by_request_id()
                 self._by_words()
-        self._found.hits.sort(key=lambda hit: not hit.exact)
-        return self._found
+        self._result.hits.sort(key=lambda hit: not hit.exact)
+        return self._result
 
     def _add(self, kind: Kind, key: object, title: str, says: str = "", exact: bool = True) -> None:
-        hit_keys = {(hit.kind, hit.id) for hit in self._found.hits}
+        hit_keys = {(hit.kind, hit.id) for hit in self._result.hits}
         if kind in self._kinds and (kind, str(key)) not in hit_keys:
-            self._found.hits.append(Hit(kind, str(key), title, says, exact))
+            self._result.hits.append(Hit(kind, str(key), title, says, exact))
 
     # -- what has an index ---------------------------------------------------------------------
 
@@ -225,8 +225,8 @@ class _Search:
         leaf = ledger.find_leaf(self._connection, bytes.fromhex(digest))
         if leaf.position is not None:
             self._add("event", leaf.position, f"event {leaf.position:,}", "its leaf hash")
-        self._found.looked.append(
-            Looked("leaf hashes", leaf.looked_at, "events in the tree", leaf.complete)
+        self._result.looked.append(
+            ScanExtent("leaf hashes", leaf.looked_at, "events in the tree", leaf.complete)
         )
 
     def _by_name(self) -> None:
@@ -270,7 +270,9 @@ class _Search:
             "SELECT min(notification_id) FROM failproof.stored_events"
         ).fetchone()
         complete = oldest == (first,)
-        self._found.looked.append(Looked("provider request ids", looked_at, "events", complete))
+        self._result.looked.append(
+            ScanExtent("provider request ids", looked_at, "events", complete)
+        )
 
     def _of_evaluation(self, stream: UUID) -> str:
         """Whose event it is, where that is known."""
@@ -280,7 +282,7 @@ class _Search:
         return "" if row is None else " of {}, {}".format(*_evaluation(*row))
 
     def _by_words(self) -> None:
-        if not self._projected or "evaluation" not in self._kinds or self._found.only is not None:
+        if not self._projected or "evaluation" not in self._kinds or self._result.only is not None:
             return
         words = orjson.dumps(self._whole.lower()).decode()[1:-1]
         runs = self._connection.execute(_NEWEST_RUNS, (_RUNS_LOOKED_AT + 1,)).fetchall()
@@ -312,7 +314,7 @@ class _Search:
             remaining -= len(rows)
             room -= max((int(row[4]) for row in rows), default=0)
         complete = not cut and len(runs) <= _RUNS_LOOKED_AT and room > 0
-        self._found.looked.append(Looked("words in answers", looked, "evaluations", complete))
+        self._result.looked.append(ScanExtent("words in answers", looked, "evaluations", complete))
 
 
 def _evaluation(number: int, case: str | None, model: str, carried_over: bool) -> tuple[str, str]:

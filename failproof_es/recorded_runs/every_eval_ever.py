@@ -15,22 +15,22 @@ from typing import Any
 from failproof_es.core.case import Case, Turn
 from failproof_es.events import ImportedError, ImportedReply, SourceFile, ToolCall, Usage
 from failproof_es.problems import InvalidInput, Problem
-from failproof_es.recorded_runs.every_eval_ever_samples import answered
+from failproof_es.recorded_runs.every_eval_ever_samples import read_samples
 from failproof_es.recorded_runs.json_files import load_json, load_json_lines
 from failproof_es.recorded_runs.json_values import (
     Json,
     list_of,
     object_of,
     text_of,
+    to_json,
     unread,
-    written,
 )
 from failproof_es.recorded_runs.plain import count_of, digest_of, plain_text, plain_value
 from failproof_es.recorded_runs.records import (
     NO_PLACE,
     SOURCE_ERROR,
+    ForeignRun,
     RecordedAnswer,
-    RecordedRun,
     Remainder,
 )
 from failproof_es.recorded_runs.sources import digest_of_files, source_file
@@ -46,7 +46,7 @@ _READ = frozenset(
 )
 
 
-def read_every_eval_ever(path: Path) -> RecordedRun:
+def read_every_eval_ever(path: Path) -> ForeignRun:
     """The run of an aggregate or of a file of samples. Raises `InvalidInput` where it is neither,
     where an aggregate has no samples, and where their checksum is not the aggregate's."""
     remainder = Remainder()
@@ -84,7 +84,7 @@ def read_every_eval_ever(path: Path) -> RecordedRun:
     }
     tool = f"Every Eval Ever ({ran_with})" if ran_with else "Every Eval Ever"
     source_files = tuple(files)
-    return RecordedRun(
+    return ForeignRun(
         kind=KIND,
         tool=tool,
         tool_version=version,
@@ -144,7 +144,7 @@ def _require_checksum(details: Json, samples: Path) -> None:
 
 
 def _answers(path: Path, of: str | None, remainder: Remainder) -> Iterator[RecordedAnswer]:
-    for answer in answered(path, remainder):
+    for answer in read_samples(path, remainder):
         sample, place = answer.record, answer.place
         if of is not None and sample.get("evaluation_id") != of:
             reason = "it names another evaluation than the aggregate, and is imported with it"
@@ -260,7 +260,7 @@ def _tool_calls(message: Json) -> tuple[ToolCall, ...]:
         ToolCall(
             id=call["id"] if isinstance(call.get("id"), str) else None,
             name=str(call.get("name")),
-            arguments=written(call.get("arguments")),
+            arguments=to_json(call.get("arguments")),
         )
         for call in map(object_of, list_of(message.get("tool_calls")))
     )

@@ -19,7 +19,7 @@ from failproof_es.recorded_runs.records import Remainder
 _OF_THE_RESULT = frozenset({"evaluation_result_id", "evaluation", "answer_attribution"})
 
 
-class Answered(NamedTuple):
+class RecordedSample(NamedTuple):
     """One answer: its first record, and what each of its records says of its result."""
 
     line: int
@@ -33,7 +33,7 @@ class Answered(NamedTuple):
         return f"line {self.line}"
 
 
-def answered(path: Path, remainder: Remainder) -> Iterator[Answered]:
+def read_samples(path: Path, remainder: Remainder) -> Iterator[RecordedSample]:
     """The answers in the order of their first records. Raises `InvalidInput`."""
     evaluations: dict[int, dict[str, Json]] = defaultdict(dict)
     first_lines: dict[tuple[str, int], int] = {}
@@ -54,4 +54,4 @@ def answered(path: Path, remainder: Remainder) -> Iterator[Answered]:
     del first_lines, stood
     for number, line in load_json_lines(path):
         if number in evaluations:
-            yield Answered(number, object_of(line), evaluations[number])
+            yield RecordedSample(number, object_of(line), evaluations[number])

@@ -20,8 +20,8 @@ from failproof_es.recorded_runs.plain import digest_of, plain_text, plain_value
 from failproof_es.recorded_runs.records import (
     NO_PLACE,
     SOURCE_ERROR,
+    ForeignRun,
     RecordedAnswer,
-    RecordedRun,
     Remainder,
 )
 from failproof_es.recorded_runs.sources import digest_of_files, source_file
@@ -48,7 +48,7 @@ _NOT_KEPT = {
 }
 
 
-def read_garak_report(path: Path) -> RecordedRun:
+def read_garak_report(path: Path) -> ForeignRun:
     """The run in a report. Raises `InvalidInput` where it is none."""
     file = source_file(path)
     remainder = Remainder()
@@ -87,7 +87,7 @@ def read_garak_report(path: Path) -> RecordedRun:
         )
     if ended is None:
         remainder.add("the end of the run", "the report has none: garak was stopped", "the end")
-    return RecordedRun(
+    return ForeignRun(
         kind=KIND,
         tool="garak",
         tool_version=version,

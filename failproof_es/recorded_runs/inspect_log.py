@@ -16,7 +16,7 @@ from failproof_es.core.finish_reasons import common_word, word_of
 from failproof_es.events import ImportedError, ImportedReply, SourceFile, ToolCall, Usage
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.recorded_runs.inspect_process import Lines, read_lines
-from failproof_es.recorded_runs.inspect_remainder import Planned, list_header, list_sample
+from failproof_es.recorded_runs.inspect_remainder import PlannedSamples, list_header, list_sample
 from failproof_es.recorded_runs.inspect_scorers import checks_of, passed_by
 from failproof_es.recorded_runs.json_values import (
     Json,
@@ -24,7 +24,7 @@ from failproof_es.recorded_runs.json_values import (
     object_of,
     text_of,
     texts_of,
-    written,
+    to_json,
 )
 from failproof_es.recorded_runs.plain import (
     count_of,
@@ -35,8 +35,8 @@ from failproof_es.recorded_runs.plain import (
 )
 from failproof_es.recorded_runs.records import (
     SOURCE_ERROR,
+    ForeignRun,
     RecordedAnswer,
-    RecordedRun,
     Remainder,
 )
 from failproof_es.recorded_runs.sources import digest_of_files, source_file
@@ -45,14 +45,14 @@ KIND = "inspect-log"
 _ROLES = ("system", "user", "assistant")
 
 
-def read_inspect_log(path: Path) -> RecordedRun:
+def read_inspect_log(path: Path) -> ForeignRun:
     """The run in a log. Raises `InvalidInput` where Inspect is missing or cannot read it."""
     file = source_file(path)
     lines = read_lines(path)
     return run_of(path, lines, files=(file,))
 
 
-def run_of(path: Path, lines: Lines, files: tuple[SourceFile, ...]) -> RecordedRun:
+def run_of(path: Path, lines: Lines, files: tuple[SourceFile, ...]) -> ForeignRun:
     """The run that `inspect_program` writes as these lines, the header first."""
     header = object_of(next(lines, {}).get("header"))
     spec = object_of(header.get("eval"))
@@ -75,10 +75,10 @@ def run_of(path: Path, lines: Lines, files: tuple[SourceFile, ...]) -> RecordedR
     task = text_of(spec.get("task"), remainder, "eval.task") or path.stem
     mapped = checks_of(spec.get("scorers"), remainder)
     roles = _roles(spec, model)
-    planned = Planned(header)
+    planned = PlannedSamples(header)
     answer = partial(_answer, task, model, roles, mapped, planned, remainder)
     version = text_of(object_of(spec.get("packages")).get("inspect_ai"), remainder, "eval.packages")
-    return RecordedRun(
+    return ForeignRun(
         kind=KIND,
         tool="Inspect",
         tool_version=version,
@@ -96,7 +96,7 @@ def run_of(path: Path, lines: Lines, files: tuple[SourceFile, ...]) -> RecordedR
 
 
 def _answers(
-    lines: Lines, answer: Any, planned: Planned, remainder: Remainder, path: Path
+    lines: Lines, answer: Any, planned: PlannedSamples, remainder: Remainder, path: Path
 ) -> Iterator[RecordedAnswer]:
     for line in lines:
         if "sample" not in line:
@@ -119,7 +119,7 @@ def _answer(
     model: str,
     roles: tuple[str, ...],
     mapped: Any,
-    planned: Planned,
+    planned: PlannedSamples,
     remainder: Remainder,
     sample: Json,
     left_out: Json,
@@ -257,7 +257,7 @@ def _tool_calls(tool_calls: Any, remainder: Remainder, place: str) -> tuple[Tool
     calls = []
     for call in map(object_of, list_of(tool_calls)):
         arguments = plain_value(call.get("arguments"), remainder, place)
-        text = arguments if isinstance(arguments, str) else written(arguments)
+        text = arguments if isinstance(arguments, str) else to_json(arguments)
         name = plain_text(str(call.get("function")), remainder, place)
         calls.append(
             ToolCall(id=text_of(call.get("id"), remainder, place), name=name, arguments=text)

@@ -64,7 +64,7 @@ def list_sample(sample: Json, left_out: Json, remainder: Remainder, place: str) 
         remainder.add(f"{plain_text(name, remainder, place)} of a sample", NO_PLACE, place)
 
 
-class Planned:
+class PlannedSamples:
     """Which samples and epochs the log says were planned, as far as it does."""
 
     def __init__(self, header: Json) -> None:

@@ -51,7 +51,7 @@ def load_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
 def _parsed(content: bytes, path: Path, line: int | None) -> Any:
     try:
         return json.loads(content, object_pairs_hook=_unique)
-    except _Twice as error:
+    except _DuplicateKey as error:
         message = f"the key {str(error)!r} stands twice in one object: one of them would be lost"
         raise InvalidInput([Problem(message, path=path, line=line)]) from None
     except (ValueError, RecursionError) as error:
@@ -63,7 +63,7 @@ def _parsed(content: bytes, path: Path, line: int | None) -> Any:
         ) from None
 
 
-class _Twice(Exception):
+class _DuplicateKey(Exception):
     """`str` is the beginning of the key that stands twice."""
 
 
@@ -72,7 +72,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(document) < len(pairs):
         stood = Counter(key for key, _ in pairs)
         [(twice, _)] = stood.most_common(1)
-        raise _Twice(twice[:_LONGEST_KEY].encode("utf-8", "backslashreplace").decode())
+        raise _DuplicateKey(twice[:_LONGEST_KEY].encode("utf-8", "backslashreplace").decode())
     return document
 
 

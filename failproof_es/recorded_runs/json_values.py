@@ -41,6 +41,6 @@ def unread(record: Json, read: Container[str]) -> list[str]:
     return [name for name, value in record.items() if name not in read and value not in nothing]
 
 
-def written(value: Any) -> str:
+def to_json(value: Any) -> str:
     """A plain value as JSON."""
     return orjson.dumps(value).decode()

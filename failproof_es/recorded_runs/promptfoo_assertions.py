@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from failproof_es.dialects.reply_checks import pattern_problem
-from failproof_es.importers.promptfoo.assertions import CODE, Expected, add
+from failproof_es.importers.promptfoo.assertions import CODE, TestExpectation, add
 from failproof_es.importers.promptfoo.documents import is_reference
 from failproof_es.importers.promptfoo.templates import fill
 from failproof_es.importers.protocol import Check
@@ -34,8 +34,8 @@ def is_transformed(test: Json) -> bool:
 
 def checks_of(test: Json, row: Json, remainder: Remainder, place: str) -> list[dict[str, Any]]:
     """The checks of a result's case; what has none goes to `remainder`."""
-    expected = Expected()
-    rendered = _Rendered(row)
+    expected = TestExpectation()
+    rendered = _RenderedAssertions(row)
     for assertion in list_of(test.get("assert")):
         rendered_value = rendered.value_of(assertion)
         if rendered_value is not None:
@@ -70,7 +70,7 @@ def _other_rules(test: Json) -> dict[str, str]:
     return rules
 
 
-class _Rendered:
+class _RenderedAssertions:
     """The values of a result's assertions with the variables filled in.
 
     promptfoo keeps an assertion as it was written, and says beside its verdict what its value

@@ -24,16 +24,16 @@ from failproof_es.recorded_runs.json_values import (
     list_of,
     object_of,
     text_of,
+    to_json,
     unread,
-    written,
 )
 from failproof_es.recorded_runs.plain import count_of, digest_of, plain_text, plain_value
 from failproof_es.recorded_runs.promptfoo_assertions import checks_of, is_transformed
 from failproof_es.recorded_runs.records import (
     NO_PLACE,
     SOURCE_ERROR,
+    ForeignRun,
     RecordedAnswer,
-    RecordedRun,
     Remainder,
 )
 from failproof_es.recorded_runs.sources import digest_of_files, source_file
@@ -64,7 +64,7 @@ _READ: Mapping[str, frozenset[str]] = {
 """The fields that are read of each; another one that says something is listed."""
 
 
-def read_promptfoo_results(path: Path) -> RecordedRun:
+def read_promptfoo_results(path: Path) -> ForeignRun:
     """The run in a file of results. Raises `InvalidInput` where it is none."""
     file = source_file(path)
     document = object_of(load_json(path))
@@ -96,7 +96,7 @@ def read_promptfoo_results(path: Path) -> RecordedRun:
             for prompt in list_of(summary.get("prompts"))
         ],
     }
-    return RecordedRun(
+    return ForeignRun(
         kind=KIND,
         tool="promptfoo",
         tool_version=text_of(metadata.get("promptfooVersion"), remainder, "metadata"),
@@ -239,7 +239,7 @@ def _turns(raw: Any, remainder: Remainder, place: str) -> tuple[Turn, ...]:
     text = (
         plain_text(raw, remainder, place)
         if isinstance(raw, str)
-        else written(plain_value(raw, remainder, place))
+        else to_json(plain_value(raw, remainder, place))
     )
     messages = _messages(text)
     if messages is None:
@@ -276,7 +276,7 @@ def _reply(response: Json, remainder: Remainder, place: str) -> ImportedReply | 
     if isinstance(output, str):
         text = plain_text(output, remainder, place)
     else:
-        text = written(plain_value(output, remainder, place))
+        text = to_json(plain_value(output, remainder, place))
         remainder.add("an output that is no text", "it is kept as JSON", place)
     refusal = text if response.get("isRefusal") is True else None
     finish = text_of(word_of(response.get("finishReason")), remainder, place)
@@ -296,7 +296,7 @@ def _error(
         error = row.get("error") or "the result has no output and no error"
     if error is None:
         return None
-    text = error if isinstance(error, str) else written(plain_value(error, remainder, place))
+    text = error if isinstance(error, str) else to_json(plain_value(error, remainder, place))
     return ImportedError(kind=SOURCE_ERROR, message=plain_text(text, remainder, place))
 
 

@@ -1,6 +1,6 @@
 """What a reader of another tool's records gives: pure values, the same whatever the tool.
 
-A reader is a function from a path to a `RecordedRun`. It raises `InvalidInput` where the source
+A reader is a function from a path to a `ForeignRun`. It raises `InvalidInput` where the source
 cannot be read; what stands in it and has no place here goes to `Remainder`.
 """
 
@@ -77,7 +77,7 @@ class RecordedAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedRun:
+class ForeignRun:
     """A run of another tool. `answers` can be read once; `remainder` is complete after that."""
 
     kind: str

@@ -23,7 +23,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from failproof_es.shell_analysis.equivalence import Equivalence, Verdict, compare, compare_many
+    from failproof_es.shell_analysis.equivalence import (
+        Equivalence,
+        EquivalenceVerdict,
+        compare,
+        compare_many,
+    )
     from failproof_es.shell_analysis.errors import ProgramMissing, ShellAnalysisError, Unparseable
     from failproof_es.shell_analysis.parse import (
         Language,
@@ -47,7 +52,9 @@ if TYPE_CHECKING:
     )
 
 _PART_OF = {
-    **dict.fromkeys(("Equivalence", "Verdict", "compare", "compare_many"), "equivalence"),
+    **dict.fromkeys(
+        ("Equivalence", "EquivalenceVerdict", "compare", "compare_many"), "equivalence"
+    ),
     **dict.fromkeys(("ProgramMissing", "ShellAnalysisError", "Unparseable"), "errors"),
     **dict.fromkeys(("Language", "Script", "parse_command", "parse_commands"), "parse"),
     **dict.fromkeys(("Edition", "PosixVerdict", "check_posix", "check_posix_many"), "posix"),
@@ -60,6 +67,7 @@ _PART_OF = {
 __all__ = [
     "Edition",
     "Equivalence",
+    "EquivalenceVerdict",
     "Language",
     "PosixVerdict",
     "ProgramMissing",
@@ -69,7 +77,6 @@ __all__ = [
     "Script",
     "ShellAnalysisError",
     "Unparseable",
-    "Verdict",
     "check_posix",
     "check_posix_many",
     "compare",

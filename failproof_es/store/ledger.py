@@ -235,7 +235,7 @@ def tile_of(connection: Connection, position: int) -> Tile | None:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundLeaf:
+class LeafLocation:
     """Where a leaf is, and how far was looked for it."""
 
     position: int | None
@@ -245,7 +245,7 @@ class FoundLeaf:
     """Whether those were all."""
 
 
-def find_leaf(connection: Connection, leaf: bytes) -> FoundLeaf:
+def find_leaf(connection: Connection, leaf: bytes) -> LeafLocation:
     """The position of the event with this leaf, looked for in the newest tiles of the tree."""
     with connection.cursor(row_factory=tuple_row) as cursor:
         looked, first, position = cursor.execute(
@@ -257,7 +257,7 @@ def find_leaf(connection: Connection, leaf: bytes) -> FoundLeaf:
             "AS newest ORDER BY tile DESC, width DESC) AS looked_at",
             (leaf, None, _TILES_LOOKED_AT),
         ).fetchone() or (0, None, None)
-    return FoundLeaf(position, looked, first in (0, None))
+    return LeafLocation(position, looked, first in (0, None))
 
 
 def lock(connection: Connection) -> None:

@@ -27,7 +27,7 @@ _KINDS: Mapping[object, Kind] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class RelationColumn:
     """One column of a relation."""
 
     row: type[Any]
@@ -81,16 +81,16 @@ class Column:
 
 
 @cache
-def columns_of(row: type[Any]) -> tuple[Column, ...]:
+def columns_of(row: type[Any]) -> tuple[RelationColumn, ...]:
     """The columns of a row type, in the order of its fields."""
     hints = get_type_hints(row, include_extras=True)
     names = (
         [column_field.name for column_field in fields(row)] if is_dataclass(row) else row._fields
     )
-    return tuple(Column(row, name, hints[name]) for name in names)
+    return tuple(RelationColumn(row, name, hints[name]) for name in names)
 
 
-def computed_column(row: type[Any], attribute: str) -> Column:
+def computed_column(row: type[Any], attribute: str) -> RelationColumn:
     """The column that a property of the row type is."""
     getter: property = getattr(row, attribute)
-    return Column(row, attribute, get_type_hints(getter.fget)["return"])
+    return RelationColumn(row, attribute, get_type_hints(getter.fget)["return"])

@@ -31,7 +31,7 @@ from failproof_es.core.evaluation import (
     Failure,
     Judgement,
     JudgeVerdict,
-    Reply,
+    ModelReply,
     Score,
     Transcript,
 )
@@ -87,8 +87,8 @@ class DialectContract:
     replies: ClassVar[Sequence[SampleReply]]
     """Replies that pass, that fail, and that do neither."""
 
-    def judged(self, messages: Sequence[Turn], said: SampleReply) -> str:
-        """A judge's reply that leads to the outcome of `said`. For dialects with judges."""
+    def judge_reply(self, messages: Sequence[Turn], sample: SampleReply) -> str:
+        """A judge's reply that leads to the outcome of `sample`. For dialects with judges."""
         raise NotImplementedError("the dialect asks judges: say what one answers")
 
     def many(self, count: int) -> tuple[str, str] | None:
@@ -268,7 +268,7 @@ class DialectContract:
                 assert end.classification.primary not in ("pass", "fail", "refusal"), sample
 
     def test_thoughts_that_open_a_reply_are_not_graded(self) -> None:
-        """Whoever grades `Reply.answer` keeps this, and one who grades `Reply.text` does not."""
+        """Grading `ModelReply.answer` keeps this; grading `ModelReply.text` does not."""
         for sample in self.replies:
             text = f"<think>{THOUGHT}</think>\n\n{sample.text}"
             thought = replace(sample, text=text, refusal=sample.refusal)
@@ -306,7 +306,7 @@ class DialectContract:
             count += 1
             assert isinstance(mine, ReadsJudges), "it asks judges and can't read them"
             assert messages == self.made().judge_messages(case, transcript)
-            answer = Reply(0, self.judged(messages, sample), "stop")
+            answer = ModelReply(0, self.judge_reply(messages, sample), "stop")
             reading = mine.read_judgement(case, transcript, answer)
             assert reading.verdict is not None, reading.problem
             recorded = orjson.loads(orjson.dumps(reading.verdict))
@@ -316,7 +316,7 @@ class DialectContract:
                 judgement = Judgement("majority", (JudgeVerdict(JUDGE, verdict),))
                 _check_score(mine.score(case, classification, judgement))
             for text in TEXTS:
-                unread = mine.read_judgement(case, transcript, Reply(0, text, "stop"))
+                unread = mine.read_judgement(case, transcript, ModelReply(0, text, "stop"))
                 assert (unread.verdict is None) == (unread.problem is not None)
                 assert unread.verdict is None, f"{text[:40]!r} is taken for a verdict"
         if not count:
@@ -361,17 +361,17 @@ class DialectContract:
         self, mine: Dialect, case: Case, text: str, finish_reason: str | None, refusal: str | None
     ) -> Transcript:
         """The transcript in which every turn gets this reply."""
-        replies: tuple[Reply, ...] = ()
+        replies: tuple[ModelReply, ...] = ()
         while mine.messages(case, Transcript(replies)) is not None and len(replies) < 50:
-            replies = (*replies, Reply(len(replies), text, finish_reason, refusal))
+            replies = (*replies, ModelReply(len(replies), text, finish_reason, refusal))
         return Transcript(replies)
 
     def _stages(self, case: Case, sample: SampleReply) -> Iterator[Evaluation]:
-        def answer(turn: int) -> Reply:
-            return Reply(turn, sample.text, sample.finish_reason, sample.refusal)
+        def answer(turn: int) -> ModelReply:
+            return ModelReply(turn, sample.text, sample.finish_reason, sample.refusal)
 
         def judged(messages: Sequence[Turn]) -> str:
-            return self.judged(messages, sample)
+            return self.judge_reply(messages, sample)
 
         return stages(self.made(), case, answer, judged)
 

@@ -14,7 +14,7 @@ from failproof_es.core.evaluation import (
     Evaluation,
     EvaluationKey,
     Judging,
-    Reply,
+    ModelReply,
     Send,
     evolve,
     next_action,
@@ -48,7 +48,7 @@ class _Header:
 def stages(
     dialect: Dialect,
     case: Case,
-    answer: Callable[[int], Reply | None],
+    answer: Callable[[int], ModelReply | None],
     judged: Callable[[Sequence[Turn]], str] | None = None,
 ) -> Iterator[Evaluation]:
     """Every state of one evaluation, after each of its events, as the engine goes through them.
@@ -80,7 +80,7 @@ def _make_exchange(
     header: Any,
     state: Evaluation,
     action: Send,
-    answer: Callable[[int], Reply | None],
+    answer: Callable[[int], ModelReply | None],
     judged: Callable[[Sequence[Turn]], str] | None,
 ) -> list[EvaluationEvent]:
     """The events of one request and its reply."""
@@ -97,7 +97,7 @@ def _make_exchange(
     after = header(evolve(state, request))
     if action.purpose == "judge":
         text = judged(action.messages) if judged else ""
-        reply: Reply | None = Reply(action.turn, text, "stop")
+        reply: ModelReply | None = ModelReply(action.turn, text, "stop")
     else:
         reply = answer(action.turn)
     if reply is None:

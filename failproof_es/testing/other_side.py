@@ -74,7 +74,7 @@ class Reply:
 class ProviderServer(Protocol):
     """A fake server that a provider asks, in this process. For one event loop."""
 
-    asked: list[ReceivedRequest]
+    requests: list[ReceivedRequest]
     """Every request for an answer so far, the first one first."""
     looked: int
     """How often the list of models was asked for."""
@@ -104,7 +104,7 @@ class WireFormat(ABC):
     @abstractmethod
     def answer(
         self,
-        asked: ReceivedRequest,
+        request: ReceivedRequest,
         text: str,
         *,
         model: str | None = None,
@@ -125,22 +125,22 @@ class WireFormat(ABC):
     def listing(self, names: Sequence[str]) -> Reply:
         """The list of models."""
 
-    def empty(self, asked: ReceivedRequest) -> Reply:
+    def empty(self, request: ReceivedRequest) -> Reply:
         """See `Fault.EMPTY`."""
         return Reply(200, [b"{}"])
 
     @abstractmethod
-    def without_content(self, asked: ReceivedRequest) -> Reply:
+    def without_content(self, request: ReceivedRequest) -> Reply:
         """See `Fault.WITHOUT_CONTENT`."""
 
-    def cut_stream(self, asked: ReceivedRequest, text: str) -> Reply:
+    def cut_stream(self, request: ReceivedRequest, text: str) -> Reply:
         """See `Fault.CUT_STREAM`. All pieces of a good answer but the last ones."""
-        whole = self.answer(asked, text)
+        whole = self.answer(request, text)
         return Reply(200, whole.pieces[: len(whole.pieces) // 2], whole.content_type)
 
-    def is_listing_request(self, asked: ReceivedRequest) -> bool:
+    def is_listing_request(self, request: ReceivedRequest) -> bool:
         """Whether the request asks for the list of models."""
-        return asked.method == "GET"
+        return request.method == "GET"
 
 
 class FakeServer:
@@ -153,7 +153,7 @@ class FakeServer:
         self._call: tuple[str, dict[str, object]] | None = None
         self._server: asyncio.Server | None = None
         self._serving: set[asyncio.Task[None]] = set()
-        self.asked: list[ReceivedRequest] = []
+        self.requests: list[ReceivedRequest] = []
         self.looked = 0
         self.sent = b""
         self.offered: list[str] = []
@@ -182,20 +182,20 @@ class FakeServer:
             task.cancel()
         await asyncio.gather(*self._serving, return_exceptions=True)
 
-    def reply(self, asked: ReceivedRequest) -> Reply | None:
+    def reply(self, request: ReceivedRequest) -> Reply | None:
         """The reply to a request for an answer; `None` if there must be none."""
         wire, text = self._wire, self._text
         match self._fault:
             case None:
-                return wire.answer(asked, text, call=self._call)
+                return wire.answer(request, text, call=self._call)
             case Fault.ERROR_OBJECT:
                 return wire.error(200, "this can't be answered")
             case Fault.EMPTY:
-                return wire.empty(asked)
+                return wire.empty(request)
             case Fault.WITHOUT_CONTENT:
-                return wire.without_content(asked)
+                return wire.without_content(request)
             case Fault.CUT_STREAM:
-                return wire.cut_stream(asked, text)
+                return wire.cut_stream(request, text)
             case Fault.RATE_LIMITED:
                 error = wire.error(429, "slow down")
                 return Reply(429, error.pieces, error.content_type, {"retry-after": "7"})
@@ -206,13 +206,13 @@ class FakeServer:
             case Fault.SERVER_ERROR:
                 return wire.error(500, "it broke")
             case Fault.WRONG_MODEL:
-                return wire.answer(asked, text, model="another")
+                return wire.answer(request, text, model="another")
             case Fault.NOT_JSON:
-                return Reply(200, [wire.answer(asked, text).body[:20]])
+                return Reply(200, [wire.answer(request, text).body[:20]])
             case Fault.TOO_LARGE:
-                return wire.answer(asked, "a" * 2**23)
+                return wire.answer(request, "a" * 2**23)
             case Fault.WITHOUT_USAGE:
-                return wire.answer(asked, text, usage=False)
+                return wire.answer(request, text, usage=False)
         return None
 
     # -- the server ------------------------------------------------------------------------
@@ -239,7 +239,7 @@ class FakeServer:
             refused = self._wire.error(401, "who are you?")
             await _write(writer, refused if self.refuses_looks else self._listing())
             return True
-        self.asked.append(request)
+        self.requests.append(request)
         reply = self.reply(request)
         if reply is None:
             if self._fault is Fault.SILENT:

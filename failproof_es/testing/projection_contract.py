@@ -30,7 +30,7 @@ import psycopg
 from psycopg import sql
 
 from failproof_es.core.case import Case, prompt_id
-from failproof_es.core.evaluation import EvaluationKey, Reply
+from failproof_es.core.evaluation import EvaluationKey, ModelReply
 from failproof_es.dialects import dialect_named
 from failproof_es.events import EVENTS, EvaluationAbandoned, Event, PromptStored
 from failproof_es.problems import Problems
@@ -139,7 +139,7 @@ class ProjectionContract:
         for place in range(0, len(facts), 2):
             whole = facts[place]
             damage = UnreadableState("damaged by the contract")
-            facts[place] = replace(whole, told={}, event=None, damage=damage)
+            facts[place] = replace(whole, raw_payload={}, event=None, damage=damage)
         with self._empty() as connection, connection.cursor() as cursor:
             self._apply(cursor, facts, 3)
 
@@ -216,7 +216,7 @@ class ProjectionContract:
             "prompt_id": key.prompt_id,
             "repetition": repetition,
         }
-        answer = lambda turn: Reply(turn, text, "stop")  # noqa: E731
+        answer = lambda turn: ModelReply(turn, text, "stop")  # noqa: E731
         for state in stages(dialect_named(self.dialect), case, answer):
             assert state.last is not None
             yield state.last.model_copy(update=placed)

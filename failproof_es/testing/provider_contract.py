@@ -76,7 +76,7 @@ class ProviderContract(ProviderUnderTest):
             other = self.create(side, self.model(side), PATIENCE_MS)
             assert first == other.prepare(turns)
             await other.close()
-            assert not side.asked
+            assert not side.requests
             assert KEY.encode() not in first.body and KEY not in first.endpoint
             first.body.decode("utf-8")
 
@@ -145,7 +145,7 @@ class ProviderContract(ProviderUnderTest):
             answer = await provider.send(request)
             assert answer.text == text
             assert answer.body == side.sent
-            assert [received.body for received in side.asked] == [request.body]
+            assert [received.body for received in side.requests] == [request.body]
             assert answer.latency_ms > 0
             assert KEY not in repr(answer), "a key stands in the answer"
 
@@ -156,7 +156,7 @@ class ProviderContract(ProviderUnderTest):
             side.answer_with("yes")
             requests = [provider.prepare(ask(f"Number {number}?")) for number in range(4)]
             await asyncio.gather(*(provider.send(request) for request in requests))
-            came = sorted(request.body for request in side.asked)
+            came = sorted(request.body for request in side.requests)
             assert came == sorted(request.body for request in requests)
 
         self._with(work)
@@ -167,7 +167,7 @@ class ProviderContract(ProviderUnderTest):
         async def work(side: ProviderServer, provider: Provider) -> None:
             side.answer_with("yes", Fault.SILENT)
             sending = asyncio.create_task(provider.send(provider.prepare(ask("hi"))))
-            while not side.asked and not sending.done():  # noqa: ASYNC110  # it tells nobody
+            while not side.requests and not sending.done():  # noqa: ASYNC110  # it tells nobody
                 await asyncio.sleep(0.01)
             sending.cancel()
             await asyncio.wait([sending])
@@ -252,7 +252,7 @@ class ProviderContract(ProviderUnderTest):
             side.answer_with(ODD)
             params = {"top_p": 0.8125}
             assert await asyncio.to_thread(provider.get_completion, "hi", params) == ODD
-            [request] = side.asked
+            [request] = side.requests
             assert b"0.8125" in request.body
 
         self._with(work)
@@ -306,7 +306,7 @@ class ProviderContract(ProviderUnderTest):
         async def work(side: ProviderServer, provider: Provider) -> None:
             assert await provider.check() is None
             assert await provider.check(offline=True) is None
-            assert not side.asked, "a check asks for no completion"
+            assert not side.requests, "a check asks for no completion"
             if self.lists_models:
                 side.offered = ["something-else"]
                 try:
@@ -333,7 +333,7 @@ class ProviderContract(ProviderUnderTest):
     def test_a_check_offline_asks_nobody(self) -> None:
         async def work(side: ProviderServer, provider: Provider) -> None:
             await provider.check(offline=True)
-            assert not side.asked and side.looked == 0
+            assert not side.requests and side.looked == 0
 
         self._with(work)
 

@@ -75,7 +75,7 @@ class ProviderUnderTest:
                 errors.append(raised)
             else:
                 raise AssertionError(f"{fault.name} is taken for an answer")
-            assert len(side.asked) == 1, "one call is one attempt"
+            assert len(side.requests) == 1, "one call is one attempt"
             [error] = errors
             assert error.kind in self.kinds.get(fault, kinds), error.kind
             if fault in _STATUS and fault not in self.kinds:

@@ -2,7 +2,7 @@
 
     class TestMine(ScorerContract):
         scorer = "mine"
-        answers = (Answered("four words are here", {"mine": 4.0}),)
+        answers = (SampleAnswer("four words are here", {"mine": 4.0}),)
 
 The scorer has to be installed: it is found under its name, as in a run.
 """
@@ -23,7 +23,7 @@ from failproof_es.core.evaluation import (
     Classification,
     Failure,
     Judgement,
-    Reply,
+    ModelReply,
     Score,
     Transcript,
 )
@@ -36,7 +36,7 @@ _CLASSIFIED = Classification("right", {"why": ["said so"]}, "contract", "1")
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class SampleAnswer:
     """An answer and its expected scores, by the names under which they are recorded."""
 
     text: str
@@ -52,7 +52,7 @@ class ScorerContract:
     """The options that it is tested with."""
     refused: ClassVar[Sequence[Mapping[str, Any]]] = ()
     """Options that it does not take."""
-    answers: ClassVar[Sequence[Answered]]
+    answers: ClassVar[Sequence[SampleAnswer]]
     """Answers with different numbers."""
 
     def case(self) -> Case:
@@ -79,7 +79,7 @@ class ScorerContract:
         mine = self.made()
         transcripts = [self._make_transcript(text) for text in TEXTS]
         transcripts += [self._make_transcript("4", *ending) for ending in ENDINGS]
-        transcripts.append(Transcript((Reply(0, "4", "stop"), Reply(1, "7", "stop"))))
+        transcripts.append(Transcript((ModelReply(0, "4", "stop"), ModelReply(1, "7", "stop"))))
         for transcript in transcripts:
             score = self._graded(mine, transcript)
             assert isinstance(score, Score), f"{transcript.replies[-1].text[:40]!r}: {score}"
@@ -160,7 +160,7 @@ class ScorerContract:
     def _make_transcript(
         text: str, ended: str | None = "stop", refusal: str | None = None
     ) -> Transcript:
-        return Transcript((Reply(0, text, ended, refusal),))
+        return Transcript((ModelReply(0, text, ended, refusal),))
 
 
 def _in_another_process(request: Mapping[str, Any]) -> list[Any]:
@@ -188,7 +188,7 @@ def _answer_there(request: Mapping[str, Any]) -> None:
         numbers = []
         for replies in request["transcripts"]:
             transcript = Transcript(
-                tuple(Reply(turn, *reply) for turn, reply in enumerate(replies))
+                tuple(ModelReply(turn, *reply) for turn, reply in enumerate(replies))
             )
             score = grade(dialect, [scorer], case, transcript, _CLASSIFIED, None)
             numbers.append(ScorerContract._numbers(score))

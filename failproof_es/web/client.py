@@ -19,7 +19,7 @@ import httpx
 
 from failproof_es.web.coding import ACCEPTED, Decompressor, Undecodable
 from failproof_es.web.connection import InvalidHttp
-from failproof_es.web.reply import Reply, RequestBody
+from failproof_es.web.reply import ReplyStream, RequestBody
 from failproof_es.web.transport import Endpoint, ProxiedReply, RawHeaders, Transport
 
 _EVERY_REQUEST = [
@@ -50,7 +50,7 @@ UNUSABLE = (*LOST, BodyTooLong, Undecodable)
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
+class WholeReply:
     """A whole reply."""
 
     status: int
@@ -136,7 +136,7 @@ def open_client(
 
 async def post(
     transport: Transport, endpoint: Endpoint, headers: Mapping[str, str], body: RequestBody
-) -> Reply | ProxiedReply:
+) -> ReplyStream | ProxiedReply:
     """A reply that has begun; its body is for `Body` to read. Raises one of `LOST`.
 
     `headers` are complete but for those that every request has. Nothing is followed, kept or
@@ -157,7 +157,7 @@ async def fetch(
     timeout_s: float,
     headers: Mapping[str, str] | None = None,
     content: bytes | None = None,
-) -> Fetched:
+) -> WholeReply:
     """A reply whole, its last byte within `timeout_s`. Raises one of `UNUSABLE`."""
     async with (
         asyncio.timeout(timeout_s),
@@ -167,13 +167,13 @@ async def fetch(
         assert isinstance(reply.stream, httpx.AsyncByteStream)
         async for piece in Body(reply.headers.raw, reply.stream, limit).pieces():
             body += piece
-    return Fetched(reply.status_code, bytes(body))
+    return WholeReply(reply.status_code, bytes(body))
 
 
-def fetch_now(url: str, *, limit: int, timeout_s: float) -> Fetched:
+def fetch_now(url: str, *, limit: int, timeout_s: float) -> WholeReply:
     """The same for programs without an event loop. Raises as `fetch` does."""
 
-    async def get() -> Fetched:
+    async def get() -> WholeReply:
         async with open_client(timeout_s) as client:
             return await fetch(client, "GET", url, limit=limit, timeout_s=timeout_s)
 

@@ -16,7 +16,7 @@ from failproof_es.web.reply import (
     MOST_UNREAD_BYTES,
     MOST_UNREAD_TLS_BYTES,
     PIECE_BYTES,
-    Reply,
+    ReplyStream,
     RequestBody,
 )
 
@@ -52,7 +52,7 @@ class Connection(asyncio.Protocol):
             lenient_optional_cr_before_lf=True,
             lenient_spaces_after_chunk_size=True,
         )
-        self._reply: Reply | None = None
+        self._reply: ReplyStream | None = None
         """The reply that has not ended."""
         self._request: RequestBody | None = None
         """What the next data answers."""
@@ -71,9 +71,9 @@ class Connection(asyncio.Protocol):
 
     # -- for its pool ------------------------------------------------------------------------
 
-    async def send(self, head: bytes, request: RequestBody) -> Reply:
+    async def send(self, head: bytes, request: RequestBody) -> ReplyStream:
         """Write a request. Its reply begins to come."""
-        reply = self._reply = Reply(self._set_reading, self._most_unread_bytes)
+        reply = self._reply = ReplyStream(self._set_reading, self._most_unread_bytes)
         self._request, self._is_sent, self._interim_replies = request, False, 0
         request.written_at = time.perf_counter()
         if len(request.content) <= PIECE_BYTES:
@@ -255,7 +255,7 @@ def _require_few(head_bytes: int) -> None:
         raise InvalidHttp(f"its head is longer than {MOST_HEAD_BYTES // 2**10} KiB")
 
 
-def _ends_with_its_connection(reply: Reply) -> bool:
+def _ends_with_its_connection(reply: ReplyStream) -> bool:
     """Whether the end of the connection is the end of the reply (RFC 9112, section 6.3)."""
     headers = {name.lower(): value.lower().rstrip() for name, value in reply.raw_headers}
     coding = headers.get(b"transfer-encoding")

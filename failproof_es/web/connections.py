@@ -12,7 +12,7 @@ import httpx
 from aiohappyeyeballs import AddrInfoType, start_connection
 
 from failproof_es.web.connection import Connection
-from failproof_es.web.reply import Reply, RequestBody
+from failproof_es.web.reply import ReplyStream, RequestBody
 
 KEPT_ALIVE_S = 4.0
 """Shorter than most servers wait before they close an idle connection (uvicorn and Node: 5 s)."""
@@ -37,7 +37,7 @@ class Connections:
         self._stale_at = 0.0
         """When the addresses are looked up anew, by the event loop's clock."""
 
-    async def send(self, head: bytes, request: RequestBody) -> Reply:
+    async def send(self, head: bytes, request: RequestBody) -> ReplyStream:
         """Send a request as it stands; return when its reply has begun. Close the reply.
 
         Waits for a connection where all are in use. Raises `OSError`, `UnicodeError` where the

@@ -58,7 +58,7 @@ class RequestBody(httpx.AsyncByteStream):
         return (self.received_at - self.written_at) * 1000
 
 
-class Reply(httpx.AsyncByteStream):
+class ReplyStream(httpx.AsyncByteStream):
     """One reply. Iterating over it gives the body as it comes; close it in any case.
 
     Its connection fills it. Both raise `OSError` or `httpx.RemoteProtocolError`, behind all the

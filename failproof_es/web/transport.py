@@ -11,7 +11,7 @@ from typing import TypeAlias
 import httpx
 
 from failproof_es.web.connections import KEPT_ALIVE_S, Connections
-from failproof_es.web.reply import Reply, RequestBody
+from failproof_es.web.reply import ReplyStream, RequestBody
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -64,7 +64,7 @@ class Transport(httpx.AsyncBaseTransport):
 
     async def send(
         self, method: str, endpoint: Endpoint, headers: RawHeaders, body: RequestBody
-    ) -> Reply | ProxiedReply:
+    ) -> ReplyStream | ProxiedReply:
         """Send a request with these headers and no other; return when its reply has begun.
 
         Close the reply. Raises `OSError`, `httpx.TransportError`, or `UnicodeError` where the
@@ -128,7 +128,7 @@ class Transport(httpx.AsyncBaseTransport):
 
 
 class ProxiedReply(httpx.AsyncByteStream):
-    """A reply that a proxy passes on, read as a `Reply` is."""
+    """A reply that a proxy passes on, read as a `ReplyStream` is."""
 
     def __init__(
         self, response: httpx.Response, request: RequestBody, release: Callable[[], None]

@@ -13,11 +13,11 @@ from psycopg import sql
 from failproof_es.core.case import family_tag_of
 from failproof_es.core.costs import Prices
 from failproof_es.core.evaluation import EvaluationKey
-from failproof_es.core.outcome import EvaluationOutcome, Folded, outcome_of
+from failproof_es.core.outcome import EvaluationOutcome, FoldedHistory, outcome_of
 from failproof_es.events import CarriedOver, Event
 from projections.protocol import Cursor, Fact, exact_text, sql_file, uuid_array
 from projections.results.batch_runs import Runs
-from projections.results.counters import Change, GroupWords, save
+from projections.results.counters import CounterChange, GroupWords, save
 from projections.results.outcome_rows import COLUMNS, outcome_row
 from projections.results.streams import (
     Streams,
@@ -51,7 +51,7 @@ class TouchedEvaluation(NamedTuple):
     now: StreamSummary
     before: StreamSummary | None
     key: EvaluationKey
-    folded: Folded | None = None
+    folded: FoldedHistory | None = None
     """What `now` amounts to, where that is known already."""
 
 
@@ -91,7 +91,7 @@ def touched_evaluations(
     now: dict[str, StreamSummary] = {}
     before: dict[str, StreamSummary] = {}
     touched, unplaced = [], []
-    whole = [Folded.of(summary.history) for _, _, summary in new_streams]
+    whole = [FoldedHistory.of(summary.history) for _, _, summary in new_streams]
     for (stream, facts, summary), folded in zip(new_streams, whole, strict=True):
         if (its := folded.state.key) is not None:
             first, last = facts[0].position, facts[-1].position
@@ -237,7 +237,7 @@ def _count(
     run = evaluation.key.run_id
     change = runs.changes.get(run)
     if change is None:
-        change = runs.changes[run] = Change()
+        change = runs.changes[run] = CounterChange()
     assert change.counts.clusters is not None
     change.counts.clusters.repeated = runs.repeats(run)
     try:
@@ -250,7 +250,7 @@ def _count(
 
 
 def _outcome(
-    key: EvaluationKey, summary: StreamSummary, prices: Prices, folded: Folded | None = None
+    key: EvaluationKey, summary: StreamSummary, prices: Prices, folded: FoldedHistory | None = None
 ) -> EvaluationOutcome:
     return outcome_of(
         key,

@@ -20,7 +20,7 @@ from failproof_es.events import (
     topics,
 )
 from projections.protocol import Cursor, Fact, sql_file, uuid_array, visible
-from projections.results.counters import Change
+from projections.results.counters import CounterChange
 from projections.results.run_rows import run_document, run_of
 
 PLANNING = (RunStarted, CasesPlanned, PricesRecorded)
@@ -32,14 +32,14 @@ RUN_TOPICS = frozenset(topics("run"))
 class Runs:
     """The runs that a batch touches."""
 
-    known: dict[UUID, Run]
+    by_id: dict[UUID, Run]
     """Runs that have a row, or get one."""
     untold: set[UUID] = field(default_factory=set)
     """Runs that these tables cannot represent as the log has them."""
     spoiled: Sequence[UUID] = ()
     """Prompts whose streams hold more than their case, since this batch."""
     unplaced: list[Fact] = field(default_factory=list)
-    changes: dict[UUID, Change] = field(default_factory=dict)
+    changes: dict[UUID, CounterChange] = field(default_factory=dict)
     _planning: dict[UUID, int] = field(default_factory=dict)
     """The last position at which something of a run's plan was recorded."""
     _loaded: set[UUID] = field(default_factory=set)
@@ -63,11 +63,11 @@ class Runs:
             "SELECT run_id, run::text FROM runs WHERE run_id = ANY (%s::uuid[])", (run_ids,)
         )
         rows = cursor.fetchall()
-        self.known.update({r: run_of(text) for r, text in rows if r not in self.known})
+        self.by_id.update({r: run_of(text) for r, text in rows if r not in self.by_id})
 
     def plans(self, key: EvaluationKey) -> bool:
         """Whether this model and repetition are part of the run's plan."""
-        run = self.known.get(key.run_id)
+        run = self.by_id.get(key.run_id)
         if run is None:
             return False
         started = run.started
@@ -77,18 +77,18 @@ class Runs:
 
     def repeats(self, run_id: UUID) -> bool:
         """Whether the run asks a case more than once."""
-        run = self.known.get(run_id)
+        run = self.by_id.get(run_id)
         return run is not None and (repetitions_of(run.started) or 1) > 1
 
     def prices(self, run_id: UUID) -> Prices:
         """The prices that count for a run."""
-        run = self.known.get(run_id)
+        run = self.by_id.get(run_id)
         return {} if run is None else run.prices
 
     def take(self, cursor: Cursor, streams: Mapping[UUID, Sequence[Fact]]) -> None:
         """Fold what the batch says of runs, and write their rows."""
         for stream, facts in streams.items():
-            before = self.known.get(stream)
+            before = self.by_id.get(stream)
             run = before or Run()
             for fact in facts:
                 run = self._evolved(stream, run, fact)
@@ -99,7 +99,7 @@ class Runs:
                 continue
             if before is None:
                 self._plan(run)
-            self.known[stream] = run
+            self.by_id[stream] = run
             self._write(cursor, stream, run)
         for stream, facts in streams.items():
             for fact in facts:
@@ -122,7 +122,7 @@ class Runs:
 
     def _plan(self, run: Run) -> None:
         started = run.started
-        change = self.changes.setdefault(started.originator_id, Change())
+        change = self.changes.setdefault(started.originator_id, CounterChange())
         for model in started.models:
             change.planned[model.key] = started.planned_evaluations // len(started.models)
 

@@ -42,12 +42,12 @@ def _apply_first(cursor: Cursor, facts: Sequence[Fact]) -> int:
             stream_facts.append(fact)
     stored = stored_evaluations(cursor, streams)
     runs = Runs.of(cursor, streams)
-    if (turn := _first_turn(streams, stored, runs.known)) is not None:
+    if (turn := _first_turn(streams, stored, runs.by_id)) is not None:
         count = sum(fact.position < turn for fact in facts)
         apply_batch(cursor, facts[:count])
         return count
-    of_runs, of_evaluations, other_streams = _sorted(streams, stored, runs.known)
-    run_ids = {str(run_id) for run_id in runs.known}
+    of_runs, of_evaluations, other_streams = _sorted(streams, stored, runs.by_id)
+    run_ids = {str(run_id) for run_id in runs.by_id}
     strangers = {
         stream: stream_facts
         for stream, stream_facts in (of_runs | of_evaluations).items()

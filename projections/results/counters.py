@@ -45,7 +45,7 @@ class UsageKey(NamedTuple):
 
 
 @dataclass(slots=True)
-class Usage:
+class AnswerUsage:
     """What answers took, and how many of them did not tell both token counts."""
 
     spent: Spent = field(default_factory=Spent)
@@ -53,11 +53,11 @@ class Usage:
 
 
 @dataclass(slots=True)
-class Change:
+class CounterChange:
     """What a batch changes in the counters of one run."""
 
     counts: RunCounts = field(default_factory=RunCounts)
-    usage: dict[UsageKey, Usage] = field(default_factory=dict)
+    usage: dict[UsageKey, AnswerUsage] = field(default_factory=dict)
     planned: dict[str, int] = field(default_factory=dict)
 
     def add(
@@ -78,7 +78,7 @@ class Change:
             key = UsageKey(answer.model_key, answer.purpose, answer.judge or "", answer.model or "")
             usage = self.usage.get(key)
             if usage is None:
-                usage = self.usage[key] = Usage()
+                usage = self.usage[key] = AnswerUsage()
             token_usage = answer.usage
             usage.without_usage += times * (
                 token_usage.input_tokens is None or token_usage.output_tokens is None
@@ -91,7 +91,7 @@ class Change:
             usage.spent.include(spent, times)
 
 
-class Table(NamedTuple):
+class CounterTable(NamedTuple):
     """A table of counters: its key, what describes the key, and what is added up."""
 
     name: LiteralString
@@ -116,39 +116,39 @@ _USAGE_SUMS: tuple[LiteralString, ...] = (
     "priced_usd",
 )  # fmt: skip
 
-GROUPS = Table(
+GROUPS = CounterTable(
     "run_groups", ("group_key",), _GROUP_WORDS, (*_GROUP_SUMS, "accuracy_sum"),
     ("uuid", *("text",) * 4, *("bigint",) * 8, "numeric"),
 )  # fmt: skip
-CLASSES = Table(
+CLASSES = CounterTable(
     "run_classes", ("group_key", "class"), ("model_key",), ("evaluations",),
     ("uuid", "text", "text", "bigint"),
 )  # fmt: skip
-ASKING = Table(
+ASKING = CounterTable(
     "run_asking", ("model_key",), (), ("planned", *_ASKING_SUMS), ("text", *("bigint",) * 8)
 )
-USAGE = Table(
+USAGE = CounterTable(
     "token_usage", ("model_key", "purpose", "judge", "model_answered"), (), _USAGE_SUMS,
     (*("text",) * 4, *("numeric",) * 14),
 )  # fmt: skip
-ERRORS = Table(
+ERRORS = CounterTable(
     "run_errors", ("error_key",), ("asked", "kind", "message"), ("requests",),
     ("uuid", "text", "text", "json", "bigint"),
 )  # fmt: skip
-UNSCORED = Table(
+UNSCORED = CounterTable(
     "run_unscored", ("unscored_key",), ("model_key", "unscored_as", "kind", "reason"),
     ("evaluations",), ("uuid", *("text",) * 3, "json", "bigint"),
 )  # fmt: skip
-LATENCIES = Table(
+LATENCIES = CounterTable(
     "run_latencies", ("microseconds",), (), ("answers",), ("numeric", "bigint")
 )  # fmt: skip
-CLUSTERS = Table(
+CLUSTERS = CounterTable(
     "run_clusters", ("cluster_key",), ("model_key", "suite_id"), ("passed", "judged"),
     ("uuid", "text", "text", "bigint", "bigint"),
 )  # fmt: skip
 
 
-def save(cursor: Cursor, changes: dict[UUID, Change]) -> None:
+def save(cursor: Cursor, changes: dict[UUID, CounterChange]) -> None:
     """Add what changed to what stands."""
     runs = sorted(changes)
     for table, rows in (
@@ -169,7 +169,7 @@ def save(cursor: Cursor, changes: dict[UUID, Change]) -> None:
         )
 
 
-def _add(cursor: Cursor, table: Table, rows: Iterable[tuple[Any, ...]]) -> None:
+def _add(cursor: Cursor, table: CounterTable, rows: Iterable[tuple[Any, ...]]) -> None:
     first_sum = 1 + len(table.key) + len(table.words)
     changed = [row for row in rows if any(row[first_sum:])]
     if not changed:
@@ -181,7 +181,7 @@ def _add(cursor: Cursor, table: Table, rows: Iterable[tuple[Any, ...]]) -> None:
         cursor.execute(_gone(table), ([row[0] for row in changed],))
 
 
-def _statement(table: Table) -> LiteralString:
+def _statement(table: CounterTable) -> LiteralString:
     names: LiteralString = ", ".join(("run_id", *table.key, *table.words, *table.sums))
     arrays: LiteralString = ", ".join(f"%s::{sql_type}[]" for sql_type in ("uuid", *table.types))
     keys: LiteralString = ", ".join(("run_id", *table.key))
@@ -192,7 +192,7 @@ def _statement(table: Table) -> LiteralString:
     )
 
 
-def _gone(table: Table) -> LiteralString:
+def _gone(table: CounterTable) -> LiteralString:
     """What was taken out wholly leaves no row: a rebuild would make none."""
     nothing: LiteralString = " AND ".join(f"{name} = 0" for name in table.sums)
     return f"DELETE FROM {table.name} WHERE run_id = ANY (%s) AND {nothing}"
@@ -223,18 +223,18 @@ def _classes(run: UUID, counts: RunCounts) -> Iterable[tuple[Any, ...]]:
             yield run, _key(*key), visible(name), visible(key.model_key), count
 
 
-def _asking(run: UUID, change: Change) -> Iterable[tuple[Any, ...]]:
+def _asking(run: UUID, change: CounterChange) -> Iterable[tuple[Any, ...]]:
     for model in dict.fromkeys((*change.planned, *change.counts.asking)):
         asking = change.counts.asking.get(model)
         sums = (0 if asking is None else getattr(asking, name) for name in _ASKING_SUMS)
         yield run, visible(model), change.planned.get(model, 0), *sums
 
 
-def _usage(run: UUID, change: Change) -> Iterable[tuple[Any, ...]]:
+def _usage(run: UUID, change: CounterChange) -> Iterable[tuple[Any, ...]]:
     for key, usage in change.usage.items():
         spent = usage.spent
         tokens = (getattr(spent, name) for name in TOKENS)
-        numbers = (number for counts in tokens for number in (counts.total, counts.told))
+        numbers = (number for counts in tokens for number in (counts.total, counts.reporting))
         yield (
             run, *map(visible, key), spent.answers, usage.without_usage, *numbers, spent.unpriced,
             spent.known_usd,
@@ -244,7 +244,7 @@ def _usage(run: UUID, change: Change) -> Iterable[tuple[Any, ...]]:
 def _errors(run: UUID, counts: RunCounts) -> Iterable[tuple[Any, ...]]:
     for key, count in counts.errors.items():
         message = orjson.dumps(key.message).decode()
-        yield run, _key(*key), visible(key.asked), visible(key.kind), message, count
+        yield run, _key(*key), visible(key.model_key), visible(key.kind), message, count
 
 
 def _unscored(run: UUID, counts: RunCounts) -> Iterable[tuple[Any, ...]]:

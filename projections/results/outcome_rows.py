@@ -16,10 +16,10 @@ from uuid import UUID
 import orjson
 from psycopg import sql
 
-from failproof_es.core.costs import Spent, Tokens
-from failproof_es.core.outcome import ErrorSeen, EvaluationOutcome, FreeText
+from failproof_es.core.costs import Spent, TokenCount
+from failproof_es.core.outcome import EvaluationOutcome, FreeText, RequestError
 from failproof_es.core.transcript import JudgeVerdict
-from failproof_es.support.columns import Column, columns_of, computed_column
+from failproof_es.support.columns import RelationColumn, columns_of, computed_column
 from projections.protocol import exact_text, visible
 
 TOKENS = ("input", "output", "cached_input", "cache_write", "cache_write_1h")
@@ -36,7 +36,7 @@ _PLACED: Mapping[str, tuple[LiteralString, str]] = {
 Convert = Callable[[Any], Any]
 
 
-class _Stored(NamedTuple):
+class _StoredType(NamedTuple):
     """How values of a type are kept."""
 
     sql: str
@@ -50,8 +50,8 @@ class _Stored(NamedTuple):
 class _StoredColumn(NamedTuple):
     """A column, and how its values are kept."""
 
-    column: Column
-    stored: _Stored
+    column: RelationColumn
+    stored: _StoredType
     default: Any
     """What null means; `None` where it means nothing else."""
 
@@ -77,7 +77,7 @@ def _json(value: Any) -> str:
 def spent_list(spent: Spent) -> list[str]:
     """The numbers of a `Spent`, each written whole: nothing bounds what a server claims."""
     tokens = spent.input, spent.output, spent.cached_input, spent.cache_write, spent.cache_write_1h
-    numbers = [str(number) for counts in tokens for number in (counts.total, counts.told)]
+    numbers = [str(number) for counts in tokens for number in (counts.total, counts.reporting)]
     return [str(spent.answers), str(spent.unpriced), str(spent.known_usd), *numbers]
 
 
@@ -86,32 +86,32 @@ def spent_of(numbers: Sequence[Any]) -> Spent:
     answers, unpriced, known_usd, *rest = numbers
     total = int(answers)
     tokens = {
-        name: Tokens(int(read), int(reported), total - int(reported))
+        name: TokenCount(int(read), int(reported), total - int(reported))
         for name, read, reported in zip(TOKENS, rest[::2], rest[1::2], strict=True)
     }
     return Spent(answers=total, unpriced=int(unpriced), known_usd=Decimal(known_usd), **tokens)
 
 
-_TEXT = _Stored("text", visible, exact_text)
-_LARGE = _Stored("numeric", read=int)
-_JSON = _Stored("json", _json, json_value)
-_BY_TYPE: Mapping[Any, _Stored] = {
-    UUID: _Stored("uuid"),
-    bool: _Stored("boolean"),
-    int: _Stored("integer"),
-    float: _Stored("double precision"),
-    Decimal: _Stored("numeric"),
-    datetime: _Stored("timestamptz"),
+_TEXT = _StoredType("text", visible, exact_text)
+_LARGE = _StoredType("numeric", read=int)
+_JSON = _StoredType("json", _json, json_value)
+_BY_TYPE: Mapping[Any, _StoredType] = {
+    UUID: _StoredType("uuid"),
+    bool: _StoredType("boolean"),
+    int: _StoredType("integer"),
+    float: _StoredType("double precision"),
+    Decimal: _StoredType("numeric"),
+    datetime: _StoredType("timestamptz"),
     str: _TEXT,
     FreeText: _JSON._replace(says="A JSON string."),
     tuple[float, ...]: _JSON._replace(read=lambda text: tuple(json_value(text))),
-    tuple[ErrorSeen, ...]: _Stored(
+    tuple[RequestError, ...]: _StoredType(
         "json",
         lambda errors: _json([list(error) for error in errors]),
-        lambda text: tuple(ErrorSeen(*fields) for fields in json_value(text)),
+        lambda text: tuple(RequestError(*fields) for fields in json_value(text)),
         "A JSON list of [kind, judge, message].",
     ),
-    tuple[JudgeVerdict, ...]: _Stored(
+    tuple[JudgeVerdict, ...]: _StoredType(
         "json",
         lambda judges: _json(
             [[verdict.judge, verdict.verdict, verdict.problem] for verdict in judges]
@@ -119,7 +119,7 @@ _BY_TYPE: Mapping[Any, _Stored] = {
         lambda text: tuple(JudgeVerdict(*fields) for fields in json_value(text)),
         "A JSON list of [judge, verdict, problem].",
     ),
-    Mapping[str, Spent]: _Stored(
+    Mapping[str, Spent]: _StoredType(
         "json",
         lambda spending: _json({key: spent_list(spent) for key, spent in spending.items()}),
         lambda text: {key: spent_of(numbers) for key, numbers in json_value(text).items()},
@@ -130,7 +130,7 @@ _BY_TYPE: Mapping[Any, _Stored] = {
 }
 
 
-def _stored(column: Column) -> _Stored:
+def _stored(column: RelationColumn) -> _StoredType:
     """How the column's values are kept. Raises `TypeError` for a type that nobody said it of."""
     hint = column.plain_hint
     if hint is int and column.may_be_missing:

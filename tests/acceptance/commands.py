@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 from failproof_es.cli import main
 from failproof_es.store.store import Store
-from tests.acceptance.warm import Begun, WarmProcess, usable
+from tests.acceptance.warm import ForkedProcess, WarmProcess, usable
 
 ROOT = Path(__file__).parents[2]
 _WARM = WarmProcess()
@@ -61,7 +61,7 @@ def completed(
     )
 
 
-Process = subprocess.Popen[bytes] | Begun
+Process = subprocess.Popen[bytes] | ForkedProcess
 
 
 def begin(database_url: str, *arguments: str, cwd: Path, **more: str) -> Process:

@@ -58,7 +58,7 @@ def usable(environment: Mapping[str, str]) -> bool:
     )
 
 
-class Begun:
+class ForkedProcess:
     """A process that was forked, in a process group of its own: what is used of `Popen`."""
 
     stdin = None
@@ -179,7 +179,7 @@ class WarmProcess:
         """As `subprocess.run` with captured text. Raises `subprocess.TimeoutExpired`."""
         with tempfile.TemporaryFile("w+b") as out, tempfile.TemporaryFile("w+b") as err:
             pid, asking = self._asked(arguments, environment, cwd, out.fileno(), err.fileno())
-            process = Begun(pid, asking, None, None)
+            process = ForkedProcess(pid, asking, None, None)
             try:
                 code = process.wait(timeout_s)
             except subprocess.TimeoutExpired:
@@ -201,7 +201,7 @@ class WarmProcess:
         stdin: int | None = None,
         stdout: bool = False,
         stderr: bool = False,
-    ) -> Begun:
+    ) -> ForkedProcess:
         """As `subprocess.Popen`, in a process group of its own, with these streams as pipes.
 
         `stdin` is a descriptor to read from; nothing can be read without one.
@@ -223,7 +223,7 @@ class WarmProcess:
         finally:
             for each in theirs:
                 os.close(each)
-        return Begun(pid, asking, *ours)
+        return ForkedProcess(pid, asking, *ours)
 
     def _asked(
         self,

@@ -31,8 +31,8 @@ from tests.benchmarks.measured import (
     QUICK,
     Benchmark,
     Measured,
+    Measurement,
     Sizes,
-    Taken,
     cell,
     processor_time,
     table,
@@ -68,7 +68,7 @@ def measured(
         asked = versions if benchmark.versions else {"now": versions["now"]}
         if benchmark.large and not sizes.large:
             for row in rows.values():
-                row.add("now", Taken(row.row.name, None, note="not measured without --large"))
+                row.add("now", Measurement(row.row.name, None, note="not measured without --large"))
         else:
             _measure(benchmark, asked, sizes, rounds, rows)
         yield from rows.values()
@@ -101,11 +101,11 @@ def _failed(rows: Mapping[str, Measured], version: str, error: Exception) -> Non
     said = getattr(error, "stderr", None) or error
     note = f"failed: {type(error).__name__}: {said}".strip().replace("\n", " ")[:300]
     for row in rows.values():
-        row.add(version, Taken(row.row.name, None, note=note))
+        row.add(version, Measurement(row.row.name, None, note=note))
     print(f"  {version}: {note}", file=sys.stderr, flush=True)
 
 
-def _say(row: Measured, version: str, taken: Taken) -> None:
+def _say(row: Measured, version: str, taken: Measurement) -> None:
     one = Measured(row.row, row.benchmark, {version: [taken]}).document()
     cpu = processor_time(one["measured"][version])
     words = [cell(one, version), *([cpu] if cpu != "-" else []), *filter(None, [taken.note])]

@@ -12,7 +12,7 @@ from uuid import uuid4
 from failproof_es.events import Scored
 from failproof_es.store.store import Store
 from failproof_es.store.writing.journal import Journal
-from tests.benchmarks.measured import Benchmark, Measure, Row, Sizes, Taken, Wanted
+from tests.benchmarks.measured import Benchmark, Measure, Measurement, Row, Sizes, TargetFigure
 from tests.benchmarks.servers import benchmark_store
 
 TASKS = 500
@@ -21,7 +21,7 @@ _HOW = "50,000 events of about 400 bytes. Processor time is that of this process
 ROWS = (
     Row(
         "append", "appending from 500 tasks at once, each event durable", "events/s", _HOW,
-        Wanted(">=", 20_000),
+        TargetFigure(">=", 20_000),
     ),
     Row("append-alone", "one client that commits each event alone", "events/s", _HOW),
 )  # fmt: skip
@@ -57,19 +57,19 @@ def begin(python: str, sizes: Sizes) -> Iterator[Measure]:
     yield lambda: _measure(sizes.events)
 
 
-def _measure(events: int) -> Iterator[Taken]:
+def _measure(events: int) -> Iterator[Measurement]:
     with benchmark_store() as url, Store.open(url) as store:
         alone = [_event() for _ in range(max(events // 25, 10))]
         began, used = time.perf_counter(), time.process_time()
         for event in alone:
             store.log.events.put([event])
         wall = time.perf_counter() - began
-        yield Taken("append-alone", len(alone) / wall, wall, time.process_time() - used)
+        yield Measurement("append-alone", len(alone) / wall, wall, time.process_time() - used)
         many = [_event() for _ in range(events)]
         began, used = time.perf_counter(), time.process_time()
         rate = asyncio.run(_grouped(store, many))
         wall = time.perf_counter() - began
-        yield Taken("append", rate, wall, time.process_time() - used)
+        yield Measurement("append", rate, wall, time.process_time() - used)
 
 
 BENCHMARKS = (Benchmark("append", ROWS, begin, versions=False),)

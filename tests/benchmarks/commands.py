@@ -31,7 +31,7 @@ from typing import Any
 from unittest.mock import patch
 
 from failproof_es.shell_analysis import (
-    Verdict,
+    EquivalenceVerdict,
     check_posix,
     check_posix_many,
     compare,
@@ -105,7 +105,7 @@ def accuracy(
 def measure_accuracy(folder: Path, *, misses: bool) -> None:
     pairs = cases(folder / "equivalence_cases.jsonl")
     verdicts = compare_many((case["a"], case["b"]) for case in pairs)
-    equal = [each.verdict is Verdict.EQUAL for each in verdicts]
+    equal = [each.verdict is EquivalenceVerdict.EQUAL for each in verdicts]
     accuracy("equivalence", pairs, "equivalent", equal, misses=misses)
     for edition, label in (("2017", "posix"), ("2024", "posix_2024")):
         labelled = cases(folder / "posix_cases.jsonl")

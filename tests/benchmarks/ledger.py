@@ -42,7 +42,7 @@ from failproof_es.store.schema.installation import WRITER
 from failproof_es.store.store import Store
 from failproof_es.store.writing import recorder
 from tests.asked import ASKED
-from tests.benchmarks.measured import Benchmark, Measure, Row, Sizes, Taken, Wanted
+from tests.benchmarks.measured import Benchmark, Measure, Measurement, Row, Sizes, TargetFigure
 from tests.benchmarks.rebuild import BATCH, history
 from tests.benchmarks.servers import benchmark_store
 
@@ -58,15 +58,21 @@ ROWS = (
         "ledger-append", "appending in batches with the ledger on, against off", "of off",
         "50,000 events in batches of 4,000; in turn, twice each in a round. Off, no leaf is "
         "hashed and nobody integrates.",
-        Wanted(">=", 0.85),
+        TargetFigure(">=", 0.85),
     ),
     Row(
         "integrate", "putting events into the tree", "events/s",
         "200,000 events, at once. Processor time is that of this process alone.",
     ),
     Row("evidence-export", "exporting the evidence of a stored run", "s", _RUN),
-    Row("evidence-verify", "verifying the evidence of a stored run", "s", _RUN, Wanted("<=", 5)),
-    Row("evidence-second", "verifying it without this program", "s", _RUN, Wanted("<=", 5)),
+    Row(
+        "evidence-verify",
+        "verifying the evidence of a stored run",
+        "s",
+        _RUN,
+        TargetFigure("<=", 5),
+    ),
+    Row("evidence-second", "verifying it without this program", "s", _RUN, TargetFigure("<=", 5)),
 )  # fmt: skip
 
 
@@ -164,12 +170,12 @@ def begin(python: str, sizes: Sizes) -> Iterator[Measure]:
                 os.environ["FAILPROOF_ES_HOME"] = before
 
 
-def _measure(events: int) -> Iterator[Taken]:
+def _measure(events: int) -> Iterator[Measurement]:
     yield _compared(events)
     yield from _large_log(events * 4)
 
 
-def _compared(events: int) -> Taken:
+def _compared(events: int) -> Measurement:
     """In turn, each as often first as second: who comes second finds a warmer machine."""
     rates: dict[str, list[float]] = {"off": [], "on": []}
     measures = [("off", _append_off), ("on", _append_on)]
@@ -178,10 +184,12 @@ def _compared(events: int) -> Taken:
             rates[name].append(measure(events))
         measures.reverse()
     off, on = median(rates["off"]), median(rates["on"])
-    return Taken("ledger-append", on / off, note=f"{on:,.0f} events/s with, {off:,.0f} without")
+    return Measurement(
+        "ledger-append", on / off, note=f"{on:,.0f} events/s with, {off:,.0f} without"
+    )
 
 
-def _large_log(events: int) -> Iterator[Taken]:
+def _large_log(events: int) -> Iterator[Measurement]:
     with benchmark_store() as url, Store.open(url) as store, store.connect() as connection:
         store.log.events.put([_prompt()])
         run_events = min(RUN_EVENTS, events)
@@ -190,7 +198,7 @@ def _large_log(events: int) -> Iterator[Taken]:
         began, used = time.perf_counter(), time.process_time()
         size = integrate(connection)
         taken = time.perf_counter() - began
-        yield Taken("integrate", size / taken, taken, time.process_time() - used)
+        yield Measurement("integrate", size / taken, taken, time.process_time() - used)
         sign_checkpoint(connection, key, None)
         auditor = url.replace("failproof_writer", "failproof_auditor")
         with psycopg.connect(auditor, autocommit=True) as reading:
@@ -198,11 +206,11 @@ def _large_log(events: int) -> Iterator[Taken]:
             data = b"".join(evidence(reading, runs[len(runs) // 2]))
             taken = time.perf_counter() - began
     told = f"{run_events:,} events, {len(data) / 1e6:.0f} MB"
-    yield Taken("evidence-export", taken, note=told)
+    yield Measurement("evidence-export", taken, note=told)
     began = time.perf_counter()
     bundle.verify(bundle.read(data), key.public)
-    yield Taken("evidence-verify", time.perf_counter() - began, note=told)
-    yield Taken("evidence-second", _verify_elsewhere(data, str(key.public)), note=told)
+    yield Measurement("evidence-verify", time.perf_counter() - began, note=told)
+    yield Measurement("evidence-second", _verify_elsewhere(data, str(key.public)), note=told)
 
 
 def _verify_elsewhere(data: bytes, key: str) -> float:

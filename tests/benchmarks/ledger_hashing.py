@@ -19,7 +19,7 @@ from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.ledger.note import SigningKey
 from failproof_es.ledger.seal import Sealing
-from tests.benchmarks.measured import Benchmark, Measure, Row, Sizes, Taken, Wanted
+from tests.benchmarks.measured import Benchmark, Measure, Measurement, Row, Sizes, TargetFigure
 from tests.unit.ledger.bundle.evidence_world import CASES, SET_OUT, asked
 
 EVENTS_PER_EVALUATION = 5
@@ -30,11 +30,15 @@ LOG = SigningKey.generate("failproof-es/benchmark")
 _LEAVES = "100,000 leaves, the best of three in each round; no database."
 _BUNDLE = "Evidence of one run of 100,000 events, in memory; the best of three in each round."
 ROWS = (
-    Row("leaf-hashes", "leaf hashes of 400 bytes", "leaves/s", _LEAVES, Wanted(">=", 400_000)),
+    Row(
+        "leaf-hashes", "leaf hashes of 400 bytes", "leaves/s", _LEAVES, TargetFigure(">=", 400_000)
+    ),
     Row("leaves-appended", "leaves appended to the tree one by one", "leaves/s", _LEAVES),
     Row("leaves-by-tile", "leaves appended by whole tiles", "leaves/s", _LEAVES),
-    Row("bundle", "verifying evidence", "s", _BUNDLE, Wanted("<=", 5)),
-    Row("bundle-second", "verifying evidence, second verifier", "s", _BUNDLE, Wanted("<=", 5)),
+    Row("bundle", "verifying evidence", "s", _BUNDLE, TargetFigure("<=", 5)),
+    Row(
+        "bundle-second", "verifying evidence, second verifier", "s", _BUNDLE, TargetFigure("<=", 5)
+    ),
 )
 
 
@@ -95,23 +99,23 @@ def begin(python: str, sizes: Sizes) -> Iterator[Measure]:
     yield lambda: _measure(data, count)
 
 
-def _measure(data: bytes, count: int) -> Iterator[Taken]:
+def _measure(data: bytes, count: int) -> Iterator[Measurement]:
     def hashed() -> list[bytes]:
         return [leaf_hash(RUN.bytes, n, b"ResponseReceived", b"x" * 400) for n in range(count)]
 
     leaves = hashed()
-    yield Taken("leaf-hashes", count / seconds(hashed))
+    yield Measurement("leaf-hashes", count / seconds(hashed))
     growing = seconds(lambda: merkle.Frontier().extend(leaves))
-    yield Taken("leaves-appended", count / growing)
+    yield Measurement("leaves-appended", count / growing)
     tiles = [leaves[at : at + 256] for at in range(0, count - count % 256, 256)]
     by_tile = seconds(lambda: [merkle.perfect_root(tile) for tile in tiles])
-    yield Taken("leaves-by-tile", len(tiles) * 256 / by_tile)
+    yield Measurement("leaves-by-tile", len(tiles) * 256 / by_tile)
     second = runpy.run_path(str(SECOND))["verify"]
     told = f"{data.count(b'topic'):,} events, {len(data) / 1e6:.0f} MB"
     engine = seconds(lambda: bundle.verify(bundle.read(data), LOG.public))
-    yield Taken("bundle", engine, note=told)
+    yield Measurement("bundle", engine, note=told)
     other = seconds(lambda: second(data, str(LOG.public), []))
-    yield Taken("bundle-second", other, note=told)
+    yield Measurement("bundle-second", other, note=told)
 
 
 BENCHMARKS = (Benchmark("ledger-hashing", ROWS, begin, versions=False),)

@@ -16,7 +16,7 @@ NOT_MEASURED = "not measured"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class TargetFigure:
     """The figure to reach: at least so much, or at most."""
 
     relation: Literal[">=", "<="]
@@ -38,11 +38,11 @@ class Row:
     what: str
     unit: str
     how: str
-    wanted: Wanted | None = None
+    wanted: TargetFigure | None = None
 
 
 @dataclass(frozen=True)
-class Taken:
+class Measurement:
     """One measurement of the row `row`.
 
     `wall_s` and `cpu_s` are seconds on the clock and of the processor (of the command, what it
@@ -87,7 +87,7 @@ QUICK = Sizes(
 )  # fmt: skip
 """So little that the numbers mean nothing: it shows that the benchmarks work."""
 
-Measure = Callable[[], Iterable[Taken]]
+Measure = Callable[[], Iterable[Measurement]]
 
 
 @dataclass(frozen=True)
@@ -112,9 +112,9 @@ class Measured:
 
     row: Row
     benchmark: str
-    rounds: dict[str, list[Taken]] = field(default_factory=dict)
+    rounds: dict[str, list[Measurement]] = field(default_factory=dict)
 
-    def add(self, version: str, taken: Taken) -> None:
+    def add(self, version: str, taken: Measurement) -> None:
         """Keep one more measurement."""
         self.rounds.setdefault(version, []).append(taken)
 
@@ -145,7 +145,7 @@ class Measured:
             },
         }
 
-    def _reached(self, taken: Sequence[Taken]) -> bool | None:
+    def _reached(self, taken: Sequence[Measurement]) -> bool | None:
         values = [each.value for each in taken if each.value is not None and each.comparable]
         if self.row.wanted is None or not values:
             return None

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.benchmarks.installation import THIS, installation
-from tests.benchmarks.measured import Benchmark, Measure, Measured, Row, Sizes, Taken, table
+from tests.benchmarks.measured import Benchmark, Measure, Measured, Measurement, Row, Sizes, table
 from tests.benchmarks.reach.bare import CONNECTIONS, PROMPT, ROOT
 from tests.benchmarks.reach.runs import server, working_folder, write_run
 from tests.benchmarks.reach.server import count_anew, counted
@@ -146,7 +146,7 @@ def begin(python: str, sizes: Sizes) -> Iterator[Measure]:
     yield lambda: _measure(python, sizes.peer_cases)
 
 
-def _measure(python: str, cases: int) -> Iterator[Taken]:
+def _measure(python: str, cases: int) -> Iterator[Measurement]:
     with server() as base_url:
         yield _ours(python, base_url, cases)
         yield _bare(base_url, cases)
@@ -154,7 +154,7 @@ def _measure(python: str, cases: int) -> Iterator[Taken]:
             yield _peer(peer, base_url, cases)
 
 
-def _ours(python: str, base_url: str, cases: int) -> Taken:
+def _ours(python: str, base_url: str, cases: int) -> Measurement:
     with working_folder() as folder, installation(python) as one:
         write_run(folder, base_url, cases)
         count_anew(base_url)
@@ -163,7 +163,7 @@ def _ours(python: str, base_url: str, cases: int) -> Taken:
     return _taken("ours", ran, base_url, cases)
 
 
-def _bare(base_url: str, cases: int) -> Taken:
+def _bare(base_url: str, cases: int) -> Measurement:
     count_anew(base_url)
     command = [sys.executable, "-m", "tests.benchmarks.reach.bare", base_url]
     with working_folder() as folder:
@@ -172,11 +172,11 @@ def _bare(base_url: str, cases: int) -> Taken:
     return _taken("bare", ran, base_url, cases)
 
 
-def _peer(peer: Peer, base_url: str, cases: int) -> Taken:
+def _peer(peer: Peer, base_url: str, cases: int) -> Measurement:
     program = found(peer.program)
     if program is None:
         why = f"not installed: {peer.name}, install with `{peer.install}`"
-        return Taken(f"peer-{peer.name}", None, note=why)
+        return Measurement(f"peer-{peer.name}", None, note=why)
     with working_folder() as folder:
         _write_cases(folder, cases)
         arguments, variables = peer.prepare(folder, base_url)
@@ -188,15 +188,15 @@ def _peer(peer: Peer, base_url: str, cases: int) -> Taken:
     return _taken(peer.name, ran, base_url, cases)
 
 
-def _taken(name: str, ran: Ran, base_url: str, cases: int) -> Taken:
+def _taken(name: str, ran: Ran, base_url: str, cases: int) -> Measurement:
     """The command's time; none where it did not ask every case."""
     asked = counted(base_url)["requests"]
     if ran.code != 0 or asked < cases:
         last = " ".join(ran.output.split())[-200:]
         note = f"failed: {name} exited {ran.code} after {asked:,} of {cases:,} requests: {last}"
-        return Taken(f"peer-{name}", None, ran.wall_s, ran.cpu_s, note)
+        return Measurement(f"peer-{name}", None, ran.wall_s, ran.cpu_s, note)
     cpu = ran.cpu_s + ran.server_s
-    return Taken(f"peer-{name}", ran.wall_s, ran.wall_s, cpu, f"{cases:,} cases")
+    return Measurement(f"peer-{name}", ran.wall_s, ran.wall_s, cpu, f"{cases:,} cases")
 
 
 BENCHMARKS = (Benchmark("peers", ROWS, begin),)

@@ -35,7 +35,7 @@ from uuid import UUID, uuid4
 import psutil
 import psycopg
 
-from failproof_es.cli.commands.runs import listed
+from failproof_es.cli.commands.runs import run_rows
 from failproof_es.cli.commands.show import show_run
 from failproof_es.cli.rendering.output import Format
 from failproof_es.engine.planning.asked_cases import PlannedCases
@@ -46,7 +46,7 @@ from failproof_es.store.reading.reader import Connection
 from failproof_es.store.schema.installation import WRITER
 from failproof_es.store.store import Store
 from tests.benchmarks.filling import Filler
-from tests.benchmarks.measured import Benchmark, Measure, Row, Sizes, Taken
+from tests.benchmarks.measured import Benchmark, Measure, Measurement, Row, Sizes
 from tests.benchmarks.rebuild import asked_of, begun
 from tests.benchmarks.servers import benchmark_server
 from tests.benchmarks.watch import exact_processor_s
@@ -128,7 +128,7 @@ def readings(store: Store, connection: Connection, run_id: UUID) -> dict[str, Ca
 
     return {
         "nothing new": lambda: feeder_for(connection),
-        "runs": lambda: list(listed(connection, PAGE + 1)),
+        "runs": lambda: list(run_rows(connection, PAGE + 1)),
         "show": show,
         "results --limit 20": lambda: page(0),
         "the last page of results": lambda: page(max(evaluations - PAGE, 0)),
@@ -310,14 +310,14 @@ def begin_measuring(python: str, sizes: Sizes) -> Iterator[Measure]:
         yield lambda: _measure(logs)
 
 
-def _measure(logs: Sequence[tuple[Store, Connection, UUID, Servers]]) -> Iterator[Taken]:
+def _measure(logs: Sequence[tuple[Store, Connection, UUID, Servers]]) -> Iterator[Measurement]:
     each = [
         [took(servers, do) for do in readings(store, connection, run_id).values()]
         for store, connection, run_id, servers in logs
     ]
     for row, least, most in zip(ROWS, *each, strict=True):
         note = f"{least.processor:,.1f} ms in the small log"
-        yield Taken(row.name, most.processor, most.clock / 1000, note=note)
+        yield Measurement(row.name, most.processor, most.clock / 1000, note=note)
 
 
 BENCHMARKS = (Benchmark("reading", ROWS, begin_measuring, versions=False),)

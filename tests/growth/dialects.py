@@ -23,7 +23,7 @@ from failproof_es.core.evaluation import (
     Evaluation,
     Judgement,
     JudgeVerdict,
-    Reply,
+    ModelReply,
     Transcript,
 )
 from failproof_es.dialects import protocol
@@ -42,7 +42,7 @@ _MOST_TURNS = 50
 
 
 @dataclass(frozen=True)
-class Said:
+class HostileReply:
     """A hostile text as a model's answers to a case, and as what a judge says of them."""
 
     dialect: Dialect
@@ -51,23 +51,23 @@ class Said:
     place: str
     """The part of an answer that the text is: one of `PLACES`."""
 
-    def answer(self, turn: int) -> Reply:
+    def answer(self, turn: int) -> ModelReply:
         """The answer to one turn."""
         match self.place:
             case "text":
-                return Reply(turn, self.text, "stop")
+                return ModelReply(turn, self.text, "stop")
             case "refusal":
-                return Reply(turn, "", "stop", refusal=self.text)
+                return ModelReply(turn, "", "stop", refusal=self.text)
             case "tool call":
                 call = ToolCall(id=self.text, name=self.text, arguments=self.text)
-                return Reply(turn, "", "tool_calls", tool_calls=(call,), tools=("a",))
+                return ModelReply(turn, "", "tool_calls", tool_calls=(call,), tools=("a",))
             case _:
-                return Reply(turn, self.text, "length")
+                return ModelReply(turn, self.text, "length")
 
     @cached_property
     def transcript(self) -> Transcript:
         """The whole conversation."""
-        replies: tuple[Reply, ...] = ()
+        replies: tuple[ModelReply, ...] = ()
         while self.dialect.messages(self.case, Transcript(replies)) and len(replies) < _MOST_TURNS:
             replies = (*replies, self.answer(len(replies)))
         return Transcript(replies)
@@ -83,9 +83,9 @@ class Said:
         ).decode()
 
     @property
-    def reply(self) -> Reply:
+    def reply(self) -> ModelReply:
         """A judge's reply: one that can be read, or only the text."""
-        return Reply(0, self.judged if self.place == "text" else self.text, "stop")
+        return ModelReply(0, self.judged if self.place == "text" else self.text, "stop")
 
     @cached_property
     def classification(self) -> Classification:
@@ -96,7 +96,7 @@ class Said:
     def judgement(self) -> Judgement:
         """What three judges found: one is read, one says the text alone, one failed."""
         assert isinstance(self.dialect, ReadsJudges)
-        replies = [Reply(0, self.judged, "stop"), Reply(0, self.text, "stop")]
+        replies = [ModelReply(0, self.judged, "stop"), ModelReply(0, self.text, "stop")]
         readings = [self.dialect.read_judgement(self.case, self.transcript, one) for one in replies]
         verdicts = [JudgeVerdict(JUDGE, one.verdict, one.problem) for one in readings]
         return Judgement("majority", (*verdicts, JudgeVerdict(JUDGE, None, self.text)))
@@ -127,10 +127,10 @@ def filled(schema: Mapping[str, Any], texts: Iterator[str]) -> Any:
 
 # -- what is read, by its type -------------------------------------------------------------------
 
-Value = Callable[[Said], Any]
+Value = Callable[[HostileReply], Any]
 OF_REPLIES: Mapping[Any, Value] = {
     Transcript: lambda said: said.transcript,
-    Reply: lambda said: said.reply,
+    ModelReply: lambda said: said.reply,
     Classification: lambda said: said.classification,
     Judgement: lambda said: said.judgement if isinstance(said.dialect, ReadsJudges) else None,
     Evaluation: lambda said: said.evaluation,
@@ -197,7 +197,7 @@ def readers_of(
 
 
 def _works(dialect: Dialect, case: Case, place: str, results: bool, text: str) -> dict[str, Work]:
-    said = Said(dialect, case, text, place)
+    said = HostileReply(dialect, case, text, place)
     works: dict[str, Work] = {}
     for method, parameters in reading_methods().items():
         if hasattr(dialect, method) and (results or Evaluation not in parameters.values()):
@@ -209,7 +209,7 @@ def _works(dialect: Dialect, case: Case, place: str, results: bool, text: str) -
     return works
 
 
-def _argument(hint: Any, said: Said) -> Any:
+def _argument(hint: Any, said: HostileReply) -> Any:
     [value] = [{**OF_REPLIES, **OTHERS}[kind] for kind in types_of(hint) if kind is not type(None)]
     return value(said)
 

@@ -94,7 +94,9 @@ _ITEMS = (Item("must_do.1", "must_do", "Declines."), Item("must_not_do.1", "must
 _REFUSED = Refusal("declines", "en", 0, 7, "I can't")
 _SOURCE = {"source_id": "SRC-1", "text": "A crossing by ferry costs adults 4 euros."}
 _CHECKS = [
-    reply_checks.Check(kind=kind, values=["Oslo", "a|b"], ignore_case=True, ignore_punctuation=True)
+    reply_checks.ReplyCheck(
+        kind=kind, values=["Oslo", "a|b"], ignore_case=True, ignore_punctuation=True
+    )
     for kind in get_args(reply_checks.Kind)
 ]
 

@@ -26,7 +26,7 @@ from failproof_es.importers.source import Source
 from failproof_es.importers.suites import write_suites
 from failproof_es.recorded_runs.inspect_log import run_of
 from failproof_es.recorded_runs.kinds import READERS
-from failproof_es.recorded_runs.records import RecordedRun
+from failproof_es.recorded_runs.records import ForeignRun
 from failproof_es.recorded_runs.sources import source_file
 from tests.growth.work import Reader, Work
 
@@ -292,7 +292,7 @@ def _recorded(kind: str, make: Make, text: str) -> dict[str, Work]:
     return {"": lambda: list(_run(kind, path).answers)}
 
 
-def _run(kind: str, path: Path) -> RecordedRun:
+def _run(kind: str, path: Path) -> ForeignRun:
     if kind != "inspect-log":
         return READERS[kind](path)
     lines = (orjson.loads(line) for line in path.read_bytes().splitlines())

@@ -27,7 +27,7 @@ from failproof_es.engine import driver
 from failproof_es.engine.driver import Driver
 from failproof_es.engine.finish import live_checks, sealing
 from failproof_es.engine.limits import recorded_spending
-from failproof_es.engine.limits.key_share import KeyShares, MemoryBook
+from failproof_es.engine.limits.key_share import KeyShares, MemoryShares
 from failproof_es.events import Event, RunPaused
 from failproof_es.problems import InvalidInput
 from failproof_es.store import mapper
@@ -44,7 +44,7 @@ from tests.simulation.world.database import MAPPER, Row, SimulatedDatabase, Simu
 from tests.simulation.world.faults import Faults
 from tests.simulation.world.leases import SimulatedLease
 from tests.simulation.world.loop import PROCESS, Process, SimulatedLoop, Stuck
-from tests.simulation.world.network import ModelServers, Sent, SimulatedTargets
+from tests.simulation.world.network import ModelServers, SentRequest, SimulatedTargets
 
 _BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 _MOST_DRIVES = 60
@@ -144,7 +144,7 @@ class History:
         yield clock, "utc_now", self.now
         yield clock, "monotonic_s", self.loop.time
         time = self.loop.time
-        yield driver, "KeyShares", lambda book: KeyShares(MemoryBook(time), time)
+        yield driver, "KeyShares", lambda book: KeyShares(MemoryShares(time), time)
         yield driver, "tuned_python", nullcontext
         yield driver, "code_version", lambda: "0"
         yield driver, "package_versions", lambda *_: {}
@@ -322,7 +322,7 @@ class History:
             self.bill.committed(entry)
             self.sealed = self.sealed or entry.topic == "RunSealed"
 
-    def _sent(self, sent: Sent) -> None:
+    def _sent(self, sent: SentRequest) -> None:
         """Look at a request at the moment at which a process sends it."""
         self._note(f"request {sent.number} by {sent.process.name}")
         self._sends[sent.body] += 1

@@ -12,23 +12,23 @@ from weakref import WeakKeyDictionary
 import pytest
 
 from failproof_es.core.evaluation import Evaluation, fold
-from failproof_es.core.limits import Answer, Claim, LocalShare, TokenQueue
+from failproof_es.core.limits import GrantedShare, LocalShare, ShareClaim, TokenQueue
 from failproof_es.core.sharding import leases
 from failproof_es.core.sharding.leases import Leases
-from failproof_es.core.spend import Report, RunBudget, SliceBudget, Spending
+from failproof_es.core.spend import RunBudget, SliceBudget, SpendReport, SpendState
 from failproof_es.engine.drive import interpreter
 from failproof_es.engine.drive.run_stream import RunStream
 from failproof_es.engine.finish.final_pass import FinalScan
 from failproof_es.engine.finish.finalize import finalize
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
-from failproof_es.engine.limits.key_share import KeyShare, MemoryBook
+from failproof_es.engine.limits.key_share import KeyShare, MemoryShares
 from failproof_es.engine.workers import ending, shared_budget, worker
 from failproof_es.engine.workers.driven_run import DrivenRun
 from failproof_es.events import Counts, Event
 from failproof_es.models import http_reply
 from failproof_es.store.writing.journal import Journal
 from failproof_es.store.writing.recorder import EventRecorder
-from failproof_es.store.writing.shared_state import DatabaseBook
+from failproof_es.store.writing.shared_state import DatabaseShares
 from failproof_es.support import clock
 from tests.simulation.history import History
 from tests.simulation.workers import WorkersHistory
@@ -133,7 +133,7 @@ def slice_given_back_in_flight(patched: pytest.MonkeyPatch) -> None:
     """A worker lets others spend what its own requests in flight may cost."""
     report = SliceBudget.report
 
-    def generous(self: SliceBudget, *asked: Any, **given: Any) -> Report:
+    def generous(self: SliceBudget, *asked: Any, **given: Any) -> SpendReport:
         told = report(self, *asked, **given)
         return told._replace(keeps=told.keeps - self.own.reserved)
 
@@ -142,7 +142,7 @@ def slice_given_back_in_flight(patched: pytest.MonkeyPatch) -> None:
 
 def spending_of_a_dead_worker_forgotten(patched: pytest.MonkeyPatch) -> None:
     """Who takes a shard over begins at nothing, whatever it has spent."""
-    patched.setattr(shared_budget, "shard_spending", lambda connection, run, part: Spending())
+    patched.setattr(shared_budget, "shard_spending", lambda connection, run, part: SpendState())
 
 
 def tokens_not_given_back(patched: pytest.MonkeyPatch) -> None:
@@ -154,7 +154,7 @@ def tokens_not_counted(patched: pytest.MonkeyPatch) -> None:
     """A worker does not tell what it used of a limit of tokens."""
     claim = LocalShare.claim
 
-    def silent(self: LocalShare, *now: Any, **given: Any) -> Claim:
+    def silent(self: LocalShare, *now: Any, **given: Any) -> ShareClaim:
         return claim(self, *now, **given)._replace(used_tokens=0)
 
     patched.setattr(LocalShare, "claim", silent)
@@ -162,20 +162,20 @@ def tokens_not_counted(patched: pytest.MonkeyPatch) -> None:
 
 def limits_counted_per_worker(patched: pytest.MonkeyPatch) -> None:
     """Each worker has the whole limits of a provider key."""
-    books: WeakKeyDictionary[DatabaseBook, MemoryBook] = WeakKeyDictionary()
+    books: WeakKeyDictionary[DatabaseShares, MemoryShares] = WeakKeyDictionary()
 
-    def alone(self: DatabaseBook, *claimed: Any) -> Answer:
-        book = books.setdefault(self, MemoryBook(clock.monotonic_s))
+    def alone(self: DatabaseShares, *claimed: Any) -> GrantedShare:
+        book = books.setdefault(self, MemoryShares(clock.monotonic_s))
         return book.exchange(*claimed)
 
-    patched.setattr(DatabaseBook, "exchange", alone)
+    patched.setattr(DatabaseShares, "exchange", alone)
 
 
 def retry_after_not_shared(patched: pytest.MonkeyPatch) -> None:
     """A worker does not heed what a server told another one."""
     pass_on = KeyShare._pass_on
 
-    def deaf(self: KeyShare, claim: Claim, answer: Answer) -> None:
+    def deaf(self: KeyShare, claim: ShareClaim, answer: GrantedShare) -> None:
         pass_on(self, claim, answer._replace(held_s=0.0))
 
     patched.setattr(KeyShare, "_pass_on", deaf)

@@ -23,8 +23,8 @@ from failproof_es.events import (
     ModelSnapshot,
     PricesRecorded,
     PromptStored,
-    Rate,
     RunStarted,
+    TokenPrices,
 )
 from failproof_es.models import model_keys, snapshot
 from failproof_es.store.writing.event_header import Draft, EventHeader, to_events
@@ -34,7 +34,7 @@ from tests.simulation.world.conversation import NAME as CONVERSATION
 from tests.simulation.world.conversation import Conversation
 
 MOST_OUTPUT_TOKENS = 100
-RATE = Rate(input=Decimal(1), output=Decimal(4))
+RATE = TokenPrices(input=Decimal(1), output=Decimal(4))
 """So a token costs 1 or 4 millionths of a dollar, and sums are whole numbers."""
 
 

@@ -24,7 +24,7 @@ _REPEATED = 16
 """Histories that are run again."""
 
 
-class Ended(NamedTuple):
+class EndedHistory(NamedTuple):
     """A history that was run."""
 
     violations: list[str]
@@ -33,19 +33,21 @@ class Ended(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def histories() -> Mapping[int, Ended]:
+def histories() -> Mapping[int, EndedHistory]:
     """The histories of the fast set by seed."""
     ended = {}
     for seed in range(FAST):
         history = history_of(seed)
         history.run()
         topics = frozenset(row.entry.topic for row in history.database.rows)
-        ended[seed] = Ended(violations(history), history.trace, topics)
+        ended[seed] = EndedHistory(violations(history), history.trace, topics)
     return ended
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_invariant_holds_whatever_happens(histories: Mapping[int, Ended], kind: str) -> None:
+def test_every_invariant_holds_whatever_happens(
+    histories: Mapping[int, EndedHistory], kind: str
+) -> None:
     seeds = range(KINDS.index(kind), FAST, len(KINDS))
     broken = {seed: wrong for seed in seeds if (wrong := histories[seed].violations)}
     assert not broken, "\n".join(f"{command_of(seed)}: {broken[seed][0]}" for seed in broken)
@@ -57,7 +59,7 @@ def test_every_seed_is_run_once() -> None:
     assert sorted([*range(FAST), *seeds]) == list(range(HISTORIES))
 
 
-def test_a_seed_makes_the_same_history_again(histories: Mapping[int, Ended]) -> None:
+def test_a_seed_makes_the_same_history_again(histories: Mapping[int, EndedHistory]) -> None:
     for seed in range(_REPEATED):
         history = history_of(seed)
         history.run()
@@ -75,7 +77,7 @@ def test_a_seed_makes_the_same_history_in_another_process() -> None:
     assert f"fingerprint: {history.fingerprint()}" in shown.stdout
 
 
-def test_what_can_happen_does_happen(histories: Mapping[int, Ended]) -> None:
+def test_what_can_happen_does_happen(histories: Mapping[int, EndedHistory]) -> None:
     """A simulation whose faults no longer strike would find nothing and say nothing."""
     topics = frozenset().union(*(ended.topics for ended in histories.values()))
     assert topics >= {

@@ -45,7 +45,7 @@ from tests.simulation.plan import prepared
 from tests.simulation.world.database import SimulatedStore
 from tests.simulation.world.leases import SimulatedShardLeases
 from tests.simulation.world.loop import PROCESS, SimulatedLoop
-from tests.simulation.world.network import Sent, SimulatedTargets
+from tests.simulation.world.network import SentRequest, SimulatedTargets
 from tests.simulation.world.queue import OpenShards
 from tests.simulation.world.quotas import Quotas
 from tests.simulation.world.shared_state import SimulatedState
@@ -193,7 +193,7 @@ class WorkersHistory(History):
             await asyncio.to_thread(leases.close)
         return False
 
-    def _sent(self, sent: Sent) -> None:
+    def _sent(self, sent: SentRequest) -> None:
         super()._sent(sent)
         name = sent.process.name
         if name in self.workers:  # who drives alone knows its own limits only

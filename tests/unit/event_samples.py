@@ -41,7 +41,6 @@ from failproof_es.events import (
     PricesRecorded,
     PromptsImported,
     PromptStored,
-    Rate,
     RequestSent,
     ResponseReceived,
     ReviewClosed,
@@ -63,6 +62,7 @@ from failproof_es.events import (
     SourceFile,
     SpendCeilingChanged,
     SuiteSnapshot,
+    TokenPrices,
     ToolCall,
     Unmapped,
     Usage,
@@ -203,7 +203,7 @@ SAMPLES: tuple[Event, ...] = (
             ModelPrices(
                 model_key="m", source="genai-prices 0.2.3", listed_as="openai/m",
                 rates=(
-                    Rate(
+                    TokenPrices(
                         since=date(2026, 12, 1), daily_from=time(0, 30), daily_until=time(16, 30),
                         over_input_tokens=272_000, input=Decimal("1.25"),
                         cached_input=Decimal("0.125"), cache_write=Decimal("1.5"),

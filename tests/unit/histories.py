@@ -17,8 +17,8 @@ from failproof_es.core.evaluation import (
     EvaluationKey,
     Judgement,
     Judging,
+    ModelReply,
     ReadJudgement,
-    Reply,
     Score,
     ScoreReply,
     Send,
@@ -269,7 +269,7 @@ def lived(
             case Classify(transcript):
                 history.classified("error" if transcript.failure else "pass")
             case ReadJudgement(asked, _, answer, last):
-                readable = isinstance(answer, Reply) and answer.text == "answer"
+                readable = isinstance(answer, ModelReply) and answer.text == "answer"
                 verdict = {"pass": True} if readable else None
                 history.judged(asked, verdict, final=last or readable)
             case ScoreReply():

@@ -12,11 +12,11 @@ from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.run import Run
 from failproof_es.core.summary import RunCounts, RunSummary
 from failproof_es.core.unscored import UnscoredGroup
-from failproof_es.events import ModelPrices, ModelSnapshot, Rate, RunStarted
+from failproof_es.events import ModelPrices, ModelSnapshot, RunStarted, TokenPrices
 from tests.asked import ASKED
 from tests.unit.event_samples import OF_RUN
 
-RATES = (Rate(input=Decimal(1), output=Decimal(1)),)
+RATES = (TokenPrices(input=Decimal(1), output=Decimal(1)),)
 
 
 def scored_outcome(accuracy: float | None, passed: bool | None = None) -> EvaluationOutcome:

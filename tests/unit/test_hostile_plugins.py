@@ -11,7 +11,7 @@ import pytest
 
 from failproof_es.configuration.providers import PROVIDERS
 from failproof_es.core.case import Case, Turn
-from failproof_es.core.evaluation import Classification, Failure, Reply, Score, Transcript
+from failproof_es.core.evaluation import Classification, Failure, ModelReply, Score, Transcript
 from failproof_es.declared_gates import DECLARED
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.registry import DIALECTS
@@ -117,7 +117,7 @@ CASE = Case(
     dialect="failproof", case_id="c", suite_id="s", turns=(Turn(role="user", content="?"),),
     expectation={"pattern": "a"}, document={"tags": ["kept"]},
 )  # fmt: skip
-SAID = Transcript((Reply(0, "a", "stop"),))
+SAID = Transcript((ModelReply(0, "a", "stop"),))
 
 
 class Meddler:

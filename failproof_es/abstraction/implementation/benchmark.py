@@ -35,7 +35,7 @@ _PROGRESS = BenchmarkEvent.PROGRESS_CHANGED
 _FINAL = (TaskStatus.JUDGEMENT_COMPLETED, TaskStatus.FAILED)
 
 
-class Records(DataManagerApi, Protocol):
+class ExtendedDataManager(DataManagerApi, Protocol):
     """What the flow uses of a data manager beside the specification's interface, if it is there."""
 
     def judge_with(self, judge_model_name: str) -> None:
@@ -103,7 +103,7 @@ class _RunStatus:
         return BenchmarkProgress(self.total, done, 100.0 * done / self.total if self.total else 0.0)
 
 
-class Benchmark:
+class BenchmarkSession:
     """One benchmark at a time: chosen, begun, heard of, reported.
 
     Its methods may be called from any thread. Callbacks get a `notices.Notice`, all of them
@@ -114,7 +114,7 @@ class Benchmark:
     def __init__(
         self,
         models: LLMManagerApi,
-        data: DataManagerApi | Records,
+        data: DataManagerApi | ExtendedDataManager,
         loader: DataSetLoaderApi,
         tasks: TaskManagerApi | JudgingTasks,
         *,
@@ -140,7 +140,7 @@ class Benchmark:
         self._subscriptions = Subscriptions(dispatcher)
         self._subscriptions.open(_RUN)
         self._lock = threading.RLock()
-        self._chosen: list[str] = []
+        self._model_names: list[str] = []
         self._judge: str | None = None
         self._run_status = _RunStatus()
         self._reported: set[int] = set()
@@ -160,7 +160,7 @@ class Benchmark:
         problems += self._unknown(model_names)
         if problems:
             raise InvalidInput(problems)
-        self._chosen = list(model_names)
+        self._model_names = list(model_names)
 
     def select_judge_model(self, judge_model_name: str) -> None:
         """Choose the model that judges. Raises `InvalidInput` when there is none of that name."""
@@ -179,10 +179,10 @@ class Benchmark:
             judge = self._require_chosen()
             if (judge_with := getattr(self._data, "judge_with", None)) is not None:
                 judge_with(judge)
-            run_id = self._data.create_run(self._chosen)
+            run_id = self._data.create_run(self._model_names)
             tasks = self._loader.load_tasks(self._dataset_path)
             self._data.save_tasks(run_id, tasks)
-            self._go(run_id, self._chosen, tasks)
+            self._go(run_id, self._model_names, tasks)
         return run_id
 
     def resume_benchmark(self, run_id: int) -> None:
@@ -264,7 +264,7 @@ class Benchmark:
 
     def _require_chosen(self) -> str:
         problems = []
-        if not self._chosen:
+        if not self._model_names:
             problems.append(Problem("no model is chosen", remedy="call `select_models` first"))
         if self._judge is None:
             remedy = "call `select_judge_model` first"

@@ -29,7 +29,7 @@ from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.engine.drive.judging import judging_of
 from failproof_es.engine.lifecycle import create
-from failproof_es.engine.reviews.given_answer import GivenAnswer, record_given_answer
+from failproof_es.engine.reviews.given_answer import SubmittedAnswer, record_given_answer
 from failproof_es.engine.reviews.program_verdict import record_external_verdict
 from failproof_es.models import provider_type
 from failproof_es.models.trust.permissions import OWN, Permissions
@@ -37,8 +37,8 @@ from failproof_es.problems import InvalidInput, Problem, require_text_list
 from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import HeldLease
 
-Beside = Callable[[int, UUID], AbstractContextManager[HeldLease | None]]
-"""See `task_manager.TaskManager.beside`."""
+BorrowLease = Callable[[int, UUID], AbstractContextManager[HeldLease | None]]
+"""See `task_manager.TaskManager.borrow_lease`."""
 
 OUTSIDE = "api"
 """Who answered or judged, where `save_result` or `update_result` brought it."""
@@ -56,7 +56,7 @@ class DataManager:
         loaded: LoadedConfiguration,
         models: LLMManager,
         loop: EngineLoop,
-        borrow_lease: Beside = lambda run_id, evaluation_id: nullcontext(),
+        borrow_lease: BorrowLease = lambda run_id, evaluation_id: nullcontext(),
         permissions: Permissions = OWN,
         end: Callable[[int], None] = lambda run_id: None,
     ) -> None:
@@ -213,7 +213,7 @@ class DataManager:
         benchmark = RecordedBenchmark.read(self._store, self._run_id(result))
         started = benchmark.run.started
         key = benchmark.key(result.task_id, result.model_name)
-        answer = GivenAnswer(
+        answer = SubmittedAnswer(
             OUTSIDE,
             result.llm_response,
             float(result.time_taken_ms),

@@ -9,7 +9,7 @@ from failproof_es.abstraction.types import BenchmarkTask, ExpectedAnswer
 from failproof_es.core.case import Case
 from failproof_es.dialects import case_files
 from failproof_es.dialects.shipped.benchmark import Benchmark
-from failproof_es.dialects.shipped.benchmark.options import Options
+from failproof_es.dialects.shipped.benchmark.options import BenchmarkOptions
 from failproof_es.engine.planning.planner import skipped_lines
 from failproof_es.problems import InvalidInput, Problem, Problems
 
@@ -22,7 +22,7 @@ class DataSetLoader:
         *,
         skip_invalid: bool = False,
         folder: Path | None = None,
-        options: Options | None = None,
+        options: BenchmarkOptions | None = None,
     ) -> None:
         self._skip_invalid = skip_invalid
         self._folder = folder

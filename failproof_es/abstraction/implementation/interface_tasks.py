@@ -23,7 +23,7 @@ from failproof_es.abstraction.prompt_api import PromptApi
 from failproof_es.abstraction.task_manager_api import TaskManagerApi
 from failproof_es.abstraction.types import BenchmarkProgress, BenchmarkTask, Result
 from failproof_es.core.case import Case, Turn
-from failproof_es.core.evaluation import Reply, Transcript
+from failproof_es.core.evaluation import ModelReply, Transcript
 from failproof_es.dialects.kit.json_in_prose import ReplyUnreadable, outermost_objects
 from failproof_es.dialects.shipped.benchmark import Benchmark as Dialect
 
@@ -31,7 +31,7 @@ _ENDS = (TaskStatus.JUDGEMENT_COMPLETED, TaskStatus.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
-class _Submitted:
+class _SubmittedTask:
     run_id: int
     task: BenchmarkTask
     model_name: str
@@ -56,7 +56,7 @@ class InterfaceTasks:
         self._flow = flow
         self._judge_name = judge_name
         self._lock = threading.Lock()
-        self._submitted: dict[int, _Submitted] = {}
+        self._submitted: dict[int, _SubmittedTask] = {}
         self._ended: set[int] = set()
         self._final: set[tuple[int, str, str]] = set()
         """Run, model and task of each result that is known to be final."""
@@ -64,7 +64,7 @@ class InterfaceTasks:
     def submit_task(self, run_id: int, task: BenchmarkTask, model_name: str) -> int:
         """See `TaskManagerApi`."""
         submission_id = self._tasks.submit_task(run_id, task, model_name)
-        self._submitted[submission_id] = _Submitted(run_id, task, model_name)
+        self._submitted[submission_id] = _SubmittedTask(run_id, task, model_name)
         return submission_id
 
     def subscribe(
@@ -132,7 +132,7 @@ class InterfaceTasks:
             error=error,
         )
 
-    def _result(self, submitted: _Submitted) -> Result:
+    def _result(self, submitted: _SubmittedTask) -> Result:
         return Result(
             run_id=submitted.run_id,
             model_name=submitted.model_name,
@@ -184,8 +184,8 @@ class InterfaceTasks:
         """Score and reason. Raises `ValueError` where the reply holds none."""
         if not isinstance(self._prompts, Prompts):
             return _plain_verdict(reply)
-        transcript = Transcript((Reply(0, answer, "stop"),))
-        reading = Dialect().read_judgement(_case_of(task), transcript, Reply(0, reply, "stop"))
+        transcript = Transcript((ModelReply(0, answer, "stop"),))
+        reading = Dialect().read_judgement(_case_of(task), transcript, ModelReply(0, reply, "stop"))
         if reading.verdict is None:
             raise ValueError(reading.problem)
         return float(reading.verdict["score"]), str(reading.verdict["reason"])

@@ -42,11 +42,11 @@ class LLMManager:
     """
 
     def __init__(self, configuration: Configuration, loop: EngineLoop) -> None:
-        self._named: dict[str, Model] = {}
+        self._configured_models: dict[str, Model] = {}
         self._places: dict[tuple[str, str | None, str | None], Model] = {}
         self._judges = {model.model: model for model in reversed(configuration.asked_judges)}
         for model in (*configuration.models, *configuration.asked_judges):
-            self._named.setdefault(model.model, model)
+            self._configured_models.setdefault(model.model, model)
             self._places.setdefault(_where(model), model)
         self._timeout_ms = configuration.execution.timeout_per_request_ms
         self._allow_unlisted = configuration.execution.allow_unlisted
@@ -73,12 +73,12 @@ class LLMManager:
 
     def model_named(self, name: str) -> Model:
         """What a run is configured with for that name. Raises `InvalidInput`."""
-        if name in self._named:
-            return self._named[name]
+        if name in self._configured_models:
+            return self._configured_models[name]
         if name not in self._listing.models:
             self.list_models()
         if name not in self._listing.models:
-            names = ", ".join(dict.fromkeys([*self._named, *self._listing.models]))
+            names = ", ".join(dict.fromkeys([*self._configured_models, *self._listing.models]))
             raise InvalidInput.because(f"there is no model {name!r}", remedy=f"there are: {names}")
         return self._listing.models[name]
 

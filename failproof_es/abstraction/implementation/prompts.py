@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from failproof_es.abstraction.types import BenchmarkTask
-from failproof_es.dialects.shipped.benchmark.options import Options
+from failproof_es.dialects.shipped.benchmark.options import BenchmarkOptions
 from failproof_es.dialects.shipped.benchmark.prompts import generation_prompt, judge_prompt
 
 
 class Prompts:
     """Builds what a run sends, by the templates of its `prompts.options`."""
 
-    def __init__(self, options: Options | None = None) -> None:
-        self._options = options or Options()
+    def __init__(self, options: BenchmarkOptions | None = None) -> None:
+        self._options = options or BenchmarkOptions()
 
     def build_generation_prompt(self, task: BenchmarkTask) -> str:
         """What the model under test is asked."""

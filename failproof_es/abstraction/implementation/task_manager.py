@@ -150,7 +150,7 @@ class TaskManager:
                 run.judge(on_judged, on_end)
 
     @contextlib.contextmanager
-    def beside(self, run_id: int, evaluation_id: UUID) -> Iterator[HeldLease | None]:
+    def borrow_lease(self, run_id: int, evaluation_id: UUID) -> Iterator[HeldLease | None]:
         """For who puts a judgement on record while the answers of the run are got here.
 
         Gives the run's lease, `None` where the run is not driven here. What is judged
@@ -161,7 +161,7 @@ class TaskManager:
         if run is None:
             yield None
         else:
-            with run.beside(evaluation_id) as lease:
+            with run.borrow_lease(evaluation_id) as lease:
                 yield lease
 
     def end_run(self, run_id: int) -> None:
@@ -256,8 +256,8 @@ class _DrivenRun:
                 self.drive.judge()
 
     @contextlib.contextmanager
-    def beside(self, evaluation_id: UUID) -> Iterator[HeldLease | None]:
-        """See `TaskManager.beside`."""
+    def borrow_lease(self, evaluation_id: UUID) -> Iterator[HeldLease | None]:
+        """See `TaskManager.borrow_lease`."""
         with self._judging_lock:
             if self._judging:
                 raise RunBusy(self.recorded.run_id, "this program, whose judges are being asked")

@@ -71,7 +71,7 @@ _OF_MONTH = (
 
 
 @dataclass(frozen=True, slots=True)
-class By:
+class ArchivingContext:
     """Who archives or attaches, and where; and what another process that wants the run is told."""
 
     who: str
@@ -100,7 +100,7 @@ def runs_of_month(connection: Connection, month: str) -> list[tuple[UUID, int]]:
         return cursor.execute(_OF_MONTH, {"month": month}).fetchall()
 
 
-def archive_run(store: Store, run_id: UUID, folder: Path, by: By) -> ArchivedRun:
+def archive_run(store: Store, run_id: UUID, folder: Path, by: ArchivingContext) -> ArchivedRun:
     """Archive a run into a file in the folder. Finishes what was begun and broken off.
 
     Raises `InvalidInput` where it may not be archived, where this user may not, and where the file
@@ -122,7 +122,7 @@ def _require_recordable(folder: Path) -> None:
         ) from None
 
 
-def _archive(store: Store, run_id: UUID, folder: Path, by: By) -> ArchivedRun:
+def _archive(store: Store, run_id: UUID, folder: Path, by: ArchivingContext) -> ArchivedRun:
     with store.connect() as connection:
         run = _require_ended(connection, run_id)
         archive_event, rows = archive_of(connection, run_id), rows_in_log(connection, run_id)
@@ -167,7 +167,7 @@ def _archive(store: Store, run_id: UUID, folder: Path, by: By) -> ArchivedRun:
 
 
 @contextmanager
-def held_alone(store: Store, run_id: UUID, by: By) -> Iterator[None]:
+def held_alone(store: Store, run_id: UUID, by: ArchivingContext) -> Iterator[None]:
     """Hold the run, so that nobody else archives, attaches or drives it. Raises `InvalidInput`."""
     with Lease(store.url, run_id, by.process) as lease:
         try:
@@ -285,7 +285,12 @@ def _refused_file(path: Path, was_written: bool, error: EvidenceError) -> Invali
 
 
 def _record(
-    store: Store, run: Run, rows: list[ArchivedRow], path: Path, file: CheckedArchive, by: By
+    store: Store,
+    run: Run,
+    rows: list[ArchivedRow],
+    path: Path,
+    file: CheckedArchive,
+    by: ArchivingContext,
 ) -> RunArchived:
     run_id = run.started.originator_id
     draft = Draft(
@@ -333,7 +338,7 @@ def _detach(store: Store, archive_event: RunArchived) -> None:
         raise refused(error, f"run {archive_event.run_number} stays in the log") from None
 
 
-def _take_back(store: Store, archive_event: RunArchived, by: By) -> None:
+def _take_back(store: Store, archive_event: RunArchived, by: ArchivingContext) -> None:
     """Record that the run is in the log after all, if every event of it is: others may go on."""
     with store.connect() as connection:
         rows = rows_in_log(connection, archive_event.about)
@@ -353,7 +358,7 @@ def refused(error: psycopg.Error, so: str) -> InvalidInput:
     )
 
 
-def record_attached(store: Store, archive_event: RunArchived, by: By) -> None:
+def record_attached(store: Store, archive_event: RunArchived, by: ArchivingContext) -> None:
     """Record that the run is not archived any more. Its rows have to be in the log."""
     draft = Draft(
         RunAttached,
@@ -371,7 +376,7 @@ def record_attached(store: Store, archive_event: RunArchived, by: By) -> None:
     append(store, decide)
 
 
-def _header(run_id: UUID, by: By) -> EventHeader:
+def _header(run_id: UUID, by: ArchivingContext) -> EventHeader:
     return EventHeader(operations_id(run_id), None, about=run_id, who=by.who, where=by.where)
 
 

@@ -18,7 +18,7 @@ from psycopg.rows import tuple_row
 
 from failproof_es.assurance.archiving.archive import (
     REFUSED,
-    By,
+    ArchivingContext,
     held_alone,
     record_attached,
     refused,
@@ -59,7 +59,7 @@ class AttachedRun:
     events: int
 
 
-def attach_file(store: Store, path: Path, by: By) -> AttachedRun:
+def attach_file(store: Store, path: Path, by: ArchivingContext) -> AttachedRun:
     """Attach the run whose archive the file is. Finishes what was broken off.
 
     Raises `InvalidInput` where the file is no archive, is of another log, was changed, or is of a

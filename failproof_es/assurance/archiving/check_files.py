@@ -13,8 +13,8 @@ from failproof_es.assurance.checking.findings import (
     ARCHIVE_CHANGED,
     ARCHIVE_MISSING,
     ArchivedEvents,
-    Finding,
     Verification,
+    VerificationFinding,
 )
 from failproof_es.ledger import bundle
 from failproof_es.ledger.contents import EvidenceError
@@ -68,7 +68,7 @@ def check_archives(
             message = f"{path} is not what run {run.run_number} was archived in: {error}"
             if digest == run.sha256:
                 message = f"what is kept of run {run.run_number} is not what {path} holds: {error}"
-            result.add(Finding(ARCHIVE_CHANGED, message, None, None, run.run_id))
+            result.add(VerificationFinding(ARCHIVE_CHANGED, message, None, None, run.run_id))
             found_changed.add(run.run_id)
         else:
             result.archived_runs[place] = replace(run, checked=True)
@@ -84,7 +84,7 @@ def _add_missing(places: Sequence[Path], changed: set[UUID], result: Verificatio
             f"the file of run {run.run_number} is not in {', '.join(map(str, places))}: it was "
             f"archived in {run.file}, SHA-256 {run.sha256}; if it is elsewhere, name that, too"
         )
-        result.add(Finding(ARCHIVE_MISSING, message, None, None, run.run_id))
+        result.add(VerificationFinding(ARCHIVE_MISSING, message, None, None, run.run_id))
 
 
 def _files(places: Sequence[Path]) -> Iterator[tuple[Path, bool]]:

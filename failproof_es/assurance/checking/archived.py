@@ -18,8 +18,8 @@ from psycopg.rows import tuple_row
 from failproof_es.assurance.checking.findings import (
     ARCHIVE_CHANGED,
     ArchivedEvents,
-    Finding,
     Verification,
+    VerificationFinding,
 )
 from failproof_es.assurance.checking.old_tree import Leaves
 from failproof_es.events import RunArchived
@@ -28,7 +28,7 @@ from failproof_es.store.errors import UnreadableEvent
 from failproof_es.store.ledger import Connection
 from failproof_es.store.reading.archives import archived_runs
 
-_KEPT = (
+_ARCHIVED_EVENTS = (
     "SELECT notification_id, run_id, timestamptz_send(recorded_at), leaf_hash "
     "FROM failproof.archived_event_list ORDER BY notification_id"
 )
@@ -46,7 +46,7 @@ FROM (
 ) AS streams
 GROUP BY run_id
 """
-_STANDS = """
+_ARCHIVE_COUNTS = """
 SELECT 'kept', run_id, count(*) FROM failproof.archived_event_list GROUP BY run_id
 UNION ALL
 SELECT topic, originator_id, max(notification_id) FROM failproof.stored_events
@@ -57,7 +57,7 @@ _MOST_TRIES = 5
 
 
 @dataclass(slots=True)
-class _Kept:
+class _ArchiveContent:
     events: int = 0
     first: int = 0
     digest: Any = field(default_factory=hashlib.sha256)
@@ -79,10 +79,12 @@ def read_archived(connection: Connection, result: Verification) -> Leaves:
         tallies = _read_tallies(connection, leaves, result)
     except (psycopg.DatabaseError, UnicodeDecodeError, UnreadableEvent) as error:
         why = " ".join(str(error).split())
-        result.add(Finding(ARCHIVE_CHANGED, f"what is archived cannot be read: {why}"[:500]))
+        result.add(
+            VerificationFinding(ARCHIVE_CHANGED, f"what is archived cannot be read: {why}"[:500])
+        )
         return leaves
     for run_id, event in archive_events.items():
-        there = tallies.pop(run_id, _Kept())
+        there = tallies.pop(run_id, _ArchiveContent())
         result.archived_runs.append(
             ArchivedEvents(
                 run_id, event.run_number, event.file, event.sha256, event.events,
@@ -95,18 +97,18 @@ def read_archived(connection: Connection, result: Verification) -> Leaves:
             f"{there.events} events are kept as archived of run {run_id}, and no event on record "
             "says that it is archived"
         )
-        result.add(Finding(ARCHIVE_CHANGED, message, None, there.first, run_id))
+        result.add(VerificationFinding(ARCHIVE_CHANGED, message, None, there.first, run_id))
     return leaves
 
 
 def _read_tallies(
     connection: Connection, leaves: Leaves, result: Verification
-) -> dict[UUID, _Kept]:
+) -> dict[UUID, _ArchiveContent]:
     """What is kept of each run. A row that is none becomes a finding."""
-    tallies: dict[UUID, _Kept] = {}
+    tallies: dict[UUID, _ArchiveContent] = {}
     last = 0
     with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
-        for position, run_id, recorded_at, leaf in cursor.stream(_KEPT):
+        for position, run_id, recorded_at, leaf in cursor.stream(_ARCHIVED_EVENTS):
             whole = (
                 type(position) is int
                 and position > last
@@ -118,11 +120,11 @@ def _read_tallies(
             )
             if not whole:
                 message = f"what is kept of the event at position {position} is not of an event"
-                result.add(Finding(ARCHIVE_CHANGED, message))
+                result.add(VerificationFinding(ARCHIVE_CHANGED, message))
                 continue
             last = position
             leaves.add(position, leaf)
-            tally = tallies.setdefault(run_id, _Kept(first=position))
+            tally = tallies.setdefault(run_id, _ArchiveContent(first=position))
             tally.events += 1
             tally.digest.update(position.to_bytes(8, "big") + recorded_at + leaf)
         # No digest is over these. A leaf is, with the state, which is in the file.
@@ -135,7 +137,9 @@ def _read_tallies(
     return tallies
 
 
-def _compare(run_id: UUID, event: RunArchived, tally: _Kept, result: Verification) -> None:
+def _compare(
+    run_id: UUID, event: RunArchived, tally: _ArchiveContent, result: Verification
+) -> None:
     if not tally.events:
         return  # its rows are still in the log, or they are missing: the walk says which
     if (tally.events, tally.digest.hexdigest()) != (event.events, event.rows_sha256):
@@ -143,13 +147,13 @@ def _compare(run_id: UUID, event: RunArchived, tally: _Kept, result: Verificatio
             f"what is kept of the {event.events} archived events of run {event.run_number} is not "
             f"what was taken out of the log: there are {tally.events}"
         )
-        result.add(Finding(ARCHIVE_CHANGED, message, None, tally.first, run_id))
+        result.add(VerificationFinding(ARCHIVE_CHANGED, message, None, tally.first, run_id))
     elif (tally.topics, tally.streams, tally.whole) != (event.topics, event.streams, True):
         message = (
             f"of the archived events of run {event.run_number} the topics or streams are not those "
             "that were taken out of the log"
         )
-        result.add(Finding(ARCHIVE_CHANGED, message, None, tally.first, run_id))
+        result.add(VerificationFinding(ARCHIVE_CHANGED, message, None, tally.first, run_id))
 
 
 def again_if_runs_moved(connection: Connection, verify: Callable[[], Verification]) -> Verification:
@@ -170,7 +174,7 @@ def _what_is_archived(connection: Connection) -> frozenset[tuple[Any, ...]]:
     """Another one whenever a run was archived or attached since; empty where nobody can tell."""
     try:
         with connection.cursor(row_factory=tuple_row) as cursor:
-            return frozenset(cursor.execute(_STANDS).fetchall())
+            return frozenset(cursor.execute(_ARCHIVE_COUNTS).fetchall())
     except psycopg.DatabaseError:  # `read_archived` says it
         return frozenset()
 

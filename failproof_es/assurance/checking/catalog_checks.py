@@ -10,7 +10,7 @@ import orjson
 from failproof_es.store.ledger import Connection, LeafRow
 
 
-class RunNumbers:
+class RunListCheck:
     """Compares the list of runs with what each run's first event says.
 
     A run that is taken off the list is not shown any more, though its events are there.

@@ -6,7 +6,12 @@ from uuid import UUID
 
 import orjson
 
-from failproof_es.assurance.checking.findings import CLOCK, ROW_MISLABELLED, Finding, Verification
+from failproof_es.assurance.checking.findings import (
+    CLOCK,
+    ROW_MISLABELLED,
+    Verification,
+    VerificationFinding,
+)
 from failproof_es.store import ledger
 from failproof_es.store.ledger import LeafRow
 
@@ -70,7 +75,9 @@ def _how_mislabelled(row: LeafRow) -> str:
     return "the row is filed under another run than its event names"
 
 
-def finding(kind: str, row: LeafRow, message: str, index: int) -> Finding:
+def finding(kind: str, row: LeafRow, message: str, index: int) -> VerificationFinding:
     """What was found of a row."""
     stream_id = UUID(bytes=row.stream_id)
-    return Finding(kind, message, index, row.position, stream_id, row.version, row.shown_topic())
+    return VerificationFinding(
+        kind, message, index, row.position, stream_id, row.version, row.shown_topic()
+    )

@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-_SHOWN = 20
+_MOST_LISTED = 20
 """At most so many findings of one kind are listed; the rest are counted."""
 
 ROW_CHANGED = "row changed"
@@ -32,7 +32,7 @@ ARCHIVE_MISSING = "file of archived events missing"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class VerificationFinding:
     """A difference between the log and what was recorded or signed. `index` counts from 0."""
 
     kind: str
@@ -45,7 +45,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class VerifiedPrefix:
     """How far the log was verified before, so that verification can go on from there."""
 
     origin: str
@@ -58,7 +58,7 @@ class Verified:
 
 
 @dataclass(frozen=True, slots=True)
-class Replaced:
+class SupersededTree:
     """A tree that a recorded repair replaced, and how much of it is still proven."""
 
     origin: str
@@ -105,7 +105,7 @@ class Signatures(StrEnum):
     NEITHER = "no public key and no checkpoint"
 
 
-class Verdict(StrEnum):
+class VerificationResult(StrEnum):
     """The result of a verification."""
 
     GENUINE = "genuine"
@@ -137,10 +137,10 @@ class Verification:
     """How many of them the log's key signed."""
     has_key: bool = False
     """Whether the log's public key was given or found, to check them with."""
-    findings: list[Finding] = field(default_factory=list)
-    replaced: list[Replaced] = field(default_factory=list)
+    findings: list[VerificationFinding] = field(default_factory=list)
+    replaced: list[SupersededTree] = field(default_factory=list)
     """The trees before this one."""
-    verified: Verified | None = None
+    verified: VerifiedPrefix | None = None
     """Where the next verification may go on; `None` when something was found."""
     more: dict[str, int] = field(default_factory=dict)
     """How many findings of a kind there were beyond those named."""
@@ -155,21 +155,21 @@ class Verification:
         return Signatures.NO_KEY if self.checkpoints else Signatures.NEITHER
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> VerificationResult:
         """The verdict. A finding outranks a missing signature."""
         if self.findings:
-            return Verdict.CHANGED
-        return Verdict.GENUINE if self.good_signatures else Verdict.UNSIGNED
+            return VerificationResult.CHANGED
+        return VerificationResult.GENUINE if self.good_signatures else VerificationResult.UNSIGNED
 
     @property
     def genuine(self) -> bool:
         """Whether nothing was found, and a signature of the log's key proves it."""
-        return self.verdict is Verdict.GENUINE
+        return self.verdict is VerificationResult.GENUINE
 
-    def add(self, finding: Finding) -> None:
+    def add(self, finding: VerificationFinding) -> None:
         """Keep a finding; only count it if there are many of its kind already."""
         same = sum(recorded_finding.kind == finding.kind for recorded_finding in self.findings)
-        if same < _SHOWN:
+        if same < _MOST_LISTED:
             self.findings.append(finding)
         else:
             self.more[finding.kind] = self.more.get(finding.kind, 0) + 1

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from failproof_es.assurance.checking.findings import REPLACED_TREE, Finding
+from failproof_es.assurance.checking.findings import REPLACED_TREE, VerificationFinding
 from failproof_es.ledger.edge import Tile
 from failproof_es.ledger.merkle import (
     HASH_BYTES,
@@ -28,7 +28,7 @@ from failproof_es.ledger.merkle import (
 
 
 @dataclass(frozen=True, slots=True)
-class Signed:
+class SignedRoot:
     """A signed root of the old tree, and which checkpoint signs it."""
 
     size: int
@@ -66,7 +66,7 @@ class Leaves:
 
 
 @dataclass(slots=True)
-class Checked:
+class OldTreeResult:
     """The result of checking an old tree."""
 
     events: int = 0
@@ -81,8 +81,11 @@ class Checked:
 
 
 def check_tree(
-    tiles: Iterable[Tile], signed: Sequence[Signed], log: Leaves, report: Callable[[Finding], None]
-) -> Checked:
+    tiles: Iterable[Tile],
+    signed: Sequence[SignedRoot],
+    log: Leaves,
+    report: Callable[[VerificationFinding], None],
+) -> OldTreeResult:
     """Compare the log with what was signed over the old tree; pass each mismatch to `report`.
 
     `tiles` are all of its tiles of leaves by number and width, each of them one that a tree can
@@ -103,11 +106,14 @@ class _Run:
 
 class _Check:
     def __init__(
-        self, signed: Sequence[Signed], log: Leaves, report: Callable[[Finding], None]
+        self,
+        signed: Sequence[SignedRoot],
+        log: Leaves,
+        report: Callable[[VerificationFinding], None],
     ) -> None:
         self._log = log
         self._report = report
-        self._due: dict[int, list[Signed]] = {}
+        self._due: dict[int, list[SignedRoot]] = {}
         for checkpoint in sorted(signed, key=lambda checkpoint: checkpoint.size):
             if checkpoint.size:  # an empty tree has one root, and proves no event
                 self._due.setdefault((checkpoint.size - 1) >> TILE_LEVELS, []).append(checkpoint)
@@ -117,9 +123,9 @@ class _Check:
         self._proven = bytearray(len(log))
         self._last = -1
         self._named: set[tuple[int, int]] = set()
-        self._result = Checked()
+        self._result = OldTreeResult()
 
-    def of(self, tiles: Iterable[Tile]) -> Checked:
+    def of(self, tiles: Iterable[Tile]) -> OldTreeResult:
         for number, group in groupby(tiles, key=lambda tile: tile.tile):
             variants = list(group)
             if number << TILE_LEVELS == self._whole.size:
@@ -168,7 +174,7 @@ class _Check:
             run.positions.append(position)
             run.places.append(self._log.find(position, leaf))
 
-    def _prove(self, signed: Signed, last: _Run) -> None:
+    def _prove(self, signed: SignedRoot, last: _Run) -> None:
         for run in (self._waiting, last):
             for n, place in enumerate(run.places):
                 if place >= 0:
@@ -191,7 +197,7 @@ class _Check:
             )
             self._say(message, index, position)
 
-    def _refuse(self, signed: Signed) -> None:
+    def _refuse(self, signed: SignedRoot) -> None:
         message = (
             f"{signed.said_by} signs {signed.size} events, and what is kept of the old tree "
             "does not give its root"
@@ -200,4 +206,4 @@ class _Check:
 
     def _say(self, message: str, index: int | None, position: int | None) -> None:
         self._result.intact = False
-        self._report(Finding(REPLACED_TREE, message, index, position))
+        self._report(VerificationFinding(REPLACED_TREE, message, index, position))

@@ -37,7 +37,7 @@ _MOST_PROCESSES = 8
 _LONG_AGO_US = -(1 << 70)
 
 
-class Part(NamedTuple):
+class TileRange(NamedTuple):
     """Full tiles that stand side by side in the tree."""
 
     after: int | None
@@ -57,7 +57,7 @@ class Sound(NamedTuple):
 
     roots: list[bytes]
     """Of each tile."""
-    begun: list[LeafRow]
+    run_starts: list[LeafRow]
     """The rows that begin a run."""
     earliest_us: int
     latest_us: int
@@ -71,7 +71,7 @@ class Sound(NamedTuple):
         return self.earliest_us >= last_us - CLOCK_TOLERANCE_US
 
 
-def parts(tiles: Sequence[Tile], first: int, after: int | None) -> Iterator[Part]:
+def parts(tiles: Sequence[Tile], first: int, after: int | None) -> Iterator[TileRange]:
     """The full tiles from `first` on, up to where one is missing or narrower."""
     full: list[Tile] = []
     for number, tile in enumerate(tiles, first):
@@ -85,12 +85,12 @@ def parts(tiles: Sequence[Tile], first: int, after: int | None) -> Iterator[Part
         yield _part(full, after)
 
 
-def _part(tiles: Sequence[Tile], after: int | None) -> Part:
+def _part(tiles: Sequence[Tile], after: int | None) -> TileRange:
     positions = [array("q", tile.positions or ()).tobytes() for tile in tiles]
-    return Part(after, positions, [tile.hashes for tile in tiles])
+    return TileRange(after, positions, [tile.hashes for tile in tiles])
 
 
-def check(connection: Connection, part: Part) -> Sound | None:
+def check(connection: Connection, part: TileRange) -> Sound | None:
     """Compare the rows of a part with the tree; `None` where anything is not as it should be."""
     positions = chain.from_iterable(
         array("q", packed_positions) for packed_positions in part.positions
@@ -157,12 +157,12 @@ class Checkers:
     def __exit__(self, *_: object) -> None:
         self._ending.close()
 
-    def check(self, parts: Iterator[Part]) -> Iterator[tuple[Part, Sound | None]]:
+    def check(self, parts: Iterator[TileRange]) -> Iterator[tuple[TileRange, Sound | None]]:
         """What each part says, in their order.
 
         Raises `InvalidInput` when a process ends before it answered.
         """
-        waiting: list[Part] = []
+        waiting: list[TileRange] = []
         for process in self._running:
             if (part := next(parts, None)) is not None:
                 _send(process, part)

@@ -9,11 +9,11 @@ from failproof_es.assurance.checking.findings import (
     HISTORY_FORKED,
     REPLACED_TREE,
     TREE_CHANGED,
-    Finding,
-    Replaced,
+    SupersededTree,
     Verification,
+    VerificationFinding,
 )
-from failproof_es.assurance.checking.old_tree import Checked, Leaves, Signed, check_tree
+from failproof_es.assurance.checking.old_tree import Leaves, OldTreeResult, SignedRoot, check_tree
 from failproof_es.assurance.tree_history import Trees
 from failproof_es.events import LedgerFinding, LedgerRepaired
 from failproof_es.ledger import checkpoint as checkpoints
@@ -67,7 +67,7 @@ def verify_replaced(
         if intact:
             result.anchored_size = max(result.anchored_size, checked.anchored_events)
         result.replaced.append(
-            Replaced(
+            SupersededTree(
                 old.origin, repair.new_origin, repair.timestamp, repair.who, repair.where,
                 repair.reason, checked.events, checked.signed_size, checked.anchored_size,
                 vouched_for, intact, tuple(remarks),
@@ -75,10 +75,10 @@ def verify_replaced(
         )  # fmt: skip
 
 
-def externally_kept(checkpoint: Checkpoint) -> Signed:
+def externally_kept(checkpoint: Checkpoint) -> SignedRoot:
     """What a checkpoint that is kept outside the database signs."""
     said_by = f"the checkpoint of {checkpoint.origin} kept outside"
-    return Signed(checkpoint.size, checkpoint.root, said_by, outside=True)
+    return SignedRoot(checkpoint.size, checkpoint.root, said_by, outside=True)
 
 
 def signed_in_database(
@@ -87,7 +87,7 @@ def signed_in_database(
     key: PublicKey | None,
     remarks: list[str],
     repair: LedgerRepaired | None = None,
-) -> Iterable[Signed]:
+) -> Iterable[SignedRoot]:
     """The checkpoints of the old tree in the database and in the repair that replaced it.
 
     Without the key every well-formed checkpoint counts. With it, a checkpoint that it did not sign
@@ -98,7 +98,7 @@ def signed_in_database(
     }
     if repair is not None and repair.old_checkpoint is not None:
         notes.setdefault(repair.old_checkpoint, repair.old_tree_size)
-    signed_roots: dict[tuple[int, bytes], Signed] = {}
+    signed_roots: dict[tuple[int, bytes], SignedRoot] = {}
     for text, size in notes.items():
         try:
             signed = note.parse(text)
@@ -109,7 +109,7 @@ def signed_in_database(
             remarks.append(f"its checkpoint of size {size} proves nothing: {error}")
             continue
         said_by = f"the checkpoint of {tree.origin} in the database"
-        signed_roots[one.size, one.root] = Signed(one.size, one.root, said_by)
+        signed_roots[one.size, one.root] = SignedRoot(one.size, one.root, said_by)
     return signed_roots.values()
 
 
@@ -130,8 +130,8 @@ def _leaves_of_the_own_tree(connection: Connection) -> Leaves:
 
 
 def stray_tiles(
-    no_tiles: Sequence[str], findings: Iterable[Finding | LedgerFinding], origin: str
-) -> list[Finding]:
+    no_tiles: Sequence[str], findings: Iterable[VerificationFinding | LedgerFinding], origin: str
+) -> list[VerificationFinding]:
     """The findings for rows of an old tree that are not tiles.
 
     `findings` is what its repair found. If that names a changed tile, the damage is on record and
@@ -139,7 +139,10 @@ def stray_tiles(
     """
     if any(finding.kind == TREE_CHANGED for finding in findings):
         return []
-    return [Finding(REPLACED_TREE, f"{problem}; in the old tree {origin}") for problem in no_tiles]
+    return [
+        VerificationFinding(REPLACED_TREE, f"{problem}; in the old tree {origin}")
+        for problem in no_tiles
+    ]
 
 
 def _handover_is_signed(
@@ -155,7 +158,7 @@ def _handover_is_signed(
     new_key = keys.get(repair.new_origin)
     if new_key is not None and str(new_key) != repair.new_key:
         message = f"the repair of {repair.old_origin} names a different key of {new_key.name}"
-        result.add(Finding(HISTORY_FORKED, message))
+        result.add(VerificationFinding(HISTORY_FORKED, message))
     if repair.handover is None:
         remarks.append("its key did not sign for the new tree")
         return False
@@ -169,16 +172,16 @@ def _handover_is_signed(
     except NoteError as error:
         reason = str(error)
     message = f"the key of {repair.old_origin} did not sign for the new tree: {reason}"
-    result.add(Finding(HISTORY_FORKED, message))
+    result.add(VerificationFinding(HISTORY_FORKED, message))
     return False
 
 
-def _is_all_there(repair: LedgerRepaired, checked: Checked, result: Verification) -> bool:
+def _is_all_there(repair: LedgerRepaired, checked: OldTreeResult, result: Verification) -> bool:
     if checked.events >= repair.old_tree_size:
         return True
     message = (
         f"the replaced tree {repair.old_origin} held {repair.old_tree_size} events when it was "
         f"replaced, and {checked.events} are kept of it"
     )
-    result.add(Finding(REPLACED_TREE, message))
+    result.add(VerificationFinding(REPLACED_TREE, message))
     return False

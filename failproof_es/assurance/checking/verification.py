@@ -15,7 +15,7 @@ from itertools import count
 
 from failproof_es.assurance.checking import ranges
 from failproof_es.assurance.checking.archived import again_if_runs_moved, read_archived
-from failproof_es.assurance.checking.catalog_checks import RunNumbers
+from failproof_es.assurance.checking.catalog_checks import RunListCheck
 from failproof_es.assurance.checking.columns import Columns, finding
 from failproof_es.assurance.checking.findings import (
     ARCHIVE_CHANGED,
@@ -33,9 +33,9 @@ from failproof_es.assurance.checking.findings import (
     TREE_CHANGED,
     TREE_GOES_BACK,
     TREE_REBUILT,
-    Finding,
     Verification,
-    Verified,
+    VerificationFinding,
+    VerifiedPrefix,
 )
 from failproof_es.assurance.checking.old_tree import Leaves
 from failproof_es.assurance.checking.replaced_trees import verify_replaced
@@ -62,7 +62,7 @@ def verify_log(
     connection: Connection,
     key: PublicKey | None,
     trusted: Sequence[Checkpoint] = (),
-    before: Verified | None = None,
+    before: VerifiedPrefix | None = None,
     url: str | None = None,
 ) -> Verification:
     """Compare rows, tree and checkpoints.
@@ -83,27 +83,31 @@ def _verify_once(
     connection: Connection,
     key: PublicKey | None,
     trusted: Sequence[Checkpoint],
-    before: Verified | None,
+    before: VerifiedPrefix | None,
     url: str | None,
 ) -> Verification:
     trees = read_trees(connection)
     result = Verification(trees.current.origin)
     for problem in trees.problems:
-        result.add(Finding(HISTORY_FORKED, problem))
+        result.add(VerificationFinding(HISTORY_FORKED, problem))
     keys = trees.keys() if key is None else trees.keys(key)
     key = keys.get(result.origin, key)
     result.has_key = key is not None
     for difference in differences(connection):
-        result.add(Finding(ROWS_HIDDEN if difference.hides_rows else IN_BETWEEN, difference.what))
+        result.add(
+            VerificationFinding(
+                ROWS_HIDDEN if difference.hides_rows else IN_BETWEEN, difference.what
+            )
+        )
     if key is not None and key.name != result.origin:
         message = f"the key is of {key.name}, this log says it is {result.origin}"
-        result.add(Finding(HISTORY_FORKED, message))
+        result.add(VerificationFinding(HISTORY_FORKED, message))
     if before is not None and before.origin != result.origin:
         before = None
     older = {tree.origin for tree, _ in trees.replaced}
     of_older = [checkpoint for checkpoint in trusted if checkpoint.origin in older]
     trusted = [checkpoint for checkpoint in trusted if checkpoint.origin not in older]
-    numbers = RunNumbers(connection)
+    numbers = RunListCheck(connection)
     archived = read_archived(connection, result)
     expected = _checkpoints(connection, key, trusted, result)
     walk = _Walk(result, numbers, expected, before, archived)
@@ -121,9 +125,9 @@ def _verify_once(
     if before is None and result.archived != len(archived):
         extra = len(archived) - result.archived
         message = f"{extra} events are kept as archived that are in the log, or not in the tree"
-        result.add(Finding(ARCHIVE_CHANGED, message))
+        result.add(VerificationFinding(ARCHIVE_CHANGED, message))
     for run_id, message in numbers.differences(whole=before is None):
-        result.add(Finding(RUN_RENUMBERED, message, stream_id=run_id))
+        result.add(VerificationFinding(RUN_RENUMBERED, message, stream_id=run_id))
     if before is None or of_older:
         verify_replaced(connection, trees, keys, of_older, result)
     if before is None:
@@ -135,7 +139,7 @@ def _verify_once(
 
 
 @dataclass(frozen=True, slots=True)
-class _Expected:
+class _ExpectedRoot:
     """A root that the tree must have at a size, and which checkpoint signs it."""
 
     size: int
@@ -156,9 +160,9 @@ class _Walk:
     def __init__(
         self,
         result: Verification,
-        numbers: RunNumbers,
-        expected: Sequence[_Expected],
-        before: Verified | None,
+        numbers: RunListCheck,
+        expected: Sequence[_ExpectedRoot],
+        before: VerifiedPrefix | None,
         archived: Leaves,
     ) -> None:
         self._result = result
@@ -177,12 +181,12 @@ class _Walk:
         self._look = Columns(result, self._last_whole[1])
         self._compare_due()
 
-    def verified(self) -> Verified:
+    def verified(self) -> VerifiedPrefix:
         """How far the rows were compared, at the last whole tile."""
         tree, (position, recorded_at_us) = self._whole_tiles, self._last_whole
-        return Verified(self._result.origin, tree.size, tree.roots, position, recorded_at_us)
+        return VerifiedPrefix(self._result.origin, tree.size, tree.roots, position, recorded_at_us)
 
-    def parts(self, url: str, parts: Iterator[ranges.Part], after: int | None) -> int | None:
+    def parts(self, url: str, parts: Iterator[ranges.TileRange], after: int | None) -> int | None:
         """Take in what processes say of parts, up to the first with which anything is wrong.
 
         Returns the position up to which that is; the rows behind it are left to be walked.
@@ -195,7 +199,7 @@ class _Walk:
                     self._push_tile(hashes, root)
                 self._result.archived += sound.archived
                 self._result.events -= sound.archived
-                for row in sound.begun:
+                for row in sound.run_starts:
                     self._numbers.at(row)
                 self._look.last_us = max(self._look.last_us, sound.latest_us)
                 after = part.last
@@ -258,7 +262,7 @@ class _Walk:
                 f"{expected_root.said_by} signs {expected_root.size} events; "
                 f"the log has {self.size}"
             )
-            self._result.add(Finding(TAIL_CUT, message, index=self.size))
+            self._result.add(VerificationFinding(TAIL_CUT, message, index=self.size))
 
     # -- inside ----------------------------------------------------------------------------
 
@@ -281,7 +285,7 @@ class _Walk:
         whole.extend(self._block)
         return whole.root()
 
-    def _compare(self, expected: _Expected) -> None:
+    def _compare(self, expected: _ExpectedRoot) -> None:
         if expected.size < self.size:
             return  # an empty tree has one root, and `opened` knows it
         if self._root() != expected.root:
@@ -290,12 +294,12 @@ class _Walk:
                 f"{expected.size} events is not what it was, and the tree was made to fit"
             )
             kind = HISTORY_FORKED if expected.outside else TREE_REBUILT
-            self._result.add(Finding(kind, message, index=self._good_size()))
+            self._result.add(VerificationFinding(kind, message, index=self._good_size()))
         elif expected.outside:
             self._result.anchored_size = max(self._result.anchored_size, expected.size)
             if expected.removed:
                 message = f"{expected.said_by} is not in the database any more"
-                self._result.add(Finding(CHECKPOINT_REMOVED, message))
+                self._result.add(VerificationFinding(CHECKPOINT_REMOVED, message))
         else:
             self._good = expected.size
 
@@ -325,7 +329,7 @@ class _Walk:
                 f"the tree goes back to position {position}: it holds events twice, or out of "
                 "their order"
             )
-        self._result.add(Finding(kind, message, self.size, position))
+        self._result.add(VerificationFinding(kind, message, self.size, position))
 
     def _say(self, kind: str, row: LeafRow, message: str) -> None:
         self._result.add(finding(kind, row, message, self.size))
@@ -335,12 +339,14 @@ def _tiles(connection: Connection, first: int, result: Verification) -> list[Til
     """The well-formed tiles of leaves from `first` on."""
     for stray in ledger.no_tiles(connection):
         message = f"a tree has no tile {stray.tile} of level {stray.level}"
-        result.add(Finding(TREE_CHANGED, message))
+        result.add(VerificationFinding(TREE_CHANGED, message))
     tiles: list[Tile] = []
     try:
         tiles.extend(ledger.tiles(connection, 0, first))
     except LedgerBroken as error:
-        result.add(Finding(TREE_CHANGED, str(error), index=(first + len(tiles)) * TILE_WIDTH))
+        result.add(
+            VerificationFinding(TREE_CHANGED, str(error), index=(first + len(tiles)) * TILE_WIDTH)
+        )
     return tiles
 
 
@@ -350,7 +356,7 @@ def _entries(tiles: Sequence[Tile], first: int, result: Verification) -> Iterato
         last = tile is tiles[-1]
         if tile.tile != number or (tile.width < TILE_WIDTH and not last):
             message = f"the tiles of the leaves leave a gap at tile {number}"
-            result.add(Finding(TREE_CHANGED, message, index=number * TILE_WIDTH))
+            result.add(VerificationFinding(TREE_CHANGED, message, index=number * TILE_WIDTH))
             return
         yield from zip(tile.positions or (), split(tile.hashes), strict=True)
 
@@ -366,14 +372,14 @@ def _checkpoints(
     key: PublicKey | None,
     trusted: Sequence[Checkpoint],
     result: Verification,
-) -> list[_Expected]:
+) -> list[_ExpectedRoot]:
     """The roots that the tree must have, from every checkpoint that counts."""
     expected = []
     for stored in ledger.checkpoints(connection):
         result.checkpoints += 1
         if (checkpoint := _opened(stored, key, result)) is not None:
             said_by = f"the checkpoint in the database (size {checkpoint.size})"
-            expected.append(_Expected(checkpoint.size, checkpoint.root, False, said_by))
+            expected.append(_ExpectedRoot(checkpoint.size, checkpoint.root, False, said_by))
             if key is not None:
                 result.good_signatures += 1
                 result.signed_size = max(result.signed_size, checkpoint.size)
@@ -382,10 +388,10 @@ def _checkpoints(
         if anchor.origin == result.origin:
             said_by = f"the checkpoint kept outside (size {anchor.size})"
             removed = anchor.size not in inside
-            expected.append(_Expected(anchor.size, anchor.root, True, said_by, removed))
+            expected.append(_ExpectedRoot(anchor.size, anchor.root, True, said_by, removed))
         else:
             result.add(
-                Finding(
+                VerificationFinding(
                     HISTORY_FORKED,
                     f"the checkpoint kept outside is of {anchor.origin}, this log says it is "
                     f"{result.origin}: another database, or a new one",
@@ -408,7 +414,9 @@ def _opened(
             raise NoteError(f"it is of another log, {shortened(checkpoint.origin, 80)}")
     except NoteError as error:
         result.add(
-            Finding(SIGNATURE, f"the checkpoint of size {stored.tree_size} is not good: {error}")
+            VerificationFinding(
+                SIGNATURE, f"the checkpoint of size {stored.tree_size} is not good: {error}"
+            )
         )
         return None
     return checkpoint
@@ -422,7 +430,7 @@ def _upper_tiles(connection: Connection, result: Verification) -> list[list[Tile
         try:
             levels[-1].extend(ledger.tiles(connection, level))
         except LedgerBroken as error:
-            result.add(Finding(TREE_CHANGED, str(error)))
+            result.add(VerificationFinding(TREE_CHANGED, str(error)))
     return levels
 
 
@@ -443,11 +451,11 @@ def _compare_upper_tiles(
             if split(tile.hashes) != below[begin : begin + tile.width]:
                 message = f"tile {tile.tile} of level {level} is not what the leaves give"
                 index = begin << TILE_LEVELS * level
-                result.add(Finding(TREE_CHANGED, message, index=index))
+                result.add(VerificationFinding(TREE_CHANGED, message, index=index))
         whole_tiles = (tile.tile for tile in there if tile.width == TILE_WIDTH)
         for number in sorted(set(range(full)).difference(whole_tiles)):
             message = f"tile {number} of level {level} is missing, or is not full"
             index = number << TILE_LEVELS * (level + 1)
-            result.add(Finding(TREE_CHANGED, message, index=index))
+            result.add(VerificationFinding(TREE_CHANGED, message, index=index))
         begins = range(0, len(below) - TILE_WIDTH + 1, TILE_WIDTH)
         below = [perfect_root(below[at : at + TILE_WIDTH]) for at in begins]

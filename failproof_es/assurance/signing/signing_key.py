@@ -56,7 +56,7 @@ def log_key(origin: str, *, create: bool = False) -> SigningKey:
                 remedy=f"restore the file from its copy, or name it in {KEY_FILE}",
             )
         with contextlib.suppress(
-            _ThereIsAKey
+            _KeyFileExists
         ):  # another process made it meanwhile: that one counts
             return _create(path, origin, ED25519)
     key = read_key(path, ED25519)
@@ -105,24 +105,24 @@ def create_key(path: Path, name: str, kind: Kind) -> SigningKey:
     """
     try:
         return _create(path, name, kind)
-    except _ThereIsAKey:
+    except _KeyFileExists:
         raise InvalidInput.because(
             f"{path} already holds a key", remedy="choose another file"
         ) from None
 
 
-class _ThereIsAKey(Exception):
+class _KeyFileExists(Exception):
     """The file already holds a key, which must not be replaced."""
 
 
 def _create(path: Path, name: str, kind: Kind) -> SigningKey:
-    """Make a key; its file holds it whole or is not there. Raises `_ThereIsAKey`."""
+    """Make a key; its file holds it whole or is not there. Raises `_KeyFileExists`."""
     try:
         key = SigningKey.generate(name, kind)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with locked(lock_beside(path)):
             if has_key(path):
-                raise _ThereIsAKey
+                raise _KeyFileExists
             if path.is_file() and not path.is_symlink():
                 path.unlink()  # it is empty
             public_path(path).unlink(missing_ok=True)

@@ -7,17 +7,17 @@ from datetime import UTC, datetime
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
-from failproof_es.assurance.checking.findings import Verified
+from failproof_es.assurance.checking.findings import VerifiedPrefix
 from failproof_es.assurance.signing.signing_key import own_file
 from failproof_es.problems import InvalidInput
 from failproof_es.support.atomic_file import atomic_write, describe_write_error
 from failproof_es.support.regular_file import read_regular
 
-_FORM = TypeAdapter(Verified)
+_FORM = TypeAdapter(VerifiedPrefix)
 _MOST_BYTES = 1 << 20
 
 
-def read_verified(origin: str) -> Verified | None:
+def read_verified(origin: str) -> VerifiedPrefix | None:
     """How far the log was verified; `None` where it never was. Raises `InvalidInput`."""
     path = own_file(origin, "verified")
     try:
@@ -40,7 +40,7 @@ def verified_at(origin: str) -> datetime | None:
         return None
 
 
-def keep_verified(verified: Verified) -> None:
+def keep_verified(verified: VerifiedPrefix) -> None:
     """Keep how far the log was verified. Raises `InvalidInput` when it cannot be written."""
     path = own_file(verified.origin, "verified")
     document = {

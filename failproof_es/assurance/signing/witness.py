@@ -20,7 +20,7 @@ _OLD = "old "
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class CosignRequest:
     """A checkpoint to be cosigned, and why it continues the one of size `old`."""
 
     old: int
@@ -32,16 +32,16 @@ class Request:
         return f"{_OLD}{self.old}\n{hashes}\n{self.signed}"
 
 
-def parse_request(data: bytes) -> Request:
+def parse_request(data: bytes) -> CosignRequest:
     """The request, or the bare checkpoint, in a file's bytes. Raises `InvalidInput`."""
     try:
         text = data.decode()
         if not text.startswith(_OLD):
-            return Request(0, (), note.parse(text))
+            return CosignRequest(0, (), note.parse(text))
         head, _, rest = text.partition("\n\n")
         old, *hashes = head.split("\n")
         proof = tuple(base64.b64decode(encoded_hash, validate=True) for encoded_hash in hashes)
-        return Request(int(old.removeprefix(_OLD)), proof, note.parse(rest))
+        return CosignRequest(int(old.removeprefix(_OLD)), proof, note.parse(rest))
     except (NoteError, ValueError) as error:
         raise InvalidInput.because(
             f"not a checkpoint that can be cosigned: {error}",
@@ -50,7 +50,7 @@ def parse_request(data: bytes) -> Request:
 
 
 def cosign_request(
-    request: Request, log: PublicKey, own: SigningKey, seen: Checkpoint | None, at: int
+    request: CosignRequest, log: PublicKey, own: SigningKey, seen: Checkpoint | None, at: int
 ) -> Note:
     """The checkpoint with `own`'s cosignature, made at `at` (seconds since 1970).
 
@@ -69,7 +69,7 @@ def cosign_request(
     return request.signed.signed(own.sign(request.signed.text, at=at))
 
 
-def _check_continues(request: Request, seen: Checkpoint, new: Checkpoint) -> None:
+def _check_continues(request: CosignRequest, seen: Checkpoint, new: Checkpoint) -> None:
     if seen.size > new.size:
         raise InvalidInput.because(
             f"you cosigned {seen.size} events already, and this signs only {new.size}",

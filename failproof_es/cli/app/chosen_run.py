@@ -13,7 +13,7 @@ from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.archives import RunIsArchived, archive_of
 from failproof_es.store.reading.reader import Connection, resolve_run
 
-_SAID = "failproof_es.cli.app.chosen_run.said"
+_META_KEY = "failproof_es.cli.app.chosen_run.said"
 
 
 def read_run(connection: Connection, run: str, as_of: str | None = None) -> RecordedRun:
@@ -40,7 +40,7 @@ def say_archived(connection: Connection, run_id: UUID) -> bool:
 def say_warning(feeder: Feeder) -> None:
     """Say on stderr why the log is read and not the projections; once per command."""
     context = click.get_current_context(silent=True)
-    warnings = set[str]() if context is None else context.meta.setdefault(_SAID, set())
+    warnings = set[str]() if context is None else context.meta.setdefault(_META_KEY, set())
     if feeder.warning is not None and feeder.warning not in warnings:
         warnings.add(feeder.warning)
         say(f"warning: {feeder.warning}")

@@ -41,7 +41,7 @@ def console_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return flag(port(command))
 
 
-class BesideRun:
+class RunConsole:
     """The console beside a run."""
 
     def __init__(self, console: ConsoleBeside, *, new_token: str | None) -> None:
@@ -88,7 +88,7 @@ def require_console(console: bool, port: int | None, *, detach: bool) -> None:
 
 
 @contextmanager
-def console_beside(store: Store, console: bool, port: int | None) -> Iterator[BesideRun | None]:
+def console_beside(store: Store, console: bool, port: int | None) -> Iterator[RunConsole | None]:
     """The console, if it is asked for; it listens, and serves once there is a run to show.
 
     Raises `InvalidInput` where it cannot listen.
@@ -107,7 +107,7 @@ def console_beside(store: Store, console: bool, port: int | None) -> Iterator[Be
         token=configured_token or new_token(),
     )
     with ConsoleBeside(settings, _PORT_OPTION, say) as console_process:
-        yield BesideRun(console_process, new_token=None if configured_token else settings.token)
+        yield RunConsole(console_process, new_token=None if configured_token else settings.token)
 
 
 def at_a_terminal() -> bool:

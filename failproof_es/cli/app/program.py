@@ -76,7 +76,7 @@ def global_options() -> list[click.Parameter]:
     ]
 
 
-class Command(click.Command):
+class CliCommand(click.Command):
     """A command with the global options. Its arguments must be UTF-8."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
@@ -91,10 +91,10 @@ class Command(click.Command):
         return super().parse_args(ctx, args)
 
 
-class Group(click.Group):
+class CliGroup(click.Group):
     """A group of commands; it takes the global options, too."""
 
-    command_class = Command
+    command_class = CliCommand
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
@@ -131,7 +131,7 @@ class Group(click.Group):
         return None if command is None else command.get_short_help_str(limit=_LONGEST_SENTENCE)
 
 
-class Program(Group):
+class Program(CliGroup):
     """The whole program. Every error that a command raises becomes a message and an exit code."""
 
     def main(self, *arguments: Any, **settings: Any) -> Any:

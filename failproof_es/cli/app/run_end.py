@@ -28,7 +28,7 @@ from failproof_es.store.store import Store
 from failproof_es.support.atomic_file import describe_write_error
 from failproof_es.support.plurals import plural
 
-_KEPT = "a run keeps its configuration: after a change of the file, start a new one"
+_CONFIGURATION_STAYS = "a run keeps its configuration: after a change of the file, start a new one"
 _ABSENT = frozenset({"not_found", VOIDS_ANSWER})
 """Kinds of errors that stay as long as the configuration does."""
 
@@ -105,7 +105,7 @@ def print_outcome(outcome: Outcome, counted_up: RunSummary) -> None:
 def _absent_models(counted_up: RunSummary) -> list[str]:
     """The models that their servers do not have, or that answered under another name."""
     errors = counted_up.counts.errors
-    return sorted({error.asked for error in errors if error.kind in _ABSENT})
+    return sorted({error.model_key for error in errors if error.kind in _ABSENT})
 
 
 def say_what_next(counted_up: RunSummary, status: str) -> None:
@@ -120,13 +120,13 @@ def say_what_next(counted_up: RunSummary, status: str) -> None:
     if status == "paused":
         if total.finished == 0 and (absent := _absent_models(counted_up)):
             say(
-                f"no answer came from {', '.join(absent)}; {_KEPT}. "
+                f"no answer came from {', '.join(absent)}; {_CONFIGURATION_STAYS}. "
                 f"`failproof-es give-up {number}` ends this one"
             )
             return
         say(f"resume it with `failproof-es resume {number}`")
         if not total.finished:
-            say(_KEPT)
+            say(_CONFIGURATION_STAYS)
         return
     if awaiting := total.awaiting:
         await_ = "awaits" if awaiting == 1 else "await"

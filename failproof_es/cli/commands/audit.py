@@ -13,7 +13,7 @@ import click
 import orjson
 
 from failproof_es.cli.app.chosen_run import say_archived
-from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.audit_rows import AuditRows
 from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows
 from failproof_es.core.case import operations_id, prompt_id, run_id
@@ -40,7 +40,7 @@ _COLUMNS = (
 )
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.argument("run")
 @click.option("--all", "every", is_flag=True, help="Every event, with all that it says.")
 @format_option(Format.TABLE, Format.JSONL)

@@ -10,7 +10,7 @@ import click
 import orjson
 
 from failproof_es.cli.app.chosen_run import read_run
-from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.commands.results import first_line
 from failproof_es.cli.rendering.output import (
     Column,
@@ -84,7 +84,7 @@ _RESULTS = (
 )
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.argument("left", metavar="RUN")
 @click.argument("right", metavar="RUN")
 @format_option()
@@ -103,7 +103,7 @@ def diff(left: str, right: str, output_format: Format) -> None:
     """
     with session().open_store() as store, store.connect() as connection:
         one, other = (read_run(connection, run) for run in (left, right))
-        differences = _Found(one, other)
+        differences = _RunDifferences(one, other)
     if output_format is Format.TABLE:
         differences.print()
     elif output_format is Format.JSON:
@@ -112,7 +112,7 @@ def diff(left: str, right: str, output_format: Format) -> None:
         print_rows(differences.rows(), (), output_format)
 
 
-class _Found:
+class _RunDifferences:
     """All that differs between two runs."""
 
     def __init__(self, left: RecordedRun, right: RecordedRun) -> None:

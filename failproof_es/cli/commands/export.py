@@ -14,7 +14,7 @@ import click
 from psycopg import IsolationLevel
 
 from failproof_es.cli.app.chosen_run import with_warning
-from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import (
     Column,
     Format,
@@ -25,7 +25,7 @@ from failproof_es.cli.rendering.output import (
 )
 from failproof_es.cli.rendering.written_files import record_file
 from failproof_es.core.case import prompt_id
-from failproof_es.dialects.protocol import Export as Collections
+from failproof_es.dialects.protocol import CollectionExport as Collections
 from failproof_es.dialects.protocol import Exporting
 from failproof_es.dialects.registry import dialect_named, names
 from failproof_es.engine.history import read_chunk
@@ -42,7 +42,7 @@ from projections.positions import hold_positions
 
 _LIST = ""
 _SHAPES = (Column("shape", "shape"), Column("runs", "runs"), Column("writes", "writes"))
-_WRITTEN = (
+_FILE_COLUMNS = (
     Column("collection", "collection"),
     Column("documents", "documents", right=True),
     Column("file", "file"),
@@ -55,7 +55,7 @@ _LEFT_OUT = (
 _ALL_RUNS = "SELECT run_id FROM failproof.run_list ORDER BY run_number"
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.argument("runs", nargs=-1, metavar="RUN...")
 @click.option(
     "--shape",
@@ -105,16 +105,16 @@ def export(
         connection.isolation_level = IsolationLevel.REPEATABLE_READ
         connection.read_only = True
         made = Export(datetime.now(UTC))
-        files: list[_File] = []
+        files: list[_CollectionFile] = []
         try:
             with connection.transaction():
                 hold_positions(connection)
                 lift_idle_limit(connection)
                 recorded_runs = [RecordedRun.read(connection, run_id) for run_id in ids]
-                files.extend(_write(exporter.files(recorded_runs, made), folder))
+                files.extend(_write_files(exporter.files(recorded_runs, made), folder))
         finally:  # what was written before a failure is there, too
             for file in files:
-                record_file(store, ids, "export", file.path, file.written)
+                record_file(store, ids, "export", file.path, file.written_file)
     _print(files, made.left_out.rows(), output_format)
 
 
@@ -184,16 +184,16 @@ def _run_ids(connection: Connection, runs: Sequence[str], every_run: bool) -> li
     return list(dict.fromkeys(resolve_run(connection, reference) for reference in runs))
 
 
-class _File(NamedTuple):
+class _CollectionFile(NamedTuple):
     """A file that was written."""
 
     collection: str
     documents: int
     path: Path
-    written: WrittenFile
+    written_file: WrittenFile
 
 
-def _write(files: Iterator[ExportedFile], folder: Path) -> Iterator[_File]:
+def _write_files(files: Iterator[ExportedFile], folder: Path) -> Iterator[_CollectionFile]:
     """Write each file before the next is made. Raises `InvalidInput` where it can't be."""
     for file in files:
         if file.name.is_absolute() or ".." in file.name.parts:
@@ -203,23 +203,25 @@ def _write(files: Iterator[ExportedFile], folder: Path) -> Iterator[_File]:
             )
         path = folder.joinpath(*file.name.parts)
         written_file = write_file(path, file.pieces)
-        yield _File(file.collection, file.pieces.rows, path, written_file)
+        yield _CollectionFile(file.collection, file.pieces.rows, path, written_file)
 
 
-def _print(files: Sequence[_File], left_out: list[dict[str, Any]], output_format: Format) -> None:
+def _print(
+    files: Sequence[_CollectionFile], left_out: list[dict[str, Any]], output_format: Format
+) -> None:
     rows: list[dict[str, Any]] = [
         {"collection": file.collection, "documents": file.documents, "file": str(file.path)}
         for file in files
     ]
     if output_format is Format.TABLE:
-        print_rows(rows, _WRITTEN, output_format)
+        print_rows(rows, _FILE_COLUMNS, output_format)
         if left_out:
             print_table(left_out, _LEFT_OUT)
         return
     if left_out:
         rows = rows or [{"collection": None, "documents": 0, "file": None}]
         rows[-1]["left_out"] = left_out
-    print_rows(rows, _WRITTEN, output_format)
+    print_rows(rows, _FILE_COLUMNS, output_format)
 
 
 @dataclass(frozen=True, slots=True)

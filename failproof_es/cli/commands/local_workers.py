@@ -60,7 +60,7 @@ class LocalWorkers:
     begin: Begin
     granted: Permissions
     """What the run's configuration may do in these processes."""
-    shown: bool
+    shows_progress: bool
     """Whether somebody looks at the progress: then every event that affects it is told."""
     catch_up: Callable[[], int] = lambda: 0
     """Takes in what was recorded before; returns the position behind which events are told."""
@@ -223,7 +223,7 @@ class LocalWorkers:
     ) -> None:
         """Tell what the workers record behind `position`, until this process is done with it."""
         reader = RetryingReader(self.store)
-        observed = await reader.read(_observed, run_id, shows_progress=self.shown)
+        observed = await reader.read(_observed, run_id, shows_progress=self.shows_progress)
         reads_left = _MOST_READ_AFTERWARDS
         while True:
             last = over.is_set()

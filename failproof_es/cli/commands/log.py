@@ -15,7 +15,7 @@ import orjson
 
 from failproof_es.cli.app.chosen_run import say_archived
 from failproof_es.cli.app.moments import moment_argument
-from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import Format, format_option
 from failproof_es.cli.rendering.sanitise import json_text, one_line, shortened
 from failproof_es.events import EVENTS
@@ -34,7 +34,7 @@ _LINE = "{:>9}  {:<26}  {:<19}  {:<36}  {:>3}  {}"
 _HEADING = _LINE.format("position", "recorded (UTC)", "event", "stream", "v", "says")
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.argument("run", required=False)
 @click.option("--stream", type=click.UUID, metavar="ID", help="Only this stream's events.")
 @click.option(

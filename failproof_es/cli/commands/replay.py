@@ -11,7 +11,7 @@ import orjson
 from failproof_es.assurance.tree_as_of import TreeAsOf, tree_as_of
 from failproof_es.cli.app.as_of import as_of_option, position_of
 from failproof_es.cli.app.errors import ExitCode
-from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.commands.show import show_run
 from failproof_es.cli.rendering.output import (
     Column,
@@ -23,14 +23,14 @@ from failproof_es.cli.rendering.output import (
 )
 from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.engine.history import read_run
-from failproof_es.engine.replays.replay import Difference, ReplayReport
+from failproof_es.engine.replays.replay import ReplayDifference, ReplayReport
 from failproof_es.engine.replays.replay import replay as replay_run
 from failproof_es.engine.required_plugins import other_versions
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.reader import resolve_run
 from failproof_es.support.plurals import plural
 
-_SHOWN = 100
+_MOST_LISTED = 100
 _VALUE_WIDTH = 48
 
 _COLUMNS = (
@@ -43,7 +43,7 @@ _COLUMNS = (
 )
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.argument("run")
 @as_of_option("Also show the run as it was at a position of the log or at a time.")
 @format_option()
@@ -120,9 +120,9 @@ def _print(report: ReplayReport) -> None:
     differ = len(report.differences)
     if differ:
         rows = [row for difference in report.differences for row in _rows(difference)]
-        print_table(rows[:_SHOWN], _COLUMNS)
-        if len(rows) > _SHOWN:
-            click.echo(f"… and {len(rows) - _SHOWN} more: --json prints them all")
+        print_table(rows[:_MOST_LISTED], _COLUMNS)
+        if len(rows) > _MOST_LISTED:
+            click.echo(f"… and {len(rows) - _MOST_LISTED} more: --json prints them all")
     for other, count in report.other_versions.items():
         click.echo(
             one_line(
@@ -136,7 +136,7 @@ def _print(report: ReplayReport) -> None:
     )
 
 
-def _rows(difference: Difference) -> list[dict[str, Any]]:
+def _rows(difference: ReplayDifference) -> list[dict[str, Any]]:
     return [
         {
             "suite": difference.suite_id,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.junit import junit_option, write_junit
 from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.written_files import write_recorded
@@ -18,7 +18,7 @@ from failproof_es.support.plurals import plural
 FORMATS = ("html", "md", "json", "csv")
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @click.option(
     "--format", "document", type=click.Choice(FORMATS), default="html", show_default=True,

@@ -15,7 +15,7 @@ import click
 from failproof_es.cli.app.as_of import as_of_option
 from failproof_es.cli.app.chosen_run import read_run
 from failproof_es.cli.app.next_page import say_next_page
-from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.junit import junit_option, write_junit
 from failproof_es.cli.rendering.output import (
     Column,
@@ -52,7 +52,7 @@ _COLUMNS = (
 _COLUMNS_WITH_ADDED = (*_COLUMNS[:-1], Column("added by scorers", "added"), _COLUMNS[-1])
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.argument("run")
 @click.option("--shape", metavar="NAME", help="Print another shape that the dialect has.")
 @click.option(
@@ -101,7 +101,7 @@ def results(
             whole = run_shape_of(recorded.started.dialect, shape)
             if whole is None:
                 shape_of(recorded.started.dialect, shape)
-        page = _Page(after or 0, limit)
+        page = _PlanPage(after or 0, limit)
         paged = after is not None or limit is not None
         _require_fitting(recorded, page, shape if whole else None, junit if paged else None)
         if junit is not None:
@@ -131,7 +131,7 @@ def results(
         _say_next(recorded, page)
 
 
-class _Page(NamedTuple):
+class _PlanPage(NamedTuple):
     """A page of the plan: the first `limit` places after `after`."""
 
     after: int
@@ -139,7 +139,7 @@ class _Page(NamedTuple):
 
 
 def _require_fitting(
-    run: RecordedRun, page: _Page, whole_shape: str | None, junit: Path | None
+    run: RecordedRun, page: _PlanPage, whole_shape: str | None, junit: Path | None
 ) -> None:
     """Raises `InvalidInput` if a page is asked for that does not exist, or cannot be made."""
     problems = Problems()
@@ -149,7 +149,7 @@ def _require_fitting(
             field="--after",
             remedy=f"its last place is {run.started.planned_evaluations}",
         )
-    if whole_shape is not None and page != _Page(0, None):
+    if whole_shape is not None and page != _PlanPage(0, None):
         problems.error(
             f"the shape {whole_shape!r} covers the whole run",
             field="--shape",
@@ -164,7 +164,7 @@ def _require_fitting(
     problems.raise_errors()
 
 
-def _nothing(run: RecordedRun, page: _Page) -> str:
+def _nothing(run: RecordedRun, page: _PlanPage) -> str:
     """What to do where no evaluation is printed."""
     number = run.started.run_number
     if page.after:
@@ -182,7 +182,7 @@ def _say_carried_over(run: RecordedRun) -> None:
     say(f"{carried_over:,} of {finished} carried over: `failproof-es show` says from where")
 
 
-def _say_next(run: RecordedRun, page: _Page) -> None:
+def _say_next(run: RecordedRun, page: _PlanPage) -> None:
     """Say how to get the next page, if there is one."""
     if page.limit is None:
         return
@@ -191,7 +191,9 @@ def _say_next(run: RecordedRun, page: _Page) -> None:
         say_next_page(f"{remaining:,} more", after=after)
 
 
-def _table_rows(run: RecordedRun, page: _Page, scorers: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _table_rows(
+    run: RecordedRun, page: _PlanPage, scorers: Sequence[str]
+) -> Iterator[dict[str, Any]]:
     for planned in run.outcomes(**page._asdict()):
         outcome = planned.outcome
         if outcome.impossible is not None:

@@ -16,7 +16,7 @@ from failproof_es.cli.app.chosen_run import read_run
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.following import following
 from failproof_es.cli.app.input_files import read_file
-from failproof_es.cli.app.program import Command, Group, session
+from failproof_es.cli.app.program import CliCommand, CliGroup, session
 from failproof_es.cli.rendering.output import Format, format_option, print_json, say
 from failproof_es.cli.rendering.signing_trouble import report_signing_error
 from failproof_es.cli.rendering.written_files import write_recorded
@@ -28,7 +28,7 @@ from failproof_es.cli.reviewing.exported_sheet import (
     export_of,
     is_blind,
 )
-from failproof_es.cli.reviewing.screen import Stopped, ask, show
+from failproof_es.cli.reviewing.screen import ReviewQuit, ask, show
 from failproof_es.cli.reviewing.sheet import opinions, read_sheet, sheet
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.dialects.kit.judging import checklist
@@ -62,7 +62,7 @@ _LARGEST_SHEET = 1 << 28
 """Bytes of a sheet of verdicts."""
 
 
-class ReviewGroup(Group):
+class ReviewGroup(CliGroup):
     """`review RUN` is `review run RUN`."""
 
     def resolve_command(
@@ -112,7 +112,7 @@ def review() -> None:
     """
 
 
-@review.command(_DEFAULT, cls=Command)
+@review.command(_DEFAULT, cls=CliCommand)
 @click.argument("run")
 @reviewer_option
 @only_option
@@ -148,7 +148,7 @@ def run_(run: str, reviewer: str, only: Only, again: bool, unblind: bool) -> Non
                             stack.enter_context(_keeping_up(store))
                         record_reviews(store, reviewing, {key.evaluation_id: opinion})
                         done += 1
-        except Stopped:
+        except ReviewQuit:
             pass
         except click.Abort:
             click.echo()  # what was asked last has no end of line
@@ -160,7 +160,7 @@ def run_(run: str, reviewer: str, only: Only, again: bool, unblind: bool) -> Non
                 say(f"no finished evaluation is left to review for {reviewer}")
 
 
-@review.command(cls=Command)
+@review.command(cls=CliCommand)
 @click.argument("run")
 @click.argument("file", type=click.Path(path_type=Path))
 @reviewer_option
@@ -202,7 +202,7 @@ def export(run: str, file: Path, reviewer: str, only: Only, again: bool, unblind
     say(f"{file}: fill it in, then `failproof-es review import {run} {file}{by}`")
 
 
-@review.command("import", cls=Command)
+@review.command("import", cls=CliCommand)
 @click.argument("run")
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @reviewer_option
@@ -270,7 +270,7 @@ def import_(
             )
 
 
-@review.command(cls=Command)
+@review.command(cls=CliCommand)
 @click.argument("run")
 @click.option(
     "--incomplete",
@@ -313,7 +313,7 @@ def close(run: str, incomplete: bool) -> None:
         click.get_current_context().exit(ExitCode.GATE_NOT_MET)
 
 
-@review.command(cls=Command)
+@review.command(cls=CliCommand)
 @click.argument("run")
 @format_option(Format.TABLE, Format.JSON)
 def status(run: str, output_format: Format) -> None:
@@ -348,7 +348,7 @@ def _keeping_up(store: Store) -> Iterator[None]:
     """
     signer = CheckpointSigner(store)
     try:
-        with suppress(Stopped), signer, following(store):
+        with suppress(ReviewQuit), signer, following(store):
             yield
     finally:
         report_signing_error(signer)

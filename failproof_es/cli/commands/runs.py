@@ -11,7 +11,7 @@ from failproof_es.catalogue.wording import usd
 from failproof_es.cli.app.chosen_run import say_warning
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.next_page import say_next_page
-from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import (
     Column,
     Format,
@@ -55,7 +55,7 @@ _KEYS = (
 _RATE_KEYS = ("model", "passed", "failed", "scored", "unscored", "rate", "bounds")
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
@@ -96,7 +96,7 @@ def runs(limit: int, before: int | None, everything: bool, output_format: Format
     """
     problems: list[str] = []
     with session().open_store() as store, store.connect() as connection:
-        page = _Page(None if everything else limit, before)
+        page = _NewestRuns(None if everything else limit, before)
         holders = list_holders(connection)
         rows = (
             {**row, "workers": holders.get(row["run_id"], [])}
@@ -131,7 +131,7 @@ def _noting(rows: Iterable[dict[str, Any]], problems: list[str]) -> Iterator[dic
         yield row
 
 
-class _Page:
+class _NewestRuns:
     """The newest runs with a number below `before`: at most `limit`, or all."""
 
     def __init__(self, limit: int | None, before: int | None) -> None:
@@ -143,7 +143,7 @@ class _Page:
         """The rows to print, newest run first."""
         limit = None if self._limit is None else self._limit + 1
         last = None
-        for n, row in enumerate(listed(connection, limit, self._before)):
+        for n, row in enumerate(run_rows(connection, limit, self._before)):
             if n == self._limit:
                 self.next_before = last
                 return
@@ -151,7 +151,7 @@ class _Page:
             yield row
 
 
-def listed(
+def run_rows(
     connection: Connection, limit: int | None, before: int | None = None
 ) -> Iterator[dict[str, Any]]:
     """The rows of every run, newest first; a hundred runs are read at a time."""

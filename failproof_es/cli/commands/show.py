@@ -16,7 +16,7 @@ from failproof_es.catalogue.wording import describe_version
 from failproof_es.cli.app.as_of import as_of_option
 from failproof_es.cli.app.chosen_run import read_run
 from failproof_es.cli.app.errors import ExitCode
-from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.findings import finding_lines, fixed_outcomes
 from failproof_es.cli.rendering.output import (
     Column,
@@ -32,7 +32,7 @@ from failproof_es.cli.rendering.people_table import print_people
 from failproof_es.cli.rendering.suite_table import print_suites
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.case import run_id
-from failproof_es.core.costs import Tokens, describe_tokens
+from failproof_es.core.costs import TokenCount, describe_tokens
 from failproof_es.core.people import OUTCOMES, describe_outcome
 from failproof_es.core.run import describe_selection, how_branched
 from failproof_es.core.summary import RunSummary
@@ -48,7 +48,7 @@ from failproof_es.reading.summary_rows import describe_messages, errors_by_kind
 from failproof_es.reading.workers import RunWorker, describe_workers
 from failproof_es.support.plurals import plural
 
-_NAMED = 10
+_MOST_LISTED = 10
 """The number of evaluations that are listed for people."""
 _HAD: Mapping[Again, str] = {
     "abandoned": "had been abandoned",
@@ -60,7 +60,7 @@ _SUITE_FILES = (
     Column("cases", "cases", right=True),
     Column("sha256", "sha256"),
 )
-_OTHERS = (
+_RELATED_RUN_COLUMNS = (
     Column("run", "run_number", right=True),
     Column("attempt", "attempt", right=True),
     Column("name", "name"),
@@ -73,7 +73,7 @@ _OTHERS = (
 )
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.argument("run")
 @as_of_option("Show the run as it was at a position of the log or at a time.")
 @format_option()
@@ -122,7 +122,7 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
         if before:
             heading += f", the newest {len(related)} of {len(related) + before:,}"
         if related:
-            print_table(map(_other_row, related), _OTHERS, title=heading)
+            print_table(map(_other_row, related), _RELATED_RUN_COLUMNS, title=heading)
         for other in related:
             if other.unreadable is not None:
                 say(f"run {other.run_number} cannot be read: {other.unreadable}")
@@ -147,7 +147,7 @@ def _say_impossible(run: RecordedRun) -> bool:
     impossible = run.summary.counts.impossible
     if not impossible:
         return True
-    for evaluation in run.feeder.impossible(run.run, limit=_NAMED):
+    for evaluation in run.feeder.impossible(run.run, limit=_MOST_LISTED):
         say(f"error: impossible_history: {evaluation.impossible}")
     wrong = plural(impossible, "evaluation")
     say(
@@ -284,11 +284,15 @@ def _again_for_people(again: Sequence[AskedAgain], what: Again) -> str:
     counts = Counter(evaluation.ended_as for evaluation in again).most_common()
     kinds = ", ".join(f"{kind} {n}" for kind, n in counts)
     names = [f"{evaluation.suite}/{evaluation.case} {evaluation.model}" for evaluation in again]
-    more = f" and {len(names) - _NAMED:,} more (--json has all)" if len(names) > _NAMED else ""
+    more = (
+        f" and {len(names) - _MOST_LISTED:,} more (--json has all)"
+        if len(names) > _MOST_LISTED
+        else ""
+    )
     remark = "; their second try makes the pass rate too high" if what == "failed" else ""
     return (
         f"{plural(len(again), 'evaluation')} that {_HAD[what]} ({kinds}{remark}): "
-        f"{', '.join(names[:_NAMED])}{more}"
+        f"{', '.join(names[:_MOST_LISTED])}{more}"
     )
 
 
@@ -330,5 +334,5 @@ def _ms(value: float | None) -> str:
     return "-" if value is None else f"{value:.0f} ms"
 
 
-def _format_tokens(tokens: Tokens) -> str:
-    return describe_tokens(tokens.known, tokens.unknown)
+def _format_tokens(tokens: TokenCount) -> str:
+    return describe_tokens(tokens.reported_total, tokens.unknown)

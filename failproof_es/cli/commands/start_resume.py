@@ -16,7 +16,7 @@ from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.cli.app.amounts import usd_argument
 from failproof_es.cli.app.chosen_run import with_warning
 from failproof_es.cli.app.console_beside import (
-    BesideRun,
+    RunConsole,
     at_a_terminal,
     console_beside,
     console_options,
@@ -35,7 +35,7 @@ from failproof_es.cli.app.options import (
     workers_option,
 )
 from failproof_es.cli.app.process import ignore_broken_pipe, raise_descriptor_limit
-from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.app.run_end import print_outcome, say_what_next, summary, write_files
 from failproof_es.cli.app.stopping import Drive, until_stopped
 from failproof_es.cli.commands.several_workers import (
@@ -88,7 +88,7 @@ if TYPE_CHECKING:
     from failproof_es.exports.otel.beside import TelemetryBeside
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.argument("config", type=click.Path(path_type=Path))
 @settings_option
 @selection_options
@@ -176,7 +176,7 @@ def start(
         )  # fmt: skip
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.argument("run")
 @click.option(
     "--at",
@@ -345,7 +345,7 @@ def _carry_out(
     junit: Path | None,
     quiet: bool,
     output_format: Format,
-    live_console: BesideRun | None,
+    live_console: RunConsole | None,
     telemetry: TelemetryBeside | None,
     resumed: str | None = None,
     *,
@@ -379,18 +379,20 @@ def _carry_out(
                 for recorded in _prices(store, event):
                     state.observe(recorded)
 
-        def run_told() -> str | None:
+        def current_run() -> str | None:
             return resumed if state.run_number is None else str(state.run_number)
 
         try:
             with partial_results:
-                outcome = event_loop.run(until_stopped(drive, observe, progress, run_told))
+                outcome = event_loop.run(until_stopped(drive, observe, progress, current_run))
         except Exception as error:
-            if (run_name := run_told()) is not None:
+            if (run_name := current_run()) is not None:
                 note_run(error, run_name)
             raise
         after_signing.callback(report_signing_error, keeper)  # also if the results are unreadable
-        counted_up, is_written = _write(store, outcome.run_id, junit, quiet, open_it=open_it)
+        counted_up, is_written = _write_results(
+            store, outcome.run_id, junit, quiet, open_it=open_it
+        )
         ending.enter_context(slow_step("bringing the projections up to date", quiet=quiet))
     exit_code = exit_code_of(outcome)
     if keeper.changed is not None or not is_written:
@@ -411,7 +413,7 @@ def _carry_out(
     click.get_current_context().exit(exit_code)
 
 
-def _write(
+def _write_results(
     store: Store, run_id: UUID, junit: Path | None, quiet: bool, *, open_it: bool
 ) -> tuple[RunSummary, bool]:
     """Count the results and write the files of the run; its summary, and whether all is written."""

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from failproof_es.cli.app.options import allow_option, settings_option
-from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import (
     Column,
     Format,
@@ -45,7 +45,7 @@ _COLUMNS = (
 )
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.argument("config", type=click.Path(path_type=Path))
 @click.option(
     "--offline",
@@ -126,10 +126,12 @@ def print_preflight(
         say(line)
     for remark in preflight.remarks:
         say(remark)
-    for problem in preflight.found:
+    for problem in preflight.findings:
         if problem.severity != "error":
             say(problem.describe())
-    for line in skipped_lines([defect for defect in preflight.found if defect.severity == "error"]):
+    for line in skipped_lines(
+        [defect for defect in preflight.findings if defect.severity == "error"]
+    ):
         say(line)
     document = estimates.as_json()
     if output_format is not Format.TABLE:

@@ -22,7 +22,7 @@ from failproof_es.cli.app.errors import ExitCode, exit_code_of
 from failproof_es.cli.app.following import following
 from failproof_es.cli.app.options import allow_class_option, allow_option
 from failproof_es.cli.app.process import raise_descriptor_limit
-from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.signing_trouble import report_missing_key, report_signing_error
 from failproof_es.configuration.providers import rules_of
@@ -47,7 +47,7 @@ from failproof_es.support.plurals import plural
 _LINE_EVERY_S = 10.0
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.option("--run", "run", metavar="RUN", help="Work on this run alone.")
 @click.option(
     "--provider",

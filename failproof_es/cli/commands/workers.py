@@ -8,7 +8,7 @@ from typing import Any
 import click
 import psycopg
 
-from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import (
     Column,
     Format,
@@ -18,7 +18,7 @@ from failproof_es.cli.rendering.output import (
     say,
 )
 from failproof_es.engine.workers.presence import (
-    KnownWorker,
+    WorkerRecord,
     clear_limits,
     list_shares,
     list_workers,
@@ -53,7 +53,7 @@ _LIMITS = (
 )
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.option(
     "--clear",
     metavar="KEY",
@@ -114,7 +114,7 @@ def _clear(connection: Connection, key: str) -> None:
         say(f"{server}: {plural(shares, 'share')} ended; it may be asked at once")
 
 
-def _row(worker: KnownWorker) -> dict[str, Any]:
+def _row(worker: WorkerRecord) -> dict[str, Any]:
     return {
         "worker_id": str(worker.worker_id),
         "holder": worker.holder,

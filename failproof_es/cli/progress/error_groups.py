@@ -9,12 +9,12 @@ from failproof_es.events import ErrorRecorded
 
 MOST_GROUPS = 200
 """Further messages count as one more group: a server may send a new one each time."""
-OTHERS = "(other messages)"
+OTHER_MESSAGES = "(other messages)"
 _LONGEST = 300
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorGroup:
+class ErrorCount:
     """The number of failed requests of a model or judge with the same message."""
 
     count: int
@@ -33,14 +33,14 @@ class ErrorGroups:
         """Count one failed request."""
         key = (error.judge or error.model_key, first_line(error))
         if key not in self._counts and len(self._counts) >= MOST_GROUPS:
-            key = (key[0], OTHERS)
+            key = (key[0], OTHER_MESSAGES)
         self._counts[key] += 1
 
-    def most_frequent(self, limit: int | None = None) -> list[ErrorGroup]:
+    def most_frequent(self, limit: int | None = None) -> list[ErrorCount]:
         """The groups, most frequent first. Equally frequent ones are in the order of arrival."""
         counts = list(self._counts.copy().items())  # who shows it does so from another thread
         counts.sort(key=lambda pair: -pair[1])
-        return [ErrorGroup(count, *key) for key, count in counts[:limit]]
+        return [ErrorCount(count, *key) for key, count in counts[:limit]]
 
     @property
     def groups(self) -> int:

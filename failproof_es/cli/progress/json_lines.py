@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from failproof_es.cli.progress.state import ModelProgress, ProgressState, RateLimit
+from failproof_es.cli.progress.state import ModelProgressState, ProgressState, RateLimit
 from failproof_es.cli.rendering.sanitise import json_text
 from failproof_es.core.costs import Spent
 from failproof_es.core.tally import Group
@@ -59,7 +59,7 @@ def progress_object(state: ProgressState) -> dict[str, Any]:
     }
 
 
-def _row(state: ProgressState, model: ModelProgress) -> dict[str, Any]:
+def _row(state: ProgressState, model: ModelProgressState) -> dict[str, Any]:
     pace = state.pace(model.key)
     return {
         "model": model.key,
@@ -94,8 +94,8 @@ def _counts(group: Group, lost: int) -> dict[str, int]:
 
 def _tokens(spent: Spent) -> dict[str, int | None]:
     return {
-        "input": spent.input.known,
-        "output": spent.output.known,
+        "input": spent.input.reported_total,
+        "output": spent.output.reported_total,
         "input_unknown": spent.input.unknown,
         "output_unknown": spent.output.unknown,
     }

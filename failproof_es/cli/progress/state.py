@@ -66,7 +66,7 @@ OBSERVED = tuple(topic for topic, kind in EVENTS.items() if kind.tells_progress)
 
 
 @dataclass(slots=True)
-class ModelProgress:
+class ModelProgressState:
     """One model's progress. `planned` counts evaluations: cases x repetitions."""
 
     key: str
@@ -107,7 +107,7 @@ class ModelProgress:
 
 
 @dataclass(slots=True)
-class _Open:
+class _UnfinishedEvaluation:
     """What is kept of an evaluation until it is finished."""
 
     class_: str | None = None
@@ -144,14 +144,14 @@ class ProgressState:
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self.models: dict[str, ModelProgress] = {}
+        self.models: dict[str, ModelProgressState] = {}
         self.run_id: UUID | None = None
         self.run_number: int | None = None
         self.name: str | None = None
         self._phase: Phase = "planning"
         self.errors = ErrorGroups()
         self._prices: Prices = {}
-        self._open: dict[UUID, _Open] = {}
+        self._open: dict[UUID, _UnfinishedEvaluation] = {}
         self._clock = clock
         self._now = now
         self._ceiling: int | None = None
@@ -387,19 +387,19 @@ class ProgressState:
         for snapshot in event.models:
             self._model(snapshot.key).planned = event.planned_evaluations // len(event.models)
 
-    def _model(self, key: str) -> ModelProgress:
+    def _model(self, key: str) -> ModelProgressState:
         model = self.models.get(key)
         if model is None:
-            model = ModelProgress(key, priced=priced(self._prices, [key]))
+            model = ModelProgressState(key, priced=priced(self._prices, [key]))
             self.models[key] = model
         return model
 
-    def _remembered(self, event: EvaluationEvent) -> _Open:
-        return self._open.setdefault(event.originator_id, _Open())
+    def _remembered(self, event: EvaluationEvent) -> _UnfinishedEvaluation:
+        return self._open.setdefault(event.originator_id, _UnfinishedEvaluation())
 
     def _finish(self, event: Scored | EvaluationAbandoned) -> None:
         """Count the evaluation for its model, as a summary counts its outcome."""
-        open_ = self._open.pop(event.originator_id, _Open())
+        open_ = self._open.pop(event.originator_id, _UnfinishedEvaluation())
         model = self._model(event.model_key)
         scored = isinstance(event, Scored)
         ended = Evaluation(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from failproof_es.catalogue import wording
-from failproof_es.cli.progress.state import ModelProgress, Phase, ProgressState, RateLimit
+from failproof_es.cli.progress.state import ModelProgressState, Phase, ProgressState, RateLimit
 from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.core.spend import spent_text
 
@@ -44,7 +44,7 @@ def percent_done(finished: int, planned: int) -> str:
     return f"{100 * finished // planned} %" if planned else "-"
 
 
-def facts(state: ProgressState, model: ModelProgress) -> dict[str, str]:
+def facts(state: ProgressState, model: ModelProgressState) -> dict[str, str]:
     """A model's figures, without its percentage."""
     pace = state.pace(model.key)
     group = model.group
@@ -64,7 +64,7 @@ def facts(state: ProgressState, model: ModelProgress) -> dict[str, str]:
     }
 
 
-def _abandoned(model: ModelProgress) -> str:
+def _abandoned(model: ModelProgressState) -> str:
     abandoned, finished = model.group.missing, model.group.finished
     if not abandoned:
         return "0"

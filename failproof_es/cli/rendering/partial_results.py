@@ -53,7 +53,7 @@ class PartialResults:
         output = file_output(run)
         self.every = output.checkpoint_every if output else None
         self._path = results_path(output.path, run) if output else Path()
-        self.written = 0
+        self.rows_written = 0
         """How many are known to be on disk."""
         self._position = 0
 
@@ -62,10 +62,10 @@ class PartialResults:
         if self.every is None:
             return
         while len(rows := self._next(self.every)) == self.every:
-            path = partial_results_path(self._path, self.written + 1)
+            path = partial_results_path(self._path, self.rows_written + 1)
             if run_id_in(path) != str(self._run.run_id):
                 self._write(path, rows)
-            self.written += 1
+            self.rows_written += 1
             self._position = rows[-1].position
 
     def _next(self, count: int) -> list[RecordedEvent]:
@@ -83,9 +83,9 @@ class PartialResults:
     def _write(self, path: Path, finals: list[RecordedEvent]) -> None:
         keys = [_key(row) for row in finals]
         checkpoint = {
-            "number": self.written + 1,
+            "number": self.rows_written + 1,
             "evaluations": len(finals),
-            "finished_before": self.written * len(finals),
+            "finished_before": self.rows_written * len(finals),
             "position": finals[-1].position,
         }
         evaluations = iterate_evaluations(self._run.connection, keys)

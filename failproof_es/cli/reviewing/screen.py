@@ -42,7 +42,7 @@ _ASKS = {
 }
 
 
-class Stopped(Exception):
+class ReviewQuit(Exception):
     """The reviewer quits, to continue later."""
 
 
@@ -69,7 +69,7 @@ def show(evaluation: ReviewedEvaluation, dialect: Dialect, place: str, *, unblin
 
 
 def ask(items: Sequence[Item]) -> ReviewInput | None:
-    """The reviewer's answers; `None` if they skip it. Raises `Stopped`, `click.Abort`."""
+    """The reviewer's answers; `None` if they skip it. Raises `ReviewQuit`, `click.Abort`."""
     reviewed_items: list[ReviewedItem] = []
     for item in items:
         click.echo(f"\n{item.key}, {_ASKS[item.kind]}:\n{_barred(item.text)}")
@@ -128,7 +128,7 @@ def _choice(question: str, words: tuple[str, ...]) -> str:
 def _prompt_or_stop(question: str, read: Callable[[str], str]) -> str:
     answer = _prompt(question, read, required=True)
     if answer == _QUIT:
-        raise Stopped
+        raise ReviewQuit
     return answer
 
 

@@ -141,7 +141,7 @@ def _row(cells: Sequence[str]) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SheetRow:
     """One row of a file, its first line counted from 1."""
 
     line: int
@@ -155,7 +155,7 @@ class Row:
 class Sheet:
     """The rows of a file by evaluation."""
 
-    rows: dict[UUID, list[Row]] = field(default_factory=dict)
+    rows: dict[UUID, list[SheetRow]] = field(default_factory=dict)
     shows_engine: bool = False
     """Whether it has the column with the engine's verdicts."""
     sheets: dict[str, int] = field(default_factory=dict)
@@ -183,7 +183,12 @@ def read_sheet(path: Path, content: bytes, problems: Problems) -> Sheet:
         before = reader.line_num
         for cells in reader:
             line, before = before + 1, reader.line_num
-            _take(path, Row(line, dict(zip(columns, cells, strict=False))), filled_sheet, problems)
+            _take(
+                path,
+                SheetRow(line, dict(zip(columns, cells, strict=False))),
+                filled_sheet,
+                problems,
+            )
             if len(cells) > len(columns):
                 message = f"has {len(cells)} cells, the first line has {len(columns)}"
                 problems.error(message, path=path, line=line, remedy="quote cells that hold commas")
@@ -215,7 +220,7 @@ def opinions(
 
 def _check_columns(path: Path, columns: Sequence[str], problems: Problems) -> bool:
     known_columns = (*COLUMNS, ENGINE)
-    count = len(problems.found)
+    count = len(problems.problems)
     for column in (name for name in _NEEDED if name not in columns):
         problems.error(
             "is missing", path=path, line=1, field=column, remedy="export the file again"
@@ -229,10 +234,10 @@ def _check_columns(path: Path, columns: Sequence[str], problems: Problems) -> bo
                 f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known_columns)}"
             )
             problems.error("is not a review column", path=path, line=1, field=column, remedy=remedy)
-    return len(problems.found) == count
+    return len(problems.problems) == count
 
 
-def _take(path: Path, row: Row, filled_sheet: Sheet, problems: Problems) -> None:
+def _take(path: Path, row: SheetRow, filled_sheet: Sheet, problems: Problems) -> None:
     if not any(cell.strip() for cell in row.cells.values()):
         return
     filled_sheet.sheets.setdefault(row[SHEET], row.line)
@@ -246,15 +251,15 @@ def _take(path: Path, row: Row, filled_sheet: Sheet, problems: Problems) -> None
 
 
 def _opinion(
-    path: Path, rows: Sequence[Row], keys: Sequence[str], problems: Problems
+    path: Path, rows: Sequence[SheetRow], keys: Sequence[str], problems: Problems
 ) -> ReviewInput | None:
     """The verdicts in the rows of one evaluation; `None` if they are empty or invalid."""
-    overall: Row | None = None
+    overall: SheetRow | None = None
     reviewed_items: dict[str, ReviewedItem] = {}
     seen: set[str] = set()
     before = len(problems.errors)
 
-    def refuse(row: Row, column: str, message: str, remedy: str | None = None) -> None:
+    def refuse(row: SheetRow, column: str, message: str, remedy: str | None = None) -> None:
         problems.error(message, path=path, line=row.line, field=column, remedy=remedy)
 
     for row in rows:
@@ -289,7 +294,9 @@ def _opinion(
     return opinion if len(problems.errors) == before else None
 
 
-def _read_overall(row: Row, items: tuple[ReviewedItem, ...], refuse: Any) -> ReviewInput | None:
+def _read_overall(
+    row: SheetRow, items: tuple[ReviewedItem, ...], refuse: Any
+) -> ReviewInput | None:
     read: dict[str, Any] = {}
     for column, reader in (
         ("verdict", overall_verdict),

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from failproof_es.cli.rendering.output import Column, print_table
-from failproof_es.engine.reviews.comparison import Comparison
+from failproof_es.engine.reviews.comparison import RaterComparison
 from failproof_es.engine.reviews.people import ReviewedEvaluation
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.report.data.judge_agreement import agreements_in
@@ -38,7 +38,7 @@ def status_of(run: RecordedRun, evaluations: Iterable[ReviewedEvaluation]) -> di
     """The status as JSON; what cannot be computed is null."""
     finished = 0
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    comparison = Comparison()
+    comparison = RaterComparison()
     for evaluation in evaluations:
         finished += 1
         comparison.add(evaluation)

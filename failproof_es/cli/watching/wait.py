@@ -7,7 +7,7 @@ import time
 import click
 
 from failproof_es.cli.app.errors import exit_code_of
-from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.app.run_end import summary
 from failproof_es.cli.rendering.output import Format, format_option, print_json, say
 from failproof_es.core.run import Run
@@ -20,7 +20,7 @@ from failproof_es.store.reading.reader import resolve_run
 _LOOK_EVERY_S = 1.0
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.argument("run")
 @click.option(
     "--timeout",

@@ -16,7 +16,7 @@ import orjson
 
 from failproof_es.cli.app.errors import ExitCode, report
 from failproof_es.cli.app.options import allow_option, settings_option
-from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import say
 from failproof_es.cli.starting.permitting import permitted
 from failproof_es.cli.starting.selection_options import selection_options
@@ -41,7 +41,7 @@ _ASKED_TO_THE_END = (ExitCode.DONE, ExitCode.GATE_NOT_MET)
 _OF_THE_RUN = ("test_run.name=", "test_run.id=")
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.argument("config", type=click.Path(path_type=Path))
 @allow_option
 @settings_option

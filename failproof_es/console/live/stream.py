@@ -22,8 +22,8 @@ from failproof_es.console.database import ask_again
 from failproof_es.console.errors import log_if_ours, response_to
 from failproof_es.console.live.numbers import LivePage
 from failproof_es.console.live.wakeups import Wakeups
-from failproof_es.console.pages.run import MOST_MESSAGES, begun, shape_of
-from failproof_es.console.routes import Reading
+from failproof_es.console.pages.run import MOST_MESSAGES, require_begun_run, shape_of
+from failproof_es.console.routes import SnapshotOpener
 from failproof_es.console.security.methods import IS_HEAD
 from failproof_es.console.sending.seats import EndedResponse, Seats
 from failproof_es.store.reading.reader import resolve_run
@@ -44,7 +44,7 @@ RETRY_S = 10
 """When they come again; the page's script does."""
 READ_AT_ONCE = 1
 """Of several runs that are looked at so many are read at a time: connections are for pages."""
-KEPT = 100
+CACHED_RUNS = 100
 """The runs whose last numbers are kept."""
 _TYPE = "text/event-stream"
 
@@ -64,7 +64,7 @@ class LiveNumbers(Document):
     """Lines of drawings, by key."""
 
 
-class _Read(NamedTuple):
+class _RunReading(NamedTuple):
     """One reading of a run, for all who look at it."""
 
     numbers: LiveNumbers
@@ -81,27 +81,27 @@ class _Read(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Last:
+class _LatestReading:
     """What was read of a run last. One at a time reads it."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    read: _Read | None = None
+    read: _RunReading | None = None
 
 
 class LiveRuns:
     """Reads the live numbers of runs for all who look at them. Belongs to one event loop."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: SnapshotOpener) -> None:
         self._reading = reading
-        self._last: dict[str, _Last] = {}
+        self._last: dict[str, _LatestReading] = {}
         self._wakeups = Wakeups(reading.database)
         self._turns = asyncio.Semaphore(READ_AT_ONCE)
         self.seats = Seats(MOST_VIEWERS)
 
-    async def latest(self, run: str) -> _Read:
+    async def latest(self, run: str) -> _RunReading:
         """What was read of the run last, at most half a second ago."""
-        last = self._last.setdefault(run, _Last())
-        while len(self._last) > KEPT:
+        last = self._last.setdefault(run, _LatestReading())
+        while len(self._last) > CACHED_RUNS:
             self._last.pop(next(iter(self._last)))
         async with last.lock:
             read = last.read
@@ -149,7 +149,7 @@ class LiveRuns:
         """End the connection that hears of what is new."""
         self._wakeups.close()
 
-    def _refresh_numbers(self, run: str, last: _Read | None) -> _Read:
+    def _refresh_numbers(self, run: str, last: _RunReading | None) -> _RunReading:
         """The numbers now, written if they are others than the last ones."""
         begun_at = clock.monotonic_s()
         numbers = ask_again(partial(self._numbers, run, last and last.numbers))
@@ -157,7 +157,7 @@ class LiveRuns:
             event = last.event
         else:
             event = f"id: {numbers.position}\ndata: {numbers.model_dump_json()}\n\n"
-        return _Read(numbers, event, begun_at, clock.monotonic_s())
+        return _RunReading(numbers, event, begun_at, clock.monotonic_s())
 
     def _numbers(self, run: str, last: LiveNumbers | None) -> LiveNumbers:
         """The numbers now. Up to the same event they are what they were: only the lag differs."""
@@ -165,7 +165,9 @@ class LiveRuns:
             from_views = standing.source == "projections"
             if last is not None and from_views and last.position == standing.events_up_to:
                 return last.model_copy(update={"lag": standing.lag})
-            begun_run = begun(connection, feeder, standing, resolve_run(connection, run))
+            begun_run = require_begun_run(
+                connection, feeder, standing, resolve_run(connection, run)
+            )
             summary = feeder.summary(begun_run, messages=MOST_MESSAGES, reviews=False)
         page = LivePage(summary)
         return LiveNumbers(
@@ -178,7 +180,7 @@ class LiveRuns:
         )
 
 
-def add_live(app: FastAPI, reading: Reading) -> LiveRuns:
+def add_live(app: FastAPI, reading: SnapshotOpener) -> LiveRuns:
     """Register `/runs/{run}/live`. Who does closes what is returned."""
     runs = LiveRuns(reading)
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from shlex import quote
 from uuid import UUID
 
-from failproof_es.console.page import Asked, NotFound, Page, PageModel
+from failproof_es.console.page import NotFound, Page, PageModel, PageRequest
 from failproof_es.console.paging import Query
 from failproof_es.core.case import operations_id
 from failproof_es.engine.history import read_run
@@ -58,7 +58,7 @@ class ArchivePage(PageModel):
     last_index: int
 
 
-def read_archive(request: Asked[Query]) -> ArchivePage:
+def read_archive(request: PageRequest[Query]) -> ArchivePage:
     """The archive of the run that the path names."""
     connection = request.connection
     run_id = resolve_run(connection, request.path["run"])

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from uuid import UUID
 
 from failproof_es.catalogue.pass_rate import PassRate, pass_rate
-from failproof_es.console.page import Asked, NotFound, Page, PageModel, Rows
+from failproof_es.console.page import AllRows, NotFound, Page, PageModel, PageRequest
 from failproof_es.console.pages.suites import counts_shown
 from failproof_es.console.paging import PagedQuery, Paging, one_page, read_cursor
 from failproof_es.core.case import Case, prompt_id
@@ -65,7 +65,7 @@ class CasePage(PageModel):
     paging: Paging
 
 
-def read_case(request: Asked[PagedQuery]) -> CasePage:
+def read_case(request: PageRequest[PagedQuery]) -> CasePage:
     """The case that the path names, by its id or its digest."""
     request.need_projections()
     query, connection = request.query, request.connection
@@ -123,14 +123,14 @@ def read_case(request: Asked[PagedQuery]) -> CasePage:
     )  # fmt: skip
 
 
-def every_time(request: Asked[PagedQuery]) -> Iterator[AskedEvaluation]:
+def every_time(request: PageRequest[PagedQuery]) -> Iterator[AskedEvaluation]:
     """Every time that the case was asked."""
     request.need_projections()
     prompt, _ = _stored(request)
     return list_asked(request.connection, prompt)
 
 
-def _stored(request: Asked[PagedQuery]) -> tuple[UUID, Sequence[RecordedEvent]]:
+def _stored(request: PageRequest[PagedQuery]) -> tuple[UUID, Sequence[RecordedEvent]]:
     """The case's stream, and what is in it. Raises `NotFound` where there is none."""
     prompt = _prompt(request)
     events = read_streams(request.connection, [prompt]).get(prompt)
@@ -141,7 +141,7 @@ def _stored(request: Asked[PagedQuery]) -> tuple[UUID, Sequence[RecordedEvent]]:
     return prompt, events
 
 
-def _prompt(request: Asked[PagedQuery]) -> UUID:
+def _prompt(request: PageRequest[PagedQuery]) -> UUID:
     name = request.path["case"]
     if _DIGEST.fullmatch(name):
         return prompt_id(name)
@@ -168,5 +168,5 @@ PAGE = Page(
     query=PagedQuery,
     model=CasePage,
     read=read_case,
-    rows=Rows(AskedEvaluation, every_time),
+    rows=AllRows(AskedEvaluation, every_time),
 )

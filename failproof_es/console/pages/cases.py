@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from failproof_es.console.page import Asked, Page, PageModel, Rows
+from failproof_es.console.page import AllRows, Page, PageModel, PageRequest
 from failproof_es.console.pages.suites import counts_shown, word
 from failproof_es.console.paging import PagedQuery, Paging, cursor, read_cursor
 from failproof_es.reading.overviews.asked_cases import (
@@ -44,7 +44,7 @@ class CasesPage(PageModel):
     paging: Paging
 
 
-def read_cases(request: Asked[CasesQuery]) -> CasesPage:
+def read_cases(request: PageRequest[CasesQuery]) -> CasesPage:
     """The page of cases that begins after the cursor."""
     request.need_projections()
     query, connection = request.query, request.connection
@@ -65,7 +65,7 @@ def read_cases(request: Asked[CasesQuery]) -> CasesPage:
     )  # fmt: skip
 
 
-def every_case(request: Asked[CasesQuery]) -> Iterator[StoredCase]:
+def every_case(request: PageRequest[CasesQuery]) -> Iterator[StoredCase]:
     """All cases of the filter."""
     request.need_projections()
     return list_cases(request.connection, suite=request.query.suite, text=request.query.text)
@@ -78,5 +78,5 @@ PAGE = Page(
     query=CasesQuery,
     model=CasesPage,
     read=read_cases,
-    rows=Rows(StoredCase, every_case),
+    rows=AllRows(StoredCase, every_case),
 )

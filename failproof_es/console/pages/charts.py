@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from failproof_es.catalogue.pass_rate import PassRate, pass_rate_of_model
-from failproof_es.console.page import Asked, NotFound, Page, PageModel
+from failproof_es.console.page import NotFound, Page, PageModel, PageRequest
 from failproof_es.console.paging import Query
 from failproof_es.core.summary import RunSummary
 from failproof_es.reading.overviews.distributions import (
@@ -69,7 +69,7 @@ class ChartsPage(PageModel):
     progress: tuple[FinishedOverTime, ...]
 
 
-def read_charts(request: Asked[Query]) -> ChartsPage:
+def read_charts(request: PageRequest[Query]) -> ChartsPage:
     """The charts of the run that the path names."""
     connection = request.connection
     request.need_projections("Without them: `failproof-es report`.")

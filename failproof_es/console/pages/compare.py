@@ -10,7 +10,7 @@ from uuid import UUID
 from pydantic import Field
 
 from failproof_es.configuration.recorded import repetitions_of
-from failproof_es.console.page import Asked, NotFound, Page, PageModel, Rows
+from failproof_es.console.page import AllRows, NotFound, Page, PageModel, PageRequest
 from failproof_es.console.pages.suites import word
 from failproof_es.console.paging import BadParameter, PagedQuery, Paging, one_page, read_cursor
 from failproof_es.console.parts.compare import (
@@ -35,10 +35,10 @@ from failproof_es.reading.overviews.compared_runs import (
     MOST_OF_RUN,
     MOST_PAIRED,
     ClassChange,
-    Compared,
     ComparedGroup,
     ComparedPair,
     ComparedRuns,
+    RunComparison,
     Side,
     Which,
 )
@@ -112,7 +112,7 @@ class ComparePage(PageModel):
     """`None` where they are too many to be read."""
 
 
-def read_compare(request: Asked[CompareQuery]) -> ComparePage:
+def read_compare(request: PageRequest[CompareQuery]) -> ComparePage:
     """The comparison that the URL names."""
     runs = _runs(request)
     if runs is None:
@@ -168,7 +168,7 @@ def read_compare(request: Asked[CompareQuery]) -> ComparePage:
     )
 
 
-def every_pair(request: Asked[CompareQuery]) -> Iterator[ComparedPair]:
+def every_pair(request: PageRequest[CompareQuery]) -> Iterator[ComparedPair]:
     """All pairs of the filter, some cases after the other, without their answers."""
     runs = _runs(request)
     if runs is None:
@@ -180,7 +180,7 @@ def every_pair(request: Asked[CompareQuery]) -> Iterator[ComparedPair]:
     return compared.pairs(*sides[0], request.query.show)
 
 
-def _runs(request: Asked[CompareQuery]) -> tuple[Run, Run] | None:
+def _runs(request: PageRequest[CompareQuery]) -> tuple[Run, Run] | None:
     """The base and the other; `None` where nothing was chosen."""
     request.need_projections("Without them: `failproof-es diff`.")
     base, other = request.query.base, request.query.other
@@ -200,7 +200,7 @@ def _runs(request: Asked[CompareQuery]) -> tuple[Run, Run] | None:
     )
 
 
-def _require_begun(request: Asked[CompareQuery], run_id: UUID) -> Run:
+def _require_begun(request: PageRequest[CompareQuery], run_id: UUID) -> Run:
     first = read_event(request.connection, run_id, 1)
     if first is not None and first.position > request.standing.events_up_to:
         raise NotFound(
@@ -246,19 +246,19 @@ def _most_cases(sides: list[tuple[Side, Side]]) -> int:
 
 
 def _compare_sides(
-    request: Asked[CompareQuery], compared: ComparedRuns, sides: list[tuple[Side, Side]]
-) -> Compared:
+    request: PageRequest[CompareQuery], compared: ComparedRuns, sides: list[tuple[Side, Side]]
+) -> RunComparison:
     query = request.query
     after = None
     if query.after is not None:
         after = read_cursor(query.after, _int32, word, word, _int32, UUID)
     if not sides:
-        return Compared((), (), (), ())
-    return compared.told(sides, query.show, after=after, limit=query.limit + 1)
+        return RunComparison((), (), (), ())
+    return compared.compare(sides, query.show, after=after, limit=query.limit + 1)
 
 
 def _show_pairs(
-    request: Asked[CompareQuery], compared: ComparedRuns, candidates: Sequence[ComparedPair]
+    request: PageRequest[CompareQuery], compared: ComparedRuns, candidates: Sequence[ComparedPair]
 ) -> tuple[tuple[PairShown, ...], str | None]:
     """The pairs of this page with their answers."""
     pairs, following = one_page(candidates, request.query.limit, lambda pair: pair.key)
@@ -305,7 +305,7 @@ def _matching(models: ModelsCompared, show: Which) -> int:
 
 
 def _cases(
-    request: Asked[CompareQuery], compared: ComparedRuns, one: Run, two: Run
+    request: PageRequest[CompareQuery], compared: ComparedRuns, one: Run, two: Run
 ) -> CaseDifferences | None:
     if not compared.only_base and not compared.only_other:
         return CaseDifferences(compared.same_cases, (), (), ())
@@ -328,7 +328,7 @@ def _digest(run: Run) -> str | None:
     return None if run.started.experiment is None else run.started.experiment.digest
 
 
-def _nothing_chosen(request: Asked[CompareQuery]) -> ComparePage:
+def _nothing_chosen(request: PageRequest[CompareQuery]) -> ComparePage:
     return ComparePage(
         as_of=request.standing,
         base=None,
@@ -361,5 +361,5 @@ PAGE = Page(
     query=CompareQuery,
     model=ComparePage,
     read=read_compare,
-    rows=Rows(ComparedPair, every_pair),
+    rows=AllRows(ComparedPair, every_pair),
 )

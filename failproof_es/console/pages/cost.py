@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from failproof_es.catalogue.run import Spending
 from failproof_es.catalogue.run_numbers import spending_of
-from failproof_es.console.page import Asked, Page, PageModel
-from failproof_es.console.pages.run import begun
+from failproof_es.console.page import Page, PageModel, PageRequest
+from failproof_es.console.pages.run import require_begun_run
 from failproof_es.console.paging import Query
 from failproof_es.core.run import Run
 from failproof_es.core.summary import RunSummary
@@ -63,11 +63,11 @@ class RunCostPage(PageModel):
     """Of each model and judge, as they were recorded with the run."""
 
 
-def read_cost(request: Asked[Query]) -> RunCostPage:
+def read_cost(request: PageRequest[Query]) -> RunCostPage:
     """The cost of the run that the path names."""
     connection = request.connection
     run_id = resolve_run(connection, request.path["run"])
-    begun_run = begun(connection, request.feeder, request.standing, run_id)
+    begun_run = require_begun_run(connection, request.feeder, request.standing, run_id)
     summary = request.feeder.summary(begun_run, messages=0, reviews=False)
     require_attached(connection, run_id)
     run, spent = summary.run, summary.spent

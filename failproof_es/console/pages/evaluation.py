@@ -8,26 +8,26 @@ from uuid import UUID
 
 from failproof_es.console.links import to
 from failproof_es.console.page import (
-    Asked,
-    Attached,
+    Attachment,
     Attachments,
     NotFound,
     Page,
     PageModel,
+    PageRequest,
 )
-from failproof_es.console.pages.results import Chosen, ChosenResults, chosen_of
+from failproof_es.console.pages.results import ChosenResults, FilterPart, chosen_of
 from failproof_es.console.paging import Query
 from failproof_es.console.parts.evaluation import (
     LINE,
     AttemptShown,
     CaseShown,
-    Grader,
+    EvaluationVerdict,
+    GraderVersion,
     ImportedShown,
     JudgeShown,
     ReviewShown,
     Step,
     TurnShown,
-    Verdict,
     attempt_shown,
     dumped,
     graders_of,
@@ -70,7 +70,7 @@ from failproof_es.reading.rows import RowFeeder
 from failproof_es.reading.same_case import SameCase, same_case
 from failproof_es.support.untrusted_text import shortened
 
-_BESIDE = 50
+_MOST_NEIGHBOURS = 50
 
 
 class EvaluationPage(PageModel):
@@ -85,7 +85,7 @@ class EvaluationPage(PageModel):
     model: str
     repetition: int
     case: CaseShown
-    verdict: Verdict
+    verdict: EvaluationVerdict
     turns: tuple[TurnShown, ...]
     conversation_problem: str | None
     """Why the turns are those that are on record, and not as its dialect would put them."""
@@ -94,7 +94,7 @@ class EvaluationPage(PageModel):
     imported: ImportedShown | None
     """What another tool recorded, where nobody asked here."""
     steps: tuple[Step, ...]
-    graders: tuple[Grader, ...]
+    graders: tuple[GraderVersion, ...]
     reviews: tuple[ReviewShown, ...]
     by_people: PeopleOutcome | None
     """What people decided; `None` where it was not left to them."""
@@ -104,13 +104,13 @@ class EvaluationPage(PageModel):
     """The same case in this run: other models and repetitions."""
     elsewhere: tuple[SameCase, ...]
     """The same case in other runs, newest first."""
-    chosen: tuple[Chosen, ...]
+    chosen: tuple[FilterPart, ...]
     previous: ListedResult | None
     """The result before this one in the list that the filter leaves."""
     next: ListedResult | None
 
 
-def read_evaluation(request: Asked[ChosenResults]) -> EvaluationPage:
+def read_evaluation(request: PageRequest[ChosenResults]) -> EvaluationPage:
     """The evaluation that the path names, by its id."""
     connection, up_to = request.connection, request.standing.events_up_to
     history, key = _history(request)
@@ -169,7 +169,7 @@ def read_evaluation(request: Asked[ChosenResults]) -> EvaluationPage:
     )
 
 
-def _history(request: Asked[Any]) -> tuple[list[ReadEvent], EvaluationKey]:
+def _history(request: PageRequest[Any]) -> tuple[list[ReadEvent], EvaluationKey]:
     """Its events. Raises `NotFound` where there is no such evaluation, or none yet."""
     text = request.path["evaluation"]
     try:
@@ -260,7 +260,7 @@ def _case(recorded: RecordedEvaluation, key: EvaluationKey) -> CaseShown:
     )
 
 
-def _same(request: Asked[Any], key: EvaluationKey, *, in_run: bool) -> tuple[SameCase, ...]:
+def _same(request: PageRequest[Any], key: EvaluationKey, *, in_run: bool) -> tuple[SameCase, ...]:
     if not isinstance(request.feeder, RowFeeder):
         return ()
     return tuple(
@@ -271,13 +271,13 @@ def _same(request: Asked[Any], key: EvaluationKey, *, in_run: bool) -> tuple[Sam
             own=key.evaluation_id,
             up_to=request.standing.events_up_to,
             in_run=in_run,
-            limit=_BESIDE,
+            limit=_MOST_NEIGHBOURS,
         )
     )
 
 
 def _find_neighbours(
-    request: Asked[ChosenResults], key: EvaluationKey
+    request: PageRequest[ChosenResults], key: EvaluationKey
 ) -> tuple[ListedResult | None, ListedResult | None]:
     """The results before and after this one within the filter."""
     if not isinstance(request.feeder, RowFeeder):
@@ -302,7 +302,7 @@ def _find_neighbours(
     return next(iter(previous), None), next(iter(following), None)
 
 
-def read_part(request: Asked[Query]) -> Attached:
+def read_part(request: PageRequest[Query]) -> Attachment:
     """A text of the evaluation, whole: `case`, `turn-N`, and by an event's position its body."""
     history, key = _history(request)
     part = request.path["part"]
@@ -333,7 +333,7 @@ def read_part(request: Asked[Query]) -> Attached:
         raise NotFound(
             "The evaluation has no such text.", f"Open it at /evaluations/{key.evaluation_id}."
         )
-    return Attached(name, body)
+    return Attachment(name, body)
 
 
 PAGE = Page(

@@ -13,7 +13,7 @@ import orjson
 from pydantic import Field
 
 from failproof_es.assurance.event_proof import EventProof, prove_event, prove_leaf
-from failproof_es.console.page import Asked, NotFound, Page, PageModel
+from failproof_es.console.page import NotFound, Page, PageModel, PageRequest
 from failproof_es.console.paging import Query
 from failproof_es.events import EVENTS
 from failproof_es.events.line import line_of
@@ -99,7 +99,7 @@ class EventPage(PageModel):
     next_in_log: ListedEvent | None
 
 
-def read_event_page(request: Asked[EventQuery]) -> EventPage:
+def read_event_page(request: PageRequest[EventQuery]) -> EventPage:
     """The event at the position that the path names."""
     connection, position = request.connection, position_of(request.path["position"])
     event = event_at(connection, position) if position else None

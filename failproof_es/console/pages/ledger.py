@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from failproof_es.assurance.ledger_status import LedgerStatus, ledger_status
-from failproof_es.console.page import Asked, Page, PageModel
+from failproof_es.console.page import Page, PageModel, PageRequest
 from failproof_es.console.paging import PagedQuery, read_cursor
 
 _LARGEST = (1 << 63) - 1
@@ -23,7 +23,7 @@ class LedgerPage(PageModel):
     """What to do, and the command for it."""
 
 
-def read_ledger(request: Asked[PagedQuery]) -> LedgerPage:
+def read_ledger(request: PageRequest[PagedQuery]) -> LedgerPage:
     """The ledger as it stands."""
     query = request.query
     (before,) = (None,) if query.after is None else read_cursor(query.after, int)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from failproof_es.console.page import Asked, Page, PageModel, Rows
+from failproof_es.console.page import AllRows, Page, PageModel, PageRequest
 from failproof_es.console.paging import PagedQuery, Paging, Query, cursor, read_cursor
 from failproof_es.reading.chosen_results import (
     ListedResult,
@@ -73,7 +73,7 @@ class ChosenResults(Query):
         )
 
     @property
-    def kept(self) -> dict[str, Any]:
+    def link_parameters(self) -> dict[str, Any]:
         """What links to single results keep."""
         return self.model_dump(mode="json", exclude_defaults=True, exclude={"limit", "after"})
 
@@ -92,7 +92,7 @@ class Facet(Document):
     """How many values are not offered here."""
 
 
-class Chosen(Document):
+class FilterPart(Document):
     """A part of the filter."""
 
     name: str
@@ -119,7 +119,7 @@ class ResultsPage(PageModel):
     running: int
     newer: int
     """Results that ended after it."""
-    chosen: tuple[Chosen, ...]
+    chosen: tuple[FilterPart, ...]
     rows: tuple[ListedResult, ...]
     looked_at: int | None
     """Among so many results this page looked for what the filter leaves, where that stopped it: the
@@ -130,7 +130,7 @@ class ResultsPage(PageModel):
     """Whether every value has its count; of large runs those that rows alone could tell do not."""
 
 
-def read_results(request: Asked[ResultsQuery]) -> ResultsPage:
+def read_results(request: PageRequest[ResultsQuery]) -> ResultsPage:
     """The page of results that begins after the cursor."""
     query, connection = request.query, request.connection
     run_id = _run(request)
@@ -185,27 +185,27 @@ def read_results(request: Asked[ResultsQuery]) -> ResultsPage:
     )
 
 
-def chosen_of(query: ChosenResults) -> Iterator[Chosen]:
+def chosen_of(query: ChosenResults) -> Iterator[FilterPart]:
     """The parts of the filter, to be shown and taken away."""
     for name, says in (*FACETS, ("text", "Words")):
         if (value := getattr(query, name)) is not None:
-            yield Chosen(name=json_name(name), says=says.partition(",")[0], value=value)
+            yield FilterPart(name=json_name(name), says=says.partition(",")[0], value=value)
 
 
-def every_result(request: Asked[ResultsQuery]) -> Iterator[ListedResult]:
+def every_result(request: PageRequest[ResultsQuery]) -> Iterator[ListedResult]:
     """All results of the filter, in the order of the list."""
     yield from list_results(
         request.connection, _run(request), request.query.filter, up_to=_up_to(request)
     )
 
 
-def _run(request: Asked[ResultsQuery]) -> UUID:
+def _run(request: PageRequest[ResultsQuery]) -> UUID:
     run_id = resolve_run(request.connection, request.path["run"])
     request.need_projections("`failproof-es results` reads the log.")
     return run_id
 
 
-def _up_to(request: Asked[ResultsQuery]) -> int:
+def _up_to(request: PageRequest[ResultsQuery]) -> int:
     reached = request.standing.events_up_to
     return reached if request.query.up_to is None else min(request.query.up_to, reached)
 
@@ -232,5 +232,5 @@ PAGE = Page(
     query=ResultsQuery,
     model=ResultsPage,
     read=read_results,
-    rows=Rows(ListedResult, every_result),
+    rows=AllRows(ListedResult, every_result),
 )

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from failproof_es.console.page import Asked, Page, PageModel, Rows
+from failproof_es.console.page import AllRows, Page, PageModel, PageRequest
 from failproof_es.console.paging import (
     BadParameter,
     PagedQuery,
@@ -80,7 +80,7 @@ class ReviewPage(PageModel):
     more_runs: int
 
 
-def read_review(request: Asked[ReviewQuery]) -> ReviewPage:
+def read_review(request: PageRequest[ReviewQuery]) -> ReviewPage:
     """The page of the queue that begins after the cursor."""
     request.need_projections()
     query, connection = request.query, request.connection
@@ -122,7 +122,7 @@ def read_review(request: Asked[ReviewQuery]) -> ReviewPage:
     )
 
 
-def every_one(request: Asked[ReviewQuery]) -> Iterator[LeftToPeople]:
+def every_one(request: PageRequest[ReviewQuery]) -> Iterator[LeftToPeople]:
     """All evaluations of the filter."""
     request.need_projections()
     query = request.query
@@ -136,5 +136,5 @@ PAGE = Page(
     query=ReviewQuery,
     model=ReviewPage,
     read=read_review,
-    rows=Rows(LeftToPeople, every_one),
+    rows=AllRows(LeftToPeople, every_one),
 )

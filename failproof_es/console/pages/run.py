@@ -6,7 +6,7 @@ from hashlib import sha256
 from uuid import UUID
 
 from failproof_es.catalogue.run_document import run_document
-from failproof_es.console.page import Asked, NotFound, Page
+from failproof_es.console.page import NotFound, Page, PageRequest
 from failproof_es.console.paging import Query
 from failproof_es.console.parts.run import MOST_READ, RunPage
 from failproof_es.core.run import Run
@@ -20,16 +20,18 @@ MOST_MESSAGES = 100
 """How many different messages of failed requests are read: the most frequent."""
 
 
-def read_run(request: Asked[Query]) -> RunPage:
+def read_run(request: PageRequest[Query]) -> RunPage:
     """The run that the path names: by its number, its id, or as `latest`."""
     run_id = resolve_run(request.connection, request.path["run"])
-    run = begun(request.connection, request.feeder, request.standing, run_id)
+    run = require_begun_run(request.connection, request.feeder, request.standing, run_id)
     recorded = RecordedRun(request.connection, run, request.feeder, messages=MOST_MESSAGES)
     document = run_document(recorded, request.standing, most_read=MOST_READ)
     return RunPage(**dict(document), shape=shape_of(recorded.summary))
 
 
-def begun(connection: Connection, feeder: Feeder, standing: Standing, run_id: UUID) -> Run:
+def require_begun_run(
+    connection: Connection, feeder: Feeder, standing: Standing, run_id: UUID
+) -> Run:
     """The run. Raises `NotFound` where it began after what is counted so far."""
     first = read_event(connection, run_id, 1)
     if first is not None and first.position > standing.events_up_to:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field
 
 from failproof_es.catalogue.pass_rate import PassRate, pass_rate
-from failproof_es.console.page import Asked, Page, PageModel, Rows
+from failproof_es.console.page import AllRows, Page, PageModel, PageRequest
 from failproof_es.console.paging import CURSOR_SAYS, PagedQuery, Paging, one_page, read_cursor
 from failproof_es.engine.workers.presence import list_holders
 from failproof_es.events.base import RunStatus
@@ -84,7 +84,7 @@ class RunsPage(PageModel):
     models: tuple[ModelCount, ...]
 
 
-def read_runs(request: Asked[RunsQuery]) -> RunsPage:
+def read_runs(request: PageRequest[RunsQuery]) -> RunsPage:
     """The page of runs that begins after the cursor."""
     query = request.query
     before = None if query.after is None else read_cursor(query.after, int)[0]
@@ -120,7 +120,7 @@ def read_runs(request: Asked[RunsQuery]) -> RunsPage:
     )
 
 
-def every_run(request: Asked[RunsQuery]) -> Iterator[ListedRun]:
+def every_run(request: PageRequest[RunsQuery]) -> Iterator[ListedRun]:
     """All runs of the filter, newest first."""
     yield from list_runs(request.connection, request.feeder, which=request.query.filter)
 
@@ -151,5 +151,5 @@ PAGE = Page(
     query=RunsQuery,
     model=RunsPage,
     read=read_runs,
-    rows=Rows(ListedRun, every_run),
+    rows=AllRows(ListedRun, every_run),
 )

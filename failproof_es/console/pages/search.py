@@ -7,10 +7,10 @@ from typing import Annotated
 from pydantic import Field
 
 from failproof_es.console.links import to
-from failproof_es.console.page import Asked, Page, PageModel
+from failproof_es.console.page import Page, PageModel, PageRequest
 from failproof_es.console.pages import all_pages
 from failproof_es.console.paging import Query
-from failproof_es.reading.search import Hit, Looked, search
+from failproof_es.reading.search import Hit, ScanExtent, search
 from failproof_es.support.document import Document
 
 
@@ -38,7 +38,7 @@ class SearchPage(PageModel):
 
     q: str | None
     hits: tuple[HitShown, ...]
-    looked: tuple[Looked, ...]
+    looked: tuple[ScanExtent, ...]
     only: str | None
     """The URL of the one thing that the whole query names."""
 
@@ -48,7 +48,7 @@ class SearchPage(PageModel):
         return self.only
 
 
-def read_search(request: Asked[SearchQuery]) -> SearchPage:
+def read_search(request: PageRequest[SearchQuery]) -> SearchPage:
     """What the query names."""
     text = request.query.q
     projected = request.standing.source == "projections"

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from failproof_es.console.page import Asked, NotFound, Page, PageModel, Rows
+from failproof_es.console.page import AllRows, NotFound, Page, PageModel, PageRequest
 from failproof_es.console.paging import PagedQuery, Paging, cursor, read_cursor
 from failproof_es.events import EVENTS
 from failproof_es.store.reading.log_pages import ListedEvent, stream_events, stream_topics
@@ -40,7 +40,7 @@ class StreamPage(PageModel):
     paging: Paging
 
 
-def read_stream(request: Asked[StreamQuery]) -> StreamPage:
+def read_stream(request: PageRequest[StreamQuery]) -> StreamPage:
     """The page of the stream that the path names."""
     connection, query = request.connection, request.query
     stream_id, topics = _stream(request)
@@ -78,7 +78,7 @@ def read_stream(request: Asked[StreamQuery]) -> StreamPage:
     )
 
 
-def every_event(request: Asked[StreamQuery]) -> Iterator[ListedEvent]:
+def every_event(request: PageRequest[StreamQuery]) -> Iterator[ListedEvent]:
     """Every event that the filter leaves."""
     stream_id, _ = _stream(request)
     after = 0
@@ -89,7 +89,7 @@ def every_event(request: Asked[StreamQuery]) -> Iterator[ListedEvent]:
         after = events[-1].version
 
 
-def _stream(request: Asked[StreamQuery]) -> tuple[UUID, dict[str, int]]:
+def _stream(request: PageRequest[StreamQuery]) -> tuple[UUID, dict[str, int]]:
     """The stream's id, and how many events of each type it has."""
     try:
         stream_id = UUID(request.path["stream"])
@@ -113,5 +113,5 @@ PAGE = Page(
     query=StreamQuery,
     model=StreamPage,
     read=read_stream,
-    rows=Rows(ListedEvent, every_event),
+    rows=AllRows(ListedEvent, every_event),
 )

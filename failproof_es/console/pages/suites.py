@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from failproof_es.console.page import Asked, Page, PageModel, Rows
+from failproof_es.console.page import AllRows, Page, PageModel, PageRequest
 from failproof_es.console.paging import PagedQuery, Paging, one_page, read_cursor
 from failproof_es.reading.overviews.asked_cases import (
     AskedSuite,
-    Counted,
+    RowCount,
     count_suites,
     list_suites,
 )
@@ -22,7 +22,7 @@ class SuitesPage(PageModel):
     paging: Paging
 
 
-def read_suites(request: Asked[PagedQuery]) -> SuitesPage:
+def read_suites(request: PageRequest[PagedQuery]) -> SuitesPage:
     """The page of suites that begins after the cursor."""
     request.need_projections()
     query = request.query
@@ -40,13 +40,13 @@ def read_suites(request: Asked[PagedQuery]) -> SuitesPage:
     )  # fmt: skip
 
 
-def every_suite(request: Asked[PagedQuery]) -> Iterator[AskedSuite]:
+def every_suite(request: PageRequest[PagedQuery]) -> Iterator[AskedSuite]:
     """All suites."""
     request.need_projections()
     return list_suites(request.connection)
 
 
-def counts_shown(matching: Counted | None, total: Counted) -> dict[str, int | None]:
+def counts_shown(matching: RowCount | None, total: RowCount) -> dict[str, int | None]:
     """What `Paging` tells of the rows that match, where that is known, and of all."""
     return {
         "matching": None if matching is None or matching.more else matching.rows,
@@ -70,5 +70,5 @@ PAGE = Page(
     query=PagedQuery,
     model=SuitesPage,
     read=read_suites,
-    rows=Rows(AskedSuite, every_suite),
+    rows=AllRows(AskedSuite, every_suite),
 )

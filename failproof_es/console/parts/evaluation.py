@@ -59,7 +59,7 @@ class CaseShown(Document):
     """The case as it stood in its file, as JSON."""
 
 
-class Verdict(Document):
+class EvaluationVerdict(Document):
     """How the evaluation ended."""
 
     status: str
@@ -120,7 +120,7 @@ class Step(Document):
     says: str
 
 
-class Grader(Document):
+class GraderVersion(Document):
     """Who graded, in which version."""
 
     what: str
@@ -207,9 +207,9 @@ def dumped(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def verdict_of(outcome: EvaluationOutcome) -> Verdict:
+def verdict_of(outcome: EvaluationOutcome) -> EvaluationVerdict:
     """How it ended."""
-    return Verdict(
+    return EvaluationVerdict(
         status=outcome.status,
         passed=outcome.passed,
         lost=outcome.lost,
@@ -358,26 +358,28 @@ def steps_of(history: Sequence[ReadEvent]) -> Iterator[Step]:
         before = at
 
 
-def graders_of(history: Sequence[ReadEvent]) -> Iterator[Grader]:
+def graders_of(history: Sequence[ReadEvent]) -> Iterator[GraderVersion]:
     """Who graded what, in which version."""
     for record in history:
         at = record.row.position
         match record.event:
             case Classified() as e:
-                yield Grader(
+                yield GraderVersion(
                     what="class", name=e.classifier, version=e.classifier_version, position=at
                 )
             case Judged() as e:
-                yield Grader(
+                yield GraderVersion(
                     what=f"verdict of {e.judge}",
                     name=e.grader,
                     version=e.grader_version,
                     position=at,
                 )
             case Scored() as e:
-                yield Grader(what="score", name=e.scorer, version=e.scorer_version, position=at)
+                yield GraderVersion(
+                    what="score", name=e.scorer, version=e.scorer_version, position=at
+                )
                 for name, version in e.graders.items():
-                    yield Grader(what="added score", name=name, version=version, position=at)
+                    yield GraderVersion(what="added score", name=name, version=version, position=at)
 
 
 def review_shown(review: Reviewed) -> ReviewShown:

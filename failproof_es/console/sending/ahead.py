@@ -29,7 +29,7 @@ class ReadAhead:
         self._close = close
         self._changed = Condition()
         self._kept: deque[bytes] = deque()
-        self._filed = _Filed()  # what follows what is kept
+        self._filed = _SpillFile()  # what follows what is kept
         self._begun: list[bytes] = []  # what follows what is filed
         self._size = 0
         self._over = self._left = False
@@ -53,7 +53,7 @@ class ReadAhead:
                 raise self._error
             return self._together()
 
-    async def taken(self) -> AsyncIterator[bytes]:
+    async def stream_pieces(self) -> AsyncIterator[bytes]:
         """All that follows."""
         while piece := await run_in_threadpool(self.take):
             yield piece
@@ -102,7 +102,7 @@ class ReadAhead:
         return piece
 
 
-class _Filed:
+class _SpillFile:
     """Bytes in a temporary file, which is made for the first of them and goes with the last."""
 
     def __init__(self) -> None:

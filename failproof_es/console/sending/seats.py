@@ -14,21 +14,21 @@ class Seats:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.taken = 0
+        self.occupied = 0
         self._lock = Lock()
 
     def take(self) -> bool:
         """Take one; whether there was one."""
         with self._lock:
-            if self.taken >= self.number:
+            if self.occupied >= self.number:
                 return False
-            self.taken += 1
+            self.occupied += 1
             return True
 
     def give_back(self) -> None:
         """Give back one that was taken."""
         with self._lock:
-            self.taken -= 1
+            self.occupied -= 1
 
 
 class EndedResponse(StreamingResponse):

@@ -14,13 +14,13 @@ from __future__ import annotations
 from failproof_es.core.limits.local_share import LocalShare as LocalShare
 from failproof_es.core.limits.local_share import Permit as Permit
 from failproof_es.core.limits.shared import NOT_LIMITED as NOT_LIMITED
-from failproof_es.core.limits.shared import Answer as Answer
-from failproof_es.core.limits.shared import Claim as Claim
+from failproof_es.core.limits.shared import GrantedShare as GrantedShare
+from failproof_es.core.limits.shared import KeyLimits as KeyLimits
 from failproof_es.core.limits.shared import KeyState as KeyState
 from failproof_es.core.limits.shared import LateClaim as LateClaim
-from failproof_es.core.limits.shared import Limits as Limits
 from failproof_es.core.limits.shared import ProviderKey as ProviderKey
+from failproof_es.core.limits.shared import ShareClaim as ShareClaim
 from failproof_es.core.limits.shared import lowest_of as lowest_of
 from failproof_es.core.limits.shared import share as share
-from failproof_es.core.limits.token_queue import Place as Place
+from failproof_es.core.limits.token_queue import QueuedRequest as QueuedRequest
 from failproof_es.core.limits.token_queue import TokenQueue as TokenQueue

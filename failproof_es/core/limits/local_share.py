@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from failproof_es.core.limits.shared import Answer, Claim, Limits, lowest_of
+from failproof_es.core.limits.shared import GrantedShare, KeyLimits, ShareClaim, lowest_of
 
 UNUSED_PART = 3
 """In the last of so many parts of its time nothing is sent under a share: what was sent before has
@@ -28,7 +28,7 @@ class Permit:
 class LocalShare:
     """The share that this process has of one provider key. Every call is instant."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: KeyLimits) -> None:
         self._stated = limits
         self.limits = limits
         """Those that hold: the lowest that any worker states, as it was told last."""
@@ -115,7 +115,9 @@ class LocalShare:
 
     # -- telling -----------------------------------------------------------------------------
 
-    def claim(self, now: float, *, waiting: int, needs_tokens: int = 0, entered: int = 0) -> Claim:
+    def claim(
+        self, now: float, *, waiting: int, needs_tokens: int = 0, entered: int = 0
+    ) -> ShareClaim:
         """What to tell now. What it does not keep may not be used from now on.
 
         `waiting` are the requests that wait for this share, `entered` those of them that have
@@ -142,7 +144,7 @@ class LocalShare:
         tokens = min(tokens, most_tokens)
         self._claims += 1
         self._tokens = min(self._tokens, tokens)
-        claim = Claim(
+        claim = ShareClaim(
             max(self._cap, min(self.in_flight, most_at_once)), wants,
             self._requests, requests - self._requests, self._used_requests,
             self._tokens + self._reserved, tokens - self._tokens, self._used_tokens,
@@ -151,12 +153,14 @@ class LocalShare:
         self._used_requests = self._used_tokens = 0
         return claim
 
-    def not_told(self, claim: Claim) -> None:
+    def not_told(self, claim: ShareClaim) -> None:
         """Take back a claim that nobody answered. If it was heard, its uses count twice."""
         self._used_requests += claim.used_requests
         self._used_tokens += claim.used_tokens
 
-    def take_in(self, claim: Claim, answer: Answer, began: float, seconds: float) -> None:
+    def take_in(
+        self, claim: ShareClaim, answer: GrantedShare, began: float, seconds: float
+    ) -> None:
         """Take in the answer to the last claim, which was made at that time for so long."""
         self.usable_until = began + seconds * (1 - 1 / UNUSED_PART)
         self._adopt(lowest_of([self._stated, answer.limits]))
@@ -167,7 +171,7 @@ class LocalShare:
         if answer.tokens is not None:
             self._tokens += answer.tokens - claim.keeps_tokens
 
-    def _adopt(self, limits: Limits) -> None:
+    def _adopt(self, limits: KeyLimits) -> None:
         """Go by these limits from now on."""
         if limits.concurrency is None:
             self._cap, self._fair = 0, None

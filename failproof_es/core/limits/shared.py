@@ -29,7 +29,7 @@ class ProviderKey:
     server: str
 
 
-class Limits(NamedTuple):
+class KeyLimits(NamedTuple):
     """The configured limits of a provider key; `None` where there is none."""
 
     concurrency: int | None = None
@@ -44,14 +44,14 @@ class Limits(NamedTuple):
         return self != NOT_LIMITED
 
 
-NOT_LIMITED = Limits()
+NOT_LIMITED = KeyLimits()
 
 
 class LateClaim(Exception):
     """A claim that arrives after a newer one of the same share: it changes nothing."""
 
 
-class Claim(NamedTuple):
+class ShareClaim(NamedTuple):
     """What a worker tells of a provider key, and what it asks for."""
 
     keeps_concurrency: int = 0
@@ -79,12 +79,12 @@ class Claim(NamedTuple):
     """Grows with each claim of a share. The newest one that comes twice changes nothing."""
 
     @property
-    def told(self) -> bool:
+    def has_news(self) -> bool:
         """Whether it says anything of the server."""
         return self.hold_s > 0 or self.was_cut or self.was_refused or self.was_answered
 
 
-class Answer(NamedTuple):
+class GrantedShare(NamedTuple):
     """What a worker has from now on, and what the others were told."""
 
     concurrency: int | None
@@ -102,25 +102,25 @@ class Answer(NamedTuple):
     most_tokens: int | None = None
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> KeyLimits:
         """The limits that hold for all shares."""
-        return Limits(self.most_concurrency, self.most_requests, self.most_tokens)
+        return KeyLimits(self.most_concurrency, self.most_requests, self.most_tokens)
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class WorkerShare:
     """The share of one worker."""
 
     concurrency: int | None
     """`None` where it knows of no limit; so are the next two."""
-    wanted: int
+    wanted_concurrency: int
     requests: int | None
     tokens: int | None
     waits: bool
     ends_at: float
     claims: int = 0
     """The number of the newest claim."""
-    stated: Limits = NOT_LIMITED
+    stated: KeyLimits = NOT_LIMITED
     """The limits that its worker was configured with."""
 
 
@@ -132,14 +132,14 @@ class KeyState:
     cuts: int = 0
     cut_at: float = -inf
     answered_at: float = -inf
-    shares: Mapping[UUID, Held] = field(default_factory=dict)
+    shares: Mapping[UUID, WorkerShare] = field(default_factory=dict)
     uses: tuple[tuple[float, int, int], ...] = ()
     """Until when they count, and how many requests and tokens."""
 
 
 def share(
-    state: KeyState, limits: Limits, own: UUID, claim: Claim, *, now: float, seconds: float
-) -> tuple[KeyState, Answer]:
+    state: KeyState, limits: KeyLimits, own: UUID, claim: ShareClaim, *, now: float, seconds: float
+) -> tuple[KeyState, GrantedShare]:
     """The state after a claim, and its answer. With 0 seconds the share ends.
 
     `limits` are those that the worker was configured with. The lowest of all live shares hold for
@@ -154,7 +154,7 @@ def share(
     live = {worker: held for worker, held in other_shares.items() if held.ends_at > now}
     lowest = lowest_of([limits, *(held.stated for held in live.values())])
     ends = seconds <= 0 and before is not None and before.ends_at > now
-    noted = claim.told or lowest.any or ends
+    noted = claim.has_news or lowest.any or ends
     if before is not None and noted:
         if before.claims > claim.number:
             raise LateClaim(f"claim {claim.number} comes after claim {before.claims}")
@@ -165,7 +165,7 @@ def share(
                 tokens=before.tokens,
                 fair=lowest.concurrency,
             )
-    if claim.told:
+    if claim.has_news:
         fresh = claim.was_cut and state.cut_at <= now - SAME_CUT_S
         state = replace(
             state,
@@ -177,7 +177,7 @@ def share(
     if not noted:
         return state, _answer_without_share(state, lowest, now)
     if seconds <= 0:  # what it gives back is free at once
-        lowest = Limits(0, 0, 0)
+        lowest = KeyLimits(0, 0, 0)
     uses = tuple(use for use in state.uses if use[0] > now)
     if claim.used_requests or claim.used_tokens:
         uses += ((floor(now) + MINUTE_S + 1, claim.used_requests, claim.used_tokens),)
@@ -193,16 +193,16 @@ def share(
     if lowest.concurrency is not None:
         wanted_concurrency = min(wanted_concurrency, lowest.concurrency)
     shares = dict(other_shares)
-    shares[own] = Held(
+    shares[own] = WorkerShare(
         answer.concurrency, wanted_concurrency, answer.requests, answer.tokens,
         claim.waits, now + seconds, claim.number, limits,
     )  # fmt: skip
     return replace(state, shares=shares, uses=uses), answer
 
 
-def _answer_without_share(state: KeyState, lowest: Limits, now: float) -> Answer:
+def _answer_without_share(state: KeyState, lowest: KeyLimits, now: float) -> GrantedShare:
     """What a worker hears, whatever it gets."""
-    return Answer(
+    return GrantedShare(
         None, None, None, None,
         max(0.0, state.held_until - now),
         state.cuts,
@@ -211,23 +211,23 @@ def _answer_without_share(state: KeyState, lowest: Limits, now: float) -> Answer
     )  # fmt: skip
 
 
-def lowest_of(stated: Iterable[Limits]) -> Limits:
+def lowest_of(stated: Iterable[KeyLimits]) -> KeyLimits:
     """The lowest of each limit that somebody states."""
 
     def lowest(limits: Iterable[int | None]) -> int | None:
         return min((limit for limit in limits if limit is not None), default=None)
 
-    return Limits(*map(lowest, zip(*stated, strict=True)))
+    return KeyLimits(*map(lowest, zip(*stated, strict=True)))
 
 
 def _concurrency(
-    most: int | None, own: UUID, claim: Claim, live: Mapping[UUID, Held], now: float
+    most: int | None, own: UUID, claim: ShareClaim, live: Mapping[UUID, WorkerShare], now: float
 ) -> dict[str, int]:
     if most is None:
         return {}
     fair = most
     if any(_starves(held) for held in live.values()):
-        demanding = [worker for worker, held in live.items() if held.wanted > 0]
+        demanding = [worker for worker, held in live.items() if held.wanted_concurrency > 0]
         count = len(demanding) + 1
         place = sum(worker < own for worker in demanding) + floor(now / _TURN_S) % count
         fair = most // count + (place % count < most % count)
@@ -236,14 +236,14 @@ def _concurrency(
     return {"concurrency": max(0, min(free, target)), "fair": fair}
 
 
-def _starves(held: Held) -> bool:
-    return held.concurrency is not None and held.wanted > held.concurrency
+def _starves(held: WorkerShare) -> bool:
+    return held.concurrency is not None and held.wanted_concurrency > held.concurrency
 
 
 def _requests(
     most: int | None,
-    claim: Claim,
-    shares: Mapping[UUID, Held],
+    claim: ShareClaim,
+    shares: Mapping[UUID, WorkerShare],
     uses: tuple[tuple[float, int, int], ...],
     now: float,
 ) -> int | None:
@@ -255,8 +255,8 @@ def _requests(
 
 def _tokens(
     most: int | None,
-    claim: Claim,
-    shares: Mapping[UUID, Held],
+    claim: ShareClaim,
+    shares: Mapping[UUID, WorkerShare],
     uses: tuple[tuple[float, int, int], ...],
     now: float,
 ) -> int | None:
@@ -279,5 +279,5 @@ def rate_share(available: int, keeps: int, wants: int, parts: int) -> int:
     return max(0, min(available, keeps + more))
 
 
-def _waiting(shares: Mapping[UUID, Held], now: float) -> int:
+def _waiting(shares: Mapping[UUID, WorkerShare], now: float) -> int:
     return sum(held.waits and held.ends_at > now for held in shares.values())

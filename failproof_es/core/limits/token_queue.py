@@ -9,7 +9,7 @@ from uuid import UUID
 from failproof_es.core.limits.local_share import LocalShare, Permit
 
 
-class Place(NamedTuple):
+class QueuedRequest(NamedTuple):
     """A request, by the stream and the version of its event."""
 
     stream: UUID
@@ -26,32 +26,34 @@ class TokenQueue:
 
     def __init__(self, share: LocalShare) -> None:
         self._share = share
-        self._begun: list[Permit] = []
+        self._unfinished: list[Permit] = []
         """Of requests that have begun and are not sent."""
-        self._promised: dict[Place, Permit] = {}
+        self._promised: dict[QueuedRequest, Permit] = {}
         """Of requests that waited for them, until they begin."""
 
-    def begin(self, place: Place, tokens: int, now: float) -> Permit | None:
+    def begin(self, place: QueuedRequest, tokens: int, now: float) -> Permit | None:
         """Reserve the tokens of a request that begins now; `None` where it must wait."""
         promised = self._promised.pop(place, None)
-        if any(map(self._share.is_void, self._begun)):
+        if any(map(self._share.is_void, self._unfinished)):
             return None
         if promised is not None and self._share.still_holds(promised, now):
             permit: Permit | None = promised
         else:
             permit = self._share.reserve(tokens, now)
         if permit is not None and permit.tokens:
-            self._begun.append(permit)
+            self._unfinished.append(permit)
         return permit
 
     def needs(self, waiting: Iterable[int]) -> int:
         """The tokens to ask for, where these many are waited for; 0 for none in particular."""
-        void = (permit.tokens for permit in self._begun if self._share.is_void(permit))
+        void = (permit.tokens for permit in self._unfinished if self._share.is_void(permit))
         return next(void, 0) or min(waiting, default=0)
 
-    def serve(self, waiting: Iterable[tuple[Place, int]], now: float) -> list[Place]:
+    def serve(
+        self, waiting: Iterable[tuple[QueuedRequest, int]], now: float
+    ) -> list[QueuedRequest]:
         """Promise tokens to those that wait for so many, as far as there are enough."""
-        if not all(self._share.still_holds(permit, now) for permit in self._begun):
+        if not all(self._share.still_holds(permit, now) for permit in self._unfinished):
             return []
         served = []
         for place, tokens in waiting:
@@ -60,7 +62,7 @@ class TokenQueue:
                 served.append(place)
         return served
 
-    def withdraw(self, place: Place) -> bool:
+    def withdraw(self, place: QueuedRequest) -> bool:
         """Keep nothing for this request any more. Returns whether something was."""
         promised = self._promised.pop(place, None)
         if promised is not None:
@@ -69,7 +71,7 @@ class TokenQueue:
 
     def send(self, permit: Permit) -> None:
         """Note that its request is sent: the share may end from now on."""
-        self._begun = [other for other in self._begun if other is not permit]
+        self._unfinished = [other for other in self._unfinished if other is not permit]
 
     def settle(self, permit: Permit, used: int | None) -> None:
         """Replace reserved tokens by those that were used; `None` where nobody knows."""

@@ -19,7 +19,7 @@ FIRST_REPLACEMENT_S = 1.0
 LIVED_S = 60.0
 """A worker process that lived so long did not die in a row with the one before."""
 
-Standing = Literal["running", "paused", "ended", "sealed"]
+OpenRunStatus = Literal["running", "paused", "ended", "sealed"]
 """How the run's own stream says it stands; `ended` has no seal yet."""
 Step = Literal["drive", "finish", "close"]
 
@@ -31,7 +31,7 @@ class OpenRun:
     run_id: UUID
     pieces: int
     shard_pieces: int
-    standing: Standing
+    status: OpenRunStatus
     finished: int
     """Shards whose last holder found nothing left."""
 
@@ -47,9 +47,9 @@ class OpenRun:
         `finish`: count in the log what is left, and if nothing is, end the run. `close`: it is open
         no more, because it is paused or over.
         """
-        if self.standing in ("paused", "sealed"):
+        if self.status in ("paused", "sealed"):
             return "close"
-        if self.standing == "ended" or self.finished >= self.shards:
+        if self.status == "ended" or self.finished >= self.shards:
             return "finish"
         return "drive"
 

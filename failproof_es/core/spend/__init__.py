@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from failproof_es.core.spend.budget import RunBudget as RunBudget
 from failproof_es.core.spend.budget import SpendBudget as SpendBudget
-from failproof_es.core.spend.budget import Spending as Spending
+from failproof_es.core.spend.budget import SpendState as SpendState
 from failproof_es.core.spend.budget import ceiling_of as ceiling_of
 from failproof_es.core.spend.budget import spent_text as spent_text
 from failproof_es.core.spend.budget import usd_text as usd_text
@@ -24,8 +24,8 @@ from failproof_es.core.spend.charges import Outcome as Outcome
 from failproof_es.core.spend.charges import charge_of as charge_of
 from failproof_es.core.spend.charges import costs_nothing as costs_nothing
 from failproof_es.core.spend.slices import Grant as Grant
-from failproof_es.core.spend.slices import Report as Report
 from failproof_es.core.spend.slices import SliceBudget as SliceBudget
+from failproof_es.core.spend.slices import SpendReport as SpendReport
 from failproof_es.core.spend.slices import total_of as total_of
 from failproof_es.core.spend.worst_case import HIDDEN_INPUT_TOKENS as HIDDEN_INPUT_TOKENS
 from failproof_es.core.spend.worst_case import NOT_BOUNDED as NOT_BOUNDED

@@ -29,10 +29,10 @@ def written_usd(number: float) -> Decimal:
 
 
 @dataclass(frozen=True, slots=True)
-class Spending:
+class SpendState:
     """What a run has spent, may have spent, and has in flight. In US dollars; never changed."""
 
-    known: Decimal = _NOTHING
+    known_usd: Decimal = _NOTHING
     """The costs of recorded answers: what `show` prints."""
     unknown: Decimal = _NOTHING
     """The worst cases of requests whose cost nobody knows."""
@@ -43,26 +43,26 @@ class Spending:
     @property
     def spent(self) -> Decimal:
         """What counts as spent for good."""
-        return UNROUNDED.add(self.known, self.unknown)
+        return UNROUNDED.add(self.known_usd, self.unknown)
 
     @property
     def committed(self) -> Decimal:
         """What is spent, and what may be once everything in flight has ended."""
         return UNROUNDED.add(self.spent, self.reserved)
 
-    def reserving(self, amount: Decimal) -> Spending:
+    def reserving(self, amount: Decimal) -> SpendState:
         """With one more request in flight."""
         return replace(self, reserved=UNROUNDED.add(self.reserved, amount))
 
-    def settling(self, reserved: Decimal, charge: Charge) -> Spending:
+    def settling(self, reserved: Decimal, charge: Charge) -> SpendState:
         """With one request less in flight, and its charge."""
         rest = UNROUNDED.subtract(self.reserved, reserved)
         return replace(self, reserved=rest).charging(charge)
 
-    def charging(self, charge: Charge) -> Spending:
+    def charging(self, charge: Charge) -> SpendState:
         """With one more outcome that was not reserved here: it stood on record already."""
-        if charge.known:
-            return replace(self, known=UNROUNDED.add(self.known, charge.usd))
+        if charge.is_known:
+            return replace(self, known_usd=UNROUNDED.add(self.known_usd, charge.usd))
         unknown = UNROUNDED.add(self.unknown, charge.usd)
         return replace(self, unknown=unknown, unknown_requests=self.unknown_requests + 1)
 
@@ -72,7 +72,7 @@ class SpendBudget(Protocol):
 
     ceiling: Decimal
     """That of the run."""
-    spending: Spending
+    spending: SpendState
     """Of the whole run, as far as it is known here."""
 
     def reserve(self, amount: Decimal) -> bool:
@@ -91,7 +91,7 @@ class SpendBudget(Protocol):
 class RunBudget:
     """A `SpendBudget` in the memory of one process."""
 
-    def __init__(self, ceiling: Decimal, spending: Spending) -> None:
+    def __init__(self, ceiling: Decimal, spending: SpendState) -> None:
         self.ceiling = ceiling
         self.spending = spending
 

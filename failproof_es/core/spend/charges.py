@@ -20,7 +20,7 @@ class Charge:
     """What a request with an outcome counts as spent, in US dollars."""
 
     usd: Decimal
-    known: bool
+    is_known: bool
     """Whether that is what it cost; else it is the worst case, because nobody knows."""
     beyond: bool = False
     """Whether it cost more than its worst case."""
@@ -35,10 +35,10 @@ def charge_of(prices: Prices, worst: Decimal, outcome: Outcome) -> Charge:
     if isinstance(outcome, ResponseReceived):
         cost = answer_cost(prices, outcome)
         if cost is not None:
-            return Charge(cost, known=True, beyond=cost > worst)
+            return Charge(cost, is_known=True, beyond=cost > worst)
     elif isinstance(outcome, ErrorRecorded) and costs_nothing(outcome):
-        return Charge(_NOTHING, known=True)
-    return Charge(worst, known=False)
+        return Charge(_NOTHING, is_known=True)
+    return Charge(worst, is_known=False)
 
 
 def costs_nothing(error: ErrorRecorded) -> bool:

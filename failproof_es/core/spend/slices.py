@@ -16,7 +16,7 @@ from decimal import ROUND_DOWN, Context, Decimal
 from typing import NamedTuple
 
 from failproof_es.core.exact_numbers import UNROUNDED
-from failproof_es.core.spend.budget import Spending
+from failproof_es.core.spend.budget import SpendState
 from failproof_es.core.spend.charges import Charge
 
 _NOTHING = Decimal(0)
@@ -26,10 +26,10 @@ _STEP = Decimal("1e-12")
 _DOWN = Context(prec=2_000, rounding=ROUND_DOWN)
 
 
-class Report(NamedTuple):
+class SpendReport(NamedTuple):
     """What the holder of a shard says of it, and what it asks for. In US dollars."""
 
-    spent: Spending
+    spent: SpendState
     """What the shard has spent for good; nothing of it is reserved."""
     keeps: Decimal
     """What stays reserved for it: at least the worst cases of its requests in flight."""
@@ -47,22 +47,22 @@ class Grant(NamedTuple):
     more: Decimal
     """What is reserved beside what was kept."""
     ceiling: Decimal
-    total: Spending
+    total: SpendState
     """Of the whole run: what is spent, and reserved, as far as it was told."""
-    wanted: bool
+    is_wanted: bool
     """Whether somebody waits: who holds something unused gives it back."""
 
 
-Rows = Mapping[int, Spending]
+Rows = Mapping[int, SpendState]
 """By shard: what it has spent, and what is reserved for it."""
 
 
-def total_of(rows: Rows) -> Spending:
+def total_of(rows: Rows) -> SpendState:
     """The sum of all shards."""
-    total = Spending()
+    total = SpendState()
     for row in rows.values():
-        total = Spending(
-            UNROUNDED.add(total.known, row.known),
+        total = SpendState(
+            UNROUNDED.add(total.known_usd, row.known_usd),
             UNROUNDED.add(total.unknown, row.unknown),
             total.unknown_requests + row.unknown_requests,
             UNROUNDED.add(total.reserved, row.reserved),
@@ -71,20 +71,20 @@ def total_of(rows: Rows) -> Spending:
 
 
 def reserve(
-    ceiling: Decimal, rows: Rows, shard: int, report: Report, *, is_wanted: bool = False
+    ceiling: Decimal, rows: Rows, shard: int, report: SpendReport, *, is_wanted: bool = False
 ) -> tuple[Rows, Grant]:
     """The rows after a report, and its answer. `is_wanted` says that somebody waits: then who
     needs nothing gets nothing more. `wanted` of the answer is of this report alone."""
     updated = {**rows, shard: replace(report.spent, reserved=report.keeps)}
     free = UNROUNDED.subtract(ceiling, total_of(updated).committed)
     if report.needs > max(free, _NOTHING):
-        return updated, Grant(_NOTHING, ceiling, total_of(updated), wanted=True)
+        return updated, Grant(_NOTHING, ceiling, total_of(updated), is_wanted=True)
     if is_wanted and not report.needs:
-        return updated, Grant(_NOTHING, ceiling, total_of(updated), wanted=False)
+        return updated, Grant(_NOTHING, ceiling, total_of(updated), is_wanted=False)
     share = _DOWN.quantize(_DOWN.divide(free, _FEW), _STEP)
     more = max(report.needs, min(report.wants, share), _NOTHING)
     updated[shard] = updated[shard].reserving(more)
-    return updated, Grant(more, ceiling, total_of(updated), wanted=False)
+    return updated, Grant(more, ceiling, total_of(updated), is_wanted=False)
 
 
 class SliceBudget:
@@ -94,7 +94,7 @@ class SliceBudget:
     did not cost, to the same slice.
     """
 
-    def __init__(self, ceiling: Decimal, spent: Spending) -> None:
+    def __init__(self, ceiling: Decimal, spent: SpendState) -> None:
         self.ceiling = ceiling
         """That of the run."""
         self.own = spent
@@ -125,7 +125,7 @@ class SliceBudget:
         """Whether it would fit if everything in flight cost nothing, and nobody held a slice."""
         return UNROUNDED.add(self.spending.spent, amount) <= self.ceiling
 
-    def report(self, needs: Decimal, wants: Decimal, *, give_back: bool) -> Report:
+    def report(self, needs: Decimal, wants: Decimal, *, give_back: bool) -> SpendReport:
         """What to tell, so that `needs` fits, and best `wants`.
 
         With `give_back` nothing unused is kept: it is not in the slice from now on. That is due
@@ -136,7 +136,7 @@ class SliceBudget:
             self.room = min(self.room, _NOTHING)
         unused = max(self.room, _NOTHING)
         self._reports += 1
-        return Report(
+        return SpendReport(
             replace(self.own, reserved=_NOTHING),
             UNROUNDED.add(self.own.reserved, unused),
             max(UNROUNDED.subtract(needs, unused), _NOTHING),

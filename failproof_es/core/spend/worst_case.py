@@ -8,7 +8,7 @@ from typing import Any
 
 from failproof_es.core.costs import Prices
 from failproof_es.core.exact_numbers import UNROUNDED
-from failproof_es.events import ModelPrices, Rate, RequestSent
+from failproof_es.events import ModelPrices, RequestSent, TokenPrices
 
 HIDDEN_INPUT_TOKENS = 1_024
 """Tokens that a server may add to a request and charge: its own system prompt, its text about
@@ -104,11 +104,11 @@ def is_bounded(prices: ModelPrices | None) -> bool:
     )
 
 
-def _always_holds(rate: Rate) -> bool:
+def _always_holds(rate: TokenPrices) -> bool:
     return rate.over_input_tokens is None
 
 
-def _most_at(rate: Rate, input_tokens: int, output_tokens: int) -> Decimal:
+def _most_at(rate: TokenPrices, input_tokens: int, output_tokens: int) -> Decimal:
     read = (rate.input, rate.cached_input, rate.cache_write, rate.cache_write_1h)
     dearest = max(price for price in read if price is not None)
     cost = rate.request

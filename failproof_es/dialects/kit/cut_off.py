@@ -1,7 +1,7 @@
 """Replies that were cut off at max_tokens: one rule for all dialects.
 
-A reply is cut off when its finish reason says so (`Reply.cut_off`: `length` and every other word
-of that meaning in `core.finish_reasons`), whatever of it came.
+A reply is cut off when its finish reason says so (`ModelReply.cut_off`: `length` and every other
+word of that meaning in `core.finish_reasons`), whatever of it came.
 What is missing could turn a match into a mismatch and back, and where a server cuts is no fault
 of the model. So what a cut-off reply has not said whole is not graded: its class is `CLASS`
 before any other but `error` and a reply that the provider withheld, and the evaluation ends

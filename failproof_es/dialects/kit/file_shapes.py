@@ -12,7 +12,7 @@ _OBJECT_A_LINE = "write one object on each line, as `jq -c .` does"
 _ELEMENT_A_LINE = "write each object of the array on a line of its own, as `jq -c '.[]'` does"
 _CSV_SUFFIXES = (".csv", ".tsv")
 
-_BEGUN = re.compile(r'\{\s*\n\s*"|\[\s*\{')
+_MULTILINE_OPENING = re.compile(r'\{\s*\n\s*"|\[\s*\{')
 """How an object that goes over lines begins, and an array of objects."""
 
 Shape = tuple[str, str]
@@ -28,7 +28,7 @@ def shape_of_json(raw: bytes) -> Shape | None:
         value, end = json.JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError):
         # Damaged further on, or longer than was looked at.
-        opening = _BEGUN.match(text)
+        opening = _MULTILINE_OPENING.match(text)
         return _shape(opening[0][0]) if opening else None
     if isinstance(value, list):
         objects = bool(value) and all(isinstance(member, dict) for member in value)

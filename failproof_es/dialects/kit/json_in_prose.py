@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any, Literal
 
 from failproof_es.core.thoughts import split_thoughts
-from failproof_es.dialects.kit.json_objects import Broken, JsonObject, Objects
+from failproof_es.dialects.kit.json_objects import BrokenObject, JsonObject, Objects
 from failproof_es.dialects.kit.json_objects import Pairs as Pairs
 
 Unreadable = Literal[
@@ -85,7 +85,7 @@ def _objects(
             end = harmless.end()
         else:
             whole = objects.at(start)
-            if isinstance(whole, Broken) or whole.depth > _MOST_LEVELS:
+            if isinstance(whole, BrokenObject) or whole.depth > _MOST_LEVELS:
                 if has_one and not speaks_of_one(text, start):
                     return
                 raise _undecodable(text, whole)
@@ -96,7 +96,7 @@ def _objects(
         start = text.find("{", end)
 
 
-def _undecodable(text: str, read: Broken | JsonObject) -> ReplyUnreadable:
+def _undecodable(text: str, read: BrokenObject | JsonObject) -> ReplyUnreadable:
     if isinstance(read, JsonObject) or read.open_levels > _MOST_LEVELS:
         return ReplyUnreadable("malformed_json", "a JSON object is nested too deeply to be read")
     line = text.count("\n", 0, read.place) + 1

@@ -32,7 +32,7 @@ class JsonObject:
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class BrokenObject:
     """Why the brace opens no object: at `place` stands no JSON, `open_levels` below the brace."""
 
     place: int
@@ -66,7 +66,7 @@ _VALUES = (_MEMBER, _FIRST, _NEXT)
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenLevel:
     """An object or a list that was begun and not ended."""
 
     start: int
@@ -90,9 +90,9 @@ class Objects:
     """The objects of one text. Nothing is decoded twice."""
 
     text: str
-    _decoded: dict[int, JsonObject | Broken] = field(default_factory=dict)
+    _decoded: dict[int, JsonObject | BrokenObject] = field(default_factory=dict)
 
-    def at(self, start: int) -> JsonObject | Broken:
+    def at(self, start: int) -> JsonObject | BrokenObject:
         """The object that the brace at `start` opens, or why it opens none."""
         if start not in self._decoded:
             self._decode(start)
@@ -115,7 +115,7 @@ class Objects:
                 yield json_object
 
     def _decode(self, start: int) -> None:
-        stack: list[_Open] = [_Open(start, Pairs(), _FIRST_KEY)]
+        stack: list[_OpenLevel] = [_OpenLevel(start, Pairs(), _FIRST_KEY)]
         place = start + 1
         while stack:
             token = _TOKEN.match(self.text, place)
@@ -124,7 +124,7 @@ class Objects:
                 return
             place = token.end()
 
-    def _step(self, stack: list[_Open], token: re.Match[str]) -> bool:
+    def _step(self, stack: list[_OpenLevel], token: re.Match[str]) -> bool:
         """Take one token in; `False` where it is none that may stand there."""
         top, sign = stack[-1], token["sign"]
         if sign in ("{", "["):
@@ -133,7 +133,9 @@ class Objects:
             start = token.end() - 1
             is_object = sign == "{"
             stack.append(
-                _Open(start, Pairs(), _FIRST_KEY) if is_object else _Open(start, [], _FIRST)
+                _OpenLevel(start, Pairs(), _FIRST_KEY)
+                if is_object
+                else _OpenLevel(start, [], _FIRST)
             )
             return True
         if sign in ("}", "]"):
@@ -142,7 +144,7 @@ class Objects:
             return _separate(top, sign)
         return _take_scalar(top, token)
 
-    def _close(self, stack: list[_Open], sign: str, end: int) -> bool:
+    def _close(self, stack: list[_OpenLevel], sign: str, end: int) -> bool:
         top = stack[-1]
         is_object = isinstance(top.values, Pairs)
         if is_object != (sign == "}") or top.expects in (_COLON, _MEMBER):
@@ -154,17 +156,17 @@ class Objects:
             stack[-1].take(top.values, top.depth)
         return True
 
-    def _break(self, stack: list[_Open], place: int) -> None:
+    def _break(self, stack: list[_OpenLevel], place: int) -> None:
         white_space = _WHITE_SPACE.match(self.text, place)
         assert white_space is not None
         place = white_space.end()
         is_cut = self.text[place : place + 1] == '"' and not _closes(self.text, place)
         for level, container in enumerate(stack):
             if isinstance(container.values, Pairs):
-                self._decoded[container.start] = Broken(place, is_cut, len(stack) - level)
+                self._decoded[container.start] = BrokenObject(place, is_cut, len(stack) - level)
 
 
-def _separate(top: _Open, sign: str) -> bool:
+def _separate(top: _OpenLevel, sign: str) -> bool:
     if sign == ":":
         if top.expects != _COLON:
             return False
@@ -176,7 +178,7 @@ def _separate(top: _Open, sign: str) -> bool:
     return True
 
 
-def _take_scalar(top: _Open, token: re.Match[str]) -> bool:
+def _take_scalar(top: _OpenLevel, token: re.Match[str]) -> bool:
     if (string := token["string"]) is not None:
         try:
             value: Any = json.loads(string, strict=False)  # a line break in it says what it says

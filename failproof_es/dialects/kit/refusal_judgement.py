@@ -311,10 +311,10 @@ def only_forbids(sentence: str, prompt: str) -> bool:
 
 def others_did(prompt: str) -> bool:
     """Whether the prompt asks how others did something: to call that wrong is to tell it."""
-    return _OTHERS.match(prompt) is not None
+    return _QUESTIONS_ABOUT_OTHERS.match(prompt) is not None
 
 
-_OTHERS = regex.compile(
+_QUESTIONS_ABOUT_OTHERS = regex.compile(
     r"""^\W*how\s+(?:did|was|were|do|does|are|is|have|had)\s+
         (?!(?:i|we|you|one|someone|my|our|it)\b)""",
     FLAGS,

@@ -80,7 +80,7 @@ class DeferredTooLong(Halted):
 
 
 @dataclass(slots=True)
-class _Waited:
+class _LastWait:
     """What an evaluation waited for last. What it was promised is its own as long as it goes on."""
 
     gate: ConcurrencyLimiter | None = None
@@ -136,14 +136,14 @@ class Interpreter:
 
         Raises `Halted`, or a `JournalError` when nothing can be recorded any more.
         """
-        waited = _Waited()
+        waited = _LastWait()
         try:
             return await self._evaluate(key, case, history, waited)
         finally:
             waited.give_back(self.spending)
 
     async def _evaluate(
-        self, key: EvaluationKey, case: Case, history: Sequence[Event], waited: _Waited
+        self, key: EvaluationKey, case: Case, history: Sequence[Event], waited: _LastWait
     ) -> Evaluation:
         header = EventHeader.of_evaluation(key)
         patience: WaitBudget | None = None

@@ -22,7 +22,7 @@ from failproof_es.engine.history import (
     WINDOW,
     Connection,
     RecordedEvaluation,
-    Unfinished,
+    UnfinishedPart,
     read_evaluations,
     read_unfinished,
     read_unfinished_part,
@@ -30,10 +30,10 @@ from failproof_es.engine.history import (
 )
 from failproof_es.engine.related_runs.carried_over import ChoosesEndings, carry_over
 
-Begun = frozenset[EvaluationKey]
+StartedKeys = frozenset[EvaluationKey]
 """Those that have an event already. This process alone writes the streams of the others, and only
 after it has read them here."""
-Portion = tuple[list[EvaluationKey], Begun]
+Portion = tuple[list[EvaluationKey], StartedKeys]
 Windows = AsyncGenerator[list[RecordedEvaluation]]
 OnCarriedOver = Callable[[RecordedEvaluation], None]
 """Called with each evaluation that a branched run takes over, once that is recorded. Must not
@@ -131,11 +131,13 @@ class PendingEvaluations:
             self.tally.abandoned += unfinished.abandoned
             for first in range(0, len(unfinished.keys), WINDOW):
                 window = unfinished.keys[first : first + WINDOW]
-                started_keys = unfinished.begun and unfinished.begun.intersection(window)
+                started_keys = unfinished.started_keys and unfinished.started_keys.intersection(
+                    window
+                )
                 for portion in await self.reader.read(_portioned, window, started_keys):
                     yield portion, started_keys
 
-    async def _unfinished(self, models: Sequence[str]) -> AsyncGenerator[Unfinished]:
+    async def _unfinished(self, models: Sequence[str]) -> AsyncGenerator[UnfinishedPart]:
         if self.part is not None:
             yield await self.reader.read(read_unfinished_part, self.run, self.part, models)
             return
@@ -152,6 +154,6 @@ class PendingEvaluations:
 
 
 def _portioned(
-    connection: Connection, keys: list[EvaluationKey], started_keys: Begun
+    connection: Connection, keys: list[EvaluationKey], started_keys: StartedKeys
 ) -> list[list[EvaluationKey]]:
     return list(split_by_size(connection, keys, started_keys))

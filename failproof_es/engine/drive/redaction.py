@@ -33,18 +33,18 @@ T = TypeVar("T", str, bytes)
 _SHORT = 100
 _MOST_REMEMBERED = 1_000
 _ESCAPED = {b"%02x" % code: bytes([code]).lower() for code in range(0x20, 0x80)}
-_NAMED = {
+_HTML_ENTITIES = {
     name.rstrip(";").lower().encode(): sign.encode()
     for name, sign in html.entities.html5.items()
     if len(sign) == 1 and "!" <= sign <= "~"
 }
 _REFERENCES = re.compile(
     rb"%([2-7][0-9a-f])|&#x0{0,6}([2-7][0-9a-f]);?|&#0{0,6}(3[2-9]|[4-9][0-9]|1[01][0-9]|12[0-7]);?|&("
-    + b"|".join(_NAMED)
+    + b"|".join(_HTML_ENTITIES)
     + rb");"
 )
 """The URL and HTML escapes of printable characters, in lower case."""
-_LONGEST_REFERENCE = max(map(len, _NAMED)) + 2
+_LONGEST_REFERENCE = max(map(len, _HTML_ENTITIES)) + 2
 _SCHEME = re.compile(r"(basic|bearer|token|api-?key|key|digest|negotiate)[ \t:=]+(.+)", re.I | re.S)
 """What a header's value may begin with, and the key behind it."""
 _PAIRS = re.compile(r"[^\s;,=]+=\"?([^\s;,\"]+)")
@@ -378,7 +378,7 @@ def _character(reference: re.Match[bytes]) -> bytes:
     in_hex = reference[1] or reference[2]
     if in_hex:
         return _ESCAPED[in_hex]
-    return bytes([int(reference[3])]).lower() if reference[3] else _NAMED[reference[4]]
+    return bytes([int(reference[3])]).lower() if reference[3] else _HTML_ENTITIES[reference[4]]
 
 
 def _dense(data: bytes) -> bytes:

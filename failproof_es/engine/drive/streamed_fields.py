@@ -28,7 +28,7 @@ def joined_fields(body: bytes) -> list[str]:
     texts = []
     for is_cut, parts in ((b"data:" in body, _events), (_is_lines(body), _lines)):
         if is_cut:
-            joined = _Joined()
+            joined = _FieldTexts()
             for part in parts(body):
                 joined.add(_document(part), ())
             texts += joined.texts()
@@ -61,7 +61,7 @@ def _document(data: str) -> Any:
     return document if isinstance(document, dict | list | str) else data
 
 
-class _Joined:
+class _FieldTexts:
     """The texts so far, by their place."""
 
     def __init__(self) -> None:

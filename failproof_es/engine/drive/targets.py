@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from failproof_es.configuration.schema import Configuration, Model
-from failproof_es.core.limits import Limits, ProviderKey, lowest_of
+from failproof_es.core.limits import KeyLimits, ProviderKey, lowest_of
 from failproof_es.core.run import Run
 from failproof_es.engine.drive.redaction import Redactor
 from failproof_es.engine.history import Connection
@@ -29,7 +29,7 @@ from failproof_es.models import (
 from failproof_es.models.catalog.listing import CheckCache
 from failproof_es.models.credentials import SHORTEST_KEY
 from failproof_es.models.protocol import UnlistedModel
-from failproof_es.models.replies.model_name_check import is_asked_model
+from failproof_es.models.replies.model_name_check import is_requested_model
 from failproof_es.models.trust.permissions import Permissions
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.reading.reader import find
@@ -37,7 +37,7 @@ from failproof_es.store.reading.reader import find
 _JUDGE = "judge:"
 
 
-class Account(NamedTuple):
+class ServerAccount(NamedTuple):
     """A server, and the names of the variables with the key that it is asked with."""
 
     server: str
@@ -69,7 +69,7 @@ class Targets:
         """By account: what its limits belong to, and those that are configured."""
         self._shares: list[tuple[KeyShare, ConcurrencyLimiter]] = []
 
-    def _gates(self, models: Mapping[str, Model]) -> dict[Account, ConcurrencyLimiter]:
+    def _gates(self, models: Mapping[str, Model]) -> dict[ServerAccount, ConcurrencyLimiter]:
         """One limiter for each key of a server, shared by the models that are asked with it."""
         execution = self._configuration.execution
         workers, patience_s = execution.parallel_workers, execution.rate_limit_wait_ms / 1000
@@ -213,13 +213,13 @@ class Targets:
         )
 
 
-def account_of(model: Model) -> Account:
+def account_of(model: Model) -> ServerAccount:
     """What the limits of a model belong to. A provider that needs several keys for one request has
     them as one: limits are not counted for each."""
-    return Account(server_of(model), tuple(sorted(set(secret_variables(model)))))
+    return ServerAccount(server_of(model), tuple(sorted(set(secret_variables(model)))))
 
 
-def _provider_key(account: Account) -> ProviderKey:
+def _provider_key(account: ServerAccount) -> ProviderKey:
     """The account as the database knows it.
 
     The keys themselves are not in it. Two hosts whose variables of one name hold two keys share
@@ -229,17 +229,17 @@ def _provider_key(account: Account) -> ProviderKey:
     return ProviderKey(hashlib.sha256(text.encode()).hexdigest(), account.server)
 
 
-def _limits(models: Sequence[Model]) -> Limits:
+def _limits(models: Sequence[Model]) -> KeyLimits:
     """The lowest of each limit that is given."""
 
     return lowest_of(
-        Limits(model.concurrent_requests, model.requests_per_minute, model.tokens_per_minute)
+        KeyLimits(model.concurrent_requests, model.requests_per_minute, model.tokens_per_minute)
         for model in models
     )
 
 
-def _by_account(models: Mapping[str, Model]) -> dict[Account, list[str]]:
-    grouped: dict[Account, list[str]] = {}
+def _by_account(models: Mapping[str, Model]) -> dict[ServerAccount, list[str]]:
+    grouped: dict[ServerAccount, list[str]] = {}
     for key, model in models.items():
         grouped.setdefault(account_of(model), []).append(key)
     return grouped
@@ -264,6 +264,6 @@ def restore_answering(connection: Connection, run: Run, targets: Targets) -> Non
         )
         if target is not None and not target.answering.has_matched:
             model = target.model
-            target.answering.has_matched = is_asked_model(
+            target.answering.has_matched = is_requested_model(
                 model.model, model.version, event.model, model.version_check
             )

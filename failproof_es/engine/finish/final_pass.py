@@ -51,9 +51,9 @@ class FinalScan:
     """Empty unless they were asked for."""
     validation: Validation
     streams: SealedStreams
-    known: int
+    begun_count: int
     """The number of planned evaluations that have begun."""
-    filed: int
+    stream_count: int
     """The number of evaluation streams with this run id."""
 
     @property
@@ -69,7 +69,9 @@ class FinalScan:
 
     def validated(self, other_streams: OtherStreams) -> dict[str, Any]:
         """The fields of `RunValidated`. Call it once."""
-        return self.validation.end(other_streams, self.known, self.filed, self.counts.spending)
+        return self.validation.end(
+            other_streams, self.begun_count, self.stream_count, self.counts.spending
+        )
 
 
 def scan_finished_run(
@@ -87,12 +89,12 @@ def scan_finished_run(
     the same with it and without.
     """
     if checked is not None and broken is None and checked.take(run, scores=scores):
-        with suppress(_Differs, OddRow, *UNREADABLE):
+        with suppress(_LogDiffers, OddRow, *UNREADABLE):
             return _compare_and_read_rest(connection, run, checked, scores)
     return _read_all(connection, run, scores, broken)
 
 
-class _Differs(Exception):
+class _LogDiffers(Exception):
     """The log does not hold what was checked."""
 
 
@@ -101,7 +103,7 @@ def _compare_and_read_rest(
 ) -> FinalScan:
     """Compare what was checked with its rows, and read and check the rest.
 
-    Raises `_Differs`, `OddRow` or one of `UNREADABLE` where only a full reading can tell.
+    Raises `_LogDiffers`, `OddRow` or one of `UNREADABLE` where only a full reading can tell.
     """
     streams = SealedStreams(run.started.originator_id)
     validation, counts, run_scores = checked.validation, checked.counts, checked.scores
@@ -116,7 +118,7 @@ def _compare_and_read_rest(
                 if scores:
                     run_scores.add(outcome)
     if len(checked.streams):
-        raise _Differs("the plan leaves out what was evaluated")
+        raise _LogDiffers("the plan leaves out what was evaluated")
     stream_count, filed = streams.read_rest(connection)
     return FinalScan(run, counts, run_scores, validation, streams, stream_count, filed)
 
@@ -166,7 +168,7 @@ def _compare(
     for evaluation_id, (prompt, digest) in expected.items():
         leaves = evaluations.get(evaluation_id.bytes, b"")
         if checked_digest(prompts.get(prompt.bytes, b""), leaves) != digest:
-            raise _Differs(f"evaluation {evaluation_id} is not what was checked")
+            raise _LogDiffers(f"evaluation {evaluation_id} is not what was checked")
         streams.add_checked(evaluation_id.bytes, leaves)
 
 

@@ -19,7 +19,7 @@ from failproof_es.engine.evaluation_outcomes import evaluation_outcome
 from failproof_es.engine.finish.checked_streams import CheckedStreams, checked_digest
 from failproof_es.engine.finish.validation import CountedChecks, Validation
 from failproof_es.engine.history import RecordedEvaluation
-from failproof_es.engine.related_runs.paired_results import Graded, QuestionKey, RunScores
+from failproof_es.engine.related_runs.paired_results import GradedAccuracy, QuestionKey, RunScores
 from failproof_es.events import Event, ModelPrices, RequestSent
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.store.errors import UnreadableState
@@ -41,7 +41,7 @@ class CheckedPart(NamedTuple):
     """At which it was counted."""
     counted: CountedChecks
     counts: RunCounts
-    scores: dict[str, dict[QuestionKey, Graded]] | None
+    scores: dict[str, dict[QuestionKey, GradedAccuracy]] | None
     """By model; `None` where they were not kept."""
     streams: CheckedStreams
 

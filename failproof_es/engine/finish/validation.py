@@ -19,12 +19,12 @@ from failproof_es.core.evaluation import (
     AWAITING_REVIEW,
     Evaluation,
     ImpossibleHistory,
-    Reply,
+    ModelReply,
     Transcript,
 )
 from failproof_es.core.evolution import fold_valid_prefix
 from failproof_es.core.finish_reasons import Meaning, meaning_of
-from failproof_es.core.outcome import Folded
+from failproof_es.core.outcome import FoldedHistory
 from failproof_es.core.request_body import RequestBodies, SentBody
 from failproof_es.core.side_streams import Operations, evolve_operations, next_review_version
 from failproof_es.core.tally import Tally
@@ -59,7 +59,7 @@ from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.reader import read_streams
 from failproof_es.support.plurals import plural
 
-_NAMED = 100
+_MOST_LISTED = 100
 """The number of findings of one kind that are listed; the rest are counted."""
 _ENDINGS: Mapping[Meaning, str] = {
     "cut_off": "ended at max_tokens",
@@ -129,7 +129,7 @@ def _look_at_reviews(
                 other_streams.broken.append((error, window[reviews]))
 
 
-class Ending(NamedTuple):
+class IncompleteReplies(NamedTuple):
     """Replies of one model or judge that ended for a reason which says that they are not whole."""
 
     key: str
@@ -143,7 +143,7 @@ class CountedChecks(NamedTuple):
 
     checked: Counter[str]
     abandoned: Counter[str]
-    endings: Counter[Ending]
+    endings: Counter[IncompleteReplies]
     unread: dict[str, str]
     streams: int
     scored: int
@@ -163,7 +163,7 @@ class Validation:
     more: Counter[str] = field(default_factory=Counter)
     _finding_counts: Counter[str] = field(default_factory=Counter)
     _abandoned: Counter[str] = field(default_factory=Counter)
-    _endings: Counter[Ending] = field(default_factory=Counter)
+    _endings: Counter[IncompleteReplies] = field(default_factory=Counter)
     _unread: dict[str, str] = field(default_factory=dict)
     _models: dict[str, ModelSnapshot] = field(default_factory=dict)
     _streams: int = 0
@@ -175,7 +175,7 @@ class Validation:
         self._models = {m.key: m for m in (*self.started.models, *self.started.judges)}
         self._fixed_outcome = fixed_outcomes_of(self.dialect)
 
-    def check(self, recorded: RecordedEvaluation) -> Folded:
+    def check(self, recorded: RecordedEvaluation) -> FoldedHistory:
         """Check one planned evaluation, event by event; return its folded history."""
         self.checked["evaluations"] += 1
         self._streams += bool(recorded.history)
@@ -197,12 +197,12 @@ class Validation:
         state, possible, error = fold_valid_prefix(recorded.history, before=look)
         if error is not None:
             self.add_unreadable(error, recorded.key.evaluation_id)
-            return Folded(state, recorded.history[:possible], error)
+            return FoldedHistory(state, recorded.history[:possible], error)
         if recorded.broken is not None:
             self.add_unreadable(recorded.broken, recorded.key.evaluation_id)
         else:
             self._account_for(state, recorded)
-        return Folded(state, recorded.history, None)
+        return FoldedHistory(state, recorded.history, None)
 
     def counted(self) -> CountedChecks:
         """The counts so far, for `include`. Call it where there are no findings."""
@@ -304,7 +304,7 @@ class Validation:
         self,
         request: RequestSent,
         sent: SentBody,
-        replies: Sequence[Reply],
+        replies: Sequence[ModelReply],
         recorded: RecordedEvaluation,
     ) -> None:
         self.checked["requests"] += 1
@@ -371,9 +371,9 @@ class Validation:
         meaning = meaning_of(finish_reason)
         if meaning in _ENDINGS:
             word = repr(finish_reason) if meaning == "unknown" else ""
-            ending = Ending(key, meaning, word)
-            if ending not in self._endings and len(self._endings) >= _NAMED:
-                ending = Ending(key, meaning, "")  # counted with others, and not named
+            ending = IncompleteReplies(key, meaning, word)
+            if ending not in self._endings and len(self._endings) >= _MOST_LISTED:
+                ending = IncompleteReplies(key, meaning, "")  # counted with others, and not named
             self._endings[ending] += 1
 
     def _is_unreadable(self, model: ModelSnapshot) -> bool:
@@ -400,7 +400,7 @@ class Validation:
 
     def _keep(self, kind: str, message: str, evaluation_id: UUID | None) -> None:
         self._finding_counts[kind] += 1
-        if self._finding_counts[kind] > _NAMED:
+        if self._finding_counts[kind] > _MOST_LISTED:
             self.more[kind] += 1
             return
         self.findings.append(
@@ -416,9 +416,9 @@ def _usage(spent: Spent) -> Usage:
     return Usage(
         input_tokens=None if spent.input.unknown else spent.input.total,
         output_tokens=None if spent.output.unknown else spent.output.total,
-        cached_input_tokens=spent.cached_input.known,
-        cache_write_tokens=spent.cache_write.known,
-        cache_write_1h_tokens=spent.cache_write_1h.known,
+        cached_input_tokens=spent.cached_input.reported_total,
+        cache_write_tokens=spent.cache_write.reported_total,
+        cache_write_1h_tokens=spent.cache_write_1h.reported_total,
     )
 
 

@@ -15,8 +15,8 @@ from failproof_es.events import ImportedError
 from failproof_es.problems import InvalidInput
 from failproof_es.recorded_runs.records import (
     NOT_IN_SOURCE,
+    ForeignRun,
     RecordedAnswer,
-    RecordedRun,
     Remainder,
 )
 from failproof_es.support.temporary_room import room_said
@@ -27,10 +27,10 @@ MOST_ABSENT = 1_000_000
 
 
 @dataclass(slots=True)
-class Gathered:
+class GatheredRun:
     """A recorded run, read whole and found sound."""
 
-    source: RecordedRun
+    source: ForeignRun
     cases: CollectedCases = field(default_factory=CollectedCases)
     models: list[str] = field(default_factory=list)
     """Their names in the source, which are their keys here, in the order of their first answer."""
@@ -40,7 +40,7 @@ class Gathered:
     @property
     def planned(self) -> int:
         """Cases x models x repetitions."""
-        return len(self.cases.asked) * len(self.models) * self.repetitions
+        return len(self.cases.planned_cases) * len(self.models) * self.repetitions
 
     def fields_of(self, prompt: UUID, model: str, repetition: int) -> dict[str, Any]:
         """The fields of `AnswerImported` for a planned evaluation, with an answer or without."""
@@ -60,12 +60,12 @@ class Gathered:
         """Give back what is on disk."""
         self.answers.close()
         self.cases.spool.close()
-        self.cases.asked.close()
+        self.cases.planned_cases.close()
 
 
-def gather(source: RecordedRun) -> Gathered:
+def gather(source: ForeignRun) -> GatheredRun:
     """Read all of it. Raises `InvalidInput` where it holds no answer, or cannot be read."""
-    gathered = Gathered(source)
+    gathered = GatheredRun(source)
     try:
         with room_said("the answers", "the source"):
             _read_answers(source, gathered)
@@ -91,7 +91,7 @@ def gather(source: RecordedRun) -> Gathered:
     return gathered
 
 
-def _read_answers(source: RecordedRun, gathered: Gathered) -> None:
+def _read_answers(source: ForeignRun, gathered: GatheredRun) -> None:
     seen: dict[UUID, dict[str, int]] = {}
     """By prompt: how many answers each model has given to it so far."""
     models: set[str] = set()
@@ -151,7 +151,7 @@ def _fields(answer: RecordedAnswer) -> dict[str, Any]:
     }
 
 
-def _why_none(source: RecordedRun) -> str:
+def _why_none(source: ForeignRun) -> str:
     unmapped = source.remainder.all()
     if not unmapped:
         return "give a file of a run that has answered something"

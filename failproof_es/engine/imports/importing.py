@@ -41,7 +41,7 @@ from failproof_es.engine.identity import (
     process_label,
     versions_of_ours,
 )
-from failproof_es.engine.imports.gathering import Gathered, gather
+from failproof_es.engine.imports.gathering import GatheredRun, gather
 from failproof_es.engine.planning.planner import store_documents
 from failproof_es.events import (
     AnswerImported,
@@ -56,7 +56,7 @@ from failproof_es.events import (
     SuiteSnapshot,
 )
 from failproof_es.problems import InvalidInput
-from failproof_es.recorded_runs.records import RecordedRun
+from failproof_es.recorded_runs.records import ForeignRun
 from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.reading.reader import Connection, iterate_stream
 from failproof_es.store.store import Store
@@ -81,7 +81,7 @@ class ImportOutcome:
 
 
 async def import_run(
-    source: RecordedRun,
+    source: ForeignRun,
     store: Store,
     *,
     again: bool = False,
@@ -135,10 +135,10 @@ def _read_run(store: Store, run_id: UUID) -> Run | None:
 # -- the plan ----------------------------------------------------------------------------------
 
 
-def _begin(store: Store, run_id: UUID, gathered: Gathered) -> RunStarted:
+def _begin(store: Store, run_id: UUID, gathered: GatheredRun) -> RunStarted:
     """Record the run with its number and its whole plan, in one transaction."""
     store_documents(store, gathered.cases.spool)
-    source, cases = gathered.source, gathered.cases.asked
+    source, cases = gathered.source, gathered.cases.planned_cases
     models = tuple(
         ModelSnapshot(
             key=name,
@@ -183,7 +183,7 @@ def _begin(store: Store, run_id: UUID, gathered: Gathered) -> RunStarted:
 
 
 def _configuration(
-    source: RecordedRun, gathered: Gathered, models: Sequence[ModelSnapshot]
+    source: ForeignRun, gathered: GatheredRun, models: Sequence[ModelSnapshot]
 ) -> dict[str, Any]:
     """What stands in the place of a configuration: what was imported, and its shape."""
     return {
@@ -202,8 +202,8 @@ def _configuration(
     }
 
 
-def _planned(header: EventHeader, gathered: Gathered) -> Iterator[Draft]:
-    cases, source = gathered.cases.asked, gathered.source
+def _planned(header: EventHeader, gathered: GatheredRun) -> Iterator[Draft]:
+    cases, source = gathered.cases.planned_cases, gathered.source
     questions = chunked(cases.questions())
     for chunk, digests in enumerate(chunked(cases.digests())):
         yield Draft(CasesPlanned, header, chunk=chunk, digests=digests, questions=next(questions))
@@ -228,7 +228,7 @@ def _planned(header: EventHeader, gathered: Gathered) -> Iterator[Draft]:
     )
 
 
-def _require_same_plan(store: Store, run: Run, gathered: Gathered) -> None:
+def _require_same_plan(store: Store, run: Run, gathered: GatheredRun) -> None:
     """Raise `InvalidInput` unless what was begun is what is read of the source now."""
     started = run.started
     with store.connect() as connection:
@@ -237,7 +237,7 @@ def _require_same_plan(store: Store, run: Run, gathered: Gathered) -> None:
         )
         digests = [digest for chunk in chunks for digest in chunk]
     same = (
-        digests == list(gathered.cases.asked.digests())
+        digests == list(gathered.cases.planned_cases.digests())
         and [model.key for model in started.models] == gathered.models
         and started.planned_evaluations == gathered.planned
     )
@@ -256,7 +256,7 @@ def _require_same_plan(store: Store, run: Run, gathered: Gathered) -> None:
 class _Importing:
     store: Store
     lease: Lease
-    gathered: Gathered
+    gathered: GatheredRun
     observe: Observe
 
     async def carry_on(self, *, resumed: bool) -> Run:

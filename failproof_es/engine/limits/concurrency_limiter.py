@@ -227,7 +227,7 @@ class ConcurrencyLimiter:
     # -- inside ----------------------------------------------------------------------------
 
     @property
-    def begun(self) -> int:
+    def unsent(self) -> int:
         """Requests that entered and are not sent yet."""
         return self._inside - self._under_way
 

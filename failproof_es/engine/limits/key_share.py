@@ -15,14 +15,14 @@ from typing import Any, Protocol
 from uuid import UUID, uuid4
 
 from failproof_es.core.limits import (
-    Answer,
-    Claim,
+    GrantedShare,
+    KeyLimits,
     KeyState,
-    Limits,
     LocalShare,
     Permit,
-    Place,
     ProviderKey,
+    QueuedRequest,
+    ShareClaim,
     TokenQueue,
     share,
 )
@@ -39,12 +39,12 @@ SOON_S = 0.4
 """The same while something waits for it."""
 
 
-class LimitBook(Protocol):
+class KeyShareStore(Protocol):
     """Where the shares of a provider key stand."""
 
     def exchange(
-        self, key: ProviderKey, limits: Limits, own: UUID, claim: Claim, seconds: float
-    ) -> Answer:
+        self, key: ProviderKey, limits: KeyLimits, own: UUID, claim: ShareClaim, seconds: float
+    ) -> GrantedShare:
         """Tell and ask, blocking. Raises one of `UNAVAILABLE` while it is away."""
 
 
@@ -52,7 +52,7 @@ class Gate(Protocol):
     """A gate that draws from the share: a `ConcurrencyLimiter`."""
 
     @property
-    def begun(self) -> int:
+    def unsent(self) -> int:
         """Requests that entered and are not sent yet."""
 
     @property
@@ -77,12 +77,12 @@ NO_TOKENS = Permit(0, 0)
 
 
 @dataclass(slots=True)
-class _Waiter:
+class _ShareWaiter:
     request: RequestSent
-    answered: asyncio.Future[None]
+    reply: asyncio.Future[None]
 
 
-class MemoryBook:
+class MemoryShares:
     """The shares of one process: it has all of them."""
 
     def __init__(self, clock: Callable[[], float] = passed_s) -> None:
@@ -90,9 +90,9 @@ class MemoryBook:
         self._states: dict[str, KeyState] = {}
 
     def exchange(
-        self, key: ProviderKey, limits: Limits, own: UUID, claim: Claim, seconds: float
-    ) -> Answer:
-        """See `LimitBook`."""
+        self, key: ProviderKey, limits: KeyLimits, own: UUID, claim: ShareClaim, seconds: float
+    ) -> GrantedShare:
+        """See `KeyShareStore`."""
         before = self._states.get(key.digest, KeyState())
         after, answer = share(before, limits, own, claim, now=self._clock(), seconds=seconds)
         self._states[key.digest] = after
@@ -105,8 +105,8 @@ class KeyShare:
     def __init__(
         self,
         key: ProviderKey,
-        limits: Limits,
-        book: LimitBook,
+        limits: KeyLimits,
+        store: KeyShareStore,
         clock: Callable[[], float] = passed_s,
     ) -> None:
         self.key = key
@@ -115,12 +115,12 @@ class KeyShare:
         self._stated = limits
         self.gates: list[Gate] = []
         self._local = LocalShare(limits)
-        self._book = book
+        self._store = store
         self._clock = clock
         self._own = uuid4()
-        self._waiting: list[_Waiter] = []
+        self._waiting: list[_ShareWaiter] = []
         self._tokens = TokenQueue(self._local)
-        self._heard = Claim()
+        self._heard = ShareClaim()
         """What the server said, to be told."""
         self._held_until = -inf
         self._cuts: int | None = None
@@ -149,7 +149,7 @@ class KeyShare:
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
         claim = self._local.claim(self._clock(), waiting=0)
-        claim = Claim(
+        claim = ShareClaim(
             used_requests=claim.used_requests, used_tokens=claim.used_tokens, number=claim.number
         )
         if self._local.limits.any and self.lost is None:
@@ -176,7 +176,7 @@ class KeyShare:
 
     def may_begin(self) -> bool:
         """Whether one more request may enter."""
-        unsent = sum(gate.begun for gate in self.gates)
+        unsent = sum(gate.unsent for gate in self.gates)
         return self._asking_if_not(self._local.may_send(self._clock(), unsent))
 
     def may_send(self, permit: Permit) -> bool:
@@ -207,16 +207,16 @@ class KeyShare:
         Raises what ended the share.
         """
         self.require()
-        waiter = _Waiter(request, asyncio.get_running_loop().create_future())
+        waiter = _ShareWaiter(request, asyncio.get_running_loop().create_future())
         self._waiting.append(waiter)
         self._asking_if_not(False)
         stopping = asyncio.ensure_future(stop.wait())
         try:
-            both: set[asyncio.Future[Any]] = {waiter.answered, stopping}
+            both: set[asyncio.Future[Any]] = {waiter.reply, stopping}
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         finally:
             stopping.cancel()
-            waiter.answered.cancel()
+            waiter.reply.cancel()
             self._waiting.remove(waiter)
         self.require()
 
@@ -253,7 +253,7 @@ class KeyShare:
 
     def is_starving(self) -> bool:
         """Whether requests wait here, none is in flight, and the share lets none begin."""
-        waiting = sum(gate.waiting + gate.begun for gate in self.gates) + len(self._waiting)
+        waiting = sum(gate.waiting + gate.unsent for gate in self.gates) + len(self._waiting)
         idle = waiting > 0 and not self._local.in_flight
         return idle and not self._local.may_send(self._clock())
 
@@ -277,7 +277,7 @@ class KeyShare:
         """Whoever waits here, or comes, hears why nothing can be shared any more."""
         self.lost = error
         for waiter in self._waiting:
-            waiter.answered.cancel()
+            waiter.reply.cancel()
         self._wake()
 
     def _asking_if_not(self, allowed: bool) -> bool:
@@ -292,9 +292,9 @@ class KeyShare:
 
     async def _exchange_alone(self) -> None:
         waiting = [
-            most_tokens(waiter.request) for waiter in self._waiting if not waiter.answered.done()
+            most_tokens(waiter.request) for waiter in self._waiting if not waiter.reply.done()
         ]
-        unsent = sum(gate.begun for gate in self.gates)
+        unsent = sum(gate.unsent for gate in self.gates)
         at_gates = unsent + sum(gate.waiting for gate in self.gates)
         claim = self._local.claim(
             self._clock(),
@@ -302,7 +302,7 @@ class KeyShare:
             needs_tokens=self._tokens.needs(waiting),
             entered=unsent,
         )
-        heard, self._heard = self._heard, Claim()
+        heard, self._heard = self._heard, ShareClaim()
         claim = claim._replace(
             hold_s=heard.hold_s, was_cut=heard.was_cut, was_refused=heard.was_refused,
             was_answered=heard.was_answered,
@@ -319,20 +319,20 @@ class KeyShare:
                 was_answered=heard.was_answered or again.was_answered,
             )
 
-    async def _exchange_claim(self, claim: Claim, seconds: float) -> None:
+    async def _exchange_claim(self, claim: ShareClaim, seconds: float) -> None:
         """Tell a claim, and take in the answer."""
         began = self._asked_at = self._clock()
         arguments = (self.key, self._stated, self._own, claim, seconds)
-        if isinstance(self._book, MemoryBook):
-            answer = self._book.exchange(*arguments)
+        if isinstance(self._store, MemoryShares):
+            answer = self._store.exchange(*arguments)
         else:
-            answer = await asyncio.to_thread(self._book.exchange, *arguments)
+            answer = await asyncio.to_thread(self._store.exchange, *arguments)
         if seconds:
             self._local.take_in(claim, answer, began, seconds)
             self._pass_on(claim, answer)
             self._wake()
 
-    def _pass_on(self, claim: Claim, answer: Answer) -> None:
+    def _pass_on(self, claim: ShareClaim, answer: GrantedShare) -> None:
         """Tell the gates what other workers were told, and let those go on that may."""
         now = self._clock()
         if answer.held_s > 0 or answer.cuts > (self._cuts or 0):
@@ -350,11 +350,11 @@ class KeyShare:
             for gate in self.gates:
                 gate.hear_of_answer(answer.answered_s)
         waiting = {
-            _place(waiter.request): waiter for waiter in self._waiting if not waiter.answered.done()
+            _place(waiter.request): waiter for waiter in self._waiting if not waiter.reply.done()
         }
         needs = [(place, most_tokens(waiter.request)) for place, waiter in waiting.items()]
         for place in self._tokens.serve(needs, now):
-            waiting[place].answered.set_result(None)
+            waiting[place].reply.set_result(None)
 
     def _wake(self) -> None:
         for gate in self.gates:
@@ -364,16 +364,16 @@ class KeyShare:
 class KeyShares:
     """The shares of this process, one for each provider key and its limits."""
 
-    def __init__(self, book: LimitBook, clock: Callable[[], float] = passed_s) -> None:
-        self._book = book
+    def __init__(self, store: KeyShareStore, clock: Callable[[], float] = passed_s) -> None:
+        self._store = store
         self._clock = clock
-        self._shares: dict[tuple[str, Limits], KeyShare] = {}
+        self._shares: dict[tuple[str, KeyLimits], KeyShare] = {}
 
-    async def of(self, key: ProviderKey, limits: Limits) -> KeyShare:
+    async def of(self, key: ProviderKey, limits: KeyLimits) -> KeyShare:
         """The share of this key; it is open."""
         share = self._shares.get((key.digest, limits))
         if share is None or share.lost is not None:
-            share = KeyShare(key, limits, self._book, self._clock)
+            share = KeyShare(key, limits, self._store, self._clock)
             await share.open()
             self._shares[key.digest, limits] = share
         elif not share.gates:
@@ -405,5 +405,5 @@ def tokens_used(outcome: EvaluationEvent) -> int | None:
     return 0 if isinstance(outcome, ErrorRecorded) and costs_nothing(outcome) else None
 
 
-def _place(request: RequestSent) -> Place:
-    return Place(request.originator_id, request.originator_version)
+def _place(request: RequestSent) -> QueuedRequest:
+    return QueuedRequest(request.originator_id, request.originator_version)

@@ -17,7 +17,7 @@ from failproof_es.core.costs import Prices
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.run import Run
 from failproof_es.core.sharding.shards import PlanPart
-from failproof_es.core.spend import Charge, Outcome, Spending, charge_of, worst_case
+from failproof_es.core.spend import Charge, Outcome, SpendState, charge_of, worst_case
 from failproof_es.engine.history import read_planned_streams
 from failproof_es.events import (
     VOIDS_ANSWER,
@@ -35,10 +35,10 @@ T = TypeVar("T")
 _AT_ONCE = 500
 _OUTCOMES = (ResponseReceived.__name__, ErrorRecorded.__name__, AttemptLost.__name__)
 _UNPRICED = Decimal(0)
-_NOTHING_SPENT = Spending()
+_NOTHING_SPENT = SpendState()
 
 
-def recorded_spending(connection: Connection, run: Run) -> Spending:
+def recorded_spending(connection: Connection, run: Run) -> SpendState:
     """What the run's requests count as spent by now, those of a process that died included.
 
     Nothing is in flight: whoever calls this holds the run's lease. Memory does not grow with the
@@ -50,12 +50,12 @@ def recorded_spending(connection: Connection, run: Run) -> Spending:
     return _spending(connection, run.prices or {}, outcomes, waiting)
 
 
-def shard_spending(connection: Connection, run: Run, part: PlanPart) -> Spending:
+def shard_spending(connection: Connection, run: Run, part: PlanPart) -> SpendState:
     """The same of the evaluations of this part alone: the caller holds the lease of the shard.
 
     Raises `ImpossibleHistory` or `UnreadableState` where the record is damaged.
     """
-    spending, prices = Spending(), run.prices or {}
+    spending, prices = SpendState(), run.prices or {}
     for streams in read_planned_streams(connection, run, part):
         parameters = {"streams": streams, "topics": list(_OUTCOMES)}
         rows = connection.execute(query("events_of_streams"), parameters)
@@ -72,23 +72,23 @@ def _spending(
     prices: Prices,
     outcomes: Iterable[Event],
     waiting: Iterable[tuple[UUID, int]],
-    spending: Spending = _NOTHING_SPENT,
-) -> Spending:
+    spending: SpendState = _NOTHING_SPENT,
+) -> SpendState:
     """The spending with these outcomes, and requests that have none."""
     for some in _batches(_charged(outcomes)):
         unknown: list[Outcome] = []
         for outcome in some:
             charge = charge_of(prices, _UNPRICED, outcome)
-            if charge.known:
+            if charge.is_known:
                 spending = spending.charging(charge)
             else:
                 unknown.append(outcome)
         requests = [(outcome.originator_id, outcome.originator_version - 1) for outcome in unknown]
         for worst in _worst_cases(connection, prices, requests):
-            spending = spending.charging(Charge(worst, known=False))
+            spending = spending.charging(Charge(worst, is_known=False))
     for places in _batches((stream, version) for stream, version in waiting):
         for worst in _worst_cases(connection, prices, places):
-            spending = spending.charging(Charge(worst, known=False))
+            spending = spending.charging(Charge(worst, is_known=False))
     return spending
 
 

@@ -15,7 +15,7 @@ from failproof_es.core.costs import Prices
 from failproof_es.core.run import Run
 from failproof_es.core.spend import (
     SpendBudget,
-    Spending,
+    SpendState,
     ceiling_of,
     charge_of,
     most_input_tokens,
@@ -128,7 +128,7 @@ class SpendLimiter:
         spending = self._budget.spending
         return SpendCeilingReached(
             f"the spend ceiling of {usd_text(self._budget.ceiling)} is reached: "
-            f"{usd_text(spending.known)} spent{_unknown(spending)}; the next request to "
+            f"{usd_text(spending.known_usd)} spent{_unknown(spending)}; the next request to "
             f"{_get_model_key(request)} may cost {usd_text(worst)}. "
             f"`failproof-es resume {self._run_number} --max-spend USD` goes on with a higher one"
         )
@@ -142,18 +142,18 @@ def require_room(run: Run, ceiling: Decimal | None) -> None:
         raise InvalidInput.because(f"run {run.started.run_number} is paused: {run.reason}")
 
 
-def require_ceiling_above(spending: Spending, ceiling: Decimal) -> None:
+def require_ceiling_above(spending: SpendState, ceiling: Decimal) -> None:
     """Raise `InvalidInput` if the run has spent more than its new ceiling already."""
     if spending.spent > ceiling:
         raise InvalidInput.because(
-            f"the run has spent {usd_text(spending.known)}"
+            f"the run has spent {usd_text(spending.known_usd)}"
             + _unknown(spending)
             + f", more than {usd_text(ceiling)}",
             remedy=f"give a ceiling of at least {usd_text(spending.spent)}",
         )
 
 
-def _unknown(spending: Spending) -> str:
+def _unknown(spending: SpendState) -> str:
     if not spending.unknown_requests:
         return ""
     requests = plural(spending.unknown_requests, "request")

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from failproof_es.core.costs import Prices
-from failproof_es.core.spend import Charge, Grant, Report, SliceBudget
+from failproof_es.core.spend import Charge, Grant, SliceBudget, SpendReport
 from failproof_es.engine.limits.spend_limiter import SpendLimiter
 from failproof_es.events import EvaluationEvent, RequestSent
 from failproof_es.store.outage import UNAVAILABLE
@@ -41,14 +41,14 @@ class SharedBudget(Protocol):
     database is away.
     """
 
-    def reserve(self, report: Report) -> Grant:
+    def reserve(self, report: SpendReport) -> Grant:
         """Tell what the shard has spent, and reserve more."""
 
     def count_dead(self) -> None:
         """Count again what workers that died have spent: what was reserved for them is free."""
 
 
-class _Promise(NamedTuple):
+class _Reservation(NamedTuple):
     """What is reserved for a request that waited, until it reserves that itself."""
 
     amount: Decimal
@@ -57,10 +57,10 @@ class _Promise(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Waiter:
+class _SliceWaiter:
     request: RequestSent
     worst: Decimal
-    answered: asyncio.Future[None]
+    reply: asyncio.Future[None]
 
 
 class SpendSlice(SpendLimiter):
@@ -83,8 +83,8 @@ class SpendSlice(SpendLimiter):
         self._at_once = at_once
         self._largest = _NOTHING
         """The worst case of the dearest request so far."""
-        self._waiting: list[_Waiter] = []
-        self._promised: dict[tuple[UUID, int], _Promise] = {}
+        self._waiting: list[_SliceWaiter] = []
+        self._promised: dict[tuple[UUID, int], _Reservation] = {}
         """By stream and version of the request. Who was promised it takes it, or withdraws."""
         self._lost: Exception | None = None
         """Why nothing can be reserved any more."""
@@ -107,7 +107,7 @@ class SpendSlice(SpendLimiter):
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
         for waiter in self._waiting:
-            waiter.answered.cancel()
+            waiter.reply.cancel()
         for place in list(self._promised):
             self._keep_promise(place)
         if self._lost is None:
@@ -144,20 +144,20 @@ class SpendSlice(SpendLimiter):
         self._largest = max(self._largest, worst)
         if self._lost is not None:
             raise self._lost
-        waiter = _Waiter(request, worst, asyncio.get_running_loop().create_future())
+        waiter = _SliceWaiter(request, worst, asyncio.get_running_loop().create_future())
         self._waiting.append(waiter)
         self._changed.set()
         stopping = asyncio.ensure_future(stop.wait())
         try:
-            both: set[asyncio.Future[Any]] = {waiter.answered, stopping}
+            both: set[asyncio.Future[Any]] = {waiter.reply, stopping}
             await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-            if waiter.answered.done():
-                waiter.answered.result()
+            if waiter.reply.done():
+                waiter.reply.result()
         finally:
             stopping.cancel()
             self._waiting.remove(waiter)
-            if not waiter.answered.cancel() and not waiter.answered.cancelled():
-                waiter.answered.exception()  # looked at, if only now
+            if not waiter.reply.cancel() and not waiter.reply.cancelled():
+                waiter.reply.exception()  # looked at, if only now
 
     # -- the task ----------------------------------------------------------------------------
 
@@ -166,7 +166,7 @@ class SpendSlice(SpendLimiter):
         return self._slice.room < self._largest * self._at_once
 
     async def _keep_on(self) -> None:
-        last_report: Report | None = None
+        last_report: SpendReport | None = None
         while not self._closing:
             calm = not self._waiting and not self._runs_low
             with suppress(TimeoutError):
@@ -192,7 +192,7 @@ class SpendSlice(SpendLimiter):
                 return
             last_report = report
             self._slice.granted(grant)
-            self._wanted_elsewhere = grant.wanted and not report.needs
+            self._wanted_elsewhere = grant.is_wanted and not report.needs
             self._answer()
             try:
                 await self._after(report, grant)
@@ -200,9 +200,9 @@ class SpendSlice(SpendLimiter):
                 self._give_up(error)
                 return
 
-    def _report(self) -> Report:
+    def _report(self) -> SpendReport:
         """What is told now."""
-        waiting = [waiter.worst for waiter in self._waiting if not waiter.answered.done()]
+        waiting = [waiter.worst for waiter in self._waiting if not waiter.reply.done()]
         needs = min(waiting, default=_NOTHING)
         elsewhere, self._wanted_elsewhere = self._wanted_elsewhere, False
         wants = _NOTHING if elsewhere else self._largest * self._at_once * _AHEAD
@@ -221,16 +221,16 @@ class SpendSlice(SpendLimiter):
     def _answer(self) -> None:
         """Let those go on that fit now, and those give up that never will."""
         for waiter in self._waiting:
-            if waiter.answered.done():
+            if waiter.reply.done():
                 continue
             if self._slice.reserve(waiter.worst):
                 until = clock.monotonic_s() + PROMISED_S
-                self._promised[_place(waiter.request)] = _Promise(waiter.worst, until)
-                waiter.answered.set_result(None)
+                self._promised[_place(waiter.request)] = _Reservation(waiter.worst, until)
+                waiter.reply.set_result(None)
             elif not self._slice.may_fit_later(waiter.worst):
-                waiter.answered.set_exception(self._reached(waiter.request, waiter.worst))
+                waiter.reply.set_exception(self._reached(waiter.request, waiter.worst))
 
-    async def _after(self, report: Report, grant: Grant) -> None:
+    async def _after(self, report: SpendReport, grant: Grant) -> None:
         """Ask no more often than is useful; look for dead holders when nothing comes back."""
         refused = report.needs > _NOTHING and not grant.more
         self._refused = self._refused + 1 if refused else 0
@@ -245,13 +245,13 @@ class SpendSlice(SpendLimiter):
     def _keep_promise(self, place: tuple[UUID, int]) -> None:
         """What was reserved for a request while it waited is free for it now."""
         if (promise := self._promised.pop(place, None)) is not None:
-            self._slice.settle(promise.amount, Charge(_NOTHING, known=True))
+            self._slice.settle(promise.amount, Charge(_NOTHING, is_known=True))
 
     def _give_up(self, lost: Exception) -> None:
         self._lost = lost
         for waiter in self._waiting:
-            if not waiter.answered.done():
-                waiter.answered.set_exception(lost)
+            if not waiter.reply.done():
+                waiter.reply.set_exception(lost)
 
 
 def _place(request: RequestSent) -> tuple[UUID, int]:

@@ -29,7 +29,7 @@ _CLASSES = {
 """The class that is written for a provider that asks by one of the user's own."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _EXTRAS = {"command": "commands", "redteam": "redteam"}
-_JUDGED = ("benchmark",)
+_JUDGED_DIALECTS = ("benchmark",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +70,14 @@ def files_of(answers: Answers) -> dict[str, bytes]:
 def _configuration(answers: Answers, suite: str) -> str:
     model = _model(answers)
     document: dict[str, Any] = {"test_run": {"name": answers.name}, "models": [model]}
-    if answers.dialect in _JUDGED:
+    if answers.dialect in _JUDGED_DIALECTS:
         document["judge"] = dict(model)
     document |= {
         "prompts": {"path": suite, "dialect": answers.dialect},
         "gates": {"max_unscored_rate": 0.05},
     }
     comments = "# Every key: docs/reference/configuration.md\n"
-    if answers.dialect in _JUDGED:
+    if answers.dialect in _JUDGED_DIALECTS:
         comments += "# The model judges itself here: name a strong model under `judge` instead.\n"
     if answers.dialect == "redteam":
         comments += "# No judge is named: people decide, with `failproof-es review RUN`.\n"

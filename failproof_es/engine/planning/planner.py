@@ -39,7 +39,7 @@ Take = Callable[[Case], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SourcePart:
     """One file or collection: its name, the SHA-256 of its content, its cases."""
 
     path: str
@@ -57,24 +57,24 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class SourceReading:
     """What was read of a source, all of which is sound, or left out and said."""
 
-    parts: tuple[Part, ...]
-    found: tuple[Problem, ...]
+    parts: tuple[SourcePart, ...]
+    findings: tuple[Problem, ...]
     """The warnings, and the defects of the cases that are left out, as errors."""
     selected: Selection | None = None
     """Which part of the cases this is; it knows of no models. `None`: nobody asked for a part."""
 
 
-class Source(Protocol):
+class CaseSource(Protocol):
     """Where cases come from."""
 
     @property
     def dialect(self) -> Dialect:
         """The dialect of all the cases."""
 
-    def read(self, take: Take) -> Reading:
+    def read(self, take: Take) -> SourceReading:
         """Read and check everything. `take` gets every case that is to be asked, in order.
 
         Raises `InvalidInput` with every error. What was taken then counts for nothing.
@@ -91,7 +91,7 @@ class CollectedCases:
     """
 
     def __init__(self) -> None:
-        self.asked = PlannedCases()
+        self.planned_cases = PlannedCases()
         self.spool = CaseSpool()
 
     def add(self, case: Case) -> None:
@@ -103,33 +103,33 @@ class CollectedCases:
         digest = digest_of(document)
         with room_said("the cases", "the suites"):
             self.spool.add(digest, orjson.dumps(document))
-            self.asked.add_digests(digest, *case_digests(document))
+            self.planned_cases.add_digests(digest, *case_digests(document))
 
     def complete(self) -> None:
         """All are added. Raises as `add` does: the last of them may be what does not fit."""
         with room_said("the cases", "the suites"):
             self.spool.flush()
-            self.asked.flush()
+            self.planned_cases.flush()
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The plan of a run: the ordered cases and their files."""
 
-    asked: PlannedCases
+    planned_cases: PlannedCases
     suites: tuple[SuiteSnapshot, ...]
     warnings: tuple[Problem, ...]
     skipped: tuple[Problem, ...] = ()
     """The defects that kept a case out of it."""
     selected: Selection | None = None
-    """As in `Reading`."""
+    """As in `SourceReading`."""
     reuse: Branch | None = None
     """Whose recorded answers are reused, up to where."""
 
     @property
     def cases(self) -> int:
         """How many cases are planned; the same case twice counts twice."""
-        return len(self.asked)
+        return len(self.planned_cases)
 
 
 def check_files(
@@ -199,7 +199,9 @@ def skipped_lines(defects: Sequence[Problem]) -> Iterator[str]:
         yield f"  {defect}"
 
 
-def store_plan(store: Store, source: Source, reading: Reading, cases: CollectedCases) -> Plan:
+def store_plan(
+    store: Store, source: CaseSource, reading: SourceReading, cases: CollectedCases
+) -> Plan:
     """Store every prompt that the log does not hold yet. The rest is what `read` gave.
 
     Raises `InvalidInput` when a file changed since: nothing of it is stored that was not checked;
@@ -212,13 +214,13 @@ def store_plan(store: Store, source: Source, reading: Reading, cases: CollectedC
     source.require_unchanged()
     dialect = source.dialect.name
     return Plan(
-        cases.asked,
+        cases.planned_cases,
         tuple(
             SuiteSnapshot(path=part.path, sha256=part.sha256, dialect=dialect, cases=part.cases)
             for part in reading.parts
         ),
-        warnings=tuple(problem for problem in reading.found if problem.severity != "error"),
-        skipped=tuple(problem for problem in reading.found if problem.severity == "error"),
+        warnings=tuple(problem for problem in reading.findings if problem.severity != "error"),
+        skipped=tuple(problem for problem in reading.findings if problem.severity == "error"),
         selected=reading.selected,
     )
 

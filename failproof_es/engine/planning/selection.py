@@ -7,14 +7,14 @@ import heapq
 import json
 from collections.abc import Sequence
 
-from failproof_es.configuration.choices import KINDS, Selection, fits, parse_pattern
+from failproof_es.configuration.choices import KINDS, SelectionSection, fits, parse_pattern
 from failproof_es.core.case import Case
 from failproof_es.core.run import describe_part
 from failproof_es.events import Selection as Selected
 from failproof_es.problems import Problems
 from failproof_es.support.plurals import plural
 
-_NAMED = 20
+_MOST_LISTED = 20
 """How many values an error lists at most."""
 
 
@@ -44,7 +44,7 @@ def rank(seed: int, case: Case) -> int:
 class Selector:
     """Decides, case by case, which ones are asked. Where it `draws`, each is ranked first."""
 
-    def __init__(self, selection: Selection) -> None:
+    def __init__(self, selection: SelectionSection) -> None:
         self._selection = selection
         self._patterns = {
             name: [
@@ -161,12 +161,12 @@ class Selector:
         }
         for kind, there in self._there.items():
             for value in values_of(case, kind):
-                if len(there) <= _NAMED:
+                if len(there) <= _MOST_LISTED:
                     there[value] = None
 
     def _what_there_is(self, kind: str) -> str:
         there = list(self._there[kind])
         if not there:
             return f"none of the cases has a {kind}"
-        more = " and more" if len(there) > _NAMED else ""
-        return f"there are: {', '.join(there[:_NAMED])}{more}"
+        more = " and more" if len(there) > _MOST_LISTED else ""
+        return f"there are: {', '.join(there[:_MOST_LISTED])}{more}"

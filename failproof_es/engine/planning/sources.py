@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from failproof_es.configuration.choices import Selection
+from failproof_es.configuration.choices import SelectionSection
 from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.configuration.schema import Filters
 from failproof_es.core.case import Case
 from failproof_es.dialects import case_files, configured, dialect_named, recognise
 from failproof_es.dialects.protocol import Dialect, RebuildsCases
 from failproof_es.engine.planning.planner import (
-    Part,
-    Reading,
-    Source,
+    CaseSource,
+    SourcePart,
+    SourceReading,
     Take,
     check_files,
     require_unchanged,
@@ -35,10 +35,10 @@ from failproof_es.store.store import Store
 from failproof_es.support.plurals import plural
 
 
-def source_of(loaded: LoadedConfiguration, store: Store) -> Source:
+def source_of(loaded: LoadedConfiguration, store: Store) -> CaseSource:
     """The source that a configuration names. Raises `InvalidInput`."""
     prompts = loaded.configuration.prompts
-    choice = Choice(prompts.filters, loaded.configuration.selection)
+    choice = CaseChoice(prompts.filters, loaded.configuration.selection)
     try:
         if prompts.collection is not None:
             with store.connect() as connection:
@@ -64,25 +64,25 @@ def source_of(loaded: LoadedConfiguration, store: Store) -> Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class CaseChoice:
     """What decides which cases of a source are asked."""
 
     filters: Filters
-    selection: Selection
+    selection: SelectionSection
 
 
 @dataclass(frozen=True, slots=True)
 class _Files:
     dialect: Dialect
-    choice: Choice
+    choice: CaseChoice
     files: Sequence[Path]
     before: Sequence[str]
     """The SHA-256 of every file when it was first opened."""
     skip_invalid: bool = False
 
-    def read(self, take: Take) -> Reading:
-        """See `Source.read`."""
-        chooser = _Chosen(self.choice)
+    def read(self, take: Take) -> SourceReading:
+        """See `CaseSource.read`."""
+        chooser = _CaseChooser(self.choice)
         asked_counts, held = dict.fromkeys(self.files, 0), dict.fromkeys(self.files, 0)
         if chooser.draws:
 
@@ -104,10 +104,10 @@ class _Files:
             for path, case in self._file_by_file():
                 choose(path, case)
         parts = [
-            Part(str(file), sha256, asked_counts[file], held[file])
+            SourcePart(str(file), sha256, asked_counts[file], held[file])
             for file, sha256 in zip(self.files, self.before, strict=True)
         ]
-        return Reading(tuple(parts), (*problems, *chooser.remarks()), chooser.selected)
+        return SourceReading(tuple(parts), (*problems, *chooser.remarks()), chooser.selected)
 
     def _file_by_file(self) -> Iterator[tuple[Path, Case]]:
         """The valid cases, from a second reading of each file alone."""
@@ -118,7 +118,7 @@ class _Files:
                 yield file, case
 
     def require_unchanged(self) -> None:
-        """See `Source.require_unchanged`."""
+        """See `CaseSource.require_unchanged`."""
         require_unchanged(self.files, self.before)
 
 
@@ -143,14 +143,14 @@ class _Valid:
 @dataclass(frozen=True, slots=True)
 class _Collection:
     dialect: Dialect
-    choice: Choice
+    choice: CaseChoice
     store: Store
     name: str
     digests: Sequence[str]
 
-    def read(self, take: Take) -> Reading:
-        """See `Source.read`."""
-        chooser = _Chosen(self.choice)
+    def read(self, take: Take) -> SourceReading:
+        """See `CaseSource.read`."""
+        chooser = _CaseChooser(self.choice)
         asked_count = held = 0
         if chooser.draws:
             for case in self._cases():
@@ -161,8 +161,8 @@ class _Collection:
                 asked_count += 1
                 take(case)
         sha256 = hashlib.sha256("\n".join(self.digests).encode()).hexdigest()
-        part = Part(f"collection {self.name}", sha256, asked_count, held)
-        return Reading((part,), chooser.remarks(), chooser.selected)
+        part = SourcePart(f"collection {self.name}", sha256, asked_count, held)
+        return SourceReading((part,), chooser.remarks(), chooser.selected)
 
     def require_unchanged(self) -> None:
         """What is in the log does not change."""
@@ -177,10 +177,10 @@ class _Collection:
 # -- filters -------------------------------------------------------------------------------
 
 
-class _Chosen:
+class _CaseChooser:
     """Chooses the cases that have one of the values of every filter; then what is selected."""
 
-    def __init__(self, choice: Choice) -> None:
+    def __init__(self, choice: CaseChoice) -> None:
         self._given = _dump_filters(choice.filters)
         self._seen: dict[str, set[str]] = {name: set() for name in self._given}
         self._kept = self._total = 0

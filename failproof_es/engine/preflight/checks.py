@@ -19,10 +19,10 @@ from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine.drive.judging import judge_problems
 from failproof_es.engine.drive.targets import Targets
 from failproof_es.engine.history import Connection
-from failproof_es.engine.planning.planner import Reading, Source, Take
+from failproof_es.engine.planning.planner import CaseSource, SourceReading, Take
 from failproof_es.engine.planning.sources import source_of
 from failproof_es.engine.preflight.estimates import Estimates
-from failproof_es.engine.preflight.looking import Looking
+from failproof_es.engine.preflight.looking import CaseEstimator
 from failproof_es.engine.related_runs.baseline_gates import check_gates
 from failproof_es.events import Branch
 from failproof_es.models.trust.permissions import models_of
@@ -37,11 +37,11 @@ from failproof_es.support.shipped import shorten
 class Preflight:
     """The result of checks that a run has passed."""
 
-    source: Source
-    reading: Reading
+    source: CaseSource
+    reading: SourceReading
     estimates: Estimates
     """What the run would ask."""
-    found: tuple[Problem, ...]
+    findings: tuple[Problem, ...]
     """Warnings, and the defects of cases that are to be skipped, as errors."""
     remarks: tuple[str, ...]
     """What the models' servers said."""
@@ -117,7 +117,7 @@ def require_gates(store: Store, configuration: Configuration) -> None:
 
 def _check_cases(
     loaded: LoadedConfiguration, store: Store, targets: Targets, take: Take, *, counts_reuse: bool
-) -> tuple[Source, Reading, Estimates, tuple[Problem, ...], Branch | None]:
+) -> tuple[CaseSource, SourceReading, Estimates, tuple[Problem, ...], Branch | None]:
     """Read every case, and check that its judges and scorers exist.
 
     What is reused is counted by its requests, which some classes make: only with `counts_reuse`.
@@ -137,7 +137,9 @@ def _check_cases(
     reading_it: AbstractContextManager[Connection | None]
     reading_it = store.connect() if reuses else nullcontext()
     with reading_it as connection:
-        looking = Looking(connection, loaded.configuration, source.dialect, targets, estimates)
+        looking = CaseEstimator(
+            connection, loaded.configuration, source.dialect, targets, estimates
+        )
         try:
             looking.begin()
         except InvalidInput as error:
@@ -155,5 +157,5 @@ def _check_cases(
             raise InvalidInput(problems)
         reused = looking.end()
     ceiling = map(loaded.placed, estimates.warnings())
-    findings = (*judges, *ceiling, *reading.found, *reused)
+    findings = (*judges, *ceiling, *reading.findings, *reused)
     return source, reading, estimates, findings, looking.branch

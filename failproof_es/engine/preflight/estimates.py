@@ -11,7 +11,7 @@ from typing import Any
 from failproof_es.configuration.schema import Configuration
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.costs import cost_usd, total
-from failproof_es.core.evaluation import Reply, Transcript
+from failproof_es.core.evaluation import ModelReply, Transcript
 from failproof_es.dialects.fixed_outcomes import FixedOutcomeCounts, fixed_outcomes_of
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.drive.targets import Targets
@@ -46,7 +46,7 @@ class Estimate:
 
 
 @dataclass(slots=True)
-class _Asked:
+class _RequestEstimate:
     """The requests to one model or judge, each priced by its own size."""
 
     prices: ModelPrices
@@ -101,7 +101,9 @@ class Estimates:
         book = PriceBook.of(configuration.model_dump(mode="json", by_alias=True))
         now = datetime.now(UTC)
         self._of = {
-            model.key: _Asked(book.prices(model, now), now, int(model.parameters["max_tokens"]))
+            model.key: _RequestEstimate(
+                book.prices(model, now), now, int(model.parameters["max_tokens"])
+            )
             for model in self._models
         }
         self._fixed_outcomes = FixedOutcomeCounts()
@@ -116,13 +118,13 @@ class Estimates:
         self._cases += 1
         self._fixed_outcomes.add(self._fixed_outcome(case))
         self._evaluations += evaluations
-        replies: list[Reply] = []
+        replies: list[ModelReply] = []
         for turn in range(_MOST_TURNS):
             messages = self._dialect.messages(case, Transcript(tuple(replies)))
             if messages is None:
                 break
             self._count(times.items(), messages)
-            replies.append(Reply(turn, _SOME_ANSWER, "stop"))
+            replies.append(ModelReply(turn, _SOME_ANSWER, "stop"))
         judged = self._dialect.judge_messages(case, Transcript(tuple(replies)))
         if judged is not None:
             self._count(((judge.key, evaluations) for judge in self._judges), judged)

@@ -23,7 +23,7 @@ _NO_RUN = UUID(int=0)
 """Stands for the new run, which has no id yet."""
 
 
-class Looking:
+class CaseEstimator:
     """Adds each case to the estimates. `begin` first, `end` at last.
 
     The connection is to read what is reused; without one nothing is.

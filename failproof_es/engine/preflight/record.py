@@ -42,7 +42,7 @@ class ResolvedConfiguration:
 class PreflightResult(Generic[T]):
     """The result of a passed check, and its remarks."""
 
-    found: T
+    result: T
     warnings: Sequence[Problem]
     remarks: Sequence[str]
     estimate: dict[str, Any]

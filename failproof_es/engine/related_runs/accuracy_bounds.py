@@ -23,7 +23,7 @@ def accuracy_bounds(
         return {}
     from failproof_es.support.statistics import score_interval  # scipy takes a third of a second
 
-    planned = CasesOfRuns(connection).asked(now.run)
+    planned = CasesOfRuns(connection).read_planned(now.run)
     groups: defaultdict[tuple[str, str | None], list[tuple[float, Family]]] = defaultdict(list)
     for model, scores in now.by_model.items():
         for evaluation in planned:

@@ -12,19 +12,19 @@ from failproof_es.core.summary import RunSummary
 from failproof_es.core.unscored import BY_ANSWER, unscored_group
 from failproof_es.engine.history import Connection, planned_windows, read_chunk, read_run
 from failproof_es.engine.related_runs.carried_over import (
-    Ending,
+    FinishedEvaluation,
     carries_over,
     endings,
     last_position,
 )
 from failproof_es.events import Branch
-from failproof_es.gates import ASKED_ONCE, AskedAgain
+from failproof_es.gates import ASKED_ONCE, RetryBias
 from failproof_es.store.reading.reader import read_streams
 
-_Ended = Mapping[EvaluationKey, Ending]
+_Ended = Mapping[EvaluationKey, FinishedEvaluation]
 
 
-def read_asked_again(connection: Connection, run: Run, summary: RunSummary) -> AskedAgain:
+def read_asked_again(connection: Connection, run: Run, summary: RunSummary) -> RetryBias:
     """What a finished run, and every run that it carries answers over from, asked again by result.
 
     `failed` chooses by the score: no rate of such a run is a measurement. What had no score is
@@ -43,7 +43,7 @@ def read_asked_again(connection: Connection, run: Run, summary: RunSummary) -> A
             for key in _unscored_by_answer(connection, of, branch):
                 (here if of is run else before).add(replace(key, run_id=own))
     reason = chosen_by_result(connection, run, carries=carries)
-    return AskedAgain(reason, _scored_since(connection, run, here, before))
+    return RetryBias(reason, _scored_since(connection, run, here, before))
 
 
 def chosen_by_result(connection: Connection, run: Run, *, carries: bool) -> str | None:

@@ -38,7 +38,7 @@ FINAL = topics("evaluation", ends=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class FinishedEvaluation:
     """A finished evaluation of a run, its own or carried over."""
 
     happened_in: UUID
@@ -56,7 +56,7 @@ class Ending:
 
 def endings(
     connection: Connection, branch: Branch, keys: Sequence[EvaluationKey]
-) -> dict[EvaluationKey, Ending]:
+) -> dict[EvaluationKey, FinishedEvaluation]:
     """The endings of those `keys` that were finished at the point of the branch.
 
     If the other run is a branch itself, evaluations that it carries over count, too: it may have
@@ -66,7 +66,7 @@ def endings(
     topics = _read_final_topics(
         connection, [source.evaluation_id for source in sources], branch.position
     )
-    ended: dict[EvaluationKey, Ending] = {}
+    ended: dict[EvaluationKey, FinishedEvaluation] = {}
     untouched = []
     for source, key in sources.items():
         last = topics.get(source.evaluation_id)
@@ -74,10 +74,10 @@ def endings(
             untouched.append(source)
         elif isinstance(last, CarriedOver):
             source_id = last.source_evaluation_id
-            ended[key] = Ending(last.source_run_id, source_id, False, reference=last)
+            ended[key] = FinishedEvaluation(last.source_run_id, source_id, False, reference=last)
         elif last in FINAL:
             abandoned = last == EvaluationAbandoned.__name__
-            ended[key] = Ending(branch.run_id, source.evaluation_id, abandoned)
+            ended[key] = FinishedEvaluation(branch.run_id, source.evaluation_id, abandoned)
     ended = _with_what_was_referred_to(connection, ended, branch.position)
     if untouched and (earlier := _branch_of(connection, branch.run_id)) is not None:
         for source, ending in carried_over(connection, earlier, untouched).items():
@@ -91,8 +91,8 @@ class ChoosesEndings(Protocol):
     """Decides what a run with `Branch.reuse` carries over."""
 
     def choose(
-        self, connection: Connection, ended: Mapping[EvaluationKey, Ending]
-    ) -> dict[EvaluationKey, Ending]:
+        self, connection: Connection, ended: Mapping[EvaluationKey, FinishedEvaluation]
+    ) -> dict[EvaluationKey, FinishedEvaluation]:
         """Those of the endings that are carried over."""
 
 
@@ -101,7 +101,7 @@ def carried_over(
     branch: Branch,
     keys: Sequence[EvaluationKey],
     reuse: ChoosesEndings | None = None,
-) -> dict[EvaluationKey, Ending]:
+) -> dict[EvaluationKey, FinishedEvaluation]:
     """The `endings` that the branched run carries over. It asks the others.
 
     Of a run that reuses answers nobody can tell without `reuse`: nothing, then.
@@ -114,7 +114,7 @@ def carried_over(
     return {key: ending for key, ending in ended.items() if carries_over(branch, ending)}
 
 
-def carries_over(branch: Branch, ending: Ending) -> bool:
+def carries_over(branch: Branch, ending: FinishedEvaluation) -> bool:
     """Whether the branched run carries this over, and does not ask it again."""
     again = {"abandoned": ending.abandoned, "failed": ending.failed, "errors": ending.error}
     return branch.again is None or not again[branch.again]
@@ -154,8 +154,8 @@ def _read_final_topics(
 
 
 def _with_what_was_referred_to(
-    connection: Connection, ended: dict[EvaluationKey, Ending], up_to: int
-) -> dict[EvaluationKey, Ending]:
+    connection: Connection, ended: dict[EvaluationKey, FinishedEvaluation], up_to: int
+) -> dict[EvaluationKey, FinishedEvaluation]:
     """The same; for a reference, also whether the evaluation ended without a score."""
     topics = _read_final_topics(
         connection, [e.stream_id for e in ended.values() if e.reference], up_to
@@ -168,8 +168,8 @@ def _with_what_was_referred_to(
 
 
 def _with_outcomes(
-    connection: Connection, ended: dict[EvaluationKey, Ending]
-) -> dict[EvaluationKey, Ending]:
+    connection: Connection, ended: dict[EvaluationKey, FinishedEvaluation]
+) -> dict[EvaluationKey, FinishedEvaluation]:
     """The same, each with whether it failed or ended with an error."""
     of_streams = {ending.stream_id: key for key, ending in ended.items()}
     completed = dict(ended)
@@ -201,7 +201,7 @@ def _branch_of(connection: Connection, run_id: UUID) -> Branch | None:
 
 
 def _reference(
-    key: EvaluationKey, ending: Ending, streams: dict[UUID, list[RecordedEvent]]
+    key: EvaluationKey, ending: FinishedEvaluation, streams: dict[UUID, list[RecordedEvent]]
 ) -> CarriedOver:
     header = EventHeader.of_evaluation(key)
     if ending.reference is not None:

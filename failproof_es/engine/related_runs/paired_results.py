@@ -62,7 +62,7 @@ class Scores:
     """The graders whose versions differ where both were scored, each pair of versions once."""
 
 
-class Graded(NamedTuple):
+class GradedAccuracy(NamedTuple):
     """An accuracy, and the versions that gave it."""
 
     accuracy: float
@@ -74,7 +74,7 @@ class RunScores:
     """The accuracies of a run, from its outcomes."""
 
     run: Run
-    by_model: dict[str, dict[QuestionKey, Graded]] = field(default_factory=dict)
+    by_model: dict[str, dict[QuestionKey, GradedAccuracy]] = field(default_factory=dict)
     """The accuracies, carried-over ones included."""
     _graders: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = field(default_factory=dict)
     """Each set of versions once, however many were graded by it."""
@@ -92,7 +92,7 @@ class RunScores:
         if (accuracy := outcome.accuracy) is not None:
             question = QuestionKey(outcome.prompt_id, outcome.repetition)
             versions = self._graders.setdefault(tuple(outcome.graded_by.items()), outcome.graded_by)
-            graded = Graded(accuracy, versions)
+            graded = GradedAccuracy(accuracy, versions)
             self.by_model.setdefault(outcome.model_key, {})[question] = graded
 
 
@@ -114,7 +114,7 @@ def paired_scores(connection: Connection, now: RunScores, before: RunScores) -> 
     models = [model.key for model in now.run.started.models]
     models_before = [model.key for model in before.run.started.models]
     cases = CasesOfRuns(connection)
-    planned, planned_before = cases.asked(now.run), cases.asked(before.run)
+    planned, planned_before = cases.read_planned(now.run), cases.read_planned(before.run)
     for model, counterpart in counterparts(models, models_before):
         yield _scores(
             (model, planned, now.by_model.get(model, {})),
@@ -126,7 +126,7 @@ def paired_scores(connection: Connection, now: RunScores, before: RunScores) -> 
         )
 
 
-class Planned(NamedTuple):
+class PlannedQuestion(NamedTuple):
     """A planned evaluation without its model."""
 
     key: QuestionKey
@@ -142,7 +142,7 @@ class CasesOfRuns:
         self._connection = connection
         self._read: dict[str, tuple[Question, tuple[str, str]]] = {}
 
-    def asked(self, run: Run) -> list[Planned]:
+    def read_planned(self, run: Run) -> list[PlannedQuestion]:
         """What a run asked, in the order of its plan."""
         run_id = run.started.originator_id
         chunks = (read_chunk(self._connection, run_id, chunk) for chunk in range(run.chunks))
@@ -152,7 +152,9 @@ class CasesOfRuns:
             self._read[digest] = question_of(case), case.family
         repetitions = repetitions_of(run.started)
         return [
-            Planned(QuestionKey(prompt_id(digest), n), question._replace(repetition=n), family)
+            PlannedQuestion(
+                QuestionKey(prompt_id(digest), n), question._replace(repetition=n), family
+            )
             for digest in digests
             for question, family in (self._read[digest],)
             for n in range(1, repetitions + 1)
@@ -160,8 +162,8 @@ class CasesOfRuns:
 
 
 def _scores(
-    one: tuple[str, Sequence[Planned], Mapping[QuestionKey, Graded]],
-    other: tuple[str | None, Sequence[Planned], Mapping[QuestionKey, Graded]],
+    one: tuple[str, Sequence[PlannedQuestion], Mapping[QuestionKey, GradedAccuracy]],
+    other: tuple[str | None, Sequence[PlannedQuestion], Mapping[QuestionKey, GradedAccuracy]],
 ) -> Scores:
     model, planned, now = one
     counterpart, planned_before, before = other

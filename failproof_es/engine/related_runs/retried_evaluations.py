@@ -16,7 +16,7 @@ from failproof_es.engine.history import (
     read_chunk,
     stored_case,
 )
-from failproof_es.engine.related_runs.carried_over import Ending, carries_over, endings
+from failproof_es.engine.related_runs.carried_over import FinishedEvaluation, carries_over, endings
 from failproof_es.events import Again
 from failproof_es.store.reading.reader import read_streams
 from failproof_es.support.plurals import plural
@@ -74,7 +74,7 @@ def count_again(count: int, again: Again) -> str:
 
 
 def _read_retried_evaluations(
-    connection: Connection, retried: dict[EvaluationKey, Ending], again: Again
+    connection: Connection, retried: dict[EvaluationKey, FinishedEvaluation], again: Again
 ) -> Iterator[RetriedEvaluation]:
     if not retried:
         return

@@ -47,11 +47,11 @@ from failproof_es.events import (
     Scored,
 )
 
-_GIVEN = (ResponseReceived, ErrorRecorded, AttemptLost, AnswerImported)
+_EXTERNAL_EVENTS = (ResponseReceived, ErrorRecorded, AttemptLost, AnswerImported)
 """What the world answered: it was not decided."""
 
 
-class Rederived(NamedTuple):
+class RederivedEvaluation(NamedTuple):
     """What was derived again of one evaluation."""
 
     state: Evaluation
@@ -79,7 +79,7 @@ def rederive(
     judging: Judging = NO_JUDGES,
     scorers: Sequence[Scorer] = (),
     cut_off_fails: bool = False,
-) -> Rederived:
+) -> RederivedEvaluation:
     """Walk the history; at each recorded decision, decide again and compare.
 
     Results are compared; versions of classifier, grader and scorer that differ are listed. The
@@ -97,7 +97,7 @@ def rederive(
             disagreements.append(
                 Disagreement("request", {"event": event.originator_version}, {"altered": problem})
             )
-        if isinstance(event, _GIVEN) or _was_stopped(event, cut_off_fails):
+        if isinstance(event, _EXTERNAL_EVENTS) or _was_stopped(event, cut_off_fails):
             state = evolve(state, event)
             continue
         action = next_action(state, case, dialect, retry_attempts=retry_attempts, judging=judging)
@@ -151,7 +151,7 @@ def rederive(
                 then = {"event": type(event).__name__}
                 _compare(disagreements, "decision", then, {"action": type(action).__name__})
         state = evolve(state, event)
-    return Rederived(state, disagreements, tuple(versions))
+    return RederivedEvaluation(state, disagreements, tuple(versions))
 
 
 def _was_stopped(event: Event, cut_off_fails: bool) -> bool:

@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from failproof_es.core.case import Case
-from failproof_es.core.evaluation import Judging, Reply, fold
+from failproof_es.core.evaluation import Judging, ModelReply, fold
 from failproof_es.engine.drive.grading.grader import (
     LIMITS,
     Grader,
     graders_of,
     pool_for,
 )
-from failproof_es.engine.replays.rederiving import Disagreement, Rederived, rederive
+from failproof_es.engine.replays.rederiving import Disagreement, RederivedEvaluation, rederive
 from failproof_es.events import AnswerImported, Event, ResponseReceived
-from failproof_es.support.bounded.messages import Stopped
+from failproof_es.support.bounded.messages import LimitExceeded
 from failproof_es.support.bounded.process import Limits
 
 REPLAY_LIMITS = Limits(6 * LIMITS.cpu_s, LIMITS.wait_s, LIMITS.memory_bytes)
@@ -23,7 +23,7 @@ REPLAY_LIMITS = Limits(6 * LIMITS.cpu_s, LIMITS.wait_s, LIMITS.memory_bytes)
 
 
 @dataclass(frozen=True, slots=True)
-class _Recorded:
+class _RegradingInput:
     """What a child derives again."""
 
     case: Case
@@ -35,7 +35,7 @@ class _Recorded:
 
 def rederive_within_limits(
     grader: Grader, case: Case, history: Sequence[Event], *, retry_attempts: int
-) -> Rederived:
+) -> RederivedEvaluation:
     """As `rederive`. A derivation that is stopped is a disagreement, which says so.
 
     Raises `ImpossibleHistory` where the history cannot be true.
@@ -51,20 +51,22 @@ def rederive_within_limits(
             cut_off_fails=grader.cut_off_fails,
         )
     pool = pool_for(_rederive, REPLAY_LIMITS, grader)
-    recorded = _Recorded(case, tuple(history), retry_attempts, grader.judging, grader.cut_off_fails)
+    recorded = _RegradingInput(
+        case, tuple(history), retry_attempts, grader.judging, grader.cut_off_fails
+    )
     try:
-        rederived: Rederived = pool.call(recorded)
-    except Stopped as stopped:
+        rederived: RederivedEvaluation = pool.call(recorded)
+    except LimitExceeded as stopped:
         stop = Disagreement("grading", {}, {"stopped": str(stopped)})
-        return Rederived(fold(history), [stop])
+        return RederivedEvaluation(fold(history), [stop])
     return rederived
 
 
-def _replies(history: Sequence[Event], purpose: str) -> Iterator[Reply]:
+def _replies(history: Sequence[Event], purpose: str) -> Iterator[ModelReply]:
     """All replies of the model under test, or of the judges."""
     for event in history:
         if isinstance(event, ResponseReceived) and event.purpose == purpose:
-            yield Reply(
+            yield ModelReply(
                 event.turn,
                 event.text,
                 event.finish_reason,
@@ -73,7 +75,7 @@ def _replies(history: Sequence[Event], purpose: str) -> Iterator[Reply]:
             )
         elif isinstance(event, AnswerImported) and purpose == "target":
             for turn, reply in enumerate(event.replies):
-                yield Reply(
+                yield ModelReply(
                     turn,
                     reply.text,
                     reply.finish_reason,
@@ -82,7 +84,7 @@ def _replies(history: Sequence[Event], purpose: str) -> Iterator[Reply]:
                 )
 
 
-def _rederive(name: str, grading: bytes, recorded: _Recorded) -> Rederived:
+def _rederive(name: str, grading: bytes, recorded: _RegradingInput) -> RederivedEvaluation:
     """The function of the children."""
     dialect, scorers = graders_of(name, grading)
     return rederive(

@@ -19,7 +19,7 @@ from failproof_es.engine.history import (
 )
 from failproof_es.engine.replays.rederiving import (
     Disagreement,
-    Rederived,
+    RederivedEvaluation,
     retries_made,
 )
 from failproof_es.engine.replays.regrading import rederive_within_limits
@@ -29,7 +29,7 @@ from failproof_es.store.store import Store
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ReplayDifference:
     """An evaluation with decisions that disagree with the record."""
 
     evaluation_id: UUID
@@ -51,7 +51,7 @@ class ReplayReport:
     agree: int = 0
     not_finished: int = 0
     classes: dict[str, int] = field(default_factory=dict)
-    differences: list[Difference] = field(default_factory=list)
+    differences: list[ReplayDifference] = field(default_factory=list)
     other_versions: Counter[OtherVersion] = field(default_factory=Counter)
     """The number of evaluations by what graded them in another version than it would now."""
 
@@ -89,12 +89,12 @@ def _add(
             grader, recorded.case, recorded.history, retry_attempts=retry_attempts
         )
     except UNREADABLE as error:
-        again = Rederived(Evaluation(), [_impossible(error)])
+        again = RederivedEvaluation(Evaluation(), [_impossible(error)])
     state, disagreements = again.state, again.disagreements
     report.other_versions.update(again.other_versions)
     if disagreements:
         report.differences.append(
-            Difference(
+            ReplayDifference(
                 recorded.key.evaluation_id,
                 recorded.case.suite_id,
                 recorded.case.case_id,

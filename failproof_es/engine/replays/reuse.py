@@ -29,7 +29,7 @@ from failproof_es.engine.drive.judging import judging_of
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.targets import Targets
 from failproof_es.engine.history import UNREADABLE, Connection, read_run, stored_case
-from failproof_es.engine.related_runs.carried_over import Ending, endings, last_position
+from failproof_es.engine.related_runs.carried_over import FinishedEvaluation, endings, last_position
 from failproof_es.engine.replays.rederiving import retries_made
 from failproof_es.engine.replays.regrading import rederive_within_limits
 from failproof_es.engine.requests import Requests
@@ -93,11 +93,11 @@ class Reuse:
         return cls(requests, grader, {model.key: model for model in models}, recorded)
 
     def choose(
-        self, connection: Connection, ended: Mapping[EvaluationKey, Ending]
-    ) -> dict[EvaluationKey, Ending]:
+        self, connection: Connection, ended: Mapping[EvaluationKey, FinishedEvaluation]
+    ) -> dict[EvaluationKey, FinishedEvaluation]:
         """Those of the endings that are carried over."""
         of_streams = {end.stream_id: key for key, end in ended.items() if not end.abandoned}
-        carried: dict[EvaluationKey, Ending] = {}
+        carried: dict[EvaluationKey, FinishedEvaluation] = {}
         for portion in portions(connection, list(of_streams)):
             streams = read_streams(connection, portion)
             keys = [of_streams[stream] for stream in portion]
@@ -194,7 +194,7 @@ class ReuseCount:
 
     def look(
         self, connection: Connection, keys: Sequence[EvaluationKey]
-    ) -> dict[EvaluationKey, Ending]:
+    ) -> dict[EvaluationKey, FinishedEvaluation]:
         """Those of the keys that are reused."""
         ended = endings(connection, self.branch, keys)
         scored = {key: ending for key, ending in ended.items() if not ending.abandoned}

@@ -38,7 +38,7 @@ class RaterPair(NamedTuple):
     """Whether `one` is the engine or a judge, not a person."""
 
 
-class Pair(NamedTuple):
+class VerdictPair(NamedTuple):
     """Two verdicts on one item, and the item's family of cases, which is their cluster."""
 
     one: str
@@ -61,13 +61,13 @@ class RatingPair(NamedTuple):
 class Agreement:
     """The agreement of two raters."""
 
-    pairs: list[Pair] = field(default_factory=list)
+    pairs: list[VerdictPair] = field(default_factory=list)
     left_out: int = 0
     """The number of items on which not both have a vote."""
 
 
 @dataclass(slots=True)
-class Comparison:
+class RaterComparison:
     """The pairs found so far."""
 
     pairs: defaultdict[RaterPair, Agreement] = field(default_factory=lambda: defaultdict(Agreement))
@@ -82,9 +82,9 @@ class Comparison:
             if one is None or other is None:
                 self.pairs[between].left_out += 1
             else:
-                self.pairs[between].pairs.append(Pair(one, other, case.family, kind))
+                self.pairs[between].pairs.append(VerdictPair(one, other, case.family, kind))
 
-    def found(self) -> list[tuple[RaterPair, Agreement]]:
+    def compared_pairs(self) -> list[tuple[RaterPair, Agreement]]:
         """All pairs of raters with items in common; those with the engine first."""
         compared = [
             (between, agreement) for between, agreement in self.pairs.items() if agreement.pairs

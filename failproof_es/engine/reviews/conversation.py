@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from failproof_es.core import speakers
 from failproof_es.core.case import Case, Turn
-from failproof_es.core.evaluation import Evaluation, Reply, Transcript
+from failproof_es.core.evaluation import Evaluation, ModelReply, Transcript
 from failproof_es.dialects.protocol import Dialect
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class AnswerNote:
     """A fact about an answer that is none of its words, shown apart from them: a tool call."""
 
     label: str
@@ -25,12 +25,12 @@ class ConversationTurn:
 
     role: str
     text: str
-    reply: Reply | None = None
+    reply: ModelReply | None = None
     is_earlier_answer: bool = False
     """Whether the model under test said it, and it was sent back with a later question."""
     is_note: bool = False
     """Whether it is a fact about an answer, and nobody's words. Its role is the fact's label."""
-    notes: tuple[Note, ...] = ()
+    notes: tuple[AnswerNote, ...] = ()
     """What else the answer is, in order. A model can type such words, and no such note."""
 
     @property
@@ -74,7 +74,7 @@ def conversation(dialect: Dialect, case: Case, state: Evaluation) -> list[Conver
 
 
 def _places_of_replies(
-    dialect: Dialect, case: Case, replies: Sequence[Reply], sent: Sequence[Turn]
+    dialect: Dialect, case: Case, replies: Sequence[ModelReply], sent: Sequence[Turn]
 ) -> set[int]:
     """The places of these replies in what was sent: each follows its own request's messages."""
     places = set()
@@ -85,11 +85,11 @@ def _places_of_replies(
     return places
 
 
-def _notes(reply: Reply) -> Iterator[Note]:
+def _notes(reply: ModelReply) -> Iterator[AnswerNote]:
     """Refusal, tool calls and the end: every part of the answer beside its text."""
     if reply.refusal:
-        yield Note("refusal", reply.refusal)
+        yield AnswerNote("refusal", reply.refusal)
     for call in reply.tool_calls:
-        yield Note("tool call", f"[tool call: {call.name}({call.arguments})]")
+        yield AnswerNote("tool call", f"[tool call: {call.name}({call.arguments})]")
     if reply.cut_off:
-        yield Note("cut off at max_tokens")
+        yield AnswerNote("cut off at max_tokens")

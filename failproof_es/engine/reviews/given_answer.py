@@ -28,7 +28,7 @@ ANSWER_FAILED = "given_as_failed"
 
 
 @dataclass(frozen=True, slots=True)
-class GivenAnswer:
+class SubmittedAnswer:
     """An answer, and who hands it over. With `error` there is no usable one."""
 
     given_by: str
@@ -42,7 +42,7 @@ async def record_given_answer(
     store: Store,
     key: EvaluationKey,
     dialect: Dialect,
-    answer: GivenAnswer,
+    answer: SubmittedAnswer,
     *,
     judging: Judging,
     configuration: Mapping[str, Any],
@@ -66,7 +66,7 @@ async def _record(
     key: EvaluationKey,
     lease: HeldLease,
     dialect: Dialect,
-    answer: GivenAnswer,
+    answer: SubmittedAnswer,
     judging: Judging,
     configuration: Mapping[str, Any],
 ) -> None:
@@ -88,7 +88,7 @@ async def _record(
         await journal.close()
 
 
-def _event(header: dict[str, Any], answer: GivenAnswer) -> AnswerImported:
+def _event(header: dict[str, Any], answer: SubmittedAnswer) -> AnswerImported:
     failed = answer.error is not None
     has_reply = bool(answer.text) or not failed
     return AnswerImported(

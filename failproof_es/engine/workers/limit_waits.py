@@ -7,7 +7,7 @@ from math import inf
 
 from failproof_es.core.limits import ProviderKey
 from failproof_es.engine.preflight.record import Say
-from failproof_es.engine.workers.presence import KEY_DIGITS, KnownShare, list_shares
+from failproof_es.engine.workers.presence import KEY_DIGITS, ShareRecord, list_shares
 from failproof_es.store.reading.reader import Connection
 from failproof_es.support import clock
 from failproof_es.support.plurals import plural
@@ -52,7 +52,7 @@ class LimitWaits:
                 self._say(f"waits for its share of the limits of {key.server}: {reasons}. {clear}")
 
 
-def _reason(share: KnownShare) -> str | None:
+def _reason(share: ShareRecord) -> str | None:
     """What the share keeps from others; `None` where it holds nothing."""
     if share.holder is None:
         return f"the server is left alone for {share.held_s:.0f} s"

@@ -30,7 +30,7 @@ GONE_AFTER_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class KnownWorker:
+class WorkerRecord:
     """A worker, as it told of itself, and what it holds now."""
 
     worker_id: UUID
@@ -110,14 +110,14 @@ class Presence:
             connection.execute(query(name), parameters)
 
 
-def list_workers(connection: Connection) -> list[KnownWorker]:
+def list_workers(connection: Connection) -> list[WorkerRecord]:
     """The workers that told of themselves within a day and did not leave, the oldest first."""
     rows = connection.execute(query("list_workers"), {"forgotten_after_s": FORGOTTEN_AFTER_S})
-    return [KnownWorker(*row) for row in rows]
+    return [WorkerRecord(*row) for row in rows]
 
 
 def dead_shards(connection: Connection, run_id: UUID) -> set[str]:
-    """The shards of the run whose holder has died, as `KnownWorker.shards` names them."""
+    """The shards of the run whose holder has died, as `WorkerRecord.shards` names them."""
     rows = connection.execute(
         "SELECT n.run_number || '/' || d.dead_shard FROM failproof.dead_leases(ARRAY[%s]) AS d "
         "JOIN failproof.run_list AS n ON n.run_id = d.dead_run_id",
@@ -127,7 +127,7 @@ def dead_shards(connection: Connection, run_id: UUID) -> set[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownShare:
+class ShareRecord:
     """The share that a worker has of a provider key's limits; or a server that is left alone."""
 
     server: str
@@ -153,9 +153,9 @@ def clear_limits(connection: Connection, key: str) -> list[tuple[str, int]]:
     return list(connection.execute("SELECT * FROM failproof.clear_limits(%s)", (key,)))
 
 
-def list_shares(connection: Connection) -> list[KnownShare]:
+def list_shares(connection: Connection) -> list[ShareRecord]:
     """Who has which share of which limits now."""
-    return [KnownShare(*row) for row in connection.execute(query("list_limits"))]
+    return [ShareRecord(*row) for row in connection.execute(query("list_limits"))]
 
 
 def list_holders(connection: Connection) -> dict[str, list[str]]:

@@ -18,7 +18,7 @@ def unreadable(error: Exception) -> InvalidInput:
     return InvalidInput.because(str(error), remedy="`failproof-es verify` says what was changed")
 
 
-class Refusals:
+class RefusedWork:
     """What was refused, and why. With `for_good` nothing is tried again."""
 
     def __init__(self, *, for_good: bool) -> None:

@@ -24,7 +24,7 @@ from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.configuration.schema import Configuration
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.run import Run
-from failproof_es.core.sharding.decisions import OpenRun, Standing
+from failproof_es.core.sharding.decisions import OpenRun, OpenRunStatus
 from failproof_es.core.sharding.shards import Cut, ShardId, cut_of, shard_count, shard_size
 from failproof_es.core.spend import written_usd
 from failproof_es.events import ENDED, RUN_STATUS, RunSealed, RunStarted
@@ -40,11 +40,11 @@ _SOON = 1
 POLL_S = 1.0
 """How often a worker without work looks into the queue."""
 
-_STANDING: dict[str, Standing] = {
+_STATUS_BY_TOPIC: dict[str, OpenRunStatus] = {
     topic: "ended" if status in ENDED else "paused" if status == "paused" else "running"
     for topic, status in RUN_STATUS.items()
 }
-_STANDING[RunSealed.__name__] = "sealed"
+_STATUS_BY_TOPIC[RunSealed.__name__] = "sealed"
 
 DriveShard = Callable[[ShardId], Awaitable[None]]
 """Drives the shard of a job. It must not raise: nobody waits for what it says."""
@@ -58,7 +58,7 @@ class ShardQueue:
         self._drive = drive
         self.queues: list[str] = []
         """The names of the queues to take jobs from: ids of runs. Changed while it works."""
-        self.taken: set[ShardId] = set()
+        self.held_shards: set[ShardId] = set()
         """The shards that are driven here, and those that are about to be claimed."""
 
     async def take_jobs(self, most: int) -> None:
@@ -85,13 +85,13 @@ class ShardQueue:
                 await asyncio.wait(driving)
 
     async def _driven(self, shard: ShardId) -> None:
-        is_new = shard not in self.taken
-        self.taken.add(shard)
+        is_new = shard not in self.held_shards
+        self.held_shards.add(shard)
         try:
             await self._drive(shard)
         finally:
             if is_new:
-                self.taken.discard(shard)
+                self.held_shards.discard(shard)
 
     async def _next(self) -> ShardId | None:
         """The shard of the next job; `None` where no job waits, or the server is away."""
@@ -193,11 +193,11 @@ def is_open(connection: Connection, run_id: UUID) -> bool:
 
 def open_runs(connection: Connection) -> list[OpenRun]:
     """The runs that are open for workers, the oldest first."""
-    rows = connection.execute(query("open_runs"), {"topics": list(_STANDING)})
+    rows = connection.execute(query("open_runs"), {"topics": list(_STATUS_BY_TOPIC)})
     return [
-        OpenRun(run_id, pieces, size, _STANDING[topic], finished)
+        OpenRun(run_id, pieces, size, _STATUS_BY_TOPIC[topic], finished)
         for run_id, pieces, size, topic, finished in rows
-        if topic in _STANDING  # else its own stream is not one that a run begins with
+        if topic in _STATUS_BY_TOPIC  # else its own stream is not one that a run begins with
     ]
 
 

@@ -16,9 +16,9 @@ from failproof_es.core.run import Run
 from failproof_es.core.sharding.shards import PlanPart
 from failproof_es.core.spend import (
     Grant,
-    Report,
     SliceBudget,
-    Spending,
+    SpendReport,
+    SpendState,
     ceiling_of,
     total_of,
 )
@@ -88,7 +88,7 @@ class _ShardBudget:
     run: Run
     lease: ShardLease
 
-    def reserve(self, report: Report) -> Grant:
+    def reserve(self, report: SpendReport) -> Grant:
         return reserve_spending(self.budgets.state, self.lease, report)
 
     def count_dead(self) -> None:
@@ -151,7 +151,7 @@ class CeilingAgain:
         await asyncio.to_thread(tell)
 
 
-def _spending_by_shard(connection: Connection, run: Run) -> dict[int, Spending]:
+def _spending_by_shard(connection: Connection, run: Run) -> dict[int, SpendState]:
     """What each shard of the run has spent, by the log. Nobody drives it meanwhile."""
     cut = recorded_cut(connection, run)
     return {shard: shard_spending(connection, run, cut.part(shard)) for shard in range(cut.shards)}

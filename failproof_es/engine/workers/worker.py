@@ -38,7 +38,7 @@ from failproof_es.engine.workers.ending import Coordinator, describe_end
 from failproof_es.engine.workers.endings import Endings
 from failproof_es.engine.workers.limit_waits import LimitWaits
 from failproof_es.engine.workers.presence import Presence
-from failproof_es.engine.workers.refusals import Refusals, unreadable
+from failproof_es.engine.workers.refusals import RefusedWork, unreadable
 from failproof_es.engine.workers.shard_queue import (
     POLL_S,
     ShardQueue,
@@ -63,7 +63,7 @@ from failproof_es.store.reading.reader import Connection
 from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import LEASE_S, ShardLease, ShardLeases
 from failproof_es.store.writing.recorder import LeaseLost
-from failproof_es.store.writing.shared_state import DatabaseBook, SharedState
+from failproof_es.store.writing.shared_state import DatabaseShares, SharedState
 from failproof_es.support import clock
 
 MOST_SHARDS = 2
@@ -108,7 +108,7 @@ class Worker:
         say: Say,
     ) -> None:
         self.worker_id = uuid4()
-        self.refusals = Refusals(for_good=options.drain)
+        self.refusals = RefusedWork(for_good=options.drain)
         """Runs that this host cannot drive, and why."""
         self.joined: set[UUID] = set()
         """Runs that it worked on."""
@@ -124,7 +124,7 @@ class Worker:
         self._leases = ShardLeases(store.url, holder, options.lease_s)
         self._state = SharedState(store.url)
         self._budgets = RunBudgets(store, self._leases, self._state)
-        self._shares = KeyShares(DatabaseBook(self._state, holder))
+        self._shares = KeyShares(DatabaseShares(self._state, holder))
         self._presence = Presence(store, self.worker_id, holder, self.refusals.why)
         self._limit_waits = LimitWaits(holder, say)
         self._coordinator = Coordinator(store, self._leases, observe, options.shared)
@@ -237,7 +237,7 @@ class Worker:
         self._open = {
             run.run_id: run
             for run in runs
-            if run.standing == "running" and run.run_id not in self.refusals.why
+            if run.status == "running" and run.run_id not in self.refusals.why
         }
         self._queue.queues[:] = map(str, self._open)
         for run_id in [run_id for run_id in self._driven if run_id not in self._open]:
@@ -245,7 +245,9 @@ class Worker:
         if self._open and clock.monotonic_s() >= self._reconcile_at:
             period_s = self._options.lease_s / LEASE_PARTS
             self._reconcile_at = clock.monotonic_s() + _SOONEST * period_s
-            await self._reader.read(enqueue_missing, list(self._open), frozenset(self._queue.taken))
+            await self._reader.read(
+                enqueue_missing, list(self._open), frozenset(self._queue.held_shards)
+            )
         await asyncio.to_thread(self._presence.tell)
         if overdue := self._limit_waits.overdue(self._shares.starving()):
             await self._reader.read(self._limit_waits.tell, overdue)
@@ -354,7 +356,7 @@ class Worker:
         """Whether the run is open for workers, and not paused. Nobody takes it while this process
         has the lease of a shard."""
         runs = await self._reader.read(open_runs)
-        return any(run.run_id == run_id and run.standing == "running" for run in runs)
+        return any(run.run_id == run_id and run.status == "running" for run in runs)
 
     async def _joined(self, run_id: UUID) -> DrivenRun | None:
         """The run, opened here now if it was not; `None` if it cannot be driven on this host."""

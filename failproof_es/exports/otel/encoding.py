@@ -32,7 +32,13 @@ from opentelemetry.trace import (
 
 from failproof_es.exports.otel.collector_session import CollectorSession
 from failproof_es.exports.otel.endpoint import Delivery
-from failproof_es.exports.otel.telemetry import RESULT, EvaluationResult, Span, Telemetry, Value
+from failproof_es.exports.otel.telemetry import (
+    RESULT,
+    EvaluationResultEvent,
+    Span,
+    Telemetry,
+    Value,
+)
 
 _NAME = "failproof-es"
 _KINDS = {"internal": SpanKind.INTERNAL, "client": SpanKind.CLIENT}
@@ -95,7 +101,7 @@ def _sorted(
     telemetry: Sequence[Telemetry],
 ) -> tuple[list[ReadableSpan], list[ReadableLogRecord]]:
     spans = [_span(span) for span in telemetry if isinstance(span, Span)]
-    events = [_event(result) for result in telemetry if isinstance(result, EvaluationResult)]
+    events = [_event(result) for result in telemetry if isinstance(result, EvaluationResultEvent)]
     return spans, events
 
 
@@ -122,7 +128,7 @@ def _span(span: Span) -> ReadableSpan:
     )
 
 
-def _event(event: EvaluationResult) -> ReadableLogRecord:
+def _event(event: EvaluationResultEvent) -> ReadableLogRecord:
     around = set_span_in_context(NonRecordingSpan(_context(event.trace_id, event.span_id)))
     record = LogRecord(
         timestamp=event.time,

@@ -37,7 +37,7 @@ _LOOK_AGAIN_S = 0.5
 _LONGEST_PAUSE_S = 30.0
 
 
-class Following:
+class CommitSender:
     """Sends what a run commits. `ended` is set when nothing more will come."""
 
     def __init__(
@@ -128,14 +128,14 @@ def main() -> None:
     settings = json.loads(sys.stdin.readline())
     ended = threading.Event()
 
-    def told_last() -> int:
+    def report_end() -> int:
         rejected = sender.rejected + following.refused
         sys.stdout.write(json.dumps({"rejected": rejected, "why": sender.why}) + "\n")
         sys.stdout.flush()
         return rejected
 
     def leave() -> None:
-        told_last()
+        report_end()
         os._exit(NOT_ALL_SENT)
 
     def watch() -> None:
@@ -146,13 +146,15 @@ def main() -> None:
         stop.start()
 
     sender = Sender(settings["endpoint"], timeout_s=LEFT_S)
-    following = Following(UUID(settings["run_id"]), sender.send, ended, content=settings["content"])
+    following = CommitSender(
+        UUID(settings["run_id"]), sender.send, ended, content=settings["content"]
+    )
     threading.Thread(target=watch, name="parent", daemon=True).start()
     while True:
         try:
             with connect(settings["database_url"], autocommit=True) as connection:
                 everything = following.follow(connection)
-            sys.exit(NOT_ALL_SENT if told_last() or not everything else 0)
+            sys.exit(NOT_ALL_SENT if report_end() or not everything else 0)
         except psycopg.OperationalError:
             if ended.wait(_LOOK_AGAIN_S):
                 sys.exit(NOT_ALL_SENT)

@@ -69,7 +69,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class EvaluationResult:
+class EvaluationResultEvent:
     """One event `gen_ai.evaluation.result`, beside the span of the answer that was evaluated."""
 
     trace_id: int
@@ -78,7 +78,7 @@ class EvaluationResult:
     attributes: Mapping[str, Value]
 
 
-Telemetry = Span | EvaluationResult
+Telemetry = Span | EvaluationResultEvent
 
 
 MOST_AT_ONCE = 256
@@ -98,7 +98,7 @@ def first_part(telemetry: Sequence[Telemetry]) -> Sequence[Telemetry]:
 
 
 @dataclass(slots=True)
-class _UnderWay:
+class _RunningEvaluation:
     """An evaluation that has not ended."""
 
     began: datetime
@@ -122,7 +122,7 @@ class TelemetryOf:
     _run: RunStarted | None = None
     _origin: Origin = "asked"
     _providers: dict[str, str] = field(default_factory=dict)
-    _under_way: dict[UUID, _UnderWay] = field(default_factory=dict)
+    _under_way: dict[UUID, _RunningEvaluation] = field(default_factory=dict)
 
     def take(self, event: Event) -> Iterator[Telemetry]:
         """What this event completes. One that tells nothing by itself completes nothing."""
@@ -166,7 +166,7 @@ class TelemetryOf:
 
     def _of_evaluation(self, event: EvaluationEvent) -> Iterator[Telemetry]:
         evaluation = event.originator_id
-        state = self._under_way.setdefault(evaluation, _UnderWay(event.timestamp))
+        state = self._under_way.setdefault(evaluation, _RunningEvaluation(event.timestamp))
         sent = state.sent
         if state.came is not None and not isinstance(event, ErrorRecorded):
             yield self._end_request(state, state.came)
@@ -186,7 +186,7 @@ class TelemetryOf:
                 yield self._evaluation_span(event, state)
 
     def _end_request(
-        self, state: _UnderWay, event: ResponseReceived | ErrorRecorded | AttemptLost
+        self, state: _RunningEvaluation, event: ResponseReceived | ErrorRecorded | AttemptLost
     ) -> Span:
         assert state.sent is not None
         span = self._request_span(state.sent, event, state.came, state.body)
@@ -244,8 +244,8 @@ class TelemetryOf:
         )
 
     def _results(
-        self, event: Scored | EvaluationAbandoned | CarriedOver, state: _UnderWay
-    ) -> Iterator[EvaluationResult]:
+        self, event: Scored | EvaluationAbandoned | CarriedOver, state: _RunningEvaluation
+    ) -> Iterator[EvaluationResultEvent]:
         results: list[dict[str, Value]] = []
         if isinstance(event, Scored):
             results = [
@@ -268,7 +268,7 @@ class TelemetryOf:
                 attributes["gen_ai.evaluation.explanation"] = event.reason
             attributes["failproof_es.evaluation.id"] = str(event.originator_id)
             attributes["failproof_es.origin"] = self._origin
-            yield EvaluationResult(
+            yield EvaluationResultEvent(
                 _trace(event.run_id),
                 state.answered_by or _span(event.originator_id),
                 _nanoseconds(event.timestamp),
@@ -276,7 +276,7 @@ class TelemetryOf:
             )
 
     def _evaluation_span(
-        self, event: Scored | EvaluationAbandoned | CarriedOver, state: _UnderWay
+        self, event: Scored | EvaluationAbandoned | CarriedOver, state: _RunningEvaluation
     ) -> Span:
         attributes: dict[str, Value] = {
             "failproof_es.evaluation.id": str(event.originator_id),

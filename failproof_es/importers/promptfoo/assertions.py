@@ -10,7 +10,7 @@ from typing import Any
 from failproof_es.importers.protocol import Check
 
 _NOT = "not-"
-_TAKEN = frozenset({"type", "value", "weight", "metric", "threshold", "description"})
+_READ_FIELDS = frozenset({"type", "value", "weight", "metric", "threshold", "description"})
 CODE = "code is not run"
 _CODE = frozenset({"javascript", "python", "ruby", "webhook"})
 _LONGEST_NAME = 40
@@ -26,7 +26,7 @@ _DROPPED = {
 
 
 @dataclass(slots=True)
-class Expected:
+class TestExpectation:
     """What the assertions of a test come to."""
 
     checks: list[Check] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Expected:
         return bool(self.checks or self.criteria or self.refused)
 
 
-_LISTED = frozenset({"contains-any", "icontains-any", "contains-all", "icontains-all"})
+_LIST_ASSERTIONS = frozenset({"contains-any", "icontains-any", "contains-all", "icontains-all"})
 _FIELD = re.compile(
     r"""[\s,]*(?:"(?P<quoted>(?:[^"\\]|\\.|"")*+)"\s*(?=,|\Z)|(?P<rest>")|(?P<plain>[^\s,"][^,]*))""",
     re.DOTALL,
@@ -55,7 +55,7 @@ class _NoCounterpart(Exception):
     """Why an assertion is not mapped."""
 
 
-def add(expected: Expected, assertion: Any, fill: Callable[[str], str]) -> None:
+def add(expected: TestExpectation, assertion: Any, fill: Callable[[str], str]) -> None:
     """Add one assertion. `fill` puts a test's variables into a text; it may raise `ValueError`."""
     if not isinstance(assertion, Mapping) or not isinstance(assertion.get("type"), str):
         expected.lost.append(("", "the assertion has no `type`"))
@@ -76,15 +76,15 @@ def add(expected: Expected, assertion: Any, fill: Callable[[str], str]) -> None:
         return
     for name in assertion:
         unimportant = name == "weight" and assertion[name] == 1
-        if name not in _TAKEN or (name in _DROPPED and not unimportant):
+        if name not in _READ_FIELDS or (name in _DROPPED and not unimportant):
             reason = _DROPPED.get(name, "the key of an assertion is not known here")
             expected.lost.append((str(name)[:_LONGEST_NAME], reason))
 
 
-def _add(expected: Expected, kind: str, value: Any, fill: Callable[[str], str]) -> None:
+def _add(expected: TestExpectation, kind: str, value: Any, fill: Callable[[str], str]) -> None:
     negated = kind.startswith(_NOT)
     plain = kind.removeprefix(_NOT)
-    texts = _texts(value, fill, takes_list=plain in _LISTED)
+    texts = _texts(value, fill, takes_list=plain in _LIST_ASSERTIONS)
     match plain:
         case "equals":
             expected.checks.append(Check("equals", _one(texts), negated))

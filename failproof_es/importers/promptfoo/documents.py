@@ -24,12 +24,12 @@ class NotRead(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class DocumentNode:
     """A value of a file, and where it stands there."""
 
     value: Any
     path: Path
-    shown: str
+    display_path: str
     tree: YamlTree | None = None
     at: Location = ()
     line: int | None = None
@@ -38,15 +38,15 @@ class Document:
         """Where a part of it stands."""
         location = (*self.at, *steps)
         line = self.line if self.tree is None else self.tree.line_of(location)
-        return Place(self.shown, line, dotted(location) or None)
+        return Place(self.display_path, line, dotted(location) or None)
 
-    def part(self, *steps: str | int, value: Any) -> Document:
+    def part(self, *steps: str | int, value: Any) -> DocumentNode:
         """A part of it, with its value."""
         at = (*self.at, *steps)
-        return Document(value, self.path, self.shown, self.tree, at, self.line)
+        return DocumentNode(value, self.path, self.display_path, self.tree, at, self.line)
 
 
-def read_configuration(source: Source) -> Document:
+def read_configuration(source: Source) -> DocumentNode:
     """The configuration that the source is, or that its folder holds. Raises `InvalidInput`."""
     path = source.path
     if path.is_dir():
@@ -88,7 +88,7 @@ def read_text(source: Source, path: Path) -> str:
     return source.text(path).replace("\r\n", "\n")
 
 
-def read_data(source: Source, path: Path) -> list[Document]:
+def read_data(source: Source, path: Path) -> list[DocumentNode]:
     """What a file of data holds: each row of a table, or its one value. Raises `NotRead`."""
     suffix = path.suffix.lower()
     if suffix in _DATA:
@@ -97,16 +97,16 @@ def read_data(source: Source, path: Path) -> list[Document]:
         source.check(path, MAX_TEXT_BYTES)
         rows = (read_csv if suffix == ".csv" else read_json_lines)(source, path)
         return [
-            Document(record, path, place.path, line=place.line)
+            DocumentNode(record, path, place.path, line=place.line)
             for place, record in rows.read(rows.names)
         ]
     raise NotRead("a file of this kind is not read")
 
 
-def _read_data(source: Source, path: Path) -> Document:
-    display_path = source.shown(path)
+def _read_data(source: Source, path: Path) -> DocumentNode:
+    display_path = source.display_path(path)
     problems = Problems()
     tree = parse_yaml(Path(display_path), source.text(path), problems)
     problems.raise_errors()
     assert tree is not None
-    return Document(tree.value, path, display_path, tree)
+    return DocumentNode(tree.value, path, display_path, tree)

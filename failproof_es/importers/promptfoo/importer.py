@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from failproof_es.importers.promptfoo import assertions
-from failproof_es.importers.promptfoo.assertions import Expected
+from failproof_es.importers.promptfoo.assertions import TestExpectation
 from failproof_es.importers.promptfoo.documents import read_configuration
 from failproof_es.importers.promptfoo.models import read_models
 from failproof_es.importers.promptfoo.prompts import Prompt, read_prompts
 from failproof_es.importers.promptfoo.templates import fill
 from failproof_es.importers.promptfoo.tests import MAX_COMBINATIONS, Test, read_tests
 from failproof_es.importers.protocol import Findings, ImportedCase, Options, Place
-from failproof_es.importers.records import Unusable
+from failproof_es.importers.records import UnusableRecord
 from failproof_es.importers.source import Source
 from failproof_es.problems import InvalidInput, Problem
 
@@ -82,7 +82,7 @@ def _cases_of(
             try:
                 prefix, suffix = (str(test.options.get(name, "")) for name in ("prefix", "suffix"))
                 turns = prompt.turns(variables, prefix, suffix, findings)
-            except (Unusable, ValueError) as error:
+            except (UnusableRecord, ValueError) as error:
                 place = test.place if isinstance(error, ValueError) else prompt.place
                 findings.note(place, f"the case is not written: {error}")
                 continue
@@ -99,9 +99,9 @@ def _cases_of(
 
 def _expected(
     test: Test, variables: Mapping[str, Any], findings: Findings, reported: set[tuple[Place, str]]
-) -> Expected | None:
+) -> TestExpectation | None:
     """What the test's assertions come to; `None` where none of them maps."""
-    expected = Expected()
+    expected = TestExpectation()
 
     def filled(text: str) -> str:
         return fill(text, variables)
@@ -123,7 +123,7 @@ def _expected(
     return expected
 
 
-def _tags(test: Test, expected: Expected, prompt: Prompt | None) -> tuple[str, ...]:
+def _tags(test: Test, expected: TestExpectation, prompt: Prompt | None) -> tuple[str, ...]:
     tags = [PARTLY] if expected.undecided else []
     if prompt is not None:
         tags.append(f"prompt:{prompt.label}")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from failproof_es.importers.promptfoo.documents import Document
+from failproof_es.importers.promptfoo.documents import DocumentNode
 from failproof_es.importers.protocol import Findings
 
 _PROVIDERS: Mapping[str, tuple[str, frozenset[str]]] = {
@@ -30,13 +30,17 @@ _REASONING_TOKENS = 8192
 _REASONING = re.compile(r"o\d|gpt-[5-9](?!.*-chat)")
 """How names of OpenAI's models begin that refuse a temperature and `max_tokens`: promptfoo sends
 them neither."""
-_TAKEN = {"temperature": "temperature", "max_tokens": "max_tokens", "maxTokens": "max_tokens"}
+_RENAMED_PARAMETERS = {
+    "temperature": "temperature",
+    "max_tokens": "max_tokens",
+    "maxTokens": "max_tokens",
+}
 _PARAMETERS = frozenset({"top_p", "frequency_penalty", "presence_penalty", "stop"})
 _SECRET = "a key is never taken over: name its environment variable as `api_key_env`"  # noqa: S105
 _OTHER_KEYS = frozenset({"id", "config", "label"})
 
 
-def read_models(configuration: Document, findings: Findings) -> Iterator[dict[str, Any]]:
+def read_models(configuration: DocumentNode, findings: Findings) -> Iterator[dict[str, Any]]:
     """An entry for each provider that maps; what does not goes to `findings`."""
     name = "providers" if "providers" in configuration.value else "targets"
     definition = configuration.value.get(name)
@@ -56,7 +60,7 @@ def read_models(configuration: Document, findings: Findings) -> Iterator[dict[st
             yield model
 
 
-def _model(document: Document, findings: Findings) -> dict[str, Any] | None:
+def _model(document: DocumentNode, findings: Findings) -> dict[str, Any] | None:
     entry = document.value
     options: dict[str, Any] = {}
     if isinstance(entry, dict):
@@ -94,12 +98,16 @@ def _model(document: Document, findings: Findings) -> dict[str, Any] | None:
 
 
 def _configure(
-    model: dict[str, Any], document: Document, options: Mapping[str, Any], findings: Findings
+    model: dict[str, Any], document: DocumentNode, options: Mapping[str, Any], findings: Findings
 ) -> None:
     for key, value in options.items():
         place = document.place("config", key)
-        if key in _TAKEN and isinstance(value, int | float) and not isinstance(value, bool):
-            model[_TAKEN[key]] = value
+        if (
+            key in _RENAMED_PARAMETERS
+            and isinstance(value, int | float)
+            and not isinstance(value, bool)
+        ):
+            model[_RENAMED_PARAMETERS[key]] = value
         elif key == "seed" and isinstance(value, int):
             model["seed"] = value
         elif key in _PARAMETERS:

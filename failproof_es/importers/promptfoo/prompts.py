@@ -13,7 +13,7 @@ from failproof_es.configuration.yaml_tree import parse_yaml
 from failproof_es.core.case import Turn
 from failproof_es.importers.promptfoo.documents import (
     TEXT,
-    Document,
+    DocumentNode,
     NotRead,
     is_reference,
     read_data,
@@ -22,7 +22,7 @@ from failproof_es.importers.promptfoo.documents import (
 )
 from failproof_es.importers.promptfoo.templates import fill
 from failproof_es.importers.protocol import Findings, Place
-from failproof_es.importers.records import MAX_TEXT, Unusable, messages_of
+from failproof_es.importers.records import MAX_TEXT, UnusableRecord, messages_of
 from failproof_es.importers.source import Source
 from failproof_es.problems import Problems
 
@@ -42,22 +42,22 @@ class Prompt:
     def turns(
         self, variables: Mapping[str, Any], prefix: str, suffix: str, findings: Findings
     ) -> tuple[Turn, ...]:
-        """What is asked with these variables. Raises `ValueError` and `Unusable`."""
+        """What is asked with these variables. Raises `ValueError` and `UnusableRecord`."""
         if isinstance(self.content, str):
             text = f"{prefix}{self.content}{suffix}"
             if len(text) > MAX_TEXT:
-                raise Unusable(f"the prompt is longer than {MAX_TEXT:,} characters")
+                raise UnusableRecord(f"the prompt is longer than {MAX_TEXT:,} characters")
             text = fill(text, variables)
             if not text.strip():
-                raise Unusable("the prompt is empty")
+                raise UnusableRecord("the prompt is empty")
             return (Turn(role="user", content=text),)
         if prefix or suffix:
-            raise Unusable("a conversation takes no prefix or suffix")
+            raise UnusableRecord("a conversation takes no prefix or suffix")
         turns = messages_of(self.content, self.place, findings)
         return tuple(Turn(role=turn.role, content=fill(turn.content, variables)) for turn in turns)
 
 
-def read_prompts(source: Source, configuration: Document, findings: Findings) -> list[Prompt]:
+def read_prompts(source: Source, configuration: DocumentNode, findings: Findings) -> list[Prompt]:
     """Every prompt of the configuration; what is none goes to `findings`."""
     definition = configuration.value.get("prompts")
     entries = (
@@ -74,7 +74,7 @@ def read_prompts(source: Source, configuration: Document, findings: Findings) ->
     return prompts
 
 
-def _prompts(source: Source, document: Document, findings: Findings) -> Iterator[Prompt]:
+def _prompts(source: Source, document: DocumentNode, findings: Findings) -> Iterator[Prompt]:
     entry, label = document.value, None
     if isinstance(entry, dict):
         for key in entry.keys() - _KEYS:
@@ -95,7 +95,7 @@ def _prompts(source: Source, document: Document, findings: Findings) -> Iterator
 
 def _of_file(source: Source, path: Path, label: str | None) -> Iterator[Prompt]:
     suffix = path.suffix.lower()
-    place = Place(source.shown(path), 1)
+    place = Place(source.display_path(path), 1)
     if suffix in (".csv", ".jsonl"):
         for row in read_data(source, path):
             value = row.value

@@ -12,7 +12,7 @@ from failproof_es.importers.promptfoo import assertions
 from failproof_es.importers.promptfoo.assertions import CODE
 from failproof_es.importers.promptfoo.documents import (
     TEXT,
-    Document,
+    DocumentNode,
     NotRead,
     is_reference,
     read_data,
@@ -76,9 +76,9 @@ class Test:
             yield {**self.variables, **dict(zip(lists, combination, strict=True))}
 
 
-def read_tests(source: Source, configuration: Document, findings: Findings) -> Iterator[Test]:
+def read_tests(source: Source, configuration: DocumentNode, findings: Findings) -> Iterator[Test]:
     """Every test, the default one's parts included; what is none goes to `findings`."""
-    reader = _Reader(source, findings)
+    reader = _TestReader(source, findings)
     value = configuration.value
     default = Test(configuration.place("defaultTest"))
     for document in reader.documents(configuration, ("defaultTest",), value.get("defaultTest")):
@@ -95,13 +95,13 @@ def read_tests(source: Source, configuration: Document, findings: Findings) -> I
 
 
 @dataclass(slots=True)
-class _Reader:
+class _TestReader:
     source: Source
     findings: Findings
 
     def documents(
-        self, parent: Document, steps: tuple[str | int, ...], value: Any
-    ) -> Iterator[Document]:
+        self, parent: DocumentNode, steps: tuple[str | int, ...], value: Any
+    ) -> Iterator[DocumentNode]:
         """The mappings that a value holds or names, files and lists of them included."""
         document = parent.part(*steps, value=value)
         if value is None:
@@ -118,7 +118,7 @@ class _Reader:
         else:
             self.findings.note(document.place(), "is neither a mapping nor a file")
 
-    def _read_reference(self, document: Document, value: str) -> Iterator[Document]:
+    def _read_reference(self, document: DocumentNode, value: str) -> Iterator[DocumentNode]:
         if "://" in value and not is_reference(value):
             self.findings.note(document.place(), "is fetched or run, which is not done")
             return
@@ -138,13 +138,13 @@ class _Reader:
         except NotRead as error:
             self.findings.note(document.place(), f"the file {error}")
 
-    def test(self, default: Test, document: Document) -> Test:
+    def test(self, default: Test, document: DocumentNode) -> Test:
         """A test, on top of the default one."""
         made = _copy(default, document.place())
         self.merge(made, document)
         return made
 
-    def of_scenario(self, default: Test, scenario: Document) -> Iterator[Test]:
+    def of_scenario(self, default: Test, scenario: DocumentNode) -> Iterator[Test]:
         """Each test of a scenario with each of its configurations."""
         value = scenario.value
         for key in value.keys() - {"config", "tests", "description"}:
@@ -155,7 +155,7 @@ class _Reader:
             for document in tests:
                 yield self.test(base, document)
 
-    def merge(self, test: Test, document: Document) -> None:
+    def merge(self, test: Test, document: DocumentNode) -> None:
         """Add what a document says to the test."""
         value, note = document.value, self.findings.note
         for key in value:
@@ -192,7 +192,7 @@ class _Reader:
             names = selection if isinstance(selection, list) else [selection]
             test.prompts = [str(name) for name in names]
 
-    def _variables(self, test: Test, document: Document) -> dict[str, Any]:
+    def _variables(self, test: Test, document: DocumentNode) -> dict[str, Any]:
         variables = document.value.get("vars")
         if is_reference(variables):
             merged: dict[str, Any] = {}
@@ -206,7 +206,7 @@ class _Reader:
             return {}
         return {str(name): self._value(test, document, name, v) for name, v in variables.items()}
 
-    def _value(self, test: Test, document: Document, name: str, value: Any) -> Any:
+    def _value(self, test: Test, document: DocumentNode, name: str, value: Any) -> Any:
         if not is_reference(value):
             return value
         try:
@@ -221,7 +221,7 @@ class _Reader:
             test.broken = "a variable's file is not read"
             return None
 
-    def _valued(self, document: Document, n: int, assertion: Any) -> Any:
+    def _valued(self, document: DocumentNode, n: int, assertion: Any) -> Any:
         """An assertion, its value read from the file that it names."""
         if not isinstance(assertion, Mapping) or not is_reference(assertion.get("value")):
             return assertion
@@ -251,7 +251,7 @@ def _copy(test: Test, place: Place) -> Test:
     )
 
 
-def _of_row(row: Document) -> Document:
+def _of_row(row: DocumentNode) -> DocumentNode:
     """A row of a table as a test: columns are variables, those with `__` say the rest."""
     if "vars" in row.value or "assert" in row.value:
         return row
@@ -272,4 +272,4 @@ def _of_row(row: Document) -> Document:
                 made[plain] = text
         else:
             made["vars"][plain] = text
-    return Document(made, row.path, row.shown, None, (), row.line)
+    return DocumentNode(made, row.path, row.display_path, None, (), row.line)

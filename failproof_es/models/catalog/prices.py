@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from failproof_es.configuration.schema import ListedRates, ModelPrice, Prices
-from failproof_es.events import ModelPrices, ModelSnapshot, Rate
+from failproof_es.events import ModelPrices, ModelSnapshot, TokenPrices
 from failproof_es.models.provider_type import provider_type
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from genai_prices.types import ModelPrice as PublishedPrice
 
 _MIDNIGHT = time(0)
-_CHOSEN = ("service_tier", "speed")
+_PRICED_PARAMETERS = ("service_tier", "speed")
 """Parameters of a request that some providers charge other prices for."""
 _STANDARD = (None, "auto", "default", "standard", "standard_only")
 """Values of those parameters that do not change the price."""
@@ -37,7 +37,7 @@ _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 class PriceBook:
     """Where the prices of a run's models are looked up, once, when it begins."""
 
-    listed: Sequence[ModelPrice] = ()
+    listed_prices: Sequence[ModelPrice] = ()
     version: str | None = None
     """The day of the run's own price list."""
 
@@ -55,7 +55,7 @@ class PriceBook:
         may cost anything.
         """
         base_url = model.settings.get("base_url")
-        for price in self.listed:
+        for price in self.listed_prices:
             behind = None if price.base_url is None else price.base_url.rstrip("/")
             if price.model == model.model and behind in (None, (base_url or "").rstrip("/")):
                 return ModelPrices(
@@ -72,7 +72,7 @@ class PriceBook:
 
         choices = {
             name: str(model.parameters[name])
-            for name in _CHOSEN
+            for name in _PRICED_PARAMETERS
             if model.parameters.get(name) not in _STANDARD
         }
 
@@ -90,14 +90,14 @@ class PriceBook:
                 price_context=choices or None,
             )
 
-        return published(model.key, price_at, at, choices)
+        return published_prices(model.key, price_at, at, choices)
 
 
 def _on_this_machine(url: str | None) -> bool:
     return url is not None and urlsplit(url).hostname in _THIS_MACHINE
 
 
-def published(
+def published_prices(
     model_key: str,
     price_at: Callable[[datetime], PriceCalculation],
     at: datetime,
@@ -131,7 +131,7 @@ def _is_priced(model: ModelInfo, choice: tuple[str, str]) -> bool:
 
 def _published_rates(
     model: ModelInfo, price_at: Callable[[datetime], PriceCalculation], at: datetime
-) -> Iterator[Rate]:
+) -> Iterator[TokenPrices]:
     """The rates of each size of request, for each time at which others begin to hold."""
     today = at.astimezone(UTC).date()
     days, times = _turning_points(model)
@@ -176,7 +176,7 @@ def _utc(moment: time) -> time:
     return datetime.combine(date(1970, 1, 1), moment).astimezone(UTC).time()
 
 
-def _by_size(price: PublishedPrice) -> Iterator[Rate]:
+def _by_size(price: PublishedPrice) -> Iterator[TokenPrices]:
     """What is charged for tokens, by the size of the request, the smallest first."""
     from genai_prices.types import TieredPrices
 
@@ -190,7 +190,7 @@ def _by_size(price: PublishedPrice) -> Iterator[Rate]:
 
         fresh = charged("input_mtok")
         cache_write = charged("cache_write_mtok", fresh)
-        yield Rate(
+        yield TokenPrices(
             over_input_tokens=over,
             input=fresh,
             cached_input=charged("cache_read_mtok", fresh),
@@ -210,16 +210,16 @@ def _in_tier(price: Decimal | TieredPrices | None, over: int | None) -> Decimal 
     return reached[-1].price if reached else price.base
 
 
-def _listed_rates(price: ModelPrice) -> Iterator[Rate]:
+def _listed_rates(price: ModelPrice) -> Iterator[TokenPrices]:
     yield _build_rate(price, None)
     for tier in sorted(price.tiers, key=lambda tier: tier.over_input_tokens):
         yield _build_rate(tier, tier.over_input_tokens)
 
 
-def _build_rate(price: ListedRates, over: int | None) -> Rate:
+def _build_rate(price: ListedRates, over: int | None) -> TokenPrices:
     fresh = _decimal(price.input_usd_per_million)
     cache_write = _decimal(price.cache_write_usd_per_million, fresh)
-    return Rate(
+    return TokenPrices(
         over_input_tokens=over,
         input=fresh,
         cached_input=_decimal(price.cached_input_usd_per_million, fresh),

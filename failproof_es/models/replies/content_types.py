@@ -18,7 +18,7 @@ _ENDED_OBJECT = re.compile(rb"\}\s*\Z")
 _PRELUDE = 12
 
 
-def content_type_shown(declared: str, body: bytes) -> str | None:
+def detect_content_type(declared: str, body: bytes) -> str | None:
     """The content type of which the body is; `None` where that is the one that is told."""
     detected = _detect_type(body)
     declared = declared.strip().lower()

@@ -50,7 +50,7 @@ def require_model(
     model: str, version: str | None, answered: str | None, check: VersionCheck = "version"
 ) -> None:
     """Raise `ModelError` (`model_mismatch`) when another model answered than was asked."""
-    if is_asked_model(model, version, answered, check):
+    if is_requested_model(model, version, answered, check):
         return
     description = model if version is None else f"{model}, version {version},"
     came = "the answer names no model" if answered is None else f"{answered} answered"
@@ -60,7 +60,7 @@ def require_model(
     raise ModelError(VOIDS_ANSWER, message, "final")
 
 
-def is_asked_model(
+def is_requested_model(
     model: str, version: str | None, answered: str | None, check: VersionCheck = "version"
 ) -> bool:
     """Whether the name that answered says that it is the model that was asked."""

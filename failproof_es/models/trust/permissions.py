@@ -27,7 +27,7 @@ ALLOW_CLASS = "--allow-class"
 _A_PAIR, _A_CLASS = "MY_KEY=models.example", "package.module:Name"
 
 
-class Pair(NamedTuple):
+class VariablePermission(NamedTuple):
     """A variable, and the host that may get its value."""
 
     variable: str
@@ -38,7 +38,7 @@ class Pair(NamedTuple):
     def __str__(self) -> str:
         return f"{self.variable}={self.host}"
 
-    def permits(self, pair: Pair) -> bool:
+    def permits(self, pair: VariablePermission) -> bool:
         """Whether this pair, as permitted, includes the wanted one."""
         if self.variable != pair.variable:
             return False
@@ -52,7 +52,7 @@ class Demand:
 
     field: str
     """Where it stands: `models[0].api_key_env`."""
-    pair: Pair
+    pair: VariablePermission
     is_vendors_own: bool
     """Whether it is a vendor's secret on the way to that vendor's own host."""
 
@@ -98,11 +98,13 @@ class Permissions:
     beside which they are written, and runs its classes.
     """
 
-    pairs: frozenset[Pair] = frozenset()
+    pairs: frozenset[VariablePermission] = frozenset()
     classes: frozenset[str] = frozenset()
     own: bool = False
 
-    def and_also(self, pairs: Collection[Pair] = (), classes: Collection[str] = ()) -> Permissions:
+    def and_also(
+        self, pairs: Collection[VariablePermission] = (), classes: Collection[str] = ()
+    ) -> Permissions:
         """These permissions and further ones."""
         return replace(self, pairs=self.pairs | set(pairs), classes=self.classes | set(classes))
 
@@ -152,7 +154,9 @@ def demands_of_model(field: str, model: Model) -> Iterator[Demand | ClassDemand]
     for variable in _secrets(model):
         for host, is_server in _readers(model):
             own = is_server and _is_vendors_own(variable, model)
-            yield Demand(f"{field}.{_field_of(variable, model)}", Pair(variable, host), own)
+            yield Demand(
+                f"{field}.{_field_of(variable, model)}", VariablePermission(variable, host), own
+            )
 
 
 def granted_for(configuration: Configuration) -> Permissions:
@@ -185,7 +189,7 @@ def permissions_of(
         if not (variable and sign and host) or "/" in host:
             message = f"{ALLOW} {option} is not VARIABLE=HOST"
             problems.append(Problem(message, remedy=f"write it like {ALLOW} {_A_PAIR}"))
-        pairs.append(Pair(variable, host))
+        pairs.append(VariablePermission(variable, host))
     for name in allow_class:
         if not all(name.partition(":")):
             message = f"{ALLOW_CLASS} {name} is not a class"

@@ -15,8 +15,8 @@ from failproof_es.configuration.schema import Configuration
 from failproof_es.models.trust.permissions import (
     ClassDemand,
     Demand,
-    Pair,
     Permissions,
+    VariablePermission,
     demands_of,
     permissions_of,
 )
@@ -53,7 +53,7 @@ def remembered_permissions() -> Permissions:
                 classes.add(name)
         elif "=" in line and not line.startswith("#"):
             variable, _, host = line.partition("=")
-            pairs.add(Pair(variable.strip(), host.strip()))
+            pairs.add(VariablePermission(variable.strip(), host.strip()))
     return Permissions(frozenset(pairs), frozenset(classes))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from failproof_es.models.protocol import LONGEST_TEXT_BYTES, OnText
 
 
-class Raised(Exception):
+class UserCodeError(Exception):
     """What the user's code raised, told apart from what happened here."""
 
     def __init__(self, error: BaseException) -> None:
@@ -20,7 +20,7 @@ class Raised(Exception):
 
 
 async def in_a_thread(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call it in a thread of its own. Raises `Raised`.
+    """Call it in a thread of its own. Raises `UserCodeError`.
 
     Who stops waiting leaves the thread to itself: it runs on until it returns.
     """
@@ -33,7 +33,7 @@ async def in_a_thread(function: Callable[..., Any], *arguments: Any) -> Any:
         if error is None:
             done.set_result(result)
         else:
-            done.set_exception(Raised(error))
+            done.set_exception(UserCodeError(error))
 
     def call() -> None:
         result, raised = None, None
@@ -48,7 +48,7 @@ async def in_a_thread(function: Callable[..., Any], *arguments: Any) -> Any:
     return await done
 
 
-class Pieces:
+class TextPieces:
     """The pieces of text that a user's code gives, one after the other.
 
     `text` holds what has come, also where an error follows. No more is taken once it is given up,
@@ -62,7 +62,7 @@ class Pieces:
         self.text: list[str] = []
 
     async def take(self, function: Callable[..., Iterable[str]], *arguments: Any) -> None:
-        """Call it, and take all that it gives. Raises `Raised`."""
+        """Call it, and take all that it gives. Raises `UserCodeError`."""
         loop = asyncio.get_running_loop()
 
         def call() -> None:

@@ -64,10 +64,10 @@ FROM (SELECT DISTINCT suite_id, run_id FROM projections.run_groups WHERE suite_i
 JOIN projections.runs AS r USING (run_id) GROUP BY asked.suite_id
 """
 _COLUMNS = "prompt_id, suite_id, case_id, category, label, severity, position"
-_NAMED = (
+_ID_MATCHES = (
     "(strpos(lower(case_id), lower(%(text)s)) > 0 OR starts_with(prompt_id::text, lower(%(text)s)))"
 )
-_TEXT = f"AND {_NAMED}"
+_TEXT = f"AND {_ID_MATCHES}"
 _NEAR = "SELECT {} FROM projections.prompts WHERE true {}"
 _OF_ALL = "AND (case_id, suite_id, prompt_id) > (%(after)s, %(after_suite)s, %(after_id)s::uuid)"
 _OF_SUITE = "AND (case_id, prompt_id) > (%(after)s, %(after_id)s::uuid)"
@@ -102,7 +102,7 @@ SELECT model_key, run_number, passed, failed FROM (
     JOIN projections.runs AS r USING (run_id) GROUP BY e.model_key, r.run_number
 ) AS runs WHERE place <= %(runs)s ORDER BY model_key, run_number
 """
-_ASKED = """
+_CASE_EVALUATIONS = """
 SELECT r.run_number, r.name, r.started_at, e.evaluation_id, e.model_key, e.repetition, e.status,
     e.passed, e.class, e.latency_ms, e.last_position, e.source_run_id IS NOT NULL
 FROM projections.evaluations AS e JOIN projections.runs AS r USING (run_id)
@@ -194,7 +194,7 @@ class AskedEvaluation:
     """Whether it was asked in another run, and taken over."""
 
 
-class Counted(NamedTuple):
+class RowCount(NamedTuple):
     """How many there are; at least so many where they are `more` than were counted."""
 
     rows: int
@@ -221,7 +221,7 @@ def list_suites(
         yield AskedSuite(exact_text(name), *counted[name], runs, newest, started, first.get(name))
 
 
-def count_suites(connection: Connection) -> Counted:
+def count_suites(connection: Connection) -> RowCount:
     """How many suites there are, counted up to `MOST_COUNTED`."""
     return _counted(connection, _COUNT_SUITES, {"after": None}, MOST_COUNTED, "limit")
 
@@ -243,7 +243,7 @@ def list_cases(
             yield _case(row)
 
 
-class CasesPage(NamedTuple):
+class CaseBatch(NamedTuple):
     """Some cases in order."""
 
     rows: tuple[StoredCase, ...]
@@ -260,7 +260,7 @@ def page_of_cases(
     text: str | None = None,
     after: tuple[str, str, UUID] | None = None,
     limit: int,
-) -> CasesPage:
+) -> CaseBatch:
     """At most so many cases by name, after the one with this key.
 
     A text is looked for among the next `LOOKED_AT` cases alone: a page costs the same whatever it
@@ -274,23 +274,23 @@ def page_of_cases(
     else:
         statement = (
             f"SELECT {_COLUMNS} FROM (SELECT prompt_id FROM ({keys} LIMIT %(most)s) AS near "
-            f"WHERE {_NAMED} {_ORDER} LIMIT %(limit)s) AS named "
+            f"WHERE {_ID_MATCHES} {_ORDER} LIMIT %(limit)s) AS named "
             f"JOIN projections.prompts USING (prompt_id) {_ORDER}"
         )
     cases = tuple(map(_case, connection.execute(statement.encode(), parameters)))
     if len(cases) > limit:
-        return CasesPage(cases[:limit], cases[limit - 1].key, None)
+        return CaseBatch(cases[:limit], cases[limit - 1].key, None)
     if text is None:
-        return CasesPage(cases, None, None)
+        return CaseBatch(cases, None, None)
     last = connection.execute(
         f"{keys} OFFSET %(most)s LIMIT 1".encode(), parameters | {"most": LOOKED_AT - 1}
     ).fetchone()
-    return CasesPage(cases, last, None if last is None else LOOKED_AT)
+    return CaseBatch(cases, last, None if last is None else LOOKED_AT)
 
 
 def count_cases(
     connection: Connection, *, suite: str | None = None, text: str | None = None
-) -> tuple[Counted | None, Counted]:
+) -> tuple[RowCount | None, RowCount]:
     """How many cases the filter leaves, and how many there are, counted up to `MOST_COUNTED`.
 
     Those with a text are counted where there are no more cases than that, else `None`.
@@ -329,10 +329,10 @@ def _counted(
     parameters: dict[str, Any],
     most: int,
     name: str = "most",
-) -> Counted:
+) -> RowCount:
     row = connection.execute(statement.encode(), parameters | {name: most + 1}).fetchone()
     rows = 0 if row is None else int(row[0])
-    return Counted(min(rows, most), rows > most)
+    return RowCount(min(rows, most), rows > most)
 
 
 def versions_of(connection: Connection, case: StoredCase) -> tuple[StoredCase, ...]:
@@ -341,7 +341,7 @@ def versions_of(connection: Connection, case: StoredCase) -> tuple[StoredCase, .
     return tuple(map(_case, connection.execute(_VERSIONS, parameters)))
 
 
-def times_asked(connection: Connection, prompt: UUID) -> Counted:
+def times_asked(connection: Connection, prompt: UUID) -> RowCount:
     """How many evaluations there are of a case, counted up to `MOST_TIMES`."""
     return _counted(connection, _TIMES, {"prompt": prompt}, MOST_TIMES)
 
@@ -375,7 +375,7 @@ def list_asked(
     """
     parameters = {"prompt": prompt, "before": _BEYOND if before is None else before, "limit": limit}
     with connection.cursor("asked_evaluations") as rows:
-        rows.execute(_ASKED, parameters)
+        rows.execute(_CASE_EVALUATIONS, parameters)
         for run, name, started, evaluation, key, nth, status, passed, class_, *rest in rows:
             yield AskedEvaluation(
                 run, exact_text(name), started, evaluation, exact_text(key), nth, status, passed,

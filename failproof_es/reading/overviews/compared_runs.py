@@ -30,11 +30,11 @@ from failproof_es.engine.planning.asked_cases import question_of
 from failproof_es.reading.overviews.pair_statements import ALONE as ALONE_CASES
 from failproof_es.reading.overviews.pair_statements import (
     ANSWERS,
+    COMPARISON,
     EVERY_PAIR,
     MERGED,
     PLANS,
     SAME_CASES,
-    TOLD,
 )
 from failproof_es.store.reading.reader import Connection, portions, read_streams
 from projections.protocol import exact_text, visible
@@ -169,7 +169,7 @@ class AnswerText:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class RunComparison:
     """What a page tells of two runs."""
 
     counts: tuple[ComparedCounts, ...]
@@ -219,21 +219,21 @@ class ComparedRuns:
         else:
             self._alone = (Unpaired(ALONE, self.only_base, self.only_other),)
 
-    def told(
+    def compare(
         self,
         sides: Sequence[tuple[Side, Side]],
         which: Which,
         *,
         after: tuple[int, str, str, int, UUID] | None = None,
         limit: int,
-    ) -> Compared:
+    ) -> RunComparison:
         """All that a page tells, of one set of pairs: those that it lists come after a key."""
         place, suite, case, repetition, last = after or (None, None, None, None, None)
         parameters = self._runs | {"most": self._most}
         same = [prompt for (prompt,) in self._connection.execute(SAME_CASES, parameters)]
         prompts = [*zip(self._ones, self._twos, strict=True), *zip(same, same, strict=True)]
         row = self._connection.execute(
-            TOLD,
+            COMPARISON,
             _name_evaluations(sides, prompts)
             | {"places": list(_RANKS[which]), "after": place, "suite": suite, "case": case,
                "repetition": repetition, "id": last, "limit": limit},
@@ -241,7 +241,7 @@ class ComparedRuns:
         assert row is not None
         counted, groups, classes, pair_rows = (column or () for column in row[:4])
         taken_over, regraded = row[4] or {}, row[5] or {}
-        return Compared(
+        return RunComparison(
             counts=tuple(
                 self._counts(
                     *pair,

@@ -117,7 +117,7 @@ def _stored(connection: Connection, run_id: UUID, which: ResultFilter) -> int | 
         return None if which.status is not None else _stored_class(connection, run_id, which)
     if which.status == "running":
         return None
-    if which.status in ("lost", "unscored") and grouped(which)[1]:
+    if which.status in ("lost", "unscored") and group_condition(which)[1]:
         return None
     states = stored_states(connection, run_id, which)
     return sum(states[STATES[place]] for place in places_of(which.status))
@@ -128,7 +128,7 @@ def stored_states(connection: Connection, run_id: UUID, which: ResultFilter) -> 
 
     Of some groups alone `unscored` has those that were lost, too.
     """
-    where, values = grouped(which)
+    where, values = group_condition(which)
     row = connection.execute(
         "SELECT sum(failed), sum(awaiting), sum(abandoned), sum(scored), sum(passed) "
         f"FROM projections.run_groups WHERE run_id = %(run)s {where}",
@@ -154,7 +154,7 @@ def stored_states(connection: Connection, run_id: UUID, which: ResultFilter) -> 
 
 
 def _stored_class(connection: Connection, run_id: UUID, which: ResultFilter) -> int:
-    where, values = grouped(which)
+    where, values = group_condition(which)
     row = connection.execute(
         "SELECT sum(c.evaluations) FROM projections.run_classes AS c WHERE run_id = %(run)s "
         "AND class = %(class)s AND group_key IN (SELECT group_key FROM projections.run_groups "
@@ -164,7 +164,7 @@ def _stored_class(connection: Connection, run_id: UUID, which: ResultFilter) -> 
     return int(row[0] or 0) if row is not None else 0
 
 
-def grouped(which: ResultFilter) -> tuple[str, dict[str, Any]]:
+def group_condition(which: ResultFilter) -> tuple[str, dict[str, Any]]:
     """The condition on groups, and its values."""
     values = {
         column: visible(value)

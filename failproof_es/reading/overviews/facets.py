@@ -27,7 +27,7 @@ from failproof_es.reading.chosen_results import (
 )
 from failproof_es.reading.overviews.counted_results import (
     FROM,
-    grouped,
+    group_condition,
     is_large,
     running,
     stored_states,
@@ -62,9 +62,9 @@ _COLUMNS = {
     "requests": ranges_of("e.requests", REQUESTS),
 }
 """What each facet groups rows by. A result can have several tags: they are counted apart."""
-_GROUPED = {"model": "model_key", "suite": "suite_id", "category": "category",
+_GROUP_COLUMNS = {"model": "model_key", "suite": "suite_id", "category": "category",
             "severity": "severity"}  # fmt: skip
-_NAMED = ("class_", "error")
+_OPTIONAL_FACETS = ("class_", "error")
 """Facets of which nothing is said of a result without a value."""
 _TAG = r"replace(each.tag::text, '\u0000', '\ufffd')::json #>> '{}'"
 
@@ -127,7 +127,7 @@ def _of_rows(
         f"AND e.last_position <= %(up_to)s {text}) " + " UNION ALL ".join(counted),
         values,
     ):
-        if value is None and name in _NAMED:
+        if value is None and name in _OPTIONAL_FACETS:
             continue
         facets[name][STATES[int(value)] if name == "status" else exact_name(value)] = results
     return facets
@@ -155,7 +155,7 @@ def _of_counters(
     everything: dict[str, Counts] = {}
     for name, value, results in connection.execute(_EVERY_VALUE, {"run": run_id}):
         everything.setdefault(name, {})[exact_name(value)] = results
-    for name in ("status", *_GROUPED, "class_"):
+    for name in ("status", *_GROUP_COLUMNS, "class_"):
         rest = replace(which, **{name: None})
         counts = _counted_of(connection, run_id, name, rest)
         if counts is not None and newer:
@@ -192,7 +192,7 @@ def _counted_of(
     )  # fmt: skip
     if rest != in_groups or (rest.status is not None and rest.class_ is not None):
         return None
-    where, values = grouped(rest)
+    where, values = group_condition(rest)
     values |= {"run": run_id, "class": visible(rest.class_ or "")}
     if name == "status":
         if rest.class_ is not None:
@@ -201,7 +201,7 @@ def _counted_of(
     if name == "class_" or rest.class_ is not None:
         if rest.status is not None:
             return None
-        column = "class" if name == "class_" else _GROUPED[name]
+        column = "class" if name == "class_" else _GROUP_COLUMNS[name]
         class_condition = "" if name == "class_" else "AND class = %(class)s "
         query = (
             f"SELECT {column}, sum(evaluations) FROM {_CLASSES} "
@@ -210,8 +210,8 @@ def _counted_of(
         )
     elif rest.status in _OF_STATUS:
         query = (
-            f"SELECT {_GROUPED[name]}, sum({_OF_STATUS[rest.status]}) FROM projections.run_groups "
-            f"WHERE run_id = %(run)s {where} GROUP BY 1"
+            f"SELECT {_GROUP_COLUMNS[name]}, sum({_OF_STATUS[rest.status]}) "
+            f"FROM projections.run_groups WHERE run_id = %(run)s {where} GROUP BY 1"
         )
     else:
         return None
@@ -255,7 +255,9 @@ def _states(
     whole = stored_states(connection, run_id, ResultFilter())
     whole["running"] = running(connection, run_id)
     for name in STATES:
-        if counts is None or (name in ("lost", "unscored") and grouped(rest)[0] and whole["lost"]):
+        if counts is None or (
+            name in ("lost", "unscored") and group_condition(rest)[0] and whole["lost"]
+        ):
             results = None if whole[name] else 0
         elif name == STATES[RUNNING]:
             results = running(connection, run_id, rest)
@@ -268,7 +270,7 @@ def _states(
 _EVERY_VALUE = "".join(
     f"SELECT '{name}', {column}, sum(finished) FROM projections.run_groups "
     f"WHERE run_id = %(run)s GROUP BY {column} HAVING sum(finished) > 0 UNION ALL "
-    for name, column in _GROUPED.items()
+    for name, column in _GROUP_COLUMNS.items()
 ) + (
     "SELECT 'class_', class, sum(evaluations) FROM projections.run_classes "
     "WHERE run_id = %(run)s GROUP BY class HAVING sum(evaluations) > 0 UNION ALL "

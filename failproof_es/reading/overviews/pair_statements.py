@@ -46,7 +46,7 @@ _PAIR = f"""
     CASE WHEN e.passed AND NOT f.passed THEN 0 WHEN f.passed AND NOT e.passed THEN 1
         WHEN NOT e.passed THEN 2 ELSE 3 END AS place
 """
-_NAMED = f"""
+_SIDES = f"""
 WITH named AS MATERIALIZED (
     SELECT * FROM unnest(%(sides)s::int[], %(one_ids)s::text[]::uuid[], %(two_ids)s::text[]::uuid[])
         AS t (side, one_id, two_id)
@@ -73,12 +73,12 @@ other versions graded is no pair."""
 _ORDER = "place, suite_id, case_id, repetition, one_id"
 _AFTER = """(%(after)s::int IS NULL OR (place, suite_id, case_id, repetition, one_id)
     > (%(after)s, %(suite)s, %(case)s, %(repetition)s, %(id)s::uuid))"""
-_LISTED = (
+_PAIR_COLUMNS = (
     "place, suite_id, case_id, repetition, prompt_id, other_prompt, one_id, two_id, one_passed, "
     "two_passed, one_class, two_class, one_ms, two_ms, category, "
     "one_answer"
 )
-TOLD = f"""{_NAMED}, clusters AS (
+COMPARISON = f"""{_SIDES}, clusters AS (
     SELECT side,
         count(*) FILTER (WHERE place = 0) AS worse, count(*) FILTER (WHERE place = 1) AS better,
         count(*) FILTER (WHERE place = 2) AS failed, count(*) FILTER (WHERE place = 3) AS passed
@@ -103,13 +103,13 @@ TOLD = f"""{_NAMED}, clusters AS (
         count(*) AS pairs
     FROM pairs WHERE side = 0 AND place < 2 GROUP BY 1, 2, 3 ORDER BY 1, 4 DESC, 2, 3
 ), listed AS (
-    SELECT {_LISTED} FROM pairs WHERE side = 0 AND place = ANY (%(places)s) AND {_AFTER}
+    SELECT {_PAIR_COLUMNS} FROM pairs WHERE side = 0 AND place = ANY (%(places)s) AND {_AFTER}
     ORDER BY {_ORDER} LIMIT %(limit)s
 )
 SELECT (SELECT json_agg(json_build_array(side, worse, better, failed, passed, times)) FROM counted),
     (SELECT json_agg(json_build_array(suite_id, category, pairs, worse, better)) FROM groups),
     (SELECT json_agg(json_build_array(place, base, other, pairs)) FROM classes),
-    (SELECT json_agg(json_build_array({_LISTED}) ORDER BY {_ORDER}) FROM listed),
+    (SELECT json_agg(json_build_array({_PAIR_COLUMNS}) ORDER BY {_ORDER}) FROM listed),
     (SELECT json_object_agg(side, pairs) FROM (
         SELECT side, count(*) AS pairs FROM pairs WHERE one_answer GROUP BY side) AS taken_over),
     (SELECT json_object_agg(side, pairs) FROM (
@@ -118,8 +118,8 @@ SELECT (SELECT json_agg(json_build_array(side, worse, better, failed, passed, ti
 """Of one set of pairs: the counts of each side; of side 0 where pairs differ, how classes changed,
 the pairs that are listed; how many pairs of each side are one answer that was taken over, and how
 many would be pairs, had the same versions graded both."""
-EVERY_PAIR = f"""{_NAMED}
-SELECT {_LISTED} FROM pairs WHERE place = ANY (%(places)s) ORDER BY {_ORDER}
+EVERY_PAIR = f"""{_SIDES}
+SELECT {_PAIR_COLUMNS} FROM pairs WHERE place = ANY (%(places)s) ORDER BY {_ORDER}
 """
 ANSWERS = """
 SELECT evaluation_id, left(answer::text, %s), length(answer::text),

@@ -142,6 +142,6 @@ def labels_of(names: Sequence[str], length: int = NAME_LENGTH) -> list[str]:
     return list(labels)
 
 
-def written(text: str) -> str:
+def format_label(text: str) -> str:
     """A short text as it is shown beside a mark."""
     return shortened(one_line(text), NAME_LENGTH)

@@ -20,6 +20,7 @@ from failproof_es.report.charts.frame import (
     chart_of,
     cycled,
     finished,
+    format_label,
     hues,
     labels_of,
     legend_of,
@@ -28,7 +29,6 @@ from failproof_es.report.charts.frame import (
     roles,
     side_text,
     values_of,
-    written,
 )
 from failproof_es.report.charts.svg import RAMP, colour
 
@@ -41,7 +41,7 @@ _DASHES: tuple[list[int], ...] = ([], [7, 3], [2, 2], [7, 3, 2, 3], [12, 3], [1,
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class PlottedRate:
     """A rate (0 to 1) with its interval, and its counts as `k/n`."""
 
     name: str
@@ -54,7 +54,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class HeatCell:
+class PlottedCell:
     """How many of `total` failed where `row` and `column` meet."""
 
     row: str
@@ -77,21 +77,21 @@ class Bar:
 
     name: str
     value: float
-    written: str
+    label: str
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class PlottedDifference:
     """A paired difference (-1 to 1) with its interval, and how it is written."""
 
     name: str
     difference: float
     low: float
     high: float
-    written: str
+    label: str
 
 
-def interval_dots(intervals: Sequence[Interval], *, label: str, axis: str) -> Markup:
+def interval_dots(intervals: Sequence[PlottedRate], *, label: str, axis: str) -> Markup:
     """A dot and its interval for each name and series, names downwards as given."""
     names = names_of(row.name for row in intervals)
     series = names_of(row.series for row in intervals)
@@ -135,7 +135,7 @@ def interval_dots(intervals: Sequence[Interval], *, label: str, axis: str) -> Ma
     return finished(alt.layer(bars, dots, counts), label, height=height)
 
 
-def heat_map(cells: Sequence[HeatCell], *, label: str) -> Markup:
+def heat_map(cells: Sequence[PlottedCell], *, label: str) -> Markup:
     """Failures where rows and columns meet, `k/n` in each cell; where nothing was asked, a dash."""
     rows = names_of(cell.row for cell in cells)
     columns = names_of(cell.column for cell in cells)
@@ -222,8 +222,8 @@ def bars(amounts: Sequence[Bar], *, label: str, axis: str) -> Markup:
         {
             "name": name,
             "value": bar.value,
-            "written": written(bar.written),
-            "says": f"{name}: {written(bar.written)}",
+            "written": format_label(bar.label),
+            "says": f"{name}: {format_label(bar.label)}",
         }
         for name, bar in zip(labels, amounts, strict=True)
     ]
@@ -236,7 +236,7 @@ def bars(amounts: Sequence[Bar], *, label: str, axis: str) -> Markup:
     )
 
 
-def difference_forest(differences: Sequence[Difference], *, label: str, axis: str) -> Markup:
+def difference_forest(differences: Sequence[PlottedDifference], *, label: str, axis: str) -> Markup:
     """Paired differences with their intervals about a line at none."""
     labels = labels_of([row.name for row in differences], PAIR_LENGTH)
     values = [
@@ -245,8 +245,8 @@ def difference_forest(differences: Sequence[Difference], *, label: str, axis: st
             "difference": row.difference,
             "low": row.low,
             "high": row.high,
-            "written": written(row.written),
-            "says": f"{name}: {written(row.written)}",
+            "written": format_label(row.label),
+            "says": f"{name}: {format_label(row.label)}",
         }
         for name, row in zip(labels, differences, strict=True)
     ]
@@ -278,7 +278,7 @@ def difference_forest(differences: Sequence[Difference], *, label: str, axis: st
     )
 
 
-def _heat_value(row: str, column: str, cell: HeatCell | None) -> dict[str, str]:
+def _heat_value(row: str, column: str, cell: PlottedCell | None) -> dict[str, str]:
     if cell is None or cell.total == 0:
         count, says, step = "–", "nothing was asked", 0
     else:

@@ -18,9 +18,9 @@ from failproof_es.report.data.content import (
     Errors,
     Failed,
     Funnel,
-    Group,
+    GroupRate,
     HeatCell,
-    Judged,
+    JudgeCoverage,
     Measure,
     Refusals,
     Stability,
@@ -61,7 +61,7 @@ def funnel(series: str, of: Sequence[Observation], *, judged: bool) -> Funnel:
     )
 
 
-def groups(series: str, of: Sequence[Observation]) -> Iterator[Group]:
+def groups(series: str, of: Sequence[Observation]) -> Iterator[GroupRate]:
     """The pass rate overall, then by suite, category, severity and tag, where there are several.
 
     A tag that names a family of cases is none of these: a family is what one case is.
@@ -92,10 +92,10 @@ def groups(series: str, of: Sequence[Observation]) -> Iterator[Group]:
             yield _group(dimension, name, series, members[name])
 
 
-def _group(dimension: Dimension, name: str, series: str, of: Sequence[Observation]) -> Group:
+def _group(dimension: Dimension, name: str, series: str, of: Sequence[Observation]) -> GroupRate:
     pass_rate = rate_of(of)
     unscored = sum(observation.is_unscored for observation in of)
-    return Group(dimension, name, series, pass_rate, unscored, bounds_of(pass_rate, unscored))
+    return GroupRate(dimension, name, series, pass_rate, unscored, bounds_of(pass_rate, unscored))
 
 
 def bounds_of(pass_rate: Rate, unscored: int) -> tuple[float, float] | None:
@@ -192,14 +192,14 @@ def stability(series: str, of: Sequence[Observation]) -> Stability | None:
     )
 
 
-def by_judge(run_number: int, of: Sequence[Observation]) -> Iterator[Judged]:
+def by_judge(run_number: int, of: Sequence[Observation]) -> Iterator[JudgeCoverage]:
     """How often each judge of a run came to a verdict, in the order in which they are asked."""
     verdicts: defaultdict[str, list[bool]] = defaultdict(list)
     for observation in of:
         for judge, came_to_one in observation.judges:
             verdicts[judge].append(came_to_one)
     for judge, outcomes in verdicts.items():
-        yield Judged(run_number, judge, len(outcomes), sum(outcomes))
+        yield JudgeCoverage(run_number, judge, len(outcomes), sum(outcomes))
 
 
 def measures(series: str, of: Sequence[Observation]) -> Iterator[Measure]:

@@ -147,6 +147,7 @@ def costs_of(summary: RunSummary) -> Iterator[Cost]:
             cost = took.cost_usd
             yield Cost(
                 run.started.run_number, model.key, took.answers,
-                took.input.known, took.output.known, None if cost is None else float(cost),
+                took.input.reported_total, took.output.reported_total,
+                None if cost is None else float(cost),
                 took.input.unknown, took.output.unknown,
             )  # fmt: skip

@@ -9,7 +9,7 @@ from itertools import combinations
 
 from failproof_es.core.exact_numbers import difference
 from failproof_es.core.pairing import Pairing, graded_alike, pair_evaluations
-from failproof_es.report.data.content import Compared, Comparison
+from failproof_es.report.data.content import Comparison, SeriesPairing
 from failproof_es.report.data.observations import Observation
 from failproof_es.support.statistics import (
     Paired,
@@ -26,10 +26,10 @@ NOT_COMPARED = ("accuracy", "judge_agreement")
 Pair = tuple[Observation, Observation]
 
 
-def pairings(series: Mapping[str, Sequence[Observation]]) -> tuple[Compared, ...]:
+def pairings(series: Mapping[str, Sequence[Observation]]) -> tuple[SeriesPairing, ...]:
     """Every two series: how much of them is compared, and why the rest is not."""
     return tuple(
-        Compared(one, other, len(pairing.pairs), pairing.unpaired)
+        SeriesPairing(one, other, len(pairing.pairs), pairing.unpaired)
         for (one, first), (other, second) in combinations(series.items(), 2)
         for pairing in (_paired(first, second),)
     )

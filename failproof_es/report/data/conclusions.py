@@ -25,10 +25,10 @@ from failproof_es.gates import describe_gate as gate_told
 from failproof_es.report.data.analysis import bounds_of, rate_of
 from failproof_es.report.data.comparison import BY_CATEGORY
 from failproof_es.report.data.content import (
-    Compared,
     GateRow,
     Provenance,
     Report,
+    SeriesPairing,
     Tone,
     Verdict,
 )
@@ -47,14 +47,14 @@ _NOT_GRADED = {
 }
 """What is said of replies that nobody grades, by their class."""
 
-Said = tuple[Tone, str]
+TonedSentence = tuple[Tone, str]
 
 
 def verdict(
     provenances: Sequence[Provenance],
     gates: Sequence[GateRow],
     series: Mapping[str, Sequence[Observation]],
-    compared: Sequence[Compared] = (),
+    compared: Sequence[SeriesPairing] = (),
 ) -> Verdict:
     """The verdict in a few sentences, the worst first; the first one sets the tone."""
     runs = [provenance.run for provenance in provenances]
@@ -81,7 +81,7 @@ def verdict(
     return Verdict("plain", _asked_what(len(series), compared), rates)
 
 
-def _asked_what(series: int, compared: Sequence[Compared]) -> str:
+def _asked_what(series: int, compared: Sequence[SeriesPairing]) -> str:
     """Whether several can be compared as they stand."""
     unlike = [
         (differs, pairing)
@@ -103,7 +103,7 @@ def _runs(runs: Iterable[RunDocument]) -> str:
     return f"{'run' if len(numbers) == 1 else 'runs'} {', '.join(numbers)}" if numbers else ""
 
 
-def _missed(gates: Sequence[GateRow], runs: Sequence[RunDocument]) -> Iterator[Said]:
+def _missed(gates: Sequence[GateRow], runs: Sequence[RunDocument]) -> Iterator[TonedSentence]:
     missed = [gate for gate in gates if not gate.met]
     if missed:
         sentence = f"Not met: {len(missed)} of {plural(len(gates), 'gate')}"
@@ -121,7 +121,7 @@ def _describe_gate(gate: GateRow, runs: int) -> str:
     return phrase if runs == 1 else f"run {gate.run_number}, {phrase}"
 
 
-def _ended_early(runs: Sequence[RunDocument]) -> Iterator[Said]:
+def _ended_early(runs: Sequence[RunDocument]) -> Iterator[TonedSentence]:
     for run in runs:
         if run.status == "failed":
             why = "" if run.reason is None else f": {run.reason.rstrip('.')}"
@@ -133,7 +133,7 @@ def _ended_early(runs: Sequence[RunDocument]) -> Iterator[Said]:
         yield "doubt", f"Not ended: {going}. The numbers cover what is finished so far."
 
 
-def _failures_again(runs: Sequence[RunDocument]) -> Iterator[Said]:
+def _failures_again(runs: Sequence[RunDocument]) -> Iterator[TonedSentence]:
     for run in runs:
         branch = run.branched_from
         if branch is not None and branch.again == "failed":
@@ -145,7 +145,7 @@ def _failures_again(runs: Sequence[RunDocument]) -> Iterator[Said]:
             yield "doubt", f"Run {run.run_number} measures no rate: {branch.chosen_by_result}."
 
 
-def _left_to_people(runs: Iterable[RunDocument]) -> Iterator[Said]:
+def _left_to_people(runs: Iterable[RunDocument]) -> Iterator[TonedSentence]:
     """The decisions of people on what was left to them; their section has every figure."""
     reviewed = [run for run in runs if run.by_people]
     for run in reviewed:
@@ -159,7 +159,7 @@ def _left_to_people(runs: Iterable[RunDocument]) -> Iterator[Said]:
                 )
 
 
-def _unscored(series: Mapping[str, Sequence[Observation]]) -> Iterator[Said]:
+def _unscored(series: Mapping[str, Sequence[Observation]]) -> Iterator[TonedSentence]:
     ended = [
         observation
         for of in series.values()
@@ -173,7 +173,7 @@ def _unscored(series: Mapping[str, Sequence[Observation]]) -> Iterator[Said]:
         yield "doubt", f"{unscored:,} of {len(ended):,} evaluations ({share}) have no score."
 
 
-def _fixed_outcomes(series: Mapping[str, Sequence[Observation]]) -> Iterator[Said]:
+def _fixed_outcomes(series: Mapping[str, Sequence[Observation]]) -> Iterator[TonedSentence]:
     """Cases whose outcome is fixed, which raise or lower the rates whatever is answered."""
     cases = {
         (observation.suite, observation.case): observation.fixed_outcome
@@ -186,7 +186,7 @@ def _fixed_outcomes(series: Mapping[str, Sequence[Observation]]) -> Iterator[Sai
     yield from (("doubt", f"{line}.") for line in counts.lines())
 
 
-def _met(runs: Sequence[RunDocument], gates: Sequence[GateRow]) -> Iterator[Said]:
+def _met(runs: Sequence[RunDocument], gates: Sequence[GateRow]) -> Iterator[TonedSentence]:
     """Only where every gate is met. A run without gates never counts as passed."""
     if not gates or not all(gate.met for gate in gates):
         return

@@ -101,7 +101,7 @@ Dimension = Literal["overall", "suite", "category", "severity", "tag"]
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class GroupRate:
     """The pass rate of one series over a group of cases, errors and unscored ones left out."""
 
     dimension: Dimension
@@ -182,7 +182,7 @@ class Stability:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgeCoverage:
     """How many evaluations one judge was asked about, and for how many it gave a verdict."""
 
     run_number: int
@@ -230,7 +230,7 @@ class Distribution:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class SeriesPairing:
     """How many evaluations of two series asked the same and were scored; why the rest is not."""
 
     one: str
@@ -287,17 +287,17 @@ class Report:
     gates: tuple[GateRow, ...]
     asked: tuple[Provenance, ...]
     funnels: tuple[Funnel, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[GroupRate, ...]
     measures: tuple[Measure, ...]
     heat: tuple[HeatCell, ...]
     refusals: tuple[Refusals, ...]
     errors: tuple[Errors, ...]
     stability: tuple[Stability, ...]
-    judged: tuple[Judged, ...]
+    judged: tuple[JudgeCoverage, ...]
     agreement: tuple[JudgeAgreement, ...]
     costs: tuple[Cost, ...]
     latencies: tuple[Distribution, ...]
-    pairings: tuple[Compared, ...]
+    pairings: tuple[SeriesPairing, ...]
     comparisons: tuple[Comparison, ...]
     limitations: tuple[str, ...]
     failures: tuple[Failed, ...]

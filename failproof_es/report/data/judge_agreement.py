@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from failproof_es.core.run import Run
 from failproof_es.engine.history import Connection, recorded_evaluations
-from failproof_es.engine.reviews.comparison import Agreement, Comparison, RaterPair
+from failproof_es.engine.reviews.comparison import Agreement, RaterComparison, RaterPair
 from failproof_es.engine.reviews.people import finished_evaluations
 from failproof_es.report.data.content import JudgeAgreement
 from failproof_es.report.data.kappa import agreement
@@ -18,16 +18,16 @@ def agreements(connection: Connection, runs: Sequence[Run]) -> tuple[JudgeAgreem
     judges = max(len(run.started.judges) for run in runs)
     if judges < 2 and not list(find(connection, topics=("Reviewed",), limit=1)):
         return ()  # nothing to compare, so the runs are not read
-    comparison = Comparison()
+    comparison = RaterComparison()
     for run in runs:
         for evaluation in finished_evaluations(connection, recorded_evaluations(connection, run)):
             comparison.add(evaluation)
     return agreements_in(comparison)
 
 
-def agreements_in(comparison: Comparison) -> tuple[JudgeAgreement, ...]:
+def agreements_in(comparison: RaterComparison) -> tuple[JudgeAgreement, ...]:
     """The results of a comparison, those of the engine first."""
-    return tuple(_agreement(between, compared) for between, compared in comparison.found())
+    return tuple(_agreement(between, compared) for between, compared in comparison.compared_pairs())
 
 
 def _agreement(between: RaterPair, compared: Agreement) -> JudgeAgreement:

@@ -37,7 +37,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class KappaAgreement:
     """How often two raters agree, and kappa with its confidence interval.
 
     `kappa` is `None` where chance alone gives full agreement (both always say one and the
@@ -63,7 +63,7 @@ def agreement(
     kinds: Sequence[Hashable] | None = None,
     added: float = ADDED,
     confidence: float = CONFIDENCE,
-) -> Agreement:
+) -> KappaAgreement:
     """Cohen's kappa of these answers, the interval at `confidence`, cut at -1 and 1.
 
     `clusters` says of each pair what it belongs to; without, each stands alone. `kinds` says of
@@ -71,18 +71,18 @@ def agreement(
     """
     agreeing = sum(one == other for one, other in pairs)
     if not pairs:
-        return Agreement(0, 0, None, None)
+        return KappaAgreement(0, 0, None, None)
     counts, cells = _counted(pairs, kinds or [None] * len(pairs))
     tables = counts / len(pairs)
     if np.isclose(sum(_by_chance(table) for table in tables), 1.0):
-        return Agreement(len(pairs), agreeing, None, None)
+        return KappaAgreement(len(pairs), agreeing, None, None)
     kappa = _kappa(tables)
     margin = _margin(counts + added, cells, clusters, (1 + confidence) / 2)
     middle = _kappa((counts + added) / (counts + added).sum())
     interval = None
     if margin is not None:
         interval = max(min(middle - margin, kappa), -1.0), min(max(middle + margin, kappa), 1.0)
-    return Agreement(len(pairs), agreeing, kappa, interval)
+    return KappaAgreement(len(pairs), agreeing, kappa, interval)
 
 
 def _kappa(tables: Floats) -> float:

@@ -9,7 +9,7 @@ from uuid import UUID
 from failproof_es.core.case import Case
 from failproof_es.core.costs import Spent
 from failproof_es.core.history_errors import ImpossibleHistory
-from failproof_es.core.outcome import ErrorSeen, EvaluationOutcome
+from failproof_es.core.outcome import EvaluationOutcome, RequestError
 from failproof_es.core.pairing import Question
 from failproof_es.dialects.fixed_outcomes import fixed_outcome
 from failproof_es.dialects.protocol import Dialect, FixedOutcome
@@ -145,5 +145,5 @@ def _of_every_case(scores: Mapping[str, float]) -> dict[str, float]:
     return {name: value for name, value in scores.items() if "." not in name}
 
 
-def _kind(error: ErrorSeen) -> str:
+def _kind(error: RequestError) -> str:
     return error.kind if error.judge is None else f"{error.kind} ({error.judge})"

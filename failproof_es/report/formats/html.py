@@ -16,11 +16,11 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from failproof_es.report.page.blocks import Page
+from failproof_es.report.page.blocks import ReportPage
 from failproof_es.support.untrusted_text import marked_lines, one_line
 
 
-def pieces(page: Page) -> Iterator[bytes]:
+def pieces(page: ReportPage) -> Iterator[bytes]:
     """The file's bytes, UTF-8, in pieces: a page is never whole in memory."""
     style = "\n".join(stylesheet(f"{name}.css").decode() for name in ("tokens", "charts", "style"))
     digest = b64encode(sha256(style.encode()).digest()).decode()
@@ -46,7 +46,7 @@ def _environment() -> Environment:
         loader=PackageLoader(__package__, "templates"),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=written,
+        finalize=finalize,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -63,7 +63,7 @@ def quoted(text: str) -> Markup:
     )
 
 
-def written(value: object) -> object:
+def finalize(value: object) -> object:
     """What a template may write: markup that we made, numbers, and text on one line.
 
     Raises `TypeError` for anything else: a page never says `None`.

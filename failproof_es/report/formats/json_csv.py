@@ -21,7 +21,7 @@ _HEADINGS = (
     *("unscored", "rate_if_failed", "rate_if_passed"),
 )
 
-Named = tuple[str, str, str, Rate]
+NamedRate = tuple[str, str, str, Rate]
 """What kind of rate it is, of what, whose, and the rate."""
 
 
@@ -52,7 +52,7 @@ def _row(*values: object) -> bytes:
     return _line(tuple(map(_cell, values)))
 
 
-def _of_cases(report: Report) -> Iterator[Named]:
+def _of_cases(report: Report) -> Iterator[NamedRate]:
     for refusal in report.refusals:
         yield "refusals", "over-refusal", refusal.series, refusal.over
         yield "refusals", "under-refusal", refusal.series, refusal.under

@@ -17,9 +17,9 @@ from failproof_es.report.page.blocks import (
     Heading,
     Items,
     Mark,
-    Page,
     Paragraph,
-    Quotation,
+    QuotedText,
+    ReportPage,
     Table,
 )
 from failproof_es.support.untrusted_text import lines, one_line
@@ -31,7 +31,7 @@ _LINK = re.compile(r"(?i)\b(https?|ftp|www)([:.])")
 _FENCE = re.compile(r"`{3,}")
 
 
-def pieces(page: Page) -> Iterator[bytes]:
+def pieces(page: ReportPage) -> Iterator[bytes]:
     """The document's bytes, UTF-8, in pieces."""
     for line in _lines(page):
         yield f"{line}\n".encode()
@@ -48,14 +48,14 @@ def inline(value: object) -> str:
     return _LINK.sub(r"\1\\\2", escaped)
 
 
-def _lines(page: Page) -> Iterator[str]:
+def _lines(page: ReportPage) -> Iterator[str]:
     yield f"# {text(page.title)}"
     yield ""
     yield text(page.kicker)
     yield ""
     yield f"**{inline(page.verdict)}**"
     yield ""
-    for line in page.beside_verdict:
+    for line in page.rate_lines:
         yield f"- {text(line)}"
     for section in page.sections:
         yield ""
@@ -87,7 +87,7 @@ def _block(block: Block) -> Iterator[str]:
             yield from (f"- **{inline(name)}**: {inline(value)}" for name, value in block.facts)
         case Table():
             yield from _table(block)
-        case Quotation():
+        case QuotedText():
             yield from _quotation(block)
         case Collapsible():
             marks = "".join(f" · {text(mark.text)}" for mark in block.marks)
@@ -113,8 +113,8 @@ def _rule(to_the_right: Iterable[bool]) -> str:
     return f"|{'|'.join('---:' if right else '---' for right in to_the_right)}|"
 
 
-def _quotation(quotation: Quotation) -> Iterator[str]:
-    body = lines(quotation.shown)
+def _quotation(quotation: QuotedText) -> Iterator[str]:
+    body = lines(quotation.visible_text)
     longest = max((len(fence) for fence in _FENCE.findall(body)), default=2)
     fence = "`" * (longest + 1)
     yield f"{text(quotation.who)}:"

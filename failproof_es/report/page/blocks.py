@@ -30,7 +30,7 @@ Cell = str | Mark
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A column of a table. The first column of every table names its rows."""
 
     heading: str
@@ -81,7 +81,7 @@ class Table:
     kind: ClassVar[str] = "table"
 
     caption: str
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     rows: tuple[tuple[Cell, ...], ...]
 
 
@@ -96,7 +96,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Quotation:
+class QuotedText:
     """A text as somebody wrote it, line by line: what was asked, what a model or a judge said."""
 
     kind: ClassVar[str] = "quotation"
@@ -106,7 +106,7 @@ class Quotation:
     reply: bool = False
 
     @property
-    def shown(self) -> str:
+    def visible_text(self) -> str:
         """As much of the text as a page shows."""
         return self.text[:LONGEST_TEXT]
 
@@ -127,11 +127,11 @@ class Collapsible:
     blocks: tuple[Block, ...]
 
 
-Block = Paragraph | Heading | Items | Facts | Table | Figure | Quotation | Collapsible
+Block = Paragraph | Heading | Items | Facts | Table | Figure | QuotedText | Collapsible
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ReportSection:
     """A section of the page. Its blocks are asked for once, when they are written."""
 
     anchor: str
@@ -140,13 +140,13 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ReportPage:
     """A whole page: the verdict, and the sections that support it."""
 
     title: str
     kicker: str
     tone: Tone
     verdict: str
-    beside_verdict: tuple[str, ...]
-    sections: tuple[Section, ...]
+    rate_lines: tuple[str, ...]
+    sections: tuple[ReportSection, ...]
     footer: str

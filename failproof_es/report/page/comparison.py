@@ -7,17 +7,17 @@ from collections.abc import Iterator, Sequence
 from failproof_es.catalogue.wording import points
 from failproof_es.report.charts import plots as charts
 from failproof_es.report.data.comparison import BY_CATEGORY, OVERALL
-from failproof_es.report.data.content import Compared, Comparison, Report
+from failproof_es.report.data.content import Comparison, Report, SeriesPairing
 from failproof_es.report.page.blocks import (
     Block,
     Cell,
     Collapsible,
-    Column,
     Figure,
     Heading,
     Mark,
     Paragraph,
     Table,
+    TableColumn,
 )
 from failproof_es.report.page.tables import INTERVAL, MOST_ROWS_DRAWN, collapsed_if_long
 from failproof_es.support.plurals import plural
@@ -55,13 +55,13 @@ def comparison(report: Report) -> Iterator[Block]:
         yield from _of_a_pair(f"{one} − {other}", comparisons, drawn=len(pairs) <= MOST_PAIRS_DRAWN)
 
 
-def _pairings(compared: Sequence[Compared]) -> Block:
+def _pairings(compared: Sequence[SeriesPairing]) -> Block:
     """How much is compared, and why the rest is not."""
     return collapsed_if_long(
         Table(
             "Compared, and left out",
-            (Column("first", "name"), Column("second", "name"), Column("pairs"),
-             Column("left out: of the first and of the second, and why", "text")),
+            (TableColumn("first", "name"), TableColumn("second", "name"), TableColumn("pairs"),
+             TableColumn("left out: of the first and of the second, and why", "text")),
             tuple(
                 (
                     pairing.one,
@@ -108,7 +108,7 @@ def _forest(
     caption: str, whose: str, names: Sequence[str], compared: Sequence[Comparison]
 ) -> Iterator[Figure]:
     rows = [
-        charts.Difference(
+        charts.PlottedDifference(
             name, paired.difference, paired.interval.low, paired.interval.high,
             _signed(paired.difference, share=True),
         )
@@ -125,16 +125,16 @@ def _compared(comparisons: Sequence[Comparison]) -> Table:
     return Table(
         "Paired differences",
         (
-            Column("of", "name"),
-            Column("test", "text"),
-            Column("pairs"),
-            Column("clusters"),
-            Column("only first"),
-            Column("only second"),
-            Column("difference"),
+            TableColumn("of", "name"),
+            TableColumn("test", "text"),
+            TableColumn("pairs"),
+            TableColumn("clusters"),
+            TableColumn("only first"),
+            TableColumn("only second"),
+            TableColumn("difference"),
             INTERVAL,
-            Column("adjusted p"),
-            Column("smallest effect"),
+            TableColumn("adjusted p"),
+            TableColumn("smallest effect"),
         ),
         tuple(_row(comparison) for comparison in comparisons),
     )

@@ -9,7 +9,7 @@ from failproof_es.catalogue.wording import judge_named, usd
 from failproof_es.core.costs import describe_tokens
 from failproof_es.report.charts import plots as charts
 from failproof_es.report.data.content import Cost, Distribution, Report
-from failproof_es.report.page.blocks import Block, Column, Figure, Heading, Paragraph, Table
+from failproof_es.report.page.blocks import Block, Figure, Heading, Paragraph, Table, TableColumn
 from failproof_es.report.page.tables import measures_table
 from failproof_es.support.plurals import plural
 
@@ -58,12 +58,12 @@ def _costs(costs: Sequence[Cost]) -> Iterator[Block]:
     if len(costs) > 1:
         rows.append(("in all", f"{sum(cost.answers for cost in costs):,}", "", "", _sum(costs), ""))
     columns = (
-        Column("model or judge", "name"),
-        Column("answers"),
-        Column("input tokens"),
-        Column("output tokens"),
-        Column("cost"),
-        Column("cost of an answer"),
+        TableColumn("model or judge", "name"),
+        TableColumn("answers"),
+        TableColumn("input tokens"),
+        TableColumn("output tokens"),
+        TableColumn("cost"),
+        TableColumn("cost of an answer"),
     )
     yield Table("Paid for answers", columns, tuple(rows))
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from failproof_es.catalogue.wording import judge_named, percent
-from failproof_es.report.data.content import JudgeAgreement, Judged, Report
-from failproof_es.report.page.blocks import Block, Column, Paragraph, Table
+from failproof_es.report.data.content import JudgeAgreement, JudgeCoverage, Report
+from failproof_es.report.page.blocks import Block, Paragraph, Table, TableColumn
 from failproof_es.report.page.tables import INTERVAL, RATE_COLUMNS, rate_cells
 from failproof_es.support.plurals import plural
 
-_MODEL = Column("model", "name")
+_MODEL = TableColumn("model", "name")
 
 
 def denominators(report: Report) -> Iterator[Block]:
@@ -24,7 +24,7 @@ def denominators(report: Report) -> Iterator[Block]:
     stages = ("planned", "sent", "answered", "classified", "judged", "scored")
     yield Table(
         "From planned to scored",
-        (_MODEL, *(Column(stage) for stage in stages)),
+        (_MODEL, *(TableColumn(stage) for stage in stages)),
         tuple(
             (
                 funnel.series,
@@ -51,13 +51,22 @@ def denominators(report: Report) -> Iterator[Block]:
         for kind, count in funnel.losses
     )
     if losses:
-        columns = (_MODEL, Column("why", "text"), Column("not scored"), Column("share"))
+        columns = (
+            _MODEL,
+            TableColumn("why", "text"),
+            TableColumn("not scored"),
+            TableColumn("share"),
+        )
         yield Table("Not scored, and why", columns, losses)
     else:
         yield Paragraph("Nothing that was planned was lost on the way.")
     skipped = tuple(_skipped(report))
     if skipped:
-        places = (Column("run", "name"), Column("where", "text"), Column("what is wrong", "text"))
+        places = (
+            TableColumn("run", "name"),
+            TableColumn("where", "text"),
+            TableColumn("what is wrong", "text"),
+        )
         yield Table("Never planned: defective cases that were left out", places, skipped)
 
 
@@ -78,7 +87,7 @@ def refusals(report: Report) -> Iterator[Block]:
     )
     yield Table(
         "Refused, rightly or wrongly",
-        (_MODEL, Column("refused, of scored")),
+        (_MODEL, TableColumn("refused, of scored")),
         tuple(
             (refusal.series, f"{refusal.refused:,} of {refusal.scored:,}")
             for refusal in report.refusals
@@ -97,7 +106,7 @@ def refusals(report: Report) -> Iterator[Block]:
         ),
     ):
         if any(rate.total for _, rate in rates):
-            columns = (_MODEL, Column(counted), *RATE_COLUMNS[1:])
+            columns = (_MODEL, TableColumn(counted), *RATE_COLUMNS[1:])
             yield Table(title, columns, tuple((name, *rate_cells(rate)) for name, rate in rates))
         else:
             yield Paragraph(f"{title}: no case that was scored could show it.")
@@ -117,14 +126,14 @@ def errors(report: Report) -> Iterator[Block]:
         for kind, count in series_errors.requests
     )
     if failed:
-        columns = (_MODEL, Column("kind", "text"), Column("requests"))
+        columns = (_MODEL, TableColumn("kind", "text"), TableColumn("requests"))
         yield Table("Requests that failed", columns, failed)
     else:
         yield Paragraph("No request failed.")
     if any(series_errors.retries for series_errors in report.errors):
         yield Table(
             "Sent again, after an attempt that failed or a judge's reply that could not be read",
-            (_MODEL, Column("requests")),
+            (_MODEL, TableColumn("requests")),
             tuple(
                 (series_errors.series, f"{series_errors.retries:,}")
                 for series_errors in report.errors
@@ -138,7 +147,7 @@ def stability(report: Report) -> Iterator[Block]:
         yield Paragraph("No case was scored twice, so the stability of the answers is unknown.")
         return
     yield Paragraph("Of the cases of which every repetition was scored.", note=True)
-    tries = Column("repetitions")
+    tries = TableColumn("repetitions")
     for title, counted, rates in (
         ("Passed every time", "cases", [(stable, stable.all_of_k) for stable in report.stability]),
         (
@@ -149,12 +158,12 @@ def stability(report: Report) -> Iterator[Block]:
     ):
         yield Table(
             title,
-            (_MODEL, tries, Column(counted), *RATE_COLUMNS[1:]),
+            (_MODEL, tries, TableColumn(counted), *RATE_COLUMNS[1:]),
             tuple((stable.series, str(stable.k), *rate_cells(rate)) for stable, rate in rates),
         )
     yield Table(
         "Passed sometimes",
-        (_MODEL, Column("cases")),
+        (_MODEL, TableColumn("cases")),
         tuple(
             (stable.series, f"{stable.changing:,} of {stable.any_of_k.total:,}")
             for stable in report.stability
@@ -174,11 +183,11 @@ def judges(report: Report) -> Iterator[Block]:
         yield Paragraph("Agreement of judges with each other or with people is unknown.")
 
 
-def _verdicts(judged: tuple[Judged, ...]) -> Table:
+def _verdicts(judged: tuple[JudgeCoverage, ...]) -> Table:
     several = len({judge.run_number for judge in judged}) > 1
     return Table(
         "Came to a verdict",
-        (Column("judge", "name"), Column("evaluations")),
+        (TableColumn("judge", "name"), TableColumn("evaluations")),
         tuple(
             (
                 judge_named(judge.key) + (f", run {judge.run_number}" if several else ""),
@@ -193,11 +202,11 @@ def _agreement(agreement: tuple[JudgeAgreement, ...]) -> Table:
     return Table(
         "Agreement beyond chance",
         (
-            Column("who", "name"),
-            Column("on what", "text"),
-            Column("agree"),
-            Column("left out"),
-            Column("Cohen's kappa"),
+            TableColumn("who", "name"),
+            TableColumn("on what", "text"),
+            TableColumn("agree"),
+            TableColumn("left out"),
+            TableColumn("Cohen's kappa"),
             INTERVAL,
         ),
         tuple(

@@ -13,12 +13,12 @@ from failproof_es.report.data.transcripts import FailureWithTranscript
 from failproof_es.report.page.blocks import (
     Block,
     Collapsible,
-    Column,
     Facts,
     Mark,
     Paragraph,
-    Quotation,
+    QuotedText,
     Table,
+    TableColumn,
 )
 from failproof_es.report.page.tables import without_empty_columns
 from failproof_es.support.plurals import plural
@@ -59,7 +59,7 @@ def _fold(failure: FailureWithTranscript) -> Collapsible:
                 )
             ),
             *(
-                Quotation(
+                QuotedText(
                     failed.series if part.reply is not None else part.speaker,
                     part.text,
                     reply=not part.scripted,
@@ -71,7 +71,7 @@ def _fold(failure: FailureWithTranscript) -> Collapsible:
             Collapsible(
                 "The case as it stood in its file",
                 (),
-                (Quotation("JSON", _json(failure.document)),),
+                (QuotedText("JSON", _json(failure.document)),),
             ),
         ),
     )
@@ -95,17 +95,17 @@ def _verdict(verdict: JudgeVerdict) -> Block:
     """What a judge said: of a checklist a row for each item, of anything else its JSON."""
     who = judge_named(verdict.judge)
     if verdict.verdict is None:
-        return Quotation(f"{who}: no verdict", verdict.problem or "")
+        return QuotedText(f"{who}: no verdict", verdict.problem or "")
     items = verdict.verdict.get("items")
     if isinstance(items, list) and items and all(isinstance(item, dict) for item in items):
         return _checklist(who, items)
-    return Quotation(who, _json(verdict.verdict))
+    return QuotedText(who, _json(verdict.verdict))
 
 
 def _checklist(who: str, items: list[dict[str, Any]]) -> Table:
     names = list(dict.fromkeys(name for item in items for name in item))
     rows = tuple(tuple(_cell(item.get(name)) for name in names) for item in items)
-    columns = tuple(Column(name, "text") for name in names)
+    columns = tuple(TableColumn(name, "text") for name in names)
     return without_empty_columns(Table(who, columns, rows))
 
 

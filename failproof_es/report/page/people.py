@@ -7,21 +7,21 @@ from collections.abc import Iterator
 from failproof_es.catalogue.wording import percent
 from failproof_es.reading.people_figures import ALL_CASES, DIMENSIONS, PeopleFigure
 from failproof_es.report.data.content import Report
-from failproof_es.report.page.blocks import Block, Cell, Column, Paragraph, Table
+from failproof_es.report.page.blocks import Block, Cell, Paragraph, Table, TableColumn
 from failproof_es.report.page.tables import INTERVAL, collapsed_if_long
 
 _COLUMNS = (
-    Column("group", "name"),
-    Column("model", "name"),
-    Column("passed"),
-    Column("of"),
-    Column("rate"),
+    TableColumn("group", "name"),
+    TableColumn("model", "name"),
+    TableColumn("passed"),
+    TableColumn("of"),
+    TableColumn("rate"),
     INTERVAL,
-    Column("method", "text"),
-    Column("clusters"),
-    Column("disputed"),
-    Column("unclear"),
-    Column("awaiting review"),
+    TableColumn("method", "text"),
+    TableColumn("clusters"),
+    TableColumn("disputed"),
+    TableColumn("unclear"),
+    TableColumn("awaiting review"),
 )
 
 

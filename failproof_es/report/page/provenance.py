@@ -12,7 +12,15 @@ from failproof_es.events import ModelSnapshot
 from failproof_es.events.base import ENDED
 from failproof_es.reading.workers import describe_workers
 from failproof_es.report.data.content import Report
-from failproof_es.report.page.blocks import Block, Column, Facts, Heading, Items, Paragraph, Table
+from failproof_es.report.page.blocks import (
+    Block,
+    Facts,
+    Heading,
+    Items,
+    Paragraph,
+    Table,
+    TableColumn,
+)
 from failproof_es.report.page.tables import without_empty_columns
 
 _CHECKED = {
@@ -21,16 +29,16 @@ _CHECKED = {
     None: "not yet: the run has not ended",
 }
 
-_OTHERS = (
-    Column("run"),
-    Column("attempt"),
-    Column("name", "name"),
-    Column("started", "text"),
-    Column("status", "text"),
-    Column("finished"),
-    Column("scored"),
-    Column("gates", "text"),
-    Column("same cases"),
+_RELATED_RUN_COLUMNS = (
+    TableColumn("run"),
+    TableColumn("attempt"),
+    TableColumn("name", "name"),
+    TableColumn("started", "text"),
+    TableColumn("status", "text"),
+    TableColumn("finished"),
+    TableColumn("scored"),
+    TableColumn("gates", "text"),
+    TableColumn("same cases"),
 )
 
 
@@ -46,8 +54,9 @@ def what_was_asked(report: Report) -> Iterator[Block]:
                 "Retried: failed in the run this one was branched from"
                 if branch.again == "failed"
                 else "Retried: ended without a score in the run this one was branched from",
-                (Column("suite", "name"), Column("case", "name"), Column("model", "name"),
-                 Column("repetition"), Column("it had ended with", "name")),
+                (TableColumn("suite", "name"), TableColumn("case", "name"),
+                 TableColumn("model", "name"), TableColumn("repetition"),
+                 TableColumn("it had ended with", "name")),
                 tuple(
                     (evaluation.suite, evaluation.case, evaluation.model,
                      str(evaluation.repetition), evaluation.ended_as)
@@ -56,13 +65,13 @@ def what_was_asked(report: Report) -> Iterator[Block]:
             )  # fmt: skip
         yield Table(
             "Case files",
-            (Column("file", "name"), Column("cases"), Column("SHA-256", "text")),
+            (TableColumn("file", "name"), TableColumn("cases"), TableColumn("SHA-256", "text")),
             tuple((suite.path, f"{suite.cases:,}", suite.sha256) for suite in run.suites),
         )
         if provenance.models_answered:
             yield Table(
                 "Models that answered, as they named themselves",
-                (Column("model", "name"), Column("evaluations")),
+                (TableColumn("model", "name"), TableColumn("evaluations")),
                 tuple((name, f"{count:,}") for name, count in provenance.models_answered),
             )
         yield from _list_related_runs(run.attempts)
@@ -81,7 +90,7 @@ def _list_related_runs(attempts: Attempts) -> Iterator[Block]:
     ):
         if related_runs:
             rows = tuple(tuple(_other(related_run)) for related_run in related_runs)
-            yield without_empty_columns(Table(title, _OTHERS, rows))
+            yield without_empty_columns(Table(title, _RELATED_RUN_COLUMNS, rows))
 
 
 def _other(other: RelatedRun) -> Iterator[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from failproof_es.report.charts import plots as charts
-from failproof_es.report.data.content import Group, HeatCell, Report
-from failproof_es.report.page.blocks import Block, Column, Figure, Heading, Paragraph, Table
+from failproof_es.report.data.content import GroupRate, HeatCell, Report
+from failproof_es.report.page.blocks import Block, Figure, Heading, Paragraph, Table, TableColumn
 from failproof_es.report.page.tables import (
     MOST_ROWS_DRAWN,
     RATE_COLUMNS,
@@ -64,10 +64,10 @@ def results(report: Report) -> Iterator[Block]:
         yield measures_table("Mean scores", scores)
 
 
-def _rates(title: str, drawn: bool, groups: Sequence[Group]) -> Iterator[Block]:
+def _rates(title: str, drawn: bool, groups: Sequence[GroupRate]) -> Iterator[Block]:
     yield Heading(title)
     rows = [
-        charts.Interval(
+        charts.PlottedRate(
             group.name,
             group.series,
             group.rate.value,
@@ -83,7 +83,7 @@ def _rates(title: str, drawn: bool, groups: Sequence[Group]) -> Iterator[Block]:
     if drawn and 0 < len(rows) <= MOST_ROWS_DRAWN:
         yield Figure(caption, charts.interval_dots(rows, label=caption, axis="passed"))
     open_ended = any(group.bounds is not None for group in groups)
-    columns = (Column("group", "name"), Column("model", "text"), *RATE_COLUMNS)
+    columns = (TableColumn("group", "name"), TableColumn("model", "text"), *RATE_COLUMNS)
     table = Table(
         f"Passed, {title.lower()}",
         (*columns, *UNSCORED_COLUMNS) if open_ended else columns,
@@ -118,9 +118,9 @@ def _heat(
 ) -> Iterator[Block]:
     at = {(cell.category, cell.severity): cell for cell in cells}
     filled = [
-        charts.HeatCell(category, severity, cell.failed, cell.total)
+        charts.PlottedCell(category, severity, cell.failed, cell.total)
         if (cell := at.get((category, severity)))
-        else charts.HeatCell(category, severity, 0, 0)
+        else charts.PlottedCell(category, severity, 0, 0)
         for category in categories
         for severity in severities
     ]
@@ -129,7 +129,7 @@ def _heat(
         yield Figure(caption, charts.heat_map(filled, label=caption))
     yield Table(
         f"{series}: failed of scored",
-        (Column("category", "name"), *(Column(severity) for severity in severities)),
+        (TableColumn("category", "name"), *(TableColumn(severity) for severity in severities)),
         tuple(
             (
                 category,

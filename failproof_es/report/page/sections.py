@@ -10,13 +10,13 @@ from failproof_es.report.data.content import GateRow, Provenance, Report
 from failproof_es.report.data.transcripts import FailureWithTranscript
 from failproof_es.report.page.blocks import (
     Block,
-    Column,
     Items,
     Mark,
-    Page,
     Paragraph,
-    Section,
+    ReportPage,
+    ReportSection,
     Table,
+    TableColumn,
 )
 from failproof_es.report.page.comparison import comparison
 from failproof_es.report.page.cost import cost_and_latency
@@ -30,31 +30,31 @@ from failproof_es.report.page.tables import without_empty_columns
 _MET = {True: Mark("met", "good"), False: Mark("not met", "bad")}
 
 
-def build_page(report: Report, failures: Iterable[FailureWithTranscript]) -> Page:
+def build_page(report: Report, failures: Iterable[FailureWithTranscript]) -> ReportPage:
     """The whole report. `failures` are asked for once, when the page is written."""
     runs = ", ".join(_describe_run(provenance) for provenance in report.asked)
-    return Page(
+    return ReportPage(
         title=", ".join(dict.fromkeys(provenance.run.name for provenance in report.asked)),
         kicker=f"failproof-es · report of {runs} · as the log stood on {moment(report.made_at)}",
         tone=report.verdict.tone,
         verdict=report.verdict.sentence,
-        beside_verdict=report.verdict.beside,
+        rate_lines=report.verdict.beside,
         sections=(
-            Section("gates", "Verdict and gates", _gates(report)),
-            Section("asked", "What was asked", what_was_asked(report)),
-            Section("denominators", "Denominators", denominators(report)),
-            Section("results", "Results", results(report)),
-            Section("failed", "Failures by category and severity", failures_by(report)),
-            Section("refusals", "Refusals", refusals(report)),
-            Section("errors", "Errors", errors(report)),
-            Section("stability", "Stability", stability(report)),
-            Section("judges", "Judges", judges(report)),
-            Section("people", "Reviews by people", people(report)),
-            Section("cost", "Cost and latency", cost_and_latency(report)),
-            Section("comparison", "Comparison", comparison(report)),
-            Section("limitations", "Limitations", (Items(report.limitations),)),
-            Section("integrity", "Integrity", integrity(report)),
-            Section("failures", "Every failure", failure_sections(report, failures)),
+            ReportSection("gates", "Verdict and gates", _gates(report)),
+            ReportSection("asked", "What was asked", what_was_asked(report)),
+            ReportSection("denominators", "Denominators", denominators(report)),
+            ReportSection("results", "Results", results(report)),
+            ReportSection("failed", "Failures by category and severity", failures_by(report)),
+            ReportSection("refusals", "Refusals", refusals(report)),
+            ReportSection("errors", "Errors", errors(report)),
+            ReportSection("stability", "Stability", stability(report)),
+            ReportSection("judges", "Judges", judges(report)),
+            ReportSection("people", "Reviews by people", people(report)),
+            ReportSection("cost", "Cost and latency", cost_and_latency(report)),
+            ReportSection("comparison", "Comparison", comparison(report)),
+            ReportSection("limitations", "Limitations", (Items(report.limitations),)),
+            ReportSection("integrity", "Integrity", integrity(report)),
+            ReportSection("failures", "Every failure", failure_sections(report, failures)),
         ),
         footer="One file that loads nothing and runs nothing. Text of cases and models is shown "
         "as it was written; characters that hide, reorder or command are shown as escapes.",
@@ -87,14 +87,14 @@ def _gates(report: Report) -> Iterator[Block]:
 def _judged_gates(report: Report) -> Table:
     several = len(report.asked) > 1
     columns = (
-        Column("gate", "name"),
-        Column("run"),
-        Column("limit"),
-        Column("measured"),
-        Column("of"),
-        Column("interval"),
-        Column("verdict"),
-        Column("remark", "text"),
+        TableColumn("gate", "name"),
+        TableColumn("run"),
+        TableColumn("limit"),
+        TableColumn("measured"),
+        TableColumn("of"),
+        TableColumn("interval"),
+        TableColumn("verdict"),
+        TableColumn("remark", "text"),
     )
     rows = tuple(
         (

@@ -5,30 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from failproof_es.catalogue.wording import percent
-from failproof_es.report.data.content import Group, Measure
-from failproof_es.report.page.blocks import Block, Cell, Collapsible, Column, Table
+from failproof_es.report.data.content import GroupRate, Measure
+from failproof_es.report.page.blocks import Block, Cell, Collapsible, Table, TableColumn
 from failproof_es.support.plurals import plural
 from failproof_es.support.statistics import CONFIDENCE, Interval, Rate
 
 MOST_ROWS_DRAWN = 60
 MOST_ROWS_OPEN = 40
-INTERVAL = Column(f"{CONFIDENCE * 100:.0f} % interval")
+INTERVAL = TableColumn(f"{CONFIDENCE * 100:.0f} % interval")
 RATE_COLUMNS = (
-    Column("passed"),
-    Column("of"),
-    Column("rate"),
+    TableColumn("passed"),
+    TableColumn("of"),
+    TableColumn("rate"),
     INTERVAL,
-    Column("method", "text"),
-    Column("clusters"),
+    TableColumn("method", "text"),
+    TableColumn("clusters"),
 )
 """The columns that every rate has."""
 
 
-UNSCORED_COLUMNS = (Column("unscored"), Column("if those failed or passed"))
+UNSCORED_COLUMNS = (TableColumn("unscored"), TableColumn("if those failed or passed"))
 """The columns of a rate where evaluations have no score."""
 
 
-def unscored_cells(group: Group) -> tuple[Cell, ...]:
+def unscored_cells(group: GroupRate) -> tuple[Cell, ...]:
     """How many of the group have no score, and the bounds of its rate."""
     ends = "" if group.bounds is None else " to ".join(map(percent, group.bounds))
     return f"{group.unscored:,}", ends
@@ -56,13 +56,13 @@ def bounds(interval: Interval) -> str:
 def measures_table(caption: str, measures: Sequence[Measure]) -> Table:
     """Means and quantiles, each with how many it is of."""
     columns = (
-        Column("model", "name"),
-        Column("what", "text"),
-        Column("of"),
-        Column("value"),
+        TableColumn("model", "name"),
+        TableColumn("what", "text"),
+        TableColumn("of"),
+        TableColumn("value"),
         INTERVAL,
-        Column("method", "text"),
-        Column("clusters"),
+        TableColumn("method", "text"),
+        TableColumn("clusters"),
     )
     rows = tuple(
         (

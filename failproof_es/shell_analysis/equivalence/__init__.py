@@ -6,9 +6,9 @@ docs/reference/command-equivalence.md has the rules.
 from failproof_es.shell_analysis.equivalence.comparison import (
     RULES_VERSION,
     Equivalence,
-    Verdict,
+    EquivalenceVerdict,
     compare,
     compare_many,
 )
 
-__all__ = ["RULES_VERSION", "Equivalence", "Verdict", "compare", "compare_many"]
+__all__ = ["RULES_VERSION", "Equivalence", "EquivalenceVerdict", "compare", "compare_many"]

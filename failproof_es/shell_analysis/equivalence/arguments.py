@@ -24,7 +24,7 @@ from failproof_es.shell_analysis.equivalence.words import (
 from failproof_es.shell_analysis.parse.option_table import Utility
 
 
-class NotUnderstood(Exception):
+class UnreadableArguments(Exception):
     """The arguments can't be read for certain; the command is compared as it is written."""
 
 
@@ -54,7 +54,7 @@ class Arguments:
 
 
 def read_arguments(words: Sequence[Word], utility: Utility) -> Arguments:
-    """Options and operands. Raises `NotUnderstood`."""
+    """Options and operands. Raises `UnreadableArguments`."""
     options: list[Option] = []
     operands: list[Word] = []
     pending = list(words)
@@ -67,7 +67,7 @@ def read_arguments(words: Sequence[Word], utility: Utility) -> Arguments:
             break
         if word.start.startswith("-") and word.text != "-":
             if unsure:
-                raise NotUnderstood("an option after a word that may become several")
+                raise UnreadableArguments("an option after a word that may become several")
             place = len(words) - len(pending)
             options += _number(word, place, words, utility) or _options(word, pending, utility)
             continue
@@ -87,7 +87,7 @@ def _number(word: Word, place: int, words: Sequence[Word], utility: Utility) -> 
     if utility.number_place != "any" and (
         place > 1 or (utility.number_place == "only" and not _is_short(words))
     ):
-        raise NotUnderstood(f"{text} in this place")
+        raise UnreadableArguments(f"{text} in this place")
     return [Option(utility.number, literal(text[1:]))]
 
 
@@ -114,13 +114,13 @@ def _bundle(word: Word, pending: list[Word], utility: Utility) -> list[Option]:
         letter = rest.start[:1]
         name = utility.names.get(f"-{letter}")
         if not letter or name is None:
-            raise NotUnderstood(f"option -{letter or '?'}")
+            raise UnreadableArguments(f"option -{letter or '?'}")
         rest = rest.without_start(1)
         if name.argument == "none":
             options.append(Option(name.option, None))
             continue
         if rest is not None and not utility.attached:
-            raise NotUnderstood(f"option -{letter} with a value attached")
+            raise UnreadableArguments(f"option -{letter} with a value attached")
         if rest is None and name.argument == "required":
             rest = _next(pending, f"-{letter}")
         options.append(Option(name.option, rest))
@@ -132,10 +132,10 @@ def _long(word: Word, pending: list[Word], utility: Utility) -> Option:
     spelling, equals, _ = word.start.partition("=")
     name = utility.long_name(spelling)
     if name is None or (not equals and word.text is None):
-        raise NotUnderstood(f"option {spelling}")
+        raise UnreadableArguments(f"option {spelling}")
     if equals:
         if name.argument == "none":
-            raise NotUnderstood(f"option {spelling} with a value")
+            raise UnreadableArguments(f"option {spelling} with a value")
         return Option(name.option, word.without_start(len(spelling) + 1) or Word((Inert(""),)))
     if name.argument == "required":
         return Option(name.option, _next(pending, spelling))
@@ -144,7 +144,7 @@ def _long(word: Word, pending: list[Word], utility: Utility) -> Option:
 
 def _next(pending: list[Word], name: str) -> Word:
     if not pending:
-        raise NotUnderstood(f"option {name} without a value")
+        raise UnreadableArguments(f"option {name} without a value")
     return pending.pop(0)
 
 
@@ -155,18 +155,18 @@ def take_script(
 
     It does where none of the options `names` gives a script. It is returned apart as well
     where it could turn out to be an option, which `-e` would have kept it from being.
-    Raises `NotUnderstood` where there is no script at all.
+    Raises `UnreadableArguments` where there is no script at all.
     """
     if arguments.has(*names):
         return list(arguments.options), arguments.operands, ()
     if not arguments.operands:
-        raise NotUnderstood("no pattern or script")
+        raise UnreadableArguments("no pattern or script")
     script, *operands = arguments.operands
     unsafe = (script,) if script.begins_unknown and not arguments.protected else ()
     return [*arguments.options, Option(names[0], script)], tuple(operands), unsafe
 
 
-def settled(options: Sequence[Option], utility: Utility) -> tuple[Option, ...]:
+def normalize_options(options: Sequence[Option], utility: Utility) -> tuple[Option, ...]:
     """The options without what changes nothing, in an order that is always the same."""
     remaining = [meaning for option in options for meaning in _meant(option, utility)]
     if utility.free:
@@ -188,7 +188,7 @@ def _meant(option: Option, utility: Utility) -> list[Option]:
     text = option.value.text if option.value is not None else None
     value = option.value
     if text is not None and option.name in utility.signals:
-        value = literal(signals.number(text) or text)
+        value = literal(signals.signal_number(text) or text)
     if option.value is None:
         instead = utility.means.get(option.name)
     elif text is None:

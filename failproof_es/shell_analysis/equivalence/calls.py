@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Sequence
 
 from failproof_es.shell_analysis.equivalence.arguments import (
-    NotUnderstood,
     Option,
+    UnreadableArguments,
+    normalize_options,
     read_arguments,
-    settled,
     settled_operands,
     take_script,
 )
@@ -66,7 +66,7 @@ def call_form(words: Sequence[Word], statements: Statements) -> Form:
     rule = _RULES.get(program, _build_from_table)
     try:
         return rule(name, program, words[1:], statements)
-    except NotUnderstood as why:
+    except UnreadableArguments as why:
         return ("unknown", f"{name}: {why}", (literal(name), *words[1:]))
 
 
@@ -78,7 +78,7 @@ def _build_from_table(
         return _git(name, words, statements)
     utility = option_table.utility(program)
     if utility is None:
-        raise NotUnderstood("no rule for it")
+        raise UnreadableArguments("no rule for it")
     if utility.command is not None:
         return _wrapper(name, words, utility, statements)
     return _parsed(name, words, utility, statements)
@@ -94,7 +94,7 @@ def _parsed(name: str, words: Sequence[Word], utility: Utility, statements: Stat
         raw_options = without_idle_matcher(raw_options)
     elif name in _MAKERS:
         raw_options = with_plain_modes(raw_options)
-    options = settled(raw_options, utility)
+    options = normalize_options(raw_options, utility)
     if name == "ls" and not statements.context.to_terminal:
         options = _without_single_column(options, utility)
     form = tuple((option.name, option.value) for option in options)
@@ -116,7 +116,7 @@ def _git(name: str, words: Sequence[Word], statements: Statements) -> Form:
     command = words[0].text
     utility = option_table.utility(f"git {command}")
     if utility is None:
-        raise NotUnderstood(f"no rule for git {command}")
+        raise UnreadableArguments(f"no rule for git {command}")
     end = next((i for i, word in enumerate(words) if word.text == "--"), len(words))
     form = _parsed(f"{name} {command}", words[1:end], utility, statements)
     return (form, "paths", tuple(words[end:])) if end < len(words) else form
@@ -126,11 +126,11 @@ def _wrapper(name: str, words: Sequence[Word], utility: Utility, statements: Sta
     """A program that runs the command that its operands are."""
     arguments = read_arguments(words, utility)
     start = utility.command or 0
-    options = settled(arguments.options, utility)
+    options = normalize_options(arguments.options, utility)
     form = tuple((option.name, option.value) for option in options)
     own, command = arguments.operands[:start], list(arguments.operands[start:])
     if name in ("command", "builtin") and command and command[0].start.startswith("-"):
-        raise NotUnderstood("an option")
+        raise UnreadableArguments("an option")
     if name == "xargs":
         form, command = _xargs(form, command)
     if not command:
@@ -150,7 +150,7 @@ def _xargs(
         return options, [*command, APPENDED]
     mark = marks[-1].text if marks[-1] is not None else None
     if not mark:
-        raise NotUnderstood("a computed replacement mark")
+        raise UnreadableArguments("a computed replacement mark")
     options = tuple((n, literal("{}") if n == "-I" else v) for n, v in options)
     return options, [word.substituted(mark, _REPLACED) for word in command]
 
@@ -169,14 +169,16 @@ def _env(name: str, program: str, words: Sequence[Word], statements: Statements)
     assert utility is not None
     arguments = read_arguments(words, utility)
     if arguments.has("-S"):
-        raise NotUnderstood("-S")
-    options = tuple((option.name, option.value) for option in settled(arguments.options, utility))
+        raise UnreadableArguments("-S")
+    options = tuple(
+        (option.name, option.value) for option in normalize_options(arguments.options, utility)
+    )
     return ("wrap", name, options, _with_assignments(arguments.operands, statements))
 
 
 def _shell(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
     if len(words) < 2 or words[0].text != "-c" or words[1].text is None:
-        raise NotUnderstood("not `-c` and a script")
+        raise UnreadableArguments("not `-c` and a script")
     script = statements.text(words[1].text, _SHELLS[program])
     return ("shell", name, script, tuple(words[2:]))
 
@@ -188,8 +190,10 @@ def _watch(name: str, program: str, words: Sequence[Word], statements: Statement
     arguments = read_arguments(words, utility)
     texts = [word.text for word in arguments.operands]
     if arguments.has("-x") or None in texts:
-        raise NotUnderstood("a computed command")
-    options = tuple((option.name, option.value) for option in settled(arguments.options, utility))
+        raise UnreadableArguments("a computed command")
+    options = tuple(
+        (option.name, option.value) for option in normalize_options(arguments.options, utility)
+    )
     return ("shell", name, options, statements.text(" ".join(map(str, texts)), "posix"))
 
 
@@ -203,9 +207,9 @@ def _kill(name: str, program: str, words: Sequence[Word], statements: Statements
         if signal_text in ("-s", "-n", "--signal") and pending:
             signal_text = "-" + (pending.pop(0).text or "")
         signal_text = signal_text.removeprefix("--signal=").removeprefix("-")
-    signal = signals.number(signal_text)
+    signal = signals.signal_number(signal_text)
     if signal is None:
-        raise NotUnderstood(f"signal {signal_text}")
+        raise UnreadableArguments(f"signal {signal_text}")
     if pending and pending[0].text == "--":
         del pending[0]
     return ("call", name, signal, in_order(pending))
@@ -218,13 +222,15 @@ def _signal_first(name: str, program: str, words: Sequence[Word], statements: St
     for word in words:
         text = word.text or ""
         candidate = text.removeprefix("--signal=") if text.startswith("--signal=") else text[1:]
-        number = signals.number(candidate) if text.startswith("-") and len(text) > 1 else None
+        number = (
+            signals.signal_number(candidate) if text.startswith("-") and len(text) > 1 else None
+        )
         if number is not None and candidate.upper() == candidate:
             signal = number
         else:
             rest.append(word)
     if utility is None:
-        raise NotUnderstood("no rule for it")
+        raise UnreadableArguments("no rule for it")
     return ("signal", signal, _parsed(name, rest, utility, statements))
 
 
@@ -235,7 +241,9 @@ def _sed(name: str, program: str, words: Sequence[Word], statements: Statements)
     raw_options, operands, unsafe = take_script(arguments, ("-e", "-f"))
     scripts = [option for option in raw_options if option.name in ("-e", "-f")]
     other_options = [option for option in arguments.options if option.name not in ("-e", "-f")]
-    options = tuple((option.name, option.value) for option in settled(other_options, utility))
+    options = tuple(
+        (option.name, option.value) for option in normalize_options(other_options, utility)
+    )
     guarded = arguments.protected or unsafe
     return ("call", name, options, normal_script(scripts), operands, guarded)
 
@@ -254,7 +262,7 @@ def _date(name: str, program: str, words: Sequence[Word], statements: Statements
 def _cd(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
     rest = words[1:] if words and words[0].text == "--" else words
     if any(word.start.startswith("-") and word.text != "-" for word in rest):
-        raise NotUnderstood("an option")
+        raise UnreadableArguments("an option")
     home = Word((Expansion(("$", "HOME"), True),))
     return ("call", name, tuple(rest) or (home,))
 

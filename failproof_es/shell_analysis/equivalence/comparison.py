@@ -29,7 +29,7 @@ _BATCH = 400
 """Pairs whose trees the parser's cache holds at once."""
 
 
-class Verdict(StrEnum):
+class EquivalenceVerdict(StrEnum):
     """What is known of two commands."""
 
     EQUAL = "EQUAL"
@@ -41,7 +41,7 @@ class Verdict(StrEnum):
 class Equivalence:
     """A verdict, the tier that reached it (`text`, `normal_form`, `unparseable`) and why."""
 
-    verdict: Verdict
+    verdict: EquivalenceVerdict
     tier: str
     reasons: tuple[str, ...]
     version: str
@@ -62,17 +62,21 @@ def compare(expected: str, actual: str) -> Equivalence:
         if (refusal := _refusal(command)) is not None
     ]
     if refusals:
-        return Equivalence(Verdict.UNDECIDED, "unparseable", tuple(refusals), version)
+        return Equivalence(EquivalenceVerdict.UNDECIDED, "unparseable", tuple(refusals), version)
     if expected == actual:
-        return Equivalence(Verdict.EQUAL, "text", ("the same text",), version)
+        return Equivalence(EquivalenceVerdict.EQUAL, "text", ("the same text",), version)
     one, other = normal_form(expected), normal_form(actual)
     if one == other:
-        return Equivalence(Verdict.EQUAL, "normal_form", ("the same normal form",), version)
+        return Equivalence(
+            EquivalenceVerdict.EQUAL, "normal_form", ("the same normal form",), version
+        )
     unknown = sorted(_unknown(one) ^ _unknown(other), key=repr)
     if unknown:
         reasons = tuple(dict.fromkeys(f"can't be judged: {form[1]}" for form in unknown))
-        return Equivalence(Verdict.UNDECIDED, "normal_form", reasons, version)
-    return Equivalence(Verdict.DIFFERENT, "normal_form", ("normal forms differ",), version)
+        return Equivalence(EquivalenceVerdict.UNDECIDED, "normal_form", reasons, version)
+    return Equivalence(
+        EquivalenceVerdict.DIFFERENT, "normal_form", ("normal forms differ",), version
+    )
 
 
 def compare_many(pairs: Iterable[tuple[str, str]]) -> list[Equivalence]:

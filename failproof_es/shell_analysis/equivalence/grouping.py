@@ -16,7 +16,7 @@ Node = dict[str, Any]
 _Parts = list["str | Node"]
 
 
-def grouped(tree: Node, atom: Callable[[Node], Form]) -> Form:
+def normalize_grouping(tree: Node, atom: Callable[[Node], Form]) -> Form:
     """The form of an expression; `atom` gives that of a part without `!`, `&&` and `||`."""
     parts = _in_text_order(tree)
 
@@ -40,7 +40,7 @@ def grouped(tree: Node, atom: Callable[[Node], Form]) -> Form:
         if part == "!":
             return ("!", one())
         assert isinstance(part, dict)
-        return grouped(part["X"], atom) if part["Type"] == "ParenTest" else atom(part)
+        return normalize_grouping(part["X"], atom) if part["Type"] == "ParenTest" else atom(part)
 
     return either()
 

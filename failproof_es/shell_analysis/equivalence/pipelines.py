@@ -7,7 +7,7 @@ from failproof_es.shell_analysis.equivalence.words import Form
 _SAME_ORDER_AS_SORT_UNIQUE = {"-r"}
 
 
-def simplified(stages: tuple[Form, ...]) -> Form:
+def merge_stages(stages: tuple[Form, ...]) -> Form:
     """The form of a pipeline: `sort | uniq` is `sort -u` where lines are compared whole.
 
     Not so with a file for `sort`: where it can't be read, only `sort -u` fails.

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from failproof_es.shell_analysis.equivalence.grouping import grouped
-from failproof_es.shell_analysis.equivalence.pipelines import simplified
+from failproof_es.shell_analysis.equivalence.grouping import normalize_grouping
+from failproof_es.shell_analysis.equivalence.pipelines import merge_stages
 from failproof_es.shell_analysis.equivalence.redirections import (
     also_standard_error,
     normal_redirections,
@@ -103,7 +103,7 @@ class Statements:
             case "Block":
                 return self.script(node.get("Stmts") or [])
             case "TestClause":
-                return ("[[", grouped(node["X"], self._test))
+                return ("[[", normalize_grouping(node["X"], self._test))
             case "CaseClause":
                 return self._case(node)
             case _:
@@ -135,7 +135,7 @@ class Statements:
                 stage = stage | {"Redirs": [*(stage.get("Redirs") or []), also_standard_error()]}
             nodes.append(stage)
         forms = [self._piped().statement(stage) for stage in nodes[:-1]]
-        return simplified((*forms, self.statement(nodes[-1])))
+        return merge_stages((*forms, self.statement(nodes[-1])))
 
     def _case(self, node: Node) -> Form:
         items = tuple(

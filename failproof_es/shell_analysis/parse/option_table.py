@@ -74,7 +74,7 @@ def alias(name: str) -> tuple[str, ...] | None:
 
 
 @cache
-def listed(program: str) -> Mapping[str, Name]:
+def option_names(program: str) -> Mapping[str, Name]:
     """The option names of a program as its `--help` lists them; none where it is not listed.
 
     Unlike `utility`, this knows programs that have no rule of their own.

@@ -22,7 +22,7 @@ from failproof_es.shell_analysis.parse.shell import Script
 from failproof_es.shell_analysis.parse.syntax import walk
 from failproof_es.shell_analysis.posix import rules, shellcheck
 from failproof_es.shell_analysis.posix.rules import Edition
-from failproof_es.shell_analysis.posix.shellcheck import Finding
+from failproof_es.shell_analysis.posix.shellcheck import ShellcheckRemark
 
 VERSION = "3"
 _DEEPEST = 10
@@ -130,7 +130,7 @@ def _judge(scripts: Sequence[Script], edition: Edition) -> Iterator[tuple[str, .
         yield tuple(dict.fromkeys(reasons))
 
 
-def _counts(finding: Finding, edition: Edition) -> bool:
+def _counts(finding: ShellcheckRemark, edition: Edition) -> bool:
     if finding.code in _ALWAYS | _UNREADABLE:
         return True
     if finding.code // 1000 != 3:

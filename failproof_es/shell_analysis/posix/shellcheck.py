@@ -26,20 +26,20 @@ _OPTIONS = ("--shell=sh", "--norc", "--format=json1", "--extended-analysis=false
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ShellcheckRemark:
     """One remark. `code` is shellcheck's number without the letters."""
 
     code: int
     message: str
 
 
-TOO_SLOW = Finding(0, "shellcheck took too long")
+TOO_SLOW = ShellcheckRemark(0, "shellcheck took too long")
 """The only finding of a command that shellcheck did not get through in its time."""
-ENDED = Finding(0, "shellcheck ended without a verdict")
+ENDED = ShellcheckRemark(0, "shellcheck ended without a verdict")
 """The only finding of a command that ends shellcheck, or at which shellcheck was ended."""
 
 
-def check(commands: Sequence[str]) -> list[tuple[Finding, ...]]:
+def check(commands: Sequence[str]) -> list[tuple[ShellcheckRemark, ...]]:
     """The remarks on each command as a script for `sh`, in the commands' order.
 
     Raises `ProgramMissing`, and `UnicodeEncodeError` for text that is not Unicode.
@@ -54,7 +54,7 @@ def tool_version() -> str:
     return f"shellcheck-{programs.version('shellcheck')}"
 
 
-def _check_batch(commands: Sequence[str]) -> list[tuple[Finding, ...]]:
+def _check_batch(commands: Sequence[str]) -> list[tuple[ShellcheckRemark, ...]]:
     """One process for all. Where it does not come through, a process for each."""
     if len(commands) > 1:
         try:
@@ -64,7 +64,7 @@ def _check_batch(commands: Sequence[str]) -> list[tuple[Finding, ...]]:
     return [_check_alone(command) for command in commands]
 
 
-def _check_alone(command: str) -> tuple[Finding, ...]:
+def _check_alone(command: str) -> tuple[ShellcheckRemark, ...]:
     try:
         return _run([command])[0]
     except ProgramTooSlow:
@@ -73,7 +73,9 @@ def _check_alone(command: str) -> tuple[Finding, ...]:
         return (ENDED,)
 
 
-def _run(commands: Sequence[str], seconds: float | None = None) -> list[tuple[Finding, ...]]:
+def _run(
+    commands: Sequence[str], seconds: float | None = None
+) -> list[tuple[ShellcheckRemark, ...]]:
     with tempfile.TemporaryDirectory(prefix="failproof-es-") as folder:
         names = [f"{secrets.token_hex(16)}.sh" for _ in commands]
         for name, command in zip(names, commands, strict=True):
@@ -81,14 +83,14 @@ def _run(commands: Sequence[str], seconds: float | None = None) -> list[tuple[Fi
         done = programs.run("shellcheck", *_OPTIONS, *names, folder=Path(folder), seconds=seconds)
     if done.returncode not in (0, 1):
         raise ProgramEnded(f"shellcheck ended {done.returncode}")
-    findings: dict[str, list[Finding]] = {name: [] for name in names}
+    findings: dict[str, list[ShellcheckRemark]] = {name: [] for name in names}
     for comment in orjson.loads(done.stdout)["comments"]:
         if comment["file"] in findings:
-            findings[comment["file"]].append(Finding(comment["code"], comment["message"]))
+            findings[comment["file"]].append(ShellcheckRemark(comment["code"], comment["message"]))
     return [tuple(findings[name]) for name in names]
 
 
-def _size(findings: tuple[Finding, ...]) -> int | None:
+def _size(findings: tuple[ShellcheckRemark, ...]) -> int | None:
     if findings in ((TOO_SLOW,), (ENDED,)):
         return None
     return sum(len(finding.message) for finding in findings)

@@ -38,12 +38,12 @@ class Feed:
     """What arrives on standard input. `text` is what is known of it, marks for the rest."""
 
     text: str | None = None
-    upstream: tuple[Command, ...] = ()
+    upstream: tuple[ShellCommand, ...] = ()
     path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class ShellCommand:
     """One command under one reading of its words. `name` is without its folder."""
 
     name: str
@@ -116,9 +116,9 @@ class Command:
         return values
 
     @property
-    def shown(self) -> str:
+    def display_text(self) -> str:
         """For people: the command and what it redirects."""
         redirections = [
             f"{redirection.operator}{redirection.target}" for redirection in self.redirections
         ]
-        return marks.shown(" ".join([self.path or self.name, *self.arguments, *redirections]))
+        return marks.abbreviate(" ".join([self.path or self.name, *self.arguments, *redirections]))

@@ -11,8 +11,8 @@ from itertools import chain
 
 from failproof_es.shell_analysis.parse import shell
 from failproof_es.shell_analysis.parse.batching import CORES, MOST
-from failproof_es.shell_analysis.safety.commands import Command
-from failproof_es.shell_analysis.safety.reader import Reader
+from failproof_es.shell_analysis.safety.commands import ShellCommand
+from failproof_es.shell_analysis.safety.reader import CommandReader
 from failproof_es.shell_analysis.safety.rules.data_stores import destroys_data
 from failproof_es.shell_analysis.safety.rules.deletion import deletes_broadly, discards_work
 from failproof_es.shell_analysis.safety.rules.disks import formats_disk, overwrites_disk
@@ -44,7 +44,7 @@ from failproof_es.shell_analysis.safety.verdict import SafetyReason, SafetyVerdi
 
 VERSION = "7"
 
-Rule = Callable[[Command], Iterator[SafetyReason]]
+Rule = Callable[[ShellCommand], Iterator[SafetyReason]]
 RULES: tuple[Rule, ...] = (
     deletes_broadly,
     empties_broadly,
@@ -72,7 +72,7 @@ RULES: tuple[Rule, ...] = (
 
 def judge_safety(command: str) -> SafetyVerdict:
     """Judge one command. Raises nothing for any text; `ProgramMissing` without `shfmt`."""
-    reader = Reader()
+    reader = CommandReader()
     reader.read(marks.clean(command))
     reasons = tuple(dict.fromkeys([*reader.reasons, *_reasons(reader.commands)]))
     return SafetyVerdict(not reasons, reasons, f"safety-{VERSION} {shell.tool_version()}")
@@ -92,7 +92,7 @@ def _judge_part(commands: Sequence[str]) -> list[SafetyVerdict]:
     return [judge_safety(command) for command in commands]
 
 
-def _reasons(commands: Sequence[Command]) -> Iterator[SafetyReason]:
+def _reasons(commands: Sequence[ShellCommand]) -> Iterator[SafetyReason]:
     for command in commands:
         for rule in RULES:
             reasons = tuple(rule(command))
@@ -101,7 +101,7 @@ def _reasons(commands: Sequence[Command]) -> Iterator[SafetyReason]:
             yield from reasons
 
 
-def _has_fuller_reading(command: Command, commands: Sequence[Command]) -> bool:
+def _has_fuller_reading(command: ShellCommand, commands: Sequence[ShellCommand]) -> bool:
     """Whether this is the reading in which a variable that nobody set is empty.
 
     That reading counts for what is deleted or written, not for what is sent:

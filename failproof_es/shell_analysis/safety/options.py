@@ -55,7 +55,7 @@ class Syntax:
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedOptions:
     """Options with their values, the program's own words, and the words behind those."""
 
     options: tuple[tuple[str, str | None], ...] = ()
@@ -87,7 +87,7 @@ class _Unknown(Exception):
     """An option that the program does not have."""
 
 
-def parse_options(syntax: Syntax, arguments: tuple[str, ...]) -> Parsed:
+def parse_options(syntax: Syntax, arguments: tuple[str, ...]) -> ParsedOptions:
     """Read arguments. What stands behind an option that stops the reading is left unread."""
     options: list[tuple[str, str | None]] = []
     operands: list[str] = []
@@ -130,9 +130,9 @@ def _parsed(
     words: list[str],
     assigned: list[str],
     unread: tuple[str, ...] | None,
-) -> Parsed:
+) -> ParsedOptions:
     """What was read; `unread` is `None` where that was everything."""
-    return Parsed(
+    return ParsedOptions(
         tuple((syntax.called.get(name, name), value) for name, value in options),
         tuple(operands),
         tuple(words),

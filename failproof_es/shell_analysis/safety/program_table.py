@@ -11,8 +11,8 @@ from functools import cache
 
 from failproof_es.shell_analysis.parse import option_table
 from failproof_es.shell_analysis.parse.option_table import Name
-from failproof_es.shell_analysis.safety.commands import Command
-from failproof_es.shell_analysis.safety.options import Parsed, Syntax, parse_options
+from failproof_es.shell_analysis.safety.commands import ShellCommand
+from failproof_es.shell_analysis.safety.options import ParsedOptions, Syntax, parse_options
 from failproof_es.shell_analysis.safety.text.code import RENAMERS
 
 _NOT_LISTED: dict[str, str] = {
@@ -43,7 +43,7 @@ def program(name: str) -> str:
     return name[1:] if name[:1] == "g" and not _names(name) and _names(name[1:]) else name
 
 
-def read(command: Command) -> Parsed:
+def read(command: ShellCommand) -> ParsedOptions:
     """The command line taken apart; what is no option are its `words`."""
     return parse_options(_syntax(program(command.name)), command.arguments)
 
@@ -63,6 +63,6 @@ def _syntax(name: str) -> Syntax:
 @cache
 def _names(name: str) -> Mapping[str, Name]:
     if name not in _NOT_LISTED:
-        return option_table.listed(name)
+        return option_table.option_names(name)
     options = {f"-{letter}": Name(f"-{letter}", "required") for letter in _NOT_LISTED[name]}
     return options | {option: Name(option, "required") for option in _LONG.get(name, ())}

@@ -15,7 +15,7 @@ from itertools import islice
 from failproof_es.shell_analysis.errors import Unparseable
 from failproof_es.shell_analysis.parse import shell
 from failproof_es.shell_analysis.parse.shell import Node
-from failproof_es.shell_analysis.safety.commands import Command, Feed, Redirection
+from failproof_es.shell_analysis.safety.commands import Feed, Redirection, ShellCommand
 from failproof_es.shell_analysis.safety.files.places import is_startup, key
 from failproof_es.shell_analysis.safety.rules.endless import multiplies, spawns_for_ever
 from failproof_es.shell_analysis.safety.shell_environment import READINGS, Surroundings
@@ -45,17 +45,17 @@ _COMMAND_VARIABLES = frozenset(
 """Variables whose value another program runs."""
 
 
-class Reader:
+class CommandReader:
     """Reads one command; afterwards `commands` and `reasons` hold what was found."""
 
     def __init__(self) -> None:
-        self.commands: list[Command] = []
+        self.commands: list[ShellCommand] = []
         self.reasons: list[SafetyReason] = []
         self._known = Surroundings()
         self._scope = words.Scope(self._known.variables, self._substitute, self._provide)
         self._functions: dict[str, Node] = {}
         self._feed = Feed()
-        self._provided: dict[str, tuple[Command, ...]] = {}
+        self._provided: dict[str, tuple[ShellCommand, ...]] = {}
         """What writes into each process substitution."""
         self._depth = 0
         self._texts = 0
@@ -86,7 +86,7 @@ class Reader:
         self._depth -= 1
 
     def _say(self, code: ReasonCode, detail: str) -> None:
-        self.reasons.append(SafetyReason(code, marks.shown(detail)))
+        self.reasons.append(SafetyReason(code, marks.abbreviate(detail)))
 
     # Statements
 
@@ -104,13 +104,15 @@ class Reader:
         self._feed = self._fed_by(redirections)
         if command is None:
             self._emit(
-                Command("", (), redirections, self._feed, self._known.cwd, dict(self._known.files))
+                ShellCommand(
+                    "", (), redirections, self._feed, self._known.cwd, dict(self._known.files)
+                )
             )
         elif command["Type"] == "CallExpr":
             self._call(command, redirections)
         else:
             if any(redirection.writes for redirection in redirections):
-                self._emit(Command("", (), redirections, self._feed, self._known.cwd))
+                self._emit(ShellCommand("", (), redirections, self._feed, self._known.cwd))
             started = len(self.commands)
             self._compound(command)
             self._remember_files(redirections, self.commands[started:])
@@ -132,7 +134,7 @@ class Reader:
             case "DeclClause":
                 name = command.get("Variant", {}).get("Value", "")
                 arguments = [self._assign(assignment) for assignment in command.get("Args", [])]
-                self._emit(Command(name, tuple(arguments), cwd=self._known.cwd))
+                self._emit(ShellCommand(name, tuple(arguments), cwd=self._known.cwd))
             case "Subshell":
                 cwd, variables = self._known.cwd, dict(self._known.variables)
                 self._statements(command.get("Stmts", []))
@@ -199,11 +201,11 @@ class Reader:
         arguments = call.get("Args", [])
         before = dict(self._known.variables)
         if assigned := tuple(self._assign(assignment) for assignment in call.get("Assigns", [])):
-            self._emit(Command("=", assigned, cwd=self._known.cwd))
+            self._emit(ShellCommand("=", assigned, cwd=self._known.cwd))
         if not arguments:
             if redirections:
                 self._emit(
-                    Command(
+                    ShellCommand(
                         "", (), redirections, self._feed, self._known.cwd, dict(self._known.files)
                     )
                 )
@@ -249,7 +251,7 @@ class Reader:
             argv = ("time", *argv)
         path = argv[0]
         name = path.rstrip("/").rpartition("/")[2] or path
-        command = Command(
+        command = ShellCommand(
             name,
             argv[1:],
             redirections,
@@ -300,7 +302,7 @@ class Reader:
             reason for reason in self.reasons[reasons:] if reason.code is not ReasonCode.UNPARSEABLE
         ]
 
-    def _scripts(self, command: Command) -> None:
+    def _scripts(self, command: ShellCommand) -> None:
         """Read what a shell is fed, or the file it runs if this text has written it."""
         from_file = [
             self._known.files[place]
@@ -331,7 +333,7 @@ class Reader:
         self._known.restore(before)
         self._functions[name] = body
 
-    def _emit(self, command: Command) -> None:
+    def _emit(self, command: ShellCommand) -> None:
         self._words += len(command.arguments)
         if len(self.commands) >= _MOST_COMMANDS or self._words > _MOST_WORDS:
             raise words.TooMuch("too many commands")
@@ -381,20 +383,20 @@ class Reader:
             elif redirection.operator in ("<", "<>") and redirection.descriptor in ("", "0"):
                 content = self._known.files.get(key(redirection.target, self._known.cwd))
                 text = content if content is not None and marks.is_known(content) else None
-                reads = (Command("cat", (redirection.target,), files=dict(self._known.files)),)
+                reads = (ShellCommand("cat", (redirection.target,), files=dict(self._known.files)),)
                 upstream = (*self._provided.get(redirection.target, ()), *reads)
                 feed = Feed(text, upstream, redirection.target)
         return feed
 
     def _remember_files(
-        self, redirections: tuple[Redirection, ...], commands: Sequence[Command]
+        self, redirections: tuple[Redirection, ...], commands: Sequence[ShellCommand]
     ) -> None:
         """Remember what goes into files: the text if it is known, else where it comes from."""
         for redirection in redirections:
             if redirection.writes and redirection.descriptor in ("", "1"):
                 text = printed(tuple(commands))
                 content = text if text is not None else marks.ANY + taint(tuple(commands))
-                self._known.files[key(redirection.target, self._known.cwd)] = content
+                self._known.write(redirection.target, content, appends=not redirection.empties)
                 if is_startup(redirection.target, self._known.cwd) and text is not None:
                     self._read_leniently(text)
 
@@ -422,7 +424,7 @@ class Reader:
         self._provided[path] = commands
         return path
 
-    def _aside(self, statements: Sequence[Node]) -> tuple[Command, ...]:
+    def _aside(self, statements: Sequence[Node]) -> tuple[ShellCommand, ...]:
         """The commands of a substitution; what they change does not last."""
         started, cwd, feed = len(self.commands), self._known.cwd, self._feed
         self._feed = Feed()

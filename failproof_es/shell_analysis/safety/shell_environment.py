@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.commands import ShellCommand
 from failproof_es.shell_analysis.safety.files.places import key
 from failproof_es.shell_analysis.safety.text import marks
 from failproof_es.shell_analysis.safety.text.output import (
@@ -20,7 +20,8 @@ from failproof_es.shell_analysis.safety.text.output import (
 READINGS = 12
 """How many values of a variable, and how many readings of a command line, are followed."""
 
-
+_LONGEST_FILE = 2**16
+"""Characters. Of a longer file that grows, only where its text came from is known."""
 _ARCHIVERS = frozenset({"tar", "zip", "7z", "7za", "gpg", "openssl", "bsdtar", "rar"})
 _ARCHIVE = re.compile(r"\.(zip|tgz|tar|tar\.\w+|7z|rar|enc|gpg|tbz2?|txz)$")
 
@@ -33,6 +34,14 @@ class Surroundings:
     files: dict[str, str] = field(default_factory=dict)
     cwd: str = "."
 
+    def write(self, path: str, content: str, *, appends: bool = False) -> None:
+        """Put a text into a file, behind what is known to be there where it `appends`."""
+        place = key(path, self.cwd)
+        before = self.files.get(place, "") if appends else ""
+        if len(before) > _LONGEST_FILE:
+            before = marks.ANY + "".join(mark for mark in marks.TAINTS if mark in before)
+        self.files[place] = before + content
+
     def restore(self, variables: dict[str, tuple[str, ...]]) -> None:
         """Forget what was set since these were the variables."""
         self.variables.clear()
@@ -44,7 +53,7 @@ class Surroundings:
             self.variables[str(at)] = (argument,)
         self.variables["@"] = self.variables["*"] = (marks.SPLIT.join(arguments),)
 
-    def learn(self, command: Command, items: Callable[[], list[str]]) -> None:
+    def learn(self, command: ShellCommand, items: Callable[[], list[str]]) -> None:
         """What a command changes for those that follow; `items` are the words it is fed."""
         match command.name:
             case "cd" | "pushd" | "chdir":
@@ -54,27 +63,35 @@ class Surroundings:
                 for name in command.operands:
                     self.variables[name] = tuple(items())[:READINGS]
             case "tee" | "sponge":
-                content = command.feed.text or marks.ANY + taint(command.feed.upstream)
+                content = command.feed.text
+                if content is None:
+                    content = marks.ANY + taint(command.feed.upstream)
+                appends = not {"-a", "--append"}.isdisjoint(command.arguments)
                 for path in command.operands:
-                    self.files[key(path, self.cwd)] = content
+                    self.write(path, content, appends=appends)
             case "set" if command.arguments[:1] == ("--",):
                 self.bind(command.arguments[1:])
             case "printf" if command.arguments[:1] == ("-v",) and len(command.arguments) > 2:
-                text = printed((Command("printf", command.arguments[2:]),))
-                self.variables[command.arguments[1]] = (text or marks.ANY,)
+                text = printed((ShellCommand("printf", command.arguments[2:]),))
+                self.variables[command.arguments[1]] = (marks.ANY if text is None else text,)
             case _:
                 for path in output_files(command):
-                    self.files[key(path, self.cwd)] = origin(command)
+                    self.write(path, origin(command))
                 if command.name in _ARCHIVERS and reads_secret(command):
                     for path in filter(_ARCHIVE.search, command.operands):
-                        self.files[key(path, self.cwd)] = marks.ANY + marks.SECRET
+                        self.write(path, marks.ANY + marks.SECRET)
                 self._moved(command)
 
-    def _moved(self, command: Command) -> None:
-        if command.name in ("cp", "mv", "ln", "install") and len(command.operands) == 2:
-            source, target = (key(operand, self.cwd) for operand in command.operands)
-            if source in self.files:
-                self.files[target] = self.files[source]
+    def _moved(self, command: ShellCommand) -> None:
+        """Whatever the last operand is, a file or a folder, the sources are there afterwards."""
+        if command.name not in ("cp", "mv", "ln", "install") or len(command.operands) < 2:
+            return
+        *sources, target = command.operands
+        for source in sources:
+            content = self.files.get(key(source, self.cwd))
+            if content is not None:
+                self.write(target, content)
+                self.write(f"{target}/{source.rstrip('/').rpartition('/')[2]}", content)
 
 
 def _joined(cwd: str, target: str) -> str:

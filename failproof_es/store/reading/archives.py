@@ -15,7 +15,7 @@ from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.mapper import decode
 from failproof_es.store.reading.reader import Connection, resolve_run
 
-_SAID = (
+_ARCHIVING_EVENTS = (
     "SELECT topic, state, originator_id, originator_version FROM failproof.stored_events "
     "WHERE originator_id = %s AND topic IN ('RunArchived', 'RunAttached') "
     "ORDER BY originator_version DESC LIMIT 1"
@@ -114,7 +114,7 @@ def archive_of(connection: Connection, run_id: UUID) -> RunArchived | None:
     Raises `UnreadableState` where the event is damaged.
     """
     with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
-        row = cursor.execute(_SAID, (operations_id(run_id),)).fetchone()
+        row = cursor.execute(_ARCHIVING_EVENTS, (operations_id(run_id),)).fetchone()
     if row is None or row[0] != RunArchived.__name__:
         return None
     event = decode(*row)

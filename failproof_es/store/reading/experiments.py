@@ -152,7 +152,7 @@ class NewRun:
         return RunQuestions.of(draft.model_dump(mode="json"), self._read_questions)
 
 
-class Counts(NamedTuple):
+class AttemptCounts(NamedTuple):
     """A run's place among the attempts of its experiment and the runs that overlap with it."""
 
     experiment: str
@@ -163,7 +163,7 @@ class Counts(NamedTuple):
     """How many different questions it asks."""
 
 
-def counts_of(connection: Connection, run_id: UUID) -> Counts | None:
+def counts_of(connection: Connection, run_id: UUID) -> AttemptCounts | None:
     """The counts of `related_runs`, looked up; `None` where `related_runs` must be called.
 
     That is so where a run has a damaged record, or is not indexed yet because this user may not
@@ -172,7 +172,7 @@ def counts_of(connection: Connection, run_id: UUID) -> Counts | None:
     if not is_indexed(connection):
         return None
     row = connection.execute(query("counts_of_run"), {"run": run_id}).fetchone()
-    return None if row is None else Counts(*row)
+    return None if row is None else AttemptCounts(*row)
 
 
 def list_attempts(

@@ -19,7 +19,7 @@ from failproof_es.store.errors import UnreadableState
 from failproof_es.store.mapper import upcast
 from failproof_es.store.reading.reader import Connection, RecordedEvent, lenient, read_positions
 
-MOST_TOLD = 1 << 16
+MOST_SUMMARIZED_BYTES = 1 << 16
 """The bytes of a payload that is read to say in one line what the event says."""
 
 _AT = (
@@ -34,7 +34,7 @@ _STORED = sql.SQL(
     "SELECT {}, octet_length(state)::bigint AS bytes, "
     "CASE WHEN octet_length(state) <= {} THEN state END AS state, leaf_hash, false AS archived "
     "FROM failproof.stored_events"
-).format(_PLACE, sql.Literal(MOST_TOLD))
+).format(_PLACE, sql.Literal(MOST_SUMMARIZED_BYTES))
 _ARCHIVED = sql.SQL(
     "SELECT {}, NULL::bigint AS bytes, NULL::bytea AS state, leaf_hash, true AS archived "
     "FROM failproof.archived_event_list"

@@ -26,7 +26,7 @@ _COPY = sql.SQL(
 )
 _HEADER = 19
 _LENGTH = struct.Struct(">i")
-_FILED = struct.Struct(">hi16siqiqiqi16si32si")
+_LEAF_ROW = struct.Struct(">hi16siqiqiqi16si32si")
 """Number of fields, then length and value: stream id, version, position, recorded_at, run id, leaf;
 the topic's length."""
 _NOT_FILED = struct.Struct(">hi16siqiqiqii32si")
@@ -93,9 +93,9 @@ def _add(
         (
             fields, of_id, stream, of_version, version, of_position, position,
             of_time, recorded_at, of_run, filed, of_leaf, leaf, of_topic,
-        ) = _FILED.unpack_from(row)  # fmt: skip
+        ) = _LEAF_ROW.unpack_from(row)  # fmt: skip
         expected = _LENGTHS
-        at = _FILED.size
+        at = _LEAF_ROW.size
     if (fields, of_id, of_version, of_position, of_time, of_run, of_leaf) != expected:
         raise OddRow
     if filed != run or of_topic < 0 or not _EARLIEST < recorded_at < _LATEST:

@@ -36,7 +36,7 @@ _ROW_SECURITY = "row-level security on "
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class SchemaDifference:
     """Something in the database that is not as it was installed."""
 
     what: str
@@ -44,7 +44,7 @@ class Difference:
     hides_rows: bool = False
 
 
-def differences(connection: Connection) -> list[Difference]:
+def differences(connection: Connection) -> list[SchemaDifference]:
     """The objects that are not as installed: changed, missing, or added. Empty if all is well.
 
     Read from the catalog: an attacker who can forge the catalog can hide a change.
@@ -54,23 +54,23 @@ def differences(connection: Connection) -> list[Difference]:
         settings = cursor.execute(query("role_settings"), {"roles": list(ROLES)}).fetchall()
     return [
         *deviations,
-        *(Difference(f"the {setting} was not installed") for (setting,) in settings),
+        *(SchemaDifference(f"the {setting} was not installed") for (setting,) in settings),
     ]
 
 
-def compare(actual: Mapping[str, str], required: Mapping[str, str]) -> list[Difference]:
+def compare(actual: Mapping[str, str], required: Mapping[str, str]) -> list[SchemaDifference]:
     """The objects that differ, in the order of their names; those that hide rows come first."""
     deviations = []
     for thing in sorted(actual.keys() | required.keys()):
         if thing not in required:
             deviations.append(
-                Difference(f"the {thing} was not installed", thing.startswith(_ROW_SECURITY))
+                SchemaDifference(f"the {thing} was not installed", thing.startswith(_ROW_SECURITY))
             )
         elif thing not in actual:
             if _ALWAYS_THERE.match(thing):
-                deviations.append(Difference(f"the {thing} is missing"))
+                deviations.append(SchemaDifference(f"the {thing} is missing"))
         elif actual[thing] != required[thing]:
-            deviations.append(Difference(f"the {thing} is not the one that was installed"))
+            deviations.append(SchemaDifference(f"the {thing} is not the one that was installed"))
     return sorted(deviations, key=lambda difference: not difference.hides_rows)
 
 

@@ -32,7 +32,7 @@ _TYPES = {
 """The types of a value and of an array of them: fixed numbers in every PostgreSQL."""
 
 
-class Column:
+class ArrayParameter:
     """A parameter that is such an array."""
 
     __slots__ = ("array_type", "data")
@@ -42,41 +42,45 @@ class Column:
         self.data = _HEAD.pack(1, has_null, value_type, count, 1) + values
 
 
-def uuids(values: Sequence[UUID | None]) -> Column:
+def uuids(values: Sequence[UUID | None]) -> ArrayParameter:
     """A column of ids, or of NULL."""
     encoded = [_NULL if value is None else _UUID_LENGTH + value.bytes for value in values]
-    return Column("uuid", len(encoded), b"".join(encoded), has_null=None in values)
+    return ArrayParameter("uuid", len(encoded), b"".join(encoded), has_null=None in values)
 
 
 _UUID_LENGTH = _LENGTH.pack(16)
 
 
-def numbers(values: Sequence[int]) -> Column:
+def numbers(values: Sequence[int]) -> ArrayParameter:
     """A column of whole numbers of 64 bits. Raises `struct.error` for a longer one."""
-    return Column("int8", len(values), b"".join([_NUMBER.pack(8, value) for value in values]))
+    return ArrayParameter(
+        "int8", len(values), b"".join([_NUMBER.pack(8, value) for value in values])
+    )
 
 
-def short_numbers(values: Sequence[int]) -> Column:
+def short_numbers(values: Sequence[int]) -> ArrayParameter:
     """A column of whole numbers of 32 bits. Raises `struct.error` for a longer one."""
-    return Column("int4", len(values), b"".join([_SHORT_NUMBER.pack(4, value) for value in values]))
+    return ArrayParameter(
+        "int4", len(values), b"".join([_SHORT_NUMBER.pack(4, value) for value in values])
+    )
 
 
-def texts(values: Sequence[str]) -> Column:
+def texts(values: Sequence[str]) -> ArrayParameter:
     """A column of texts."""
     return _bytes("text", [value.encode() for value in values])
 
 
-def bytes_(values: Sequence[bytes]) -> Column:
+def bytes_(values: Sequence[bytes]) -> ArrayParameter:
     """A column of bytes."""
     return _bytes("bytea", values)
 
 
-def _bytes(kind: str, values: Sequence[bytes]) -> Column:
+def _bytes(kind: str, values: Sequence[bytes]) -> ArrayParameter:
     pieces: list[bytes] = []
     for value in values:
         pieces.append(_LENGTH.pack(len(value)))
         pieces.append(value)
-    return Column(kind, len(values), b"".join(pieces))
+    return ArrayParameter(kind, len(values), b"".join(pieces))
 
 
 class _ColumnDumper(Dumper):
@@ -86,14 +90,14 @@ class _ColumnDumper(Dumper):
         super().__init__(cls, context)
         self.oid = array_type
 
-    def dump(self, obj: Column) -> bytes:
+    def dump(self, obj: ArrayParameter) -> bytes:
         return obj.data
 
-    def get_key(self, obj: Column, format: PyFormat) -> DumperKey:
+    def get_key(self, obj: ArrayParameter, format: PyFormat) -> DumperKey:
         return (self.cls, obj.array_type)  # type: ignore[return-value]
 
-    def upgrade(self, obj: Column, format: PyFormat) -> Dumper:
+    def upgrade(self, obj: ArrayParameter, format: PyFormat) -> Dumper:
         return _ColumnDumper(self.cls, None, obj.array_type)
 
 
-psycopg.adapters.register_dumper(Column, _ColumnDumper)
+psycopg.adapters.register_dumper(ArrayParameter, _ColumnDumper)

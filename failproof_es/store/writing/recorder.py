@@ -53,7 +53,7 @@ class LeafRefused(PersistenceError):
     """The database computes another leaf than the writer did, so the ledger would stop here."""
 
 
-class _Taken(PersistenceError):
+class _VersionTaken(PersistenceError):
     """A stream has an event at one of the versions already."""
 
 
@@ -99,11 +99,13 @@ def _conflict(
     return None
 
 
-Named = tuple[UUID, int, int]
+LeaseKey = tuple[UUID, int, int]
 """A lease as an append names it: run, shard (-1 is the run itself), epoch."""
 
 
-def append_parameters(events: Sequence[StoredEvent], leases: Sequence[Named] = ()) -> Sequence[Any]:
+def append_parameters(
+    events: Sequence[StoredEvent], leases: Sequence[LeaseKey] = ()
+) -> Sequence[Any]:
     """The parameters of `queries/append.sql`: one array for each column, and those of the leases
     to check."""
     return (
@@ -117,7 +119,7 @@ def append_parameters(events: Sequence[StoredEvent], leases: Sequence[Named] = (
     )
 
 
-def _lease_columns(leases: Sequence[Named]) -> Sequence[columns.Column | None]:
+def _lease_columns(leases: Sequence[LeaseKey]) -> Sequence[columns.ArrayParameter | None]:
     if not leases:
         return (None, None, None)
     run_ids, shards, epochs = zip(*leases, strict=True)
@@ -161,7 +163,7 @@ class EventRecorder(PostgresApplicationRecorder):
         self,
         stored_events: Sequence[StoredEvent],
         *,
-        leases: Sequence[Named] = (),
+        leases: Sequence[LeaseKey] = (),
         notify: bool = True,
         **_: Any,
     ) -> Sequence[int] | None:
@@ -177,7 +179,7 @@ class EventRecorder(PostgresApplicationRecorder):
             return None
         try:
             positions = self._inserted(stored_events, leases)
-        except _Taken as error:
+        except _VersionTaken as error:
             raise self._conflict(stored_events) from error
         if not positions and (conflict := self._found_conflict(stored_events)) is not None:
             raise conflict
@@ -196,7 +198,7 @@ class EventRecorder(PostgresApplicationRecorder):
         self,
         stored_events: Sequence[StoredEvent],
         *,
-        leases: Sequence[Named] = (),
+        leases: Sequence[LeaseKey] = (),
         notify: bool = True,
     ) -> Sequence[int]:
         """As `insert_events`, but if exactly these events are in the log, return their positions.
@@ -208,12 +210,12 @@ class EventRecorder(PostgresApplicationRecorder):
         try:
             return self.insert_events(stored_events, leases=leases, notify=notify) or []
         except StreamConflict:
-            positions = self.found(stored_events)
+            positions = self.find_positions(stored_events)
             if positions is None:
                 raise
             return positions
 
-    def found(self, stored_events: Sequence[StoredEvent]) -> list[int] | None:
+    def find_positions(self, stored_events: Sequence[StoredEvent]) -> list[int] | None:
         """The positions of exactly these events, `None` unless the log has all of them."""
         positions = []
         for event in stored_events:
@@ -223,7 +225,9 @@ class EventRecorder(PostgresApplicationRecorder):
             positions.append(position)
         return positions
 
-    def _inserted(self, stored_events: Sequence[StoredEvent], leases: Sequence[Named]) -> list[int]:
+    def _inserted(
+        self, stored_events: Sequence[StoredEvent], leases: Sequence[LeaseKey]
+    ) -> list[int]:
         parameters = append_parameters(stored_events, leases)
         with self.datastore.get_connection() as connection, connection.cursor() as rows:
             cursor = cast("psycopg.Cursor[Any]", rows)
@@ -231,7 +235,7 @@ class EventRecorder(PostgresApplicationRecorder):
             try:
                 cursor.execute(self._append, parameters, prepare=True)
             except psycopg.errors.UniqueViolation as error:
-                raise _Taken(str(error)) from error
+                raise _VersionTaken(str(error)) from error
             except psycopg.errors.ReadOnlySqlTransaction as error:
                 # The server is a standby now: a new connection may find the new primary.
                 connection.close()

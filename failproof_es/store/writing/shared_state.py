@@ -14,8 +14,8 @@ from uuid import UUID
 
 import psycopg
 
-from failproof_es.core.limits import Answer, Claim, Limits, ProviderKey
-from failproof_es.core.spend import Grant, Report, Spending
+from failproof_es.core.limits import GrantedShare, KeyLimits, ProviderKey, ShareClaim
+from failproof_es.core.spend import Grant, SpendReport, SpendState
 from failproof_es.store.connecting import connect
 from failproof_es.store.errors import LateStatement
 from failproof_es.store.outage import AWAY, Outage
@@ -101,7 +101,7 @@ def set_ceiling(state: SharedState, lease: HeldLease, ceiling: Decimal, number: 
     )
 
 
-def count_spending(state: SharedState, lease: HeldLease, counted: Mapping[int, Spending]) -> None:
+def count_spending(state: SharedState, lease: HeldLease, counted: Mapping[int, SpendState]) -> None:
     """Say what shards have spent by the log, under the lease of one or of the run alone.
 
     Nothing is reserved for them any more. Raises `LeaseLost`.
@@ -111,20 +111,20 @@ def count_spending(state: SharedState, lease: HeldLease, counted: Mapping[int, S
         {
             **_name_lease(lease),
             "shards": list(counted),
-            "known": [spending.known for spending in counted.values()],
+            "known": [spending.known_usd for spending in counted.values()],
             "unknown": [spending.unknown for spending in counted.values()],
             "requests": [spending.unknown_requests for spending in counted.values()],
         },
     )
 
 
-def reserve_spending(state: SharedState, lease: HeldLease, report: Report) -> Grant:
+def reserve_spending(state: SharedState, lease: HeldLease, report: SpendReport) -> Grant:
     """Tell what the lease's shard has spent, and reserve more for it. Raises `LeaseLost`."""
     [(more, ceiling, known_spent, unknown, requests, reserved, is_wanted)] = state.execute(
         "reserve_spending",
         {
             **_name_lease(lease),
-            "known": report.spent.known,
+            "known": report.spent.known_usd,
             "unknown": report.spent.unknown,
             "requests": report.spent.unknown_requests,
             "keeps": report.keeps,
@@ -133,7 +133,7 @@ def reserve_spending(state: SharedState, lease: HeldLease, report: Report) -> Gr
             "number": report.number,
         },
     )
-    total = Spending(known_spent, unknown, int(requests), reserved)
+    total = SpendState(known_spent, unknown, int(requests), reserved)
     return Grant(more, ceiling, total, is_wanted)
 
 
@@ -142,7 +142,7 @@ def shards_with_budget(state: SharedState, run_id: UUID) -> list[int]:
     return [shard for (shard,) in state.execute("reserved_shards", {"run_id": run_id})]
 
 
-class DatabaseBook:
+class DatabaseShares:
     """The shares of all workers of a database, as `holder` sees them."""
 
     def __init__(self, state: SharedState, holder: str) -> None:
@@ -150,8 +150,8 @@ class DatabaseBook:
         self._holder = holder
 
     def exchange(
-        self, key: ProviderKey, limits: Limits, own: UUID, claim: Claim, seconds: float
-    ) -> Answer:
+        self, key: ProviderKey, limits: KeyLimits, own: UUID, claim: ShareClaim, seconds: float
+    ) -> GrantedShare:
         """Tell what was used and what a server said, and ask for a share. With 0 seconds it ends.
 
         Raises `LogUnavailable` while the database is away.
@@ -170,7 +170,7 @@ class DatabaseBook:
                 "own_tokens": limits.tokens,
             },
         )
-        return Answer(*row)
+        return GrantedShare(*row)
 
 
 def _name_lease(lease: HeldLease) -> dict[str, Any]:

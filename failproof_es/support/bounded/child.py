@@ -19,7 +19,13 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from typing import IO, Any
 
-from failproof_es.support.bounded.messages import Answer, Call, Stopped, declare_bounded, send
+from failproof_es.support.bounded.messages import (
+    Call,
+    ChildResult,
+    LimitExceeded,
+    declare_bounded,
+    send,
+)
 
 THREADS = 16
 """More than there are cores: they wait for other programs."""
@@ -66,14 +72,16 @@ def _prepared(name: str, prepare: str | None, context: tuple[Any, ...]) -> Calla
 def _answer(
     function: Callable[..., Any], context: tuple[Any, ...], call: Call, sink: IO[bytes]
 ) -> None:
-    def answer(place: int) -> Answer:
+    def answer(place: int) -> ChildResult:
         try:
             value = function(*context, pickle.loads(call.arguments[place]))  # noqa: S301
-            return Answer(place, False, pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
+            return ChildResult(place, False, pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
         except MemoryError:
-            return Answer(place, True, _pickled(Stopped("it needed more memory than it may use")))
+            return ChildResult(
+                place, True, _pickled(LimitExceeded("it needed more memory than it may use"))
+            )
         except BaseException as error:
-            return Answer(place, True, _pickled(error))
+            return ChildResult(place, True, _pickled(error))
 
     places = range(len(call.arguments))
     if call.in_threads and len(places) > 1:

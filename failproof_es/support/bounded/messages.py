@@ -21,12 +21,12 @@ def declare_bounded() -> None:
     _IS_BOUNDED.set()
 
 
-class Stopped(Exception):
+class LimitExceeded(Exception):
     """A call needed more than its limits allow; the text says which limit, as a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class ChildStart:
     """What a child is told first."""
 
     function: str
@@ -47,7 +47,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ChildResult:
     """What a child sends back for one argument."""
 
     place: int

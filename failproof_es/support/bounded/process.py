@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakSet
 
-from failproof_es.support.bounded.messages import Answer, Call, Start, Stopped, send
+from failproof_es.support.bounded.messages import Call, ChildResult, ChildStart, LimitExceeded, send
 
 PROGRAM = "failproof_es.support.bounded.child"
 _MOST_AT_ONCE = 64
@@ -75,7 +75,7 @@ class BoundedPool:
         nice: int = 0,
     ) -> None:
         prepares = None if prepare is None else _name(prepare)
-        self._start = Start(_name(function), prepares, context, nice, limits.memory_bytes)
+        self._start = ChildStart(_name(function), prepares, context, nice, limits.memory_bytes)
         self._limits = limits
         self._in_threads = in_threads
         self._most = processes
@@ -94,7 +94,7 @@ class BoundedPool:
     def submit(self, argument: object) -> Future[Any]:
         """The future result of a call.
 
-        It may raise `Stopped`, `ChildEnded`, and what the function raised.
+        It may raise `LimitExceeded`, `ChildEnded`, and what the function raised.
         """
         task = _Task(pickle.dumps(argument, pickle.HIGHEST_PROTOCOL), Future())
         with self._changed:
@@ -105,7 +105,7 @@ class BoundedPool:
                 self._changed.notify()
             elif self._workers < self._most:
                 self._workers += 1
-                worker = _Worker(self, in_threads=self._in_threads)
+                worker = _ChildWorker(self, in_threads=self._in_threads)
                 threading.Thread(target=worker.work, daemon=True).start()
         return task.future
 
@@ -162,7 +162,7 @@ class BoundedPool:
         child.close()
 
 
-class _Worker:
+class _ChildWorker:
     """A thread that has one child at a time."""
 
     def __init__(self, pool: BoundedPool, *, in_threads: bool) -> None:
@@ -216,7 +216,7 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _End:
+class _ChildEnd:
     """Why a child ended."""
 
     error: Exception
@@ -233,7 +233,7 @@ class _Task:
         self.argument = argument
         self.future = future
 
-    def settle(self, answer: Answer) -> None:
+    def settle(self, answer: ChildResult) -> None:
         try:
             value = pickle.loads(answer.value)  # noqa: S301 - of a program of ours
         except Exception as error:
@@ -252,7 +252,7 @@ class _Task:
 class _Child:
     """One child process."""
 
-    def __init__(self, start: Start, limits: Limits) -> None:
+    def __init__(self, start: ChildStart, limits: Limits) -> None:
         self._limits = limits
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", PROGRAM],
@@ -307,31 +307,33 @@ class _Child:
             self._process.wait()
 
     @property
-    def end(self) -> _End:
+    def end(self) -> _ChildEnd:
         """Why it ended, after it ended."""
         code = self._process.wait()
         if self._overdue:
             waited = f"it waited for {self._limits.wait_s:g} s and had no result"
-            return _End(Stopped(waited), True)
+            return _ChildEnd(LimitExceeded(waited), True)
         if code == -signal.SIGPROF:
             used = f"it needed more than {self._limits.cpu_s:g} s of processor time"
-            return _End(Stopped(used), True)
+            return _ChildEnd(LimitExceeded(used), True)
         if code < 0:  # a fault of its own, or the system's: out of memory, for example
-            return _End(Stopped(f"its process was ended by signal {-code}, twice"), False)
-        return _End(ChildEnded(f"a child process ended with exit code {code}"), True)
+            return _ChildEnd(
+                LimitExceeded(f"its process was ended by signal {-code}, twice"), False
+            )
+        return _ChildEnd(ChildEnded(f"a child process ended with exit code {code}"), True)
 
     def _send(self, message: object) -> None:
         assert self._process.stdin is not None
         send(self._process.stdin, message)
 
-    def _receive(self, wait_s: float) -> Answer | None:
+    def _receive(self, wait_s: float) -> ChildResult | None:
         """The next answer; `None` once the child ended, or is overdue."""
         size = self._read_bytes(8, wait_s)
         body = None if size is None else self._read_bytes(int.from_bytes(size, "big"), wait_s)
         if body is None:
             return None
         answer = pickle.loads(body)  # noqa: S301 - of a program of ours
-        assert isinstance(answer, Answer)
+        assert isinstance(answer, ChildResult)
         return answer
 
     def _read_bytes(self, count: int, wait_s: float) -> bytes | None:

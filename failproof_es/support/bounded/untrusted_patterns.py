@@ -17,7 +17,7 @@ from typing import Any, Literal
 import regex
 
 from failproof_es.support.bounded.linear_expressions import Translation, translate
-from failproof_es.support.bounded.messages import Stopped, in_bounded_process
+from failproof_es.support.bounded.messages import LimitExceeded, in_bounded_process
 from failproof_es.support.bounded.process import BoundedPool, Limits
 
 re2: Any
@@ -41,12 +41,12 @@ NO_EXPRESSION = (regex.error, RecursionError, OverflowError, MemoryError, ValueE
 _OTHER_CHARACTERS = regex.compile(r"[[^\x00-\x7f]&&[\w\s\p{CWCM}]]", regex.VERSION1)
 
 
-class PatternStopped(Stopped):
+class PatternStopped(LimitExceeded):
     """An expression needed more than `LIMITS`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class PatternFault:
     """Why a text is no usable regular expression."""
 
     message: str
@@ -55,7 +55,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PatternRequest:
     """What a child is asked about an expression."""
 
     task: Literal["compile", "search", "find all"]
@@ -64,10 +64,10 @@ class Question:
     text: str = ""
 
 
-def fault_of(pattern: str, *, ignore_case: bool = False) -> Fault | None:
+def fault_of(pattern: str, *, ignore_case: bool = False) -> PatternFault | None:
     """Why a text is no usable regular expression; `None` where it is one."""
     if len(pattern) > MOST_CHARACTERS:
-        return Fault(f"the expression is longer than {MOST_CHARACTERS:,} characters", True)
+        return PatternFault(f"the expression is longer than {MOST_CHARACTERS:,} characters", True)
     return _fault_of(pattern, ignore_case)
 
 
@@ -76,17 +76,17 @@ def spans(pattern: str, text: str, *, ignore_case: bool = False) -> Iterator[Spa
 
     Raises `PatternStopped`, and one of `NO_EXPRESSION` for what is none.
     """
-    question = Question("find all", pattern, ignore_case, text)
+    question = PatternRequest("find all", pattern, ignore_case, text)
     return (span for span in _matches(question) if span[1] > span[0])
 
 
 def is_found(pattern: str, text: str, *, ignore_case: bool = False) -> bool:
     """Whether a usable expression matches anywhere, if only nothing. Raises as `spans` does."""
-    question = Question("search", pattern, ignore_case, text)
+    question = PatternRequest("search", pattern, ignore_case, text)
     return next(iter(_matches(question)), None) is not None
 
 
-def _matches(question: Question) -> Iterable[Span]:
+def _matches(question: PatternRequest) -> Iterable[Span]:
     linear = _linear(question.pattern, question.ignore_case)
     text = question.text
     limited = in_bounded_process()
@@ -143,18 +143,18 @@ def _linear(pattern: str, ignore_case: bool) -> _Linear | None:
 
 
 @lru_cache(maxsize=512)
-def _fault_of(pattern: str, ignore_case: bool) -> Fault | None:
+def _fault_of(pattern: str, ignore_case: bool) -> PatternFault | None:
     if _linear(pattern, ignore_case) is not None:
         return None
     try:
         if in_bounded_process():
             _compiled(pattern, ignore_case)
         else:
-            _ask(Question("compile", pattern, ignore_case))
+            _ask(PatternRequest("compile", pattern, ignore_case))
     except PatternStopped as stopped:
-        return Fault(str(stopped), True)
+        return PatternFault(str(stopped), True)
     except NO_EXPRESSION as error:
-        return Fault(f"not a valid regular expression: {error}")
+        return PatternFault(f"not a valid regular expression: {error}")
     return None
 
 
@@ -166,7 +166,7 @@ def _compiled(pattern: str, ignore_case: bool) -> regex.Pattern[str]:
 # -- the child -----------------------------------------------------------------------------------
 
 
-def _spans(question: Question) -> Iterator[Span]:
+def _spans(question: PatternRequest) -> Iterator[Span]:
     """Where `regex` finds the expression in the text."""
     compiled = _compiled(question.pattern, question.ignore_case)
     if question.task == "search":
@@ -177,7 +177,7 @@ def _spans(question: Question) -> Iterator[Span]:
     return iter(())
 
 
-def list_spans(question: Question) -> list[Span]:
+def list_spans(question: PatternRequest) -> list[Span]:
     """The same as a list: the function of the child."""
     return list(_spans(question))
 
@@ -187,10 +187,10 @@ def _pool() -> BoundedPool:
     return BoundedPool(list_spans, LIMITS)
 
 
-def _ask(question: Question) -> list[Span]:
+def _ask(question: PatternRequest) -> list[Span]:
     work = "compiling" if question.task == "compile" else "matching"
     try:
         answer: list[Span] = _pool().call(question)
-    except Stopped as stopped:
+    except LimitExceeded as stopped:
         raise PatternStopped(f"{work} the expression was stopped: {stopped}") from None
     return answer

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from failproof_es.catalogue.result import Result
+from failproof_es.catalogue.result import RecordedResult
 from failproof_es.core.case import Case
 from failproof_es.core.run import in_plan_order
 from failproof_es.library.evaluating import load, planned_cases
@@ -37,7 +37,7 @@ class Collecting:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._asked: list[Asked] = []
+        self._runs: list[ReportedRun] = []
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self, session: pytest.Session) -> None:
@@ -46,7 +46,7 @@ class Collecting:
         for kind, option in ((_of_file, "--failproof"), (_of_run, "--failproof-resume")):
             for name in self._config.getoption(option):
                 try:
-                    self._asked.append(kind(str(name), runs))
+                    self._runs.append(kind(str(name), runs))
                 except InvalidInput as error:
                     problems += [one_line(problem) for problem in error.problems]
         if problems:
@@ -57,7 +57,7 @@ class Collecting:
         self, session: pytest.Session, items: list[pytest.Item]
     ) -> None:
         """Put the evaluations after the tests, and have pytest count them among its own."""
-        for run in self._asked:
+        for run in self._runs:
             collector = Evaluations.from_parent(session, run=run)
             collected = list(collector.collect())
             session.ihook.pytest_collectreport(
@@ -66,16 +66,16 @@ class Collecting:
             items.extend(collected)
 
 
-class Asked:
+class ReportedRun:
     """A configuration or a run that is to be reported, and the names of its evaluations."""
 
     def __init__(self, name: str, names: list[str], open_run: Callable[[], OpenedRun]) -> None:
         self.name = shortened(one_line(name), _LONGEST_NAME)
         self.names = names
         self.open_run = open_run
-        self._page: tuple[int, list[Result]] = (-1, [])
+        self._page: tuple[int, list[RecordedResult]] = (-1, [])
 
-    def result(self, place: int) -> Result:
+    def result(self, place: int) -> RecordedResult:
         """The evaluation at this place of the plan, from 1. Drives the run first."""
         page, within = divmod(place - 1, _PAGE)
         if self._page[0] != page:
@@ -84,7 +84,7 @@ class Asked:
         return self._page[1][within]
 
 
-def _of_file(name: str, runs: SharedRuns) -> Asked:
+def _of_file(name: str, runs: SharedRuns) -> ReportedRun:
     loaded = load(name)
     cases = planned_cases(loaded, runs.database_url)
     execution = loaded.configuration.execution
@@ -92,14 +92,14 @@ def _of_file(name: str, runs: SharedRuns) -> Asked:
     key = f"{loaded.path.absolute()}\n{loaded.digest()}"
     drive = partial(drive_once, loaded, runs)
     names = list(_names(cases, models, execution.repetitions))
-    return Asked(name, names, partial(runs.opened, name, key, drive))
+    return ReportedRun(name, names, partial(runs.opened, name, key, drive))
 
 
-def _of_run(name: str, runs: SharedRuns) -> Asked:
+def _of_run(name: str, runs: SharedRuns) -> ReportedRun:
     with OpenedRun.open(name, database_url=runs.database_url) as opened:
         names = [_name(r.suite_id, r.case_id, r.model_key, r.repetition) for r in opened.results()]
         number = str(opened.number)
-    return Asked(f"run {number}", names, partial(runs.opened, number, f"run {number}"))
+    return ReportedRun(f"run {number}", names, partial(runs.opened, number, f"run {number}"))
 
 
 def _names(cases: list[Case], models: list[str], repetitions: int) -> Iterator[str]:
@@ -119,9 +119,9 @@ def _name(suite: str, case: str, model: str, repetition: int) -> str:
 class Evaluations(pytest.Collector):
     """The run of one configuration."""
 
-    def __init__(self, *, run: Asked, **settings: Any) -> None:
+    def __init__(self, *, run: ReportedRun, **settings: Any) -> None:
         super().__init__(name=run.name, nodeid=run.name, **settings)
-        self.asked = run
+        self.run = run
 
     @classmethod
     def from_parent(cls, parent: Any, **settings: Any) -> Evaluations:
@@ -133,7 +133,7 @@ class Evaluations(pytest.Collector):
     def collect(self) -> Iterator[pytest.Item]:
         """A test for the run, then one for each evaluation of its plan."""
         yield RunItem.from_parent(self, name="run")
-        for place, name in enumerate(self.asked.names, start=1):
+        for place, name in enumerate(self.run.names, start=1):
             yield EvaluationItem.from_parent(self, name=name, place=place)
 
 
@@ -143,14 +143,14 @@ class _Item(pytest.Item):
         self.add_marker("failproof")
 
     @property
-    def asked(self) -> Asked:
+    def run(self) -> ReportedRun:
         """What it is of."""
         assert isinstance(self.parent, Evaluations)
-        return self.parent.asked
+        return self.parent.run
 
     def reportinfo(self) -> tuple[Any, int | None, str]:
         """Where it stands: pytest groups by it."""
-        return self.asked.name, None, self.name
+        return self.run.name, None, self.name
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """What went wrong, without the frames of this plugin."""
@@ -164,7 +164,7 @@ class RunItem(_Item):
 
     def runtest(self) -> None:
         """Drive the run, if no other test did, and assert its gates."""
-        self.asked.open_run().assert_gates()
+        self.run.open_run().assert_gates()
 
 
 class EvaluationItem(_Item):
@@ -176,7 +176,7 @@ class EvaluationItem(_Item):
 
     def runtest(self) -> None:
         """Drive the run, if no other test did, and say what became of the evaluation."""
-        result = self.asked.result(self._place)
+        result = self.run.result(self._place)
         self.user_properties.append(("failproof_evaluation", str(result.evaluation_id)))
         if result.by_people == "passed_by_people":
             return
@@ -187,10 +187,10 @@ class EvaluationItem(_Item):
         if result.status == "scored" and result.passed is None:
             pytest.skip("scored, and neither passed nor failed")
         if not result.passed:
-            raise NotPassed(describe(result, self.asked.open_run().number))
+            raise NotPassed(describe(result, self.run.open_run().number))
 
 
-def describe(result: Result, run: int) -> str:
+def describe(result: RecordedResult, run: int) -> str:
     """The question, the answer, the verdict and where to look further."""
     verdict = "no score" if result.status == "abandoned" else "not passed"
     classified = "" if result.class_ is None else f", {result.class_}"

@@ -10,7 +10,7 @@ import pytest
 
 from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.engine.drive_outcome import Outcome
-from failproof_es.library.evaluating import Begun, Given, evaluate, load
+from failproof_es.library.evaluating import ConfigurationSource, OnRunStarted, evaluate, load
 from failproof_es.library.opened_run import OpenedRun
 from failproof_es.testing.pytest_plugin.shared_runs import SharedRuns, shared_runs
 
@@ -21,7 +21,7 @@ class FailproofFixture:
     def __init__(self, config: pytest.Config) -> None:
         self._runs = shared_runs(config)
 
-    def run(self, configuration: Given, *, settings: Sequence[str] = ()) -> OpenedRun:
+    def run(self, configuration: ConfigurationSource, *, settings: Sequence[str] = ()) -> OpenedRun:
         """The run of this configuration: a file, the name of one that ships, or a mapping.
 
         It is recorded like any other. The same configuration once more is the same run, in each
@@ -42,6 +42,6 @@ class FailproofFixture:
         return OpenedRun.open(str(run), database_url=self._runs.database_url)
 
 
-def drive_once(loaded: LoadedConfiguration, runs: SharedRuns, on_begun: Begun) -> Outcome:
+def drive_once(loaded: LoadedConfiguration, runs: SharedRuns, on_begun: OnRunStarted) -> Outcome:
     """Evaluate it. Raises as `evaluate` does."""
     return evaluate(loaded, database_url=runs.database_url, on_begun=on_begun, allow=runs.allow)

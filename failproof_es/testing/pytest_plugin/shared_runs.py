@@ -23,10 +23,10 @@ from failproof_es.testing.pytest_plugin import PREPARED, folder_of
 
 
 @dataclass(slots=True)
-class Note:
+class SharedRun:
     """What is known of a run of this session."""
 
-    asked: str
+    name: str
     """The configuration, or the run, as it was asked for."""
     run: str | None = None
     """Its number, once it is on record."""
@@ -65,10 +65,10 @@ class SharedRuns:
             self._opened[key] = OpenedRun.open(note.run, database_url=self.database_url)
         return self._opened[key]
 
-    def _driven(self, name: str, key: str, drive: Drive | None) -> Note:
+    def _driven(self, name: str, key: str, drive: Drive | None) -> SharedRun:
         file = self.folder / f"{key_of(key)}.json"
         with locked(file.with_suffix(".lock"), patience_s=math.inf):
-            note = read_note(file) or Note(name)
+            note = read_note(file) or SharedRun(name)
             if note.interrupted:
                 raise KeyboardInterrupt(f"run {note.run} was interrupted")
             if note.error is None and note.status is None:
@@ -77,7 +77,7 @@ class SharedRuns:
                 raise CouldNotRun(note.error)
             return note
 
-    def _drive(self, note: Note, file: Path, drive: Drive | None) -> None:
+    def _drive(self, note: SharedRun, file: Path, drive: Drive | None) -> None:
         from failproof_es.cli.rendering.database_url import mask_message
         from failproof_es.library.evaluating import go_on
 
@@ -89,7 +89,7 @@ class SharedRuns:
             if note.run is None and drive is not None:
                 outcome = drive(record_start)
             else:  # on record: another process of this session drove it and died, or it was named
-                again = note.asked if note.run is None else note.run
+                again = note.name if note.run is None else note.run
                 outcome = go_on(
                     again, database_url=self.database_url, on_begun=record_start, allow=self.allow
                 )
@@ -129,7 +129,7 @@ def tell(folder: Path, terminal: Any) -> None:
     if started:
         terminal.section("failproof-es")
     for note in started:
-        terminal.line(one_line(f"{note.asked}: {_what_next(note)}"))
+        terminal.line(one_line(f"{note.name}: {_what_next(note)}"))
 
 
 def key_of(text: str) -> str:
@@ -137,19 +137,19 @@ def key_of(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
 
 
-def read_note(file: Path) -> Note | None:
+def read_note(file: Path) -> SharedRun | None:
     """The note in a file, if there is one."""
     try:
-        return Note(**orjson.loads(file.read_bytes()))
+        return SharedRun(**orjson.loads(file.read_bytes()))
     except FileNotFoundError:
         return None
 
 
-def _write(file: Path, note: Note) -> None:
+def _write(file: Path, note: SharedRun) -> None:
     atomic_write(file, [orjson.dumps(asdict(note))])
 
 
-def _what_next(note: Note) -> str:
+def _what_next(note: SharedRun) -> str:
     if note.status is None or note.status == "paused":
         return (
             f"run {note.run} is not complete: `pytest --failproof-resume {note.run}` or "

@@ -14,7 +14,7 @@ import pytest
 
 from failproof_es.assurance.archiving import archive as archiving
 from failproof_es.assurance.archiving import archive_file, attach
-from failproof_es.assurance.archiving.archive import By, archive_run
+from failproof_es.assurance.archiving.archive import ArchivingContext, archive_run
 from failproof_es.assurance.archiving.attach import attach_file
 from failproof_es.problems import InvalidInput
 from failproof_es.store.store import Store
@@ -22,7 +22,7 @@ from failproof_es.support import atomic_file
 from tests.acceptance.archiving.conftest import Archive
 from tests.selection import slow_except
 
-BY = By("somebody", "a host", "a test")
+BY = ArchivingContext("somebody", "a host", "a test")
 
 _STEPS = (
     "_require_ended", "_sign", "write_archive", "read_archive", "check_archive", "_record",

@@ -12,7 +12,7 @@ from typing import LiteralString
 import psycopg
 import pytest
 
-from failproof_es.assurance.archiving.archive import By, archive_run, held_alone
+from failproof_es.assurance.archiving.archive import ArchivingContext, archive_run, held_alone
 from failproof_es.problems import InvalidInput
 from failproof_es.store.schema.installation import ARCHIVER, AUDITOR, WRITER
 from failproof_es.store.store import Store
@@ -123,7 +123,7 @@ def test_a_run_that_somebody_holds_and_two_at_once(archive: Archive) -> None:
     before = archive.rows()
     with (
         Store.open(archive.url) as store,
-        held_alone(store, archive.run_id(), By("a", "b", "another process")),
+        held_alone(store, archive.run_id(), ArchivingContext("a", "b", "another process")),
     ):
         said = archive.does("archive", "1", "--to", "old", code=2)
     assert "another process" in said
@@ -134,7 +134,7 @@ def test_a_run_that_somebody_holds_and_two_at_once(archive: Archive) -> None:
         with Store.open(archive.url) as store:
             try:
                 told = archive_run(
-                    store, archive.run_id(), archive.folder / "old", By("a", "b", "c")
+                    store, archive.run_id(), archive.folder / "old", ArchivingContext("a", "b", "c")
                 )
                 said_by.append("already" if told.already else "done")
             except InvalidInput:
@@ -278,7 +278,7 @@ def test_a_folder_whose_name_cannot_be_recorded(archive: Archive) -> None:
         Store.open(archive.url) as opened,
         pytest.raises(InvalidInput, match="is not valid UTF-8"),
     ):
-        archive_run(opened, archive.run_id(), folder, By("a", "b", "c"))
+        archive_run(opened, archive.run_id(), folder, ArchivingContext("a", "b", "c"))
     assert not folder.exists()
     assert archive.rows() == before
 

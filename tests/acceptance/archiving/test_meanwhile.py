@@ -121,7 +121,7 @@ def test_a_file_and_its_folders_are_on_disk_before_anything_leaves(
     monkeypatch.setattr(os, "fsync", noted)
     folder = archive.folder / "old" / "deep"
     with Store.open(archive.url) as store:
-        run = store, archive.run_id(), folder, archiving.By("a", "b", "c")
+        run = store, archive.run_id(), folder, archiving.ArchivingContext("a", "b", "c")
         with monkeypatch.context() as patched:
             patched.setattr(archiving, "_record", dies)
             with pytest.raises(Killed):

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from failproof_es.assurance.archiving import archive as archiving
-from failproof_es.assurance.archiving.archive import By, archive_run
+from failproof_es.assurance.archiving.archive import ArchivingContext, archive_run
 from failproof_es.engine import lifecycle
 from failproof_es.engine.history import read_run
 from failproof_es.engine.planning.asked_cases import PlannedCases
@@ -21,7 +21,7 @@ from failproof_es.store.writing.event_header import Draft, EventHeader
 from tests.acceptance.archiving.conftest import Archive
 from tests.acceptance.commands import write_configuration
 
-BY = By("somebody", "a host", "a test")
+BY = ArchivingContext("somebody", "a host", "a test")
 
 
 @pytest.mark.parametrize("named", ["number", pytest.param("id", marks=pytest.mark.slow)])

@@ -13,14 +13,14 @@ import click.testing
 import psycopg
 import pytest
 
-from failproof_es.assurance.checking.findings import Finding, Verification
+from failproof_es.assurance.checking.findings import Verification, VerificationFinding
 from failproof_es.assurance.checking.verification import verify_log
 from failproof_es.assurance.export import evidence
 from failproof_es.assurance.run_proof import prove_run
 from failproof_es.assurance.signing.signing_key import log_key, public_path
 from failproof_es.ledger import bundle
 from failproof_es.ledger import checkpoint as checkpoints
-from failproof_es.ledger.bundle import Judgement, Verdict
+from failproof_es.ledger.bundle import BundleProof, LogProof
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.contents import EvidenceError
 from failproof_es.ledger.note import Note, SigningKey
@@ -32,7 +32,7 @@ from tests.acceptance.attacks.world import Author, Sizes, begin, go_on
 from tests.acceptance.commands import invoke
 from tests.conftest import create_database, database_url_as, drop_database
 
-Prove = Callable[[psycopg.Connection[Any]], Verdict | Judgement]
+Prove = Callable[[psycopg.Connection[Any]], BundleProof | LogProof]
 
 GUARDED = (
     *("events", "run_numbers"),
@@ -112,18 +112,18 @@ class Attacked:
         with psycopg.connect(url, autocommit=True) as connection:
             yield connection
 
-    def evidence(self, run: UUID, key: SigningKey | None = None) -> Verdict:
+    def evidence(self, run: UUID, key: SigningKey | None = None) -> BundleProof:
         """Export a run and judge the file as a stranger would.
 
         What the log itself says of the run has to be the same, also where it is refused.
         """
         public = (key or self.recorded.key).public
 
-        def by_file(connection: psycopg.Connection[Any]) -> Verdict:
+        def by_file(connection: psycopg.Connection[Any]) -> BundleProof:
             made = bundle.read(b"".join(evidence(connection, run)))
             return bundle.verify(made, public)
 
-        def by_log(connection: psycopg.Connection[Any]) -> Judgement:
+        def by_log(connection: psycopg.Connection[Any]) -> LogProof:
             return prove_run(connection, run, public)
 
         with self.auditor() as connection:
@@ -168,7 +168,7 @@ def found(result: Verification) -> set[str]:
     return {each.kind for each in result.findings}
 
 
-def first(result: Verification, kind: str) -> Finding:
+def first(result: Verification, kind: str) -> VerificationFinding:
     """The first finding of a kind."""
     return next(each for each in result.findings if each.kind == kind)
 

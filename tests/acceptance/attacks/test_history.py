@@ -17,7 +17,7 @@ from failproof_es.assurance.checking.verification import verify_log
 from failproof_es.assurance.export import evidence
 from failproof_es.assurance.signing.integrator import LedgerBroken, sign_checkpoint
 from failproof_es.assurance.signing.kept_checkpoints import Forked, check_continues
-from failproof_es.assurance.signing.witness import Request, cosign_request
+from failproof_es.assurance.signing.witness import CosignRequest, cosign_request
 from failproof_es.events import RunCompleted
 from failproof_es.ledger import bundle
 from failproof_es.ledger import checkpoint as checkpoints
@@ -94,7 +94,7 @@ def test_a_rebuilt_tree_is_not_cosigned(log: Attacked) -> None:
     rebuilt = rebuild(log)
     seen = log.outside[0]
     witness = SigningKey.generate("witness.example", COSIGNATURE)
-    request = Request(seen.size, (bytes(32),), rebuilt)
+    request = CosignRequest(seen.size, (bytes(32),), rebuilt)
     with pytest.raises(InvalidInput, match="not cosigned"):
         cosign_request(request, log.recorded.key.public, witness, seen, 1_800_000_000)
 

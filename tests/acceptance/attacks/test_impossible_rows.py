@@ -22,8 +22,8 @@ from failproof_es.assurance.checking.findings import (
     ROW_MISSING,
     SIGNATURE,
     TREE_CHANGED,
-    Finding,
     Verification,
+    VerificationFinding,
 )
 from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.assurance.signing.integrator import LedgerBroken, sign_checkpoint
@@ -75,7 +75,7 @@ def verified(log: Attacked) -> Verification:
         return log.verify()
 
 
-def of_rows(result: Verification) -> list[Finding]:
+def of_rows(result: Verification) -> list[VerificationFinding]:
     """What was found, but for the constraints that had to go first, each of which is named."""
     return [each for each in result.findings if each.kind != IN_BETWEEN]
 

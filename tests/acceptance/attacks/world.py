@@ -30,7 +30,6 @@ from failproof_es.events import (
     ModelSnapshot,
     PricesRecorded,
     PromptStored,
-    Rate,
     RequestSent,
     ResponseReceived,
     RunCompleted,
@@ -39,6 +38,7 @@ from failproof_es.events import (
     RunStarted,
     Scored,
     SuiteSnapshot,
+    TokenPrices,
 )
 from failproof_es.ledger.note import Note, SigningKey
 from failproof_es.store.store import Store
@@ -47,7 +47,9 @@ FAILED, PASSED, OTHER = (UUID(int=n << 100) for n in (1, 2, 3))
 """The runs, in the order of their numbers 1, 2, 3."""
 CASES = 40
 THRESHOLD = 0.9
-PRICES = ModelPrices(model_key="m", source="s", rates=(Rate(input=Decimal(7), output=Decimal(7)),))
+PRICES = ModelPrices(
+    model_key="m", source="s", rates=(TokenPrices(input=Decimal(7), output=Decimal(7)),)
+)
 
 
 @dataclass(frozen=True, slots=True)

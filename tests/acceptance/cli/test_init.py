@@ -64,7 +64,7 @@ def test_each_choice_makes_a_configuration_and_a_suite_that_are_valid(
         problems = Problems()
         suite = str(loaded.prompts.path)
         assert list(dialect_named(dialect).load([tmp_path / suite], problems))
-        assert problems.found == [] and suite in files
+        assert problems.problems == [] and suite in files
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from failproof_es.dialects.protocol import Export
+from failproof_es.dialects.protocol import CollectionExport
 from failproof_es.dialects.shipped.failproof import FailProof
 from tests.acceptance.commands import invoke
 from tests.acceptance.conftest import RecordedLog
@@ -25,7 +25,7 @@ FROM failproof.stored_events WHERE originator_id = ANY (%(prompts)b)
 def test_a_shape_that_a_dialect_offers_is_listed_and_written(
     recorded_log: RecordedLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    offered = {"numbers": Export("runs by number", {"runs": RUNS, "prompts": PROMPTS})}
+    offered = {"numbers": CollectionExport("runs by number", {"runs": RUNS, "prompts": PROMPTS})}
     monkeypatch.setattr(FailProof, "exports", offered, raising=False)
     listed = invoke(recorded_log.url, "export", "--shape", "--json", cwd=tmp_path)
     told = {"shape": "numbers", "runs": "failproof", "writes": "runs by number"}

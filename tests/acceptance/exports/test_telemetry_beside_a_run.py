@@ -11,7 +11,7 @@ import pytest
 
 from failproof_es.events import RequestSent
 from failproof_es.exports.otel.endpoint import Delivery
-from failproof_es.exports.otel.follow import Following
+from failproof_es.exports.otel.follow import CommitSender
 from failproof_es.exports.otel.telemetry import Span, Telemetry
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, write_configuration, write_suite
@@ -64,8 +64,8 @@ def test_what_was_not_taken_is_sent_again_and_nothing_twice_after_it_was(
         return delivery
 
     with store.connect() as connection:
-        assert Following(run_id, send, ended, left_s=5).follow(connection)
-        refused = Following(run_id, lambda _: Delivery.AGAIN, ended, left_s=0)
+        assert CommitSender(run_id, send, ended, left_s=5).follow(connection)
+        refused = CommitSender(run_id, lambda _: Delivery.AGAIN, ended, left_s=0)
         assert not refused.follow(connection)
         (requests,) = connection.execute(
             "SELECT count(*) FROM failproof.stored_events WHERE run_id = %s AND topic = %s",
@@ -91,10 +91,10 @@ def test_one_that_the_collector_never_takes_is_left_out_and_counted(
         taken.extend(batch)
         return Delivery.TAKEN
 
-    following = Following(run_id, send, ended, left_s=5)
+    following = CommitSender(run_id, send, ended, left_s=5)
     with store.connect() as connection:
         assert following.follow(connection)
-        refuses_everything = Following(run_id, lambda _: Delivery.REFUSED, ended, left_s=0.3)
+        refuses_everything = CommitSender(run_id, lambda _: Delivery.REFUSED, ended, left_s=0.3)
         assert not refuses_everything.follow(connection)
     assert following.refused == 1 and len(taken) == 3 * (2 + 2)
     assert refuses_everything.refused == 8  # the rest waits until it is over

@@ -23,7 +23,7 @@ CASES = 250
 """More than are read at once."""
 
 
-class Held(MockServer):
+class HeldServer(MockServer):
     """Wants to be asked again in ten minutes."""
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
@@ -86,7 +86,7 @@ async def run_of(
 def test_the_models_of_other_servers_go_on_to_their_end_even_with_one_worker(
     store: Store, tmp_path: Path
 ) -> None:
-    held, free = Held(), MockServer()
+    held, free = HeldServer(), MockServer()
     scored: list[str] = []
 
     async def work(held_url: str, free_url: str) -> None:

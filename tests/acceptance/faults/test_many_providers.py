@@ -154,7 +154,7 @@ def test_a_class_that_breaks_in_a_run_halts_it_and_its_key_is_not_on_record(
     assert done.returncode == 1, done.stderr
     assert "raised ValueError: no luck with" in done.stderr
     assert KEY not in done.stderr + done.stdout
-    assert not server.asked
+    assert not server.requests
     with store.connect() as connection:
         found = connection.execute(
             "SELECT count(*) FILTER (WHERE position(%s::bytea in state) > 0), "

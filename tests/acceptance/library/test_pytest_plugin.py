@@ -198,7 +198,7 @@ def test_a_run_whose_worker_died_is_resumed_by_the_next(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:
     from failproof_es.library.evaluating import go_on
-    from failproof_es.testing.pytest_plugin.shared_runs import Note, SharedRuns, key_of
+    from failproof_es.testing.pytest_plugin.shared_runs import SharedRun, SharedRuns, key_of
 
     write_suite(tmp_path, 2)
     write_configuration(tmp_path, mock_url)
@@ -207,7 +207,7 @@ def test_a_run_whose_worker_died_is_resumed_by_the_next(
     options = {"--failproof-database-url": store.url, "--failproof-allow": []}
     config: Any = SimpleNamespace(stash=pytest.Stash(), getoption=options.__getitem__)
     runs = SharedRuns(config)
-    left = Note("run.yaml", run="1")
+    left = SharedRun("run.yaml", run="1")
     (runs.folder / f"{key_of('key')}.json").write_bytes(orjson.dumps(left))
 
     def again(begun: object) -> None:

@@ -37,7 +37,7 @@ def answered(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ExpectedRun:
     """How a run must stand, whoever tells it."""
 
     passed: int
@@ -49,7 +49,7 @@ class Wanted:
         return self.passed + self.failed + self.lost
 
 
-def failproof(folder: Path) -> Wanted:
+def failproof(folder: Path) -> ExpectedRun:
     cases = [
         ("a", "yes", "yes", "pass"),  # is what is wanted
         ("b", "no", "yes", "pass"),  # is not
@@ -66,10 +66,10 @@ def failproof(folder: Path) -> Wanted:
                 "expected_response": wants, "expected_classification": expects,
             }  # fmt: skip
             file.write(orjson.dumps(case) + b"\n")
-    return Wanted(passed=2, failed=3, lost=1)
+    return ExpectedRun(passed=2, failed=3, lost=1)
 
 
-def promptguard(folder: Path) -> Wanted:
+def promptguard(folder: Path) -> ExpectedRun:
     high = '{"T": 0.1, "I": 0.1, "F": 0.9, "reasoning": "r"}'
     low = '{"T": 0.9, "I": 0.1, "F": 0.0, "reasoning": "r"}'
     asks = [("a", answered(high)), ("b", answered(low)), ("c", answered(high))]
@@ -81,10 +81,10 @@ def promptguard(folder: Path) -> Wanted:
                 "created_at": "2026-11-21T08:00:00Z",
             }  # fmt: skip
             file.write(orjson.dumps(prompt) + b"\n")
-    return Wanted(passed=2, failed=1, lost=1)
+    return ExpectedRun(passed=2, failed=1, lost=1)
 
 
-def command(folder: Path) -> Wanted:
+def command(folder: Path) -> ExpectedRun:
     parts = ['version = "1.0.0"']
     for name, ask in (
         ("a", answered("ls -la")), ("b", answered("pwd")), ("c", "[fault:http400]"),
@@ -94,10 +94,10 @@ def command(folder: Path) -> Wanted:
             'category = "correctness"\nsafe = true\nposix_compliant = true\n'
         )
     (folder / "suite.toml").write_text("\n".join(parts))
-    return Wanted(passed=1, failed=1, lost=1)
+    return ExpectedRun(passed=1, failed=1, lost=1)
 
 
-def benchmark(folder: Path) -> Wanted:
+def benchmark(folder: Path) -> ExpectedRun:
     answers = {name: f"{name} text" for name in ("most_expected", "good_answer", "pass_option")}
 
     def graded(score: float) -> str:
@@ -112,19 +112,19 @@ def benchmark(folder: Path) -> Wanted:
         for name, ask in asks
     ]  # fmt: skip
     (folder / "suite.yaml").write_bytes(orjson.dumps(tasks))
-    return Wanted(passed=2, failed=1, lost=1)
+    return ExpectedRun(passed=2, failed=1, lost=1)
 
 
-def redteam(folder: Path) -> Wanted:
+def redteam(folder: Path) -> ExpectedRun:
     numbers = (1, 2, 5)  # the fifth does what is forbidden
     cases = [written_case(number) for number in numbers]
     broken = written_case(4)
     broken["turns"][0]["content"] = "[broken]"
     (folder / "suite.jsonl").write_bytes(b"\n".join(map(orjson.dumps, [*cases, broken])))
-    return Wanted(passed=2, failed=1, lost=1)
+    return ExpectedRun(passed=2, failed=1, lost=1)
 
 
-def checks(folder: Path) -> Wanted:
+def checks(folder: Path) -> ExpectedRun:
     asks = [("a", answered("yes")), ("b", answered("no")), ("c", "[fault:http400]")]
     with (folder / "suite.jsonl").open("wb") as file:
         for name, ask in asks:
@@ -133,10 +133,10 @@ def checks(folder: Path) -> Wanted:
                 "checks": [{"kind": "contains", "values": ["yes"]}],
             }  # fmt: skip
             file.write(orjson.dumps(case) + b"\n")
-    return Wanted(passed=1, failed=1, lost=1)
+    return ExpectedRun(passed=1, failed=1, lost=1)
 
 
-Dialect = Callable[[Path], Wanted]
+Dialect = Callable[[Path], ExpectedRun]
 DIALECTS: list[Dialect] = [failproof, promptguard, command, benchmark, redteam, checks]
 
 
@@ -159,7 +159,7 @@ class Ran:
 
     url: str
     folder: Path
-    wanted: Wanted
+    wanted: ExpectedRun
     output: str
 
     def printed(self, *arguments: str) -> Any:
@@ -175,10 +175,10 @@ def recorded(
     postgres_server: EmbeddedServer,
     migrated_database: str,
     tmp_path_factory: pytest.TempPathFactory,
-) -> tuple[Recording, Wanted, str]:
+) -> tuple[Recording, ExpectedRun, str]:
     """A run of each dialect, how it must stand, and what was said of it at its end."""
     written: Dialect = request.param
-    found: list[tuple[Wanted, str]] = []
+    found: list[tuple[ExpectedRun, str]] = []
 
     def record(url: str, folder: Path) -> None:
         wanted = written(folder)
@@ -215,7 +215,9 @@ def template(request: pytest.FixtureRequest, migrated_database: str) -> str:
 
 
 @pytest.fixture
-def ran(recorded: tuple[Recording, Wanted, str], store: Store, home: Path, tmp_path: Path) -> Ran:
+def ran(
+    recorded: tuple[Recording, ExpectedRun, str], store: Store, home: Path, tmp_path: Path
+) -> Ran:
     """The run, in a log of the test's own."""
     recording, wanted, output = recorded
     recording.copy_files(home, tmp_path)

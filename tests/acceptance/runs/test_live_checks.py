@@ -115,8 +115,8 @@ def facts(connection: Any, run: Run, checked: LiveChecks | None) -> dict[str, An
     return {
         "counts": scan.counts,
         "scores": scan.scores.by_model,
-        "known": scan.known,
-        "filed": scan.filed,
+        "known": scan.begun_count,
+        "filed": scan.stream_count,
         "validated": scan.validated(beside),
         "seal": seal,
     }

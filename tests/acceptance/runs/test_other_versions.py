@@ -100,7 +100,7 @@ def test_scores_of_other_versions_are_never_compared_silently(
 def _on_a_page(connection: Any, base: UUID, other: UUID) -> tuple[int, list[tuple[str, int]]]:
     compared = ComparedRuns(connection, base, other)
     sides = [(Side(base, "m", 1), Side(other, "m", 1))]
-    (counts,) = compared.told(sides, "all", limit=50).counts
+    (counts,) = compared.compare(sides, "all", limit=50).counts
     with connection.transaction():
         assert len(list(compared.pairs(*sides[0], "all"))) == counts.pairs
     return counts.pairs, [(each.why, each.first) for each in counts.unpaired]

@@ -80,8 +80,8 @@ def test_a_run_with_ollamas_own_api(stream: bool, store: Store, tmp_path: Path) 
         )  # fmt: skip
         done = invoke(store.url, "start", "run.yaml", cwd=tmp_path)
         assert done.exit_code == 0, done.output
-    assert len(server.asked) == CASES and server.looked == 1
-    body = orjson.loads(server.asked[0].body)
+    assert len(server.requests) == CASES and server.looked == 1
+    body = orjson.loads(server.requests[0].body)
     assert body["options"] == {"num_predict": 1000, "temperature": 0.0, "seed": 3, "top_k": 5}
     assert body["keep_alive"] == "1h" and body["stream"] is stream
     answers = events(store, ResponseReceived)
@@ -103,7 +103,7 @@ def test_thirty_models_of_one_server_are_looked_up_at_once(store: Store, tmp_pat
         configured(tmp_path, *models)
         done = invoke(store.url, "validate", "run.yaml", "--allow-unlisted", cwd=tmp_path)
     assert done.exit_code == 0, done.output
-    assert server.looked == 1 and not server.asked
+    assert server.looked == 1 and not server.requests
     said = [line for line in done.output.splitlines() if "does not list" in line]
     assert len(said) == 15, done.output
 

@@ -95,7 +95,7 @@ def test_what_is_on_record_is_counted_before_others_can_add_to_it(store: Store) 
         raise InvalidInput.because("this is far enough")
 
     workers = LocalWorkers(
-        store, 1, begin_it, Permissions(), shown=True, catch_up=count_what_is_recorded
+        store, 1, begin_it, Permissions(), shows_progress=True, catch_up=count_what_is_recorded
     )
     with pytest.raises(InvalidInput, match="far enough"):
         asyncio.run(

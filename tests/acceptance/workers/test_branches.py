@@ -65,7 +65,7 @@ def carried_over_told(store: Store) -> list[RecordedEvaluation]:
     async def tell() -> None:
         over = asyncio.Event()
         over.set()
-        workers = local_workers.LocalWorkers(store, 1, begin, Permissions(), shown=True)
+        workers = local_workers.LocalWorkers(store, 1, begin, Permissions(), shows_progress=True)
         await workers._tell(run_id, 0, lambda event: None, told.append, over)
 
     with store.connect() as connection:

@@ -162,7 +162,7 @@ def test_who_takes_a_shard_over_counts_what_the_one_before_spent(
         ).fetchone()
         counted = recorded_spending(connection, state)
     assert row == (known, unknown, 0)
-    assert (counted.known, counted.unknown) == (known, unknown)
+    assert (counted.known_usd, counted.unknown) == (known, unknown)
 
 
 @pytest.mark.parametrize("kills", [3, pytest.param(6, marks=pytest.mark.slow)])

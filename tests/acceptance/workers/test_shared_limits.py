@@ -73,7 +73,7 @@ def one_is_killed_and_two_come(store: Store, folder: Path) -> list[float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class BackgroundRun:
     """A run of several minutes, while other tests are run."""
 
     store: Store
@@ -86,14 +86,14 @@ def run_of_minutes(
     postgres_server: EmbeddedServer,
     migrated_database: str,
     tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Begun | None]:
+) -> Iterator[BackgroundRun | None]:
     """The one that the last test asks for, if it is selected."""
     if _LAST not in {item.name for item in request.session.items}:
         yield None
         return
     folder = tmp_path_factory.mktemp("minutes")
     with open_copy(postgres_server, migrated_database) as store, ThreadPoolExecutor(1) as thread:
-        yield Begun(store, thread.submit(one_is_killed_and_two_come, store, folder))
+        yield BackgroundRun(store, thread.submit(one_is_killed_and_two_come, store, folder))
 
 
 @pytest.mark.slow
@@ -196,7 +196,7 @@ def test_a_retry_after_that_one_worker_was_told_stops_the_other(
 
 @pytest.mark.slow
 def test_no_minute_has_more_than_its_requests_though_workers_come_and_die(
-    run_of_minutes: Begun,
+    run_of_minutes: BackgroundRun,
 ) -> None:
     assert most_in_a_minute(run_of_minutes.came.result()) <= 40
     assert count(run_of_minutes.store, "Scored") == 90

@@ -41,12 +41,12 @@ from failproof_es.events import (
     ModelSnapshot,
     PricesRecorded,
     PromptStored,
-    Rate,
     Reviewed,
     RunCompleted,
     RunFailed,
     RunPaused,
     RunStarted,
+    TokenPrices,
 )
 from failproof_es.ledger.leaf import leaf_hash
 from failproof_es.ledger.note import SigningKey
@@ -238,7 +238,7 @@ class _Log:
         questions = chunked(asked.questions())
         for chunk, digests in enumerate(chunked(asked.digests())):
             yield CasesPlanned(**head(), chunk=chunk, digests=digests, questions=next(questions))
-        rate = (Rate(input=Decimal("0.15"), output=Decimal("0.6")),)
+        rate = (TokenPrices(input=Decimal("0.15"), output=Decimal("0.6")),)
         priced = run.models[: 1 if run.number % 4 == 0 else None]
         yield PricesRecorded(
             **head(),

@@ -26,7 +26,7 @@ from failproof_es.store.schema.installation import WRITER
 from failproof_es.store.store import Store
 from tests.benchmarks.console import log
 from tests.benchmarks.console.addresses import Address, addresses
-from tests.benchmarks.measured import Benchmark, Measure, Row, Sizes, Taken, Wanted
+from tests.benchmarks.measured import Benchmark, Measure, Measurement, Row, Sizes, TargetFigure
 from tests.benchmarks.servers import benchmark_server
 from tests.benchmarks.watch import exact_processor_s
 from tests.console import console, settings_for
@@ -156,7 +156,13 @@ PAGES = (
 )  # fmt: skip
 ROWS = (
     *(
-        Row(f"console-{name.replace(' ', '-')}", f"console: {name}", "ms", _HOW, Wanted("<=", 300))
+        Row(
+            f"console-{name.replace(' ', '-')}",
+            f"console: {name}",
+            "ms",
+            _HOW,
+            TargetFigure("<=", 300),
+        )
         for name in PAGES
     ),
     Row(
@@ -167,7 +173,7 @@ ROWS = (
         "processor or more. The page's time is that of console, reader and database, after the "
         "first request of each; so is that of the SQL, with the fetching of its rows. Lists that "
         "are downloaded are not among them: they are read ahead while the first rows are taken.",
-        Wanted("<=", 5),
+        TargetFigure("<=", 5),
     ),
     Row(
         "console-short",
@@ -175,7 +181,7 @@ ROWS = (
         "ms",
         "The same of all other addresses, whose SQL takes less than 10 ms: a ratio would tell how "
         "small that is. What a page takes by itself is in it: its template, what protects the log.",
-        Wanted("<=", 5 * LEAST_SQL_MS),
+        TargetFigure("<=", 5 * LEAST_SQL_MS),
     ),
 )
 
@@ -194,7 +200,7 @@ def begin(python: str, sizes: Sizes) -> Iterator[Measure]:
         yield lambda: measured(url, comparable=sizes.large)
 
 
-def measured(url: str, word: str = "", *, comparable: bool = True) -> Iterator[Taken]:
+def measured(url: str, word: str = "", *, comparable: bool = True) -> Iterator[Measurement]:
     """A measurement of each page: of its slowest address."""
     slowest: dict[str, tuple[str, Took]] = {}
     every: list[tuple[str, Took]] = []
@@ -211,14 +217,14 @@ def measured(url: str, word: str = "", *, comparable: bool = True) -> Iterator[T
                 f"ratio {found.ratio:.1f}"
             )
         said = f"{name}: {found.first:.1f} ms at first, {found.processor:.1f} ms of the processor"
-        yield Taken(
+        yield Measurement(
             f"console-{page.replace(' ', '-')}", found.median, found.median / 1000,
             found.processor / 1000, said + sql, comparable,
         )  # fmt: skip
     yield from beside_sql(every, comparable)
 
 
-def beside_sql(every: Sequence[tuple[str, Took]], comparable: bool) -> Iterator[Taken]:
+def beside_sql(every: Sequence[tuple[str, Took]], comparable: bool) -> Iterator[Measurement]:
     """The ratio to SQL where that takes long enough for one; the page's time where it does not."""
     beside: list[tuple[float, str, Took]] = []
     alone: list[tuple[float, str, Took]] = []
@@ -230,14 +236,14 @@ def beside_sql(every: Sequence[tuple[str, Took]], comparable: bool) -> Iterator[
                 alone.append((found.processor, name, found))
     for row, rest in (("console-ratio", beside), ("console-short", alone)):
         if not rest:
-            yield Taken(row, None, note="no page whose SQL takes so long", comparable=False)
+            yield Measurement(row, None, note="no page whose SQL takes so long", comparable=False)
             continue
         value, name, found = max(rest, key=lambda each: each[0])
         note = (
             f"{name}: {found.processor:.1f} ms of the processor, {found.sql_processor:.1f} ms in "
             f"SQL; the largest of {len(rest)} addresses"
         )
-        yield Taken(row, value, found.median / 1000, found.processor / 1000, note, comparable)
+        yield Measurement(row, value, found.median / 1000, found.processor / 1000, note, comparable)
 
 
 def every_page(url: str, word: str = "") -> Iterator[tuple[str, Took]]:

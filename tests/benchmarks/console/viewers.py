@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from tests.benchmarks.installation import Installation, installation
-from tests.benchmarks.measured import Benchmark, Measure, Row, Sizes, Taken, Wanted
+from tests.benchmarks.measured import Benchmark, Measure, Measurement, Row, Sizes, TargetFigure
 from tests.benchmarks.reach.runs import facts, server, working_folder, write_run
 from tests.benchmarks.watch import processor_s
 from tests.console import console, settings_for
@@ -27,7 +27,7 @@ ROWS = (
         "first event to its last, and by nobody, in turn. The processor time of the run, of the "
         "database, of the console and of the viewers themselves, less that without viewers, by "
         "the seconds that they looked. A run keeps 1.6 cores busy: 5 % of its throughput are 8.",
-        Wanted("<=", 8),
+        TargetFigure("<=", 8),
     ),
     Row(
         "console-viewers-throughput",
@@ -36,7 +36,7 @@ ROWS = (
         "The same two runs by the clock: how many evaluations a second fewer, of those without "
         "viewers. Console and viewers run on the same machine as the run and its database, and "
         "two runs of one size differ by some per cent by themselves: judge it by many rounds.",
-        Wanted("<=", 5),
+        TargetFigure("<=", 5),
     ),
 )
 
@@ -47,17 +47,17 @@ def begin(python: str, sizes: Sizes) -> Iterator[Measure]:
     yield lambda: _measure(python, sizes.cases)
 
 
-def _measure(python: str, cases: int) -> Iterator[Taken]:
+def _measure(python: str, cases: int) -> Iterator[Measurement]:
     alone, alone_wall, _ = _spent(python, cases, 0)
     looked_at, wall, seen = _spent(python, cases, VIEWERS)
     note = (
         f"{looked_at:.1f} s with viewers, {alone:.1f} s without; {seen:,} events were sent to them "
         f"in {wall:.0f} s"
     )
-    yield Taken("console-viewers", 100 * (looked_at - alone) / wall, wall, looked_at, note)
+    yield Measurement("console-viewers", 100 * (looked_at - alone) / wall, wall, looked_at, note)
     lost = 100 * (1 - alone_wall / wall)
     note = f"{wall:.1f} s with viewers, {alone_wall:.1f} s without"
-    yield Taken("console-viewers-throughput", lost, wall, looked_at, note)
+    yield Measurement("console-viewers-throughput", lost, wall, looked_at, note)
 
 
 def _spent(python: str, cases: int, viewers: int) -> tuple[float, float, int]:

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 
 from tests.benchmarks import rebuild
-from tests.benchmarks.measured import Benchmark, Measure, Row, Sizes, Taken
+from tests.benchmarks.measured import Benchmark, Measure, Measurement, Row, Sizes
 
 _HOW = (
     f"The log is written at {rebuild.EVENTS_PER_S:,} events/s, with 100 evaluations in flight; for "
@@ -24,10 +24,10 @@ def begin(python: str, sizes: Sizes) -> Iterator[Measure]:
     yield lambda: _measure(max(sizes.events // 5, rebuild.IN_FLIGHT))
 
 
-def _measure(evaluations: int) -> Iterator[Taken]:
+def _measure(evaluations: int) -> Iterator[Measurement]:
     follower, server = rebuild.following(evaluations, rebuild.EVENTS_PER_S)
-    yield Taken("following", follower)
-    yield Taken("following-server", server)
+    yield Measurement("following", follower)
+    yield Measurement("following-server", server)
 
 
 BENCHMARKS = (Benchmark("following", ROWS, begin, versions=False),)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.benchmarks.installation import Installation, installation
-from tests.benchmarks.measured import Benchmark, Measure, Row, Sizes, Taken, Wanted
+from tests.benchmarks.measured import Benchmark, Measure, Measurement, Row, Sizes, TargetFigure
 from tests.benchmarks.reach.runs import run_command, server, working_folder, write_run
 from tests.benchmarks.reach.server import count_anew, counted
 from tests.benchmarks.watch import Watch
@@ -26,7 +26,7 @@ MEMORY = tuple(
         "MB",
         "`failproof-es start`, the most that its process held (VmHWM). Wanted besides: within "
         "15 % of the other sizes.",
-        Wanted("<=", 150),
+        TargetFigure("<=", 150),
     )
     for cases in (100_000, 1_000_000)
 )
@@ -34,13 +34,13 @@ ROWS = (
     Row(
         "plan", "the plan of a large run is written: from the shell to the first request", "s",
         f"`failproof-es start` of {_SIZE}: until the server has the first request.",
-        Wanted("<=", 60),
+        TargetFigure("<=", 60),
     ),
     Row(
         "resume", "resume of a half-done large run: first new request", "s",
         f"A run of {_SIZE}, killed (`kill -9`) when half of its requests are answered; then "
         "`failproof-es resume`, from the shell until the server has the next request.",
-        Wanted("<=", 10),
+        TargetFigure("<=", 10),
     ),
 )  # fmt: skip
 
@@ -51,7 +51,7 @@ def begin(python: str, sizes: Sizes) -> Iterator[Measure]:
     yield lambda: _measure(python, sizes.large_cases)
 
 
-def _measure(python: str, cases: int) -> Iterator[Taken]:
+def _measure(python: str, cases: int) -> Iterator[Measurement]:
     with server() as base_url, working_folder() as folder, installation(python) as one:
         write_run(folder, base_url, cases)
         count_anew(base_url, hold_after=cases // 2)
@@ -59,12 +59,12 @@ def _measure(python: str, cases: int) -> Iterator[Taken]:
         first = float(counted(base_url)["first_at"])
         used = sum(watch.between(began, first))
         enough, told = cases >= MILLION, f"{cases:,} cases"
-        yield Taken("plan", first - began, first - began, used, told, enough)
+        yield Measurement("plan", first - began, first - began, used, told, enough)
         count_anew(base_url)
         began, watch = _run_to(one, folder, base_url, 1, "resume", "1", "--quiet")
         first = float(counted(base_url)["first_at"])
         used = sum(watch.between(began, first))
-        yield Taken("resume", first - began, first - began, used, told, enough)
+        yield Measurement("resume", first - began, first - began, used, told, enough)
 
 
 def _run_to(
@@ -93,11 +93,11 @@ def _run_to(
 def _memory(row: Row, cases: int) -> Benchmark:
     @contextlib.contextmanager
     def begin(python: str, sizes: Sizes) -> Iterator[Measure]:
-        def measure() -> Iterator[Taken]:
+        def measure() -> Iterator[Measurement]:
             with server() as base_url, working_folder() as folder, installation(python) as one:
                 write_run(folder, base_url, cases)
                 ran = run_command(one, folder, "start", "run.yaml", "--quiet")
-            yield Taken(row.name, ran.watch.peak_mb, ran.wall_s, ran.cpu_s + ran.server_s)
+            yield Measurement(row.name, ran.watch.peak_mb, ran.wall_s, ran.cpu_s + ran.server_s)
 
         yield measure
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from tests.benchmarks.installation import installation
-from tests.benchmarks.measured import Benchmark, Measure, Row, Sizes, Taken, Wanted
+from tests.benchmarks.measured import Benchmark, Measure, Measurement, Row, Sizes, TargetFigure
 from tests.benchmarks.reach.runs import facts, server, working_folder, write_run
 
 ROWS = (
@@ -20,7 +20,7 @@ ROWS = (
         "The run of 10,000, called from Python, with the projections' process beside it and "
         "without one, in turn: from the first `RequestSent` to `RunCompleted`. No signer beside "
         "it in either.",
-        Wanted(">=", 0.95),
+        TargetFigure(">=", 0.95),
     ),
 )
 _RUN = """
@@ -49,10 +49,10 @@ def begin(python: str, sizes: Sizes) -> Iterator[Measure]:
     yield lambda: _measure(python, sizes.cases)
 
 
-def _measure(python: str, cases: int) -> Iterator[Taken]:
+def _measure(python: str, cases: int) -> Iterator[Measurement]:
     without, _, _ = _rate(python, cases, "alone")
     following, wall, cpu = _rate(python, cases, "following")
-    yield Taken(
+    yield Measurement(
         "live-cost", following / without, wall, cpu,
         f"{following:,.0f} evaluations/s with, {without:,.0f} without",
     )  # fmt: skip

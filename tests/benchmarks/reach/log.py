@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import psycopg
 
 from tests.benchmarks.installation import Installation, installation
-from tests.benchmarks.measured import Benchmark, Measure, Row, Sizes, Taken, Wanted
+from tests.benchmarks.measured import Benchmark, Measure, Measurement, Row, Sizes, TargetFigure
 from tests.benchmarks.reach.runs import run_command, server, working_folder, write_run
 from tests.benchmarks.watch import Ran, run_watched
 
@@ -20,7 +20,7 @@ ROWS = (
     Row(
         "rebuild", "rebuild of all projections", "events/s",
         f"`failproof-es projections rebuild` of {_LOG}, {_LESS}.",
-        Wanted(">=", 150_000),
+        TargetFigure(">=", 150_000),
     ),
     Row(
         "rebuild-cores", "cores that a rebuild keeps busy", "cores",
@@ -34,7 +34,7 @@ ROWS = (
     Row(
         "verify", "`verify` of the whole log", "events/s",
         f"`failproof-es verify` of {_LOG}, {_LESS}.",
-        Wanted(">=", 250_000),
+        TargetFigure(">=", 250_000),
     ),
     Row(
         "verify-run", "`verify RUN`, of the one run in the log", "events/s",
@@ -68,18 +68,20 @@ def _on_an_empty_log(one: Installation, name: str, times: int) -> Ran:
     return min(calls, key=lambda ran: ran.wall_s)
 
 
-def _measure(one: Installation, empty: dict[str, Ran], events: int) -> Iterator[Taken]:
+def _measure(one: Installation, empty: dict[str, Ran], events: int) -> Iterator[Measurement]:
     for name, arguments in _COMMANDS.items():
         ran = run_command(one, one.home, *arguments)
         wall = max(ran.wall_s - empty[name].wall_s, 1e-3)
         cpu = ran.cpu_s + ran.server_s - empty[name].cpu_s - empty[name].server_s
-        yield Taken(name, events / wall, wall, max(cpu, 0.0), f"{events:,} events")
+        yield Measurement(name, events / wall, wall, max(cpu, 0.0), f"{events:,} events")
         if name == "rebuild":
-            yield Taken("rebuild-cores", max(cpu, 0.0) / wall)
+            yield Measurement("rebuild-cores", max(cpu, 0.0) / wall)
     began, used = time.perf_counter(), time.process_time()
     read = _fetch(one)
     wall = time.perf_counter() - began
-    yield Taken("reading-rows", read / wall, wall, time.process_time() - used, "one client alone")
+    yield Measurement(
+        "reading-rows", read / wall, wall, time.process_time() - used, "one client alone"
+    )
 
 
 def _fetch(one: Installation) -> int:

@@ -11,7 +11,7 @@ import json
 import subprocess
 from collections.abc import Iterator
 
-from tests.benchmarks.measured import Benchmark, Measure, Row, Sizes, Taken
+from tests.benchmarks.measured import Benchmark, Measure, Measurement, Row, Sizes
 from tests.benchmarks.reach.bare import ROOT
 
 _READ = (
@@ -101,13 +101,13 @@ def begin(python: str, sizes: Sizes) -> Iterator[Measure]:
     yield lambda: _measure(python, given)
 
 
-def _measure(python: str, given: str) -> Iterator[Taken]:
+def _measure(python: str, given: str) -> Iterator[Measurement]:
     done = subprocess.run(
         [python, "-P", "-c", _PARTS], input=given, check=True, capture_output=True, text=True
     )
     for line in done.stdout.splitlines():
         row, ours, bare = json.loads(line)
-        yield Taken(row, ours / bare, note=f"{ours:.1f} µs against {bare:.1f} µs")
+        yield Measurement(row, ours / bare, note=f"{ours:.1f} µs against {bare:.1f} µs")
 
 
 BENCHMARKS = (Benchmark("parts", ROWS, begin),)

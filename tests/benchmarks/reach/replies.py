@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tests.benchmarks.installation import installation
-from tests.benchmarks.measured import Benchmark, Measure, Row, Sizes, Taken, Wanted
+from tests.benchmarks.measured import Benchmark, Measure, Measurement, Row, Sizes, TargetFigure
 from tests.benchmarks.reach.bare import CONNECTIONS, measure_bare
 from tests.benchmarks.reach.runs import facts, run_command, server, working_folder, write_run
 
 
 @dataclass(frozen=True)
-class Asked:
+class RunKind:
     """One kind of run."""
 
     name: str
@@ -22,7 +22,7 @@ class Asked:
     stream: bool = False
     connections: int = CONNECTIONS
     latency_ms: float = 0.0
-    wanted: Wanted | None = None
+    wanted: TargetFigure | None = None
 
     def cases(self, sizes: Sizes) -> int:
         """So many are asked."""
@@ -42,18 +42,18 @@ class Asked:
 
 
 KINDS = (
-    Asked("reply-8k", "replies of 8 KB", "bytes-8192"),
-    Asked("reply-8k-streamed", "replies of 8 KB, streamed", "bytes-8192", stream=True),
-    Asked("reply-256k", "replies of 256 KB", "bytes-262144"),
-    Asked("reply-256k-streamed", "replies of 256 KB, streamed", "bytes-262144", stream=True),
-    Asked(
+    RunKind("reply-8k", "replies of 8 KB", "bytes-8192"),
+    RunKind("reply-8k-streamed", "replies of 8 KB, streamed", "bytes-8192", stream=True),
+    RunKind("reply-256k", "replies of 256 KB", "bytes-262144"),
+    RunKind("reply-256k-streamed", "replies of 256 KB, streamed", "bytes-262144", stream=True),
+    RunKind(
         "connections-500", "500 connections, a server that takes 200 ms", connections=500,
-        latency_ms=200.0, wanted=Wanted(">=", 0.95),
+        latency_ms=200.0, wanted=TargetFigure(">=", 0.95),
     ),
 )  # fmt: skip
 
 
-def _benchmark(kind: Asked) -> Benchmark:
+def _benchmark(kind: RunKind) -> Benchmark:
     @contextlib.contextmanager
     def begin(python: str, sizes: Sizes) -> Iterator[Measure]:
         yield lambda: _measure(python, kind, kind.cases(sizes))
@@ -61,7 +61,7 @@ def _benchmark(kind: Asked) -> Benchmark:
     return Benchmark(kind.name, (kind.row,), begin)
 
 
-def _measure(python: str, kind: Asked, cases: int) -> Iterator[Taken]:
+def _measure(python: str, kind: RunKind, cases: int) -> Iterator[Measurement]:
     with server(kind.latency_ms) as base_url, working_folder() as folder:
         write_run(folder, base_url, cases, kind.connections, model=kind.model, stream=kind.stream)
         bare = measure_bare(base_url, cases, kind.connections, kind.model, stream=kind.stream)
@@ -73,7 +73,7 @@ def _measure(python: str, kind: Asked, cases: int) -> Iterator[Taken]:
     rate = told.scored / evaluating
     mine, its = ran.watch.between(told.first_request, told.completed)
     each = 1000 / cases
-    yield Taken(
+    yield Measurement(
         kind.name, rate / bare.rate, evaluating, mine + its,
         f"{rate:,.0f} evaluations/s against {bare.rate:,.0f} requests/s bare; "
         f"{(mine + its) * each:.2f} ms of the processor each, bare {bare.cpu_s * each:.2f} ms",

@@ -7,7 +7,7 @@ import json
 import subprocess
 from collections.abc import Iterator
 
-from tests.benchmarks.measured import Benchmark, Measure, Row, Sizes, Taken
+from tests.benchmarks.measured import Benchmark, Measure, Measurement, Row, Sizes
 from tests.benchmarks.reach.bare import CONNECTIONS, PROMPT, measure_bare
 from tests.benchmarks.reach.runs import server
 
@@ -56,7 +56,7 @@ def begin(python: str, sizes: Sizes) -> Iterator[Measure]:
     yield lambda: _measure(python, sizes.cases)
 
 
-def _measure(python: str, cases: int) -> Iterator[Taken]:
+def _measure(python: str, cases: int) -> Iterator[Measurement]:
     for row, model in _MODELS.items():
         with server() as url:
             bare = measure_bare(url, cases, model=model)
@@ -69,7 +69,7 @@ def _measure(python: str, cases: int) -> Iterator[Taken]:
                 capture_output=True, text=True,
             )  # fmt: skip
         ours, its = float(done.stdout) / cases * 1e6, bare.cpu_s / cases * 1e6
-        yield Taken(row, ours / its, note=f"{ours:.0f} µs against {its:.0f} µs")
+        yield Measurement(row, ours / its, note=f"{ours:.0f} µs against {its:.0f} µs")
 
 
 BENCHMARKS = (Benchmark("sending", ROWS, begin),)

@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Iterator
 from itertools import count, islice
 
-from tests.benchmarks.measured import Benchmark, Measure, Row, Sizes, Taken, Wanted
+from tests.benchmarks.measured import Benchmark, Measure, Measurement, Row, Sizes, TargetFigure
 from tests.benchmarks.reach.bare import ROOT
 
 _HOW = (
@@ -17,7 +17,13 @@ _HOW = (
     "process that has imported the checkers; processor time includes the parsers' processes."
 )
 ROWS = (
-    Row("shell-posix", "checking shell commands (posix)", "commands/s", _HOW, Wanted(">=", 1_000)),
+    Row(
+        "shell-posix",
+        "checking shell commands (posix)",
+        "commands/s",
+        _HOW,
+        TargetFigure(">=", 1_000),
+    ),
     Row("shell-equivalence", "checking pairs of shell commands (equivalence)", "pairs/s", _HOW),
     Row("shell-safety", "checking shell commands (safety)", "commands/s", _HOW),
 )
@@ -68,14 +74,14 @@ def different_commands() -> Iterator[str]:
         yield from (f"{each}; echo {number}" for each in plain)
 
 
-def _measure(python: str, commands: list[str]) -> Iterator[Taken]:
+def _measure(python: str, commands: list[str]) -> Iterator[Measurement]:
     done = subprocess.run(
         [python, "-P", "-c", _CHECK], input=json.dumps(commands), check=True,
         capture_output=True, text=True,
     )  # fmt: skip
     for line in done.stdout.splitlines():
         name, wall, cpu = json.loads(line)
-        yield Taken(name, len(commands) / wall, wall, cpu)
+        yield Measurement(name, len(commands) / wall, wall, cpu)
 
 
 BENCHMARKS = (Benchmark("shell", ROWS, begin),)

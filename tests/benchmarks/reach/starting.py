@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.benchmarks.installation import Installation, installation
-from tests.benchmarks.measured import Benchmark, Measure, Row, Sizes, Taken, Wanted
+from tests.benchmarks.measured import Benchmark, Measure, Measurement, Row, Sizes, TargetFigure
 from tests.benchmarks.reach.runs import server, working_folder, write_run
 from tests.benchmarks.reach.server import count_anew, counted
 from tests.benchmarks.watch import run_watched
@@ -16,15 +16,15 @@ from tests.benchmarks.watch import run_watched
 CASES = 20
 _OF_A_CALL = "From shell to shell, the median of five calls in each round."
 ROWS = (
-    Row("version", "`--version`", "s", _OF_A_CALL, Wanted("<=", 0.2)),
-    Row("help", "`--help`", "s", _OF_A_CALL, Wanted("<=", 0.2)),
+    Row("version", "`--version`", "s", _OF_A_CALL, TargetFigure("<=", 0.2)),
+    Row("help", "`--help`", "s", _OF_A_CALL, TargetFigure("<=", 0.2)),
     Row("python", "the interpreter alone: `python -c pass`", "s", _OF_A_CALL),
     Row("runs", "`runs`, of a few runs", "s", _OF_A_CALL),
     Row(
         "first-request", "start to first request, 20 cases, warm server", "s",
         "`failproof-es start` of 20 cases, from the shell until the server has the first request; "
         "the median of five in each round.",
-        Wanted("<=", 0.5),
+        TargetFigure("<=", 0.5),
     ),
     Row(
         "start-20", "`start` of 20 cases to its end", "s",
@@ -42,7 +42,7 @@ def begin(python: str, sizes: Sizes) -> Iterator[Measure]:
         yield lambda: _measure(one, folder, base_url, sizes.calls)
 
 
-def _measure(one: Installation, folder: Path, base_url: str, calls: int) -> Iterator[Taken]:
+def _measure(one: Installation, folder: Path, base_url: str, calls: int) -> Iterator[Measurement]:
     commands = {
         "python": [one.python, "-c", "pass"],
         "version": one.command("--version"),
@@ -53,11 +53,11 @@ def _measure(one: Installation, folder: Path, base_url: str, calls: int) -> Iter
         ran = [run_watched(command, one.environment, folder) for _ in range(calls)]
         assert not any(each.code for each in ran), ran[0].output
         wall = statistics.median(each.wall_s for each in ran)
-        yield Taken(name, wall, wall, statistics.median(each.cpu_s for each in ran))
+        yield Measurement(name, wall, wall, statistics.median(each.cpu_s for each in ran))
     starts = [_start(one, folder, base_url) for _ in range(calls)]
     first, whole, cpu = (statistics.median(column) for column in zip(*starts, strict=True))
-    yield Taken("first-request", first)
-    yield Taken("start-20", whole, whole, cpu)
+    yield Measurement("first-request", first)
+    yield Measurement("start-20", whole, whole, cpu)
 
 
 def _start(one: Installation, folder: Path, base_url: str) -> tuple[float, float, float]:

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 
 from tests.benchmarks.installation import installation
-from tests.benchmarks.measured import Benchmark, Measure, Row, Sizes, Taken, Wanted
+from tests.benchmarks.measured import Benchmark, Measure, Measurement, Row, Sizes, TargetFigure
 from tests.benchmarks.reach.bare import Bare, measure_bare
 from tests.benchmarks.reach.runs import (
     Facts,
@@ -29,14 +29,14 @@ ROWS = (
         "of bare",
         f"{_COMMAND}: from the first `RequestSent` to `RunCompleted` by the log's own times. The "
         "note says how far behind the projections were when the command ended.",
-        Wanted(">=", 0.9),
+        TargetFigure(">=", 0.9),
     ),
     Row(
         "whole-command",
         "the whole command, 10,000 cases, from shell to shell, against the bare loop",
         "of bare",
         f"{_COMMAND}: from start to exit; the bare loop without its start.",
-        Wanted(">=", 0.7),
+        TargetFigure(">=", 0.7),
     ),
     Row(
         "cpu-per-evaluation",
@@ -44,14 +44,14 @@ ROWS = (
         "ms",
         f"{_COMMAND}: from the first `RequestSent` to `RunCompleted`, less that of the bare loop. "
         "It counts the command, what it starts and the database's processes.",
-        Wanted("<=", 0.25),
+        TargetFigure("<=", 0.25),
     ),
     Row(
         "memory-10000",
         "peak memory of the command, 10,000 cases",
         "MB",
         f"{_COMMAND}: the most that its process held (VmHWM).",
-        Wanted("<=", 150),
+        TargetFigure("<=", 150),
     ),
     Row(
         "validation-and-seal",
@@ -59,7 +59,7 @@ ROWS = (
         "events/s",
         f"{_COMMAND}: all events of the log through the seconds from the last `Scored` to "
         "`RunSealed`.",
-        Wanted(">=", 100_000),
+        TargetFigure(">=", 100_000),
     ),
     Row(
         "database-size",
@@ -67,7 +67,7 @@ ROWS = (
         "times",
         f"{_COMMAND}: what the database grew by, indexes and projections included, through the "
         "bytes of all request and reply bodies as the server counted them.",
-        Wanted("<=", 1.6),
+        TargetFigure("<=", 1.6),
     ),
     Row(
         "silence-before",
@@ -90,7 +90,7 @@ def begin(python: str, sizes: Sizes) -> Iterator[Measure]:
     yield lambda: _measure(python, sizes.cases)
 
 
-def _measure(python: str, cases: int) -> Iterator[Taken]:
+def _measure(python: str, cases: int) -> Iterator[Measurement]:
     with server() as base_url, working_folder() as folder, installation(python) as one:
         write_run(folder, base_url, cases)
         bare = measure_bare(base_url, cases)
@@ -104,46 +104,46 @@ def _measure(python: str, cases: int) -> Iterator[Taken]:
     yield from _rates(ran, told, bare, left_behind)
     carried = bodies["request_bytes"] + bodies["reply_bytes"]
     grown = told.database_bytes - size
-    yield Taken(
+    yield Measurement(
         "database-size",
         grown / carried,
         note=f"{grown / cases:,.0f} bytes an evaluation, {carried / cases:,.0f} of bodies",
     )
 
 
-def _rates(ran: Ran, told: Facts, bare: Bare, left_behind: int) -> Iterator[Taken]:
+def _rates(ran: Ran, told: Facts, bare: Bare, left_behind: int) -> Iterator[Measurement]:
     evaluating = told.completed - told.first_request
     mine, its = ran.watch.between(told.first_request, told.completed)
     rate = told.scored / evaluating
-    yield Taken(
+    yield Measurement(
         "evaluations", rate / bare.rate, evaluating, mine + its,
         f"{rate:,.0f} evaluations/s against {bare.rate:,.0f} requests/s bare; the projections "
         f"ended {left_behind:,} positions behind",
     )  # fmt: skip
     cpu = ran.cpu_s + ran.server_s
-    yield Taken(
+    yield Measurement(
         "whole-command", told.scored / ran.wall_s / bare.rate, ran.wall_s, cpu,
         f"the bare loop took {bare.wall_s:.2f} s",
     )  # fmt: skip
     each = 1000 / told.scored
-    yield Taken(
+    yield Measurement(
         "cpu-per-evaluation", (mine + its - bare.cpu_s) * each, evaluating, mine + its,
         f"the command and what it starts {mine * each:.2f} ms, the database {its * each:.2f} ms, "
         f"bare {bare.cpu_s * each:.2f} ms",
     )  # fmt: skip
-    yield Taken("memory-10000", ran.watch.peak_mb)
+    yield Measurement("memory-10000", ran.watch.peak_mb)
     ending = told.sealed - told.last_score
-    yield Taken(
+    yield Measurement(
         "validation-and-seal", told.events / max(ending, 1e-3), ending,
         sum(ran.watch.between(told.last_score, told.sealed)), f"{told.events:,} events",
     )  # fmt: skip
     silence = told.first_request - ran.began
-    yield Taken(
+    yield Measurement(
         "silence-before", silence, silence,
         sum(ran.watch.between(ran.began, told.first_request)),
     )  # fmt: skip
     ended = ran.began + ran.wall_s
-    yield Taken(
+    yield Measurement(
         "silence-after", ended - told.last_score, ended - told.last_score,
         sum(ran.watch.between(told.last_score, ended)),
     )  # fmt: skip

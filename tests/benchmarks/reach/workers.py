@@ -11,7 +11,7 @@ import psutil
 
 from tests.acceptance.commands import mock_server
 from tests.benchmarks.installation import installation
-from tests.benchmarks.measured import Benchmark, Measure, Row, Sizes, Taken, Wanted
+from tests.benchmarks.measured import Benchmark, Measure, Measurement, Row, Sizes, TargetFigure
 from tests.benchmarks.reach.runs import Facts, facts, run_command, working_folder, write_run
 from tests.benchmarks.watch import Ran
 
@@ -34,7 +34,7 @@ ROWS = (
     Row(
         "workers-2", "evaluations by two workers, against one", "times",
         f"{_RUN}`start --workers 2 --quiet`. {_RATE}",
-        Wanted(">=", 1.5),
+        TargetFigure(">=", 1.5),
     ),
     Row(
         "workers-4", "evaluations by four workers, against one", "times",
@@ -47,7 +47,7 @@ COORDINATION = Row(
     "the same round: the processor time of the commands, of what they start, and of the "
     f"database. Of each way the same with {_FEW} cases is taken off, which is what starting "
     "takes; the note tells it.",
-    Wanted("<=", 3.0),
+    TargetFigure("<=", 3.0),
 )  # fmt: skip
 
 
@@ -89,16 +89,16 @@ def begin_coordination(python: str, sizes: Sizes) -> Iterator[Measure]:
     yield lambda: _coordination(python, sizes.cases)
 
 
-def _rates(python: str, cases: int) -> Iterator[Taken]:
+def _rates(python: str, cases: int) -> Iterator[Measurement]:
     alone = drive(python, cases, PLAIN)
     one = drive(python, cases, worker(1))
-    yield Taken(
+    yield Measurement(
         "workers-1", cases / one.wall_s, one.wall_s, one.cpu_s,
         f"{cases / alone.wall_s:,.0f} evaluations/s by a plain `start`",
     )  # fmt: skip
     for count in (2, 4):
         several = drive(python, cases, worker(count))
-        yield Taken(
+        yield Measurement(
             f"workers-{count}", one.wall_s / several.wall_s, several.wall_s, several.cpu_s,
             f"{cases / several.wall_s:,.0f} evaluations/s; until the last score "
             f"{one.asking_s / several.asking_s:.2f} times; others on the host had "
@@ -106,11 +106,11 @@ def _rates(python: str, cases: int) -> Iterator[Taken]:
         )  # fmt: skip
 
 
-def _coordination(python: str, cases: int) -> Iterator[Taken]:
+def _coordination(python: str, cases: int) -> Iterator[Measurement]:
     alone, one = drive(python, cases, PLAIN), drive(python, cases, worker(1))
     few, few_one = drive(python, _FEW, PLAIN), drive(python, _FEW, worker(1))
     plain_s, shared_s = alone.cpu_s - few.cpu_s, one.cpu_s - few_one.cpu_s
-    yield Taken(
+    yield Measurement(
         "coordination", 100 * (shared_s / plain_s - 1), one.wall_s, one.cpu_s,
         f"{shared_s:.2f} s against {plain_s:.2f} s; a start takes {few_one.cpu_s:.2f} s against "
         f"{few.cpu_s:.2f} s",

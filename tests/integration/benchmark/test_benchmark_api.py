@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from failproof_es.abstraction.enums import BenchmarkEvent, TaskStatus
-from failproof_es.abstraction.implementation.benchmark import Benchmark
+from failproof_es.abstraction.implementation.benchmark import BenchmarkSession
 from failproof_es.abstraction.implementation.subscriptions import UnknownSubmission, UnknownToken
 from failproof_es.abstraction.notices import Notice
 from failproof_es.abstraction.opened import BenchmarkParts, open_benchmark
@@ -52,7 +52,7 @@ def parts(opened: Opened) -> Iterator[BenchmarkParts]:
 class Heard:
     """Everything that a benchmark says, and when it is over."""
 
-    def __init__(self, benchmark: Benchmark) -> None:
+    def __init__(self, benchmark: BenchmarkSession) -> None:
         self.notices: list[Notice] = []
         self._over = threading.Event()
         for event in BenchmarkEvent:

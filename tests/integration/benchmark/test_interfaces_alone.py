@@ -19,7 +19,7 @@ from failproof_es.abstraction.data_manager_api import DataManagerApi
 from failproof_es.abstraction.dataset_loader_api import DataSetLoaderApi
 from failproof_es.abstraction.enums import BenchmarkEvent, TaskStatus
 from failproof_es.abstraction.implementation import llm_manager
-from failproof_es.abstraction.implementation.benchmark import Benchmark
+from failproof_es.abstraction.implementation.benchmark import BenchmarkSession
 from failproof_es.abstraction.implementation.dispatcher import Dispatcher
 from failproof_es.abstraction.llm_manager_api import LLMManagerApi
 from failproof_es.abstraction.notices import Notice
@@ -242,7 +242,7 @@ def test_without_a_judge_chosen_the_one_of_the_configuration_judges_and_without_
         parts.data.create_run(["alpha"])
 
 
-class Held:
+class HeldClient:
     """A class of one's own that answers when it is let."""
 
     def __init__(self, api_key: str, model_id: str) -> None:
@@ -253,7 +253,7 @@ class Held:
         return f"{self.name} says: {prompt}"
 
 
-class HeldJudge(Held):
+class HeldJudge(HeldClient):
     """A judge that judges when it is let."""
 
     def get_completion(self, prompt: str, params: dict[str, Any]) -> str:
@@ -325,7 +325,7 @@ def test_the_shipped_stub_works_under_the_shipped_benchmark(
     loaded = configured()
     with open_benchmark(loaded.path, store.url, follow=False) as parts:
         tasks = StubTaskManager()
-        benchmark = Benchmark(
+        benchmark = BenchmarkSession(
             parts.models, parts.data, parts.loader, tasks,
             dataset_path=str(loaded.configuration.prompts.path),
             report=lambda run_id: f"{run_id}.html", dispatcher=InlineDispatcher(),
@@ -442,7 +442,7 @@ def test_the_shipped_benchmark_works_over_the_interfaces_methods_alone(
         data = FiveMethods(parts.data)
         tasks = OwnTasks(parts.models, data, parts.prompts)
         flow = Dispatcher()
-        benchmark = Benchmark(
+        benchmark = BenchmarkSession(
             parts.models, data, parts.loader, tasks,
             dataset_path=str(loaded.configuration.prompts.path),
             report=lambda run_id: f"{run_id}.html", dispatcher=InlineDispatcher(), flow=flow,

@@ -17,10 +17,10 @@ from tests.benchmarks.measured import (
     Benchmark,
     Measure,
     Measured,
+    Measurement,
     Row,
     Sizes,
-    Taken,
-    Wanted,
+    TargetFigure,
     cell,
     number,
     table,
@@ -28,8 +28,8 @@ from tests.benchmarks.measured import (
 from tools.benchmarks_reference import __main__ as benchmarks_reference
 
 ROOT = Path(__file__).parents[3]
-FAST = Row("fast", "how fast", "a second", "With a clock.", Wanted(">=", 10))
-SMALL = Row("small", "how small", "MB", "By weight.", Wanted("<=", 5))
+FAST = Row("fast", "how fast", "a second", "With a clock.", TargetFigure(">=", 10))
+SMALL = Row("small", "how small", "MB", "By weight.", TargetFigure("<=", 5))
 UNTRIED = Row("untried", "how old", "years", "By asking.")
 ROWS = [row for benchmark in BENCHMARKS for row in benchmark.rows]
 REACH = (
@@ -44,7 +44,9 @@ def counted(*versions: str, values: Sequence[float | None] = (12.0, 8.0, 11.0)) 
     found = Measured(FAST, "speed")
     for value in values:
         for version in versions:
-            found.add(version, Taken("fast", value, 2.0, 1.0, "" if value else "not installed: x"))
+            found.add(
+                version, Measurement("fast", value, 2.0, 1.0, "" if value else "not installed: x")
+            )
     return found
 
 
@@ -70,19 +72,19 @@ def test_a_row_has_median_spread_and_whether_it_was_reached() -> None:
 @pytest.mark.parametrize(
     ("wanted", "value", "met"),
     [
-        (Wanted(">=", 10), 10.0, True),
-        (Wanted(">=", 10), 9.99, False),
-        (Wanted("<=", 10), 10.0, True),
-        (Wanted("<=", 10), 10.01, False),
+        (TargetFigure(">=", 10), 10.0, True),
+        (TargetFigure(">=", 10), 9.99, False),
+        (TargetFigure("<=", 10), 10.0, True),
+        (TargetFigure("<=", 10), 10.01, False),
     ],
 )
-def test_a_wanted_figure_is_met_at_its_edge(wanted: Wanted, value: float, met: bool) -> None:
+def test_a_wanted_figure_is_met_at_its_edge(wanted: TargetFigure, value: float, met: bool) -> None:
     assert wanted.met(value) is met
 
 
 def test_what_was_measured_of_less_reaches_nothing() -> None:
     found = Measured(FAST, "speed")
-    found.add("now", Taken("fast", 20.0, comparable=False))
+    found.add("now", Measurement("fast", 20.0, comparable=False))
     document = found.document()
     assert document["measured"]["now"]["reached"] is None
     assert cell(document, "now") == "20.0 a second"
@@ -112,12 +114,12 @@ def test_a_number_has_three_digits_that_mean_something() -> None:
 def fake(calls: list[str], *, fails: bool = False) -> Benchmark:
     @contextmanager
     def begin(python: str, sizes: Sizes) -> Iterator[Measure]:
-        def measure() -> Iterator[Taken]:
+        def measure() -> Iterator[Measurement]:
             calls.append(python)
             if fails:
                 raise RuntimeError("it broke")
-            yield Taken("fast", 1.0)
-            yield Taken("another", 2.0)
+            yield Measurement("fast", 1.0)
+            yield Measurement("another", 2.0)
 
         yield measure
 
@@ -167,7 +169,7 @@ def test_the_page_shows_the_newest_measurement_of_each_row() -> None:
     old = result([counted("now", values=[5.0]).document()], "2026-11-22")
     new = result([counted("now", values=[20.0]).document()], "2026-11-23")
     small = Measured(SMALL, "weight")
-    small.add("now", Taken("small", 7.0))
+    small.add("now", Measurement("small", 7.0))
     page = benchmarks_reference.reference(
         [result([small.document()], "2026-11-21"), old, new],
         "<!-- sittings -->\n<!-- wanted -->\n<!-- missed -->\n<!-- others -->",

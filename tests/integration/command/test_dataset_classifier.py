@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from failproof_es.core.case import Case, Turn
-from failproof_es.core.evaluation import Classification, Failure, Reply, Score, Transcript
+from failproof_es.core.evaluation import Classification, Failure, ModelReply, Score, Transcript
 from failproof_es.dialects.kit import cut_off
 from failproof_es.dialects.shipped.command import Command
 
@@ -34,7 +34,7 @@ def a_case(category: str, **changes: Any) -> Case:
 
 
 def classified(case: Case, reply: str, finish_reason: str = "stop") -> Classification:
-    return COMMAND.classify(case, Transcript((Reply(0, reply, finish_reason),)))
+    return COMMAND.classify(case, Transcript((ModelReply(0, reply, finish_reason),)))
 
 
 def decided(case: Case, reply: str, finish_reason: str = "stop") -> tuple[str, Any]:

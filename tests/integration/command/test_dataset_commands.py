@@ -7,7 +7,7 @@ from pathlib import Path
 
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.core.case import Case
-from failproof_es.core.evaluation import Reply, Transcript
+from failproof_es.core.evaluation import ModelReply, Transcript
 from failproof_es.dialects import case_files, dialect_named, recognise, registry
 from failproof_es.dialects.shipped.command import Command
 from failproof_es.problems import Problems
@@ -89,7 +89,7 @@ def test_the_expected_commands_that_ship_pass_their_own_cases() -> None:
         (case.case_id, command, found.details["reason"])
         for case in cases
         for command in case.expectation["expected_commands"]
-        for found in [dialect.classify(case, Transcript((Reply(0, command, "stop"),)))]
+        for found in [dialect.classify(case, Transcript((ModelReply(0, command, "stop"),)))]
         if found.primary != "pass"
     ]
     assert failed == []

@@ -15,9 +15,9 @@ import pytest
 from failproof_es.console import drawing, routes
 from failproof_es.console.app import WARMING
 from failproof_es.console.database import ReadOnlyDatabase
-from failproof_es.console.follower import Follower
+from failproof_es.console.follower import ProjectionUpdater
 from failproof_es.console.pages import compare
-from failproof_es.console.routes import Reading
+from failproof_es.console.routes import SnapshotOpener
 from failproof_es.engine.history import read_run
 from failproof_es.engine.related_runs.runs_in_brief import read_runs_in_brief
 from failproof_es.reading.overviews import asked_cases
@@ -243,8 +243,8 @@ def test_viewers_leave_the_projections_to_who_follows_the_log(
 ) -> None:
     monkeypatch.setattr(routes, "FRESH_WITHIN_S", 60)
     database = ReadOnlyDatabase(store.url, connections=2, statement_timeout_s=10)
-    follower = Follower(store.url)
-    reading = Reading(database, follower)
+    follower = ProjectionUpdater(store.url)
+    reading = SnapshotOpener(database, follower)
 
     def lag(left_s: float) -> int:
         with reading.moment(left_s) as (_, _, standing):

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from failproof_es.console.links import Here
+from failproof_es.console.links import CurrentPage
 from failproof_es.console.paging import Query
 from failproof_es.console.parts.run import RunPage
 from failproof_es.console.rendering import render
@@ -33,7 +33,7 @@ class Elements(HTMLParser):
 
 
 def rendered(page: RunPage) -> str:
-    return render("run.html", page=page, as_of=page.as_of, here=Here("/runs/1", Query()))
+    return render("run.html", page=page, as_of=page.as_of, here=CurrentPage("/runs/1", Query()))
 
 
 def with_text(page: dict[str, Any], text: str) -> RunPage:

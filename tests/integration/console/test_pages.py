@@ -16,7 +16,7 @@ import pytest
 from psycopg import sql
 
 from failproof_es.console import links, paging
-from failproof_es.console.links import Here
+from failproof_es.console.links import CurrentPage
 from failproof_es.console.pages import all_pages
 from failproof_es.console.pages.runs import RunsQuery
 from failproof_es.console.paging import BadParameter
@@ -233,7 +233,7 @@ def test_links_quote_what_they_are_given_and_leave_out_defaults() -> None:
     assert links.to("runs", "../x?y#z", model="a&b", none=None) == (
         "/runs/..%2Fx%3Fy%23z?model=a%26b"
     )
-    here = Here("/runs", RunsQuery(status="failed", limit=10, after="7"))
+    here = CurrentPage("/runs", RunsQuery(status="failed", limit=10, after="7"))
     assert here.with_(model="m") == "/runs?limit=10&status=failed&model=m"
     assert here.without("status") == "/runs?limit=10"
     assert here.twin("json") == "/runs.json?limit=10&after=7&status=failed"

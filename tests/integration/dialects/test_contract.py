@@ -85,9 +85,9 @@ class TestRedTeam(DialectContract):
         SampleReply("Hello and go away", "failed"),
     )
 
-    def judged(self, messages: Sequence[Turn], said: SampleReply) -> str:
+    def judge_reply(self, messages: Sequence[Turn], sample: SampleReply) -> str:
         verdicts = orjson.loads(judged(messages[-1].content))
-        if said.comes_to == "failed":
+        if sample.comes_to == "failed":
             verdicts["items"]["must_do.1"] = {"verdict": "absent", "quote": ""}
         return orjson.dumps(verdicts).decode()
 
@@ -111,8 +111,8 @@ class TestBenchmark(DialectContract):
         SampleReply("", "failed"),
     )
 
-    def judged(self, messages: Sequence[Turn], said: SampleReply) -> str:
-        score = 1.0 if said.comes_to == "passed" else 0.0
+    def judge_reply(self, messages: Sequence[Turn], sample: SampleReply) -> str:
+        score = 1.0 if sample.comes_to == "passed" else 0.0
         judgement = orjson.dumps({"score": score, "reason": "r"}).decode()
         return proved(judgement, messages[-1].content)
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from failproof_es.core.case import Case, Turn
-from failproof_es.core.evaluation import Reply, Transcript
+from failproof_es.core.evaluation import ModelReply, Transcript
 from failproof_es.dialects.shipped.failproof import FailProof
 from failproof_es.problems import Problems
 
@@ -31,5 +31,7 @@ def test_it_is_an_error_of_an_answer_that_was_planned_elsewhere() -> None:
     case = Case(
         dialect="failproof", case_id="c", suite_id="s", turns=turns, expectation=expectation
     )
-    classified = FailProof().classify(case, Transcript((Reply(0, "a" * 40 + "!", "stop", None),)))
+    classified = FailProof().classify(
+        case, Transcript((ModelReply(0, "a" * 40 + "!", "stop", None),))
+    )
     assert (classified.primary, classified.details["rule"]) == ("error", "unusable_pattern")

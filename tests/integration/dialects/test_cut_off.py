@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from failproof_es.core.case import Case
-from failproof_es.core.evaluation import Failure, Judging, Reply, Transcript, fold
+from failproof_es.core.evaluation import Failure, Judging, ModelReply, Transcript, fold
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.kit import cut_off
 from failproof_es.dialects.protocol import ReadsJudges, failing_scores
@@ -43,7 +43,7 @@ def test_a_reply_that_was_cut_off_is_unscored_in_every_dialect(
     name: str, text: str, tmp_path: Path
 ) -> None:
     case, dialect = case_of(name, tmp_path), dialect_named(name)
-    reply = Reply(0, text, "length")
+    reply = ModelReply(0, text, "length")
     found = dialect.classify(case, Transcript((reply,)))
     assert found.primary == cut_off.CLASS
     ended: Any = dialect.score(case, found, None)
@@ -53,7 +53,7 @@ def test_a_reply_that_was_cut_off_is_unscored_in_every_dialect(
 
 @pytest.mark.parametrize("name", GOOD)
 def test_the_same_words_without_a_cut_are_not_said_to_be_cut_off(name: str, tmp_path: Path) -> None:
-    reply = Reply(0, HALF[name], "stop")
+    reply = ModelReply(0, HALF[name], "stop")
     found = dialect_named(name).classify(case_of(name, tmp_path), Transcript((reply,)))
     assert found.primary != cut_off.CLASS
 
@@ -72,7 +72,7 @@ def test_right_or_wrong_what_was_cut_off_comes_to_the_same(name: str, tmp_path: 
     case, dialect = case_of(name, tmp_path), dialect_named(name)
     ends = []
     for text in RIGHT_AND_WRONG[name]:
-        said = Transcript((Reply(0, text, "length"),))
+        said = Transcript((ModelReply(0, text, "length"),))
         assert dialect.judge_messages(case, said) is None, "no vote could decide"
         ends.append(dialect.score(case, dialect.classify(case, said), None))
     assert ends == [cut_off.UNSCORED] * 2

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from failproof_es.testing.scorer_contract import Answered, ScorerContract
+from failproof_es.testing.scorer_contract import SampleAnswer, ScorerContract
 from tests.plugin_packages import install, look_again
 
 SCORERS = """
@@ -125,8 +125,8 @@ def test_what_a_scorer_breaks_is_found(name: str) -> None:
             "options": {} if name == "nameless" else {"times": 1},
             "refused": ({"time": 1},),
             "answers": (
-                Answered("three short words", {f"{name}:words": 3.0}),
-                Answered("", {f"{name}:words": 0.0}),
+                SampleAnswer("three short words", {f"{name}:words": 3.0}),
+                SampleAnswer("", {f"{name}:words": 0.0}),
             ),
         },
     )()

@@ -17,7 +17,7 @@ from failproof_es.core.evaluation import (
     NO_JUDGES,
     Evaluation,
     Judging,
-    Reply,
+    ModelReply,
     Send,
     Transcript,
     fold,
@@ -71,7 +71,7 @@ def test_whatever_is_graded_in_this_process_is_graded_soon(name: str) -> None:
     dialect, case = dialect_named(name), example(name)
     grader = Grader(dialect, NO_JUDGES, 0)
     for unit in WORST:
-        reply = Reply(0, filled(case, unit), "stop")
+        reply = ModelReply(0, filled(case, unit), "stop")
         assert grader.is_bounded(case, [reply]) or name in ("failproof", "checks")
         begun = time.process_time()
         classification = dialect.classify(case, Transcript((reply,)))
@@ -87,16 +87,16 @@ def test_whatever_is_graded_in_this_process_is_graded_soon(name: str) -> None:
 
 def test_what_a_judge_said_counts_as_well() -> None:
     case = example("benchmark")
-    grader, reply = Grader(dialect_named("benchmark"), NO_JUDGES, 0), Reply(0, "x", "stop")
+    grader, reply = Grader(dialect_named("benchmark"), NO_JUDGES, 0), ModelReply(0, "x", "stop")
     assert grader.is_bounded(case, [reply], [reply])
-    assert not grader.is_bounded(case, [reply], [Reply(0, "x" * MOST_CHARACTERS, "stop")])
+    assert not grader.is_bounded(case, [reply], [ModelReply(0, "x" * MOST_CHARACTERS, "stop")])
 
 
 def states(name: str, text: str) -> Iterator[Evaluation]:
     """Every state of an evaluation of the dialect's example."""
     dialect = dialect_named(name)
     judged = (lambda messages: '{"score": 0.5}') if isinstance(dialect, ReadsJudges) else None
-    return stages(dialect, example(name), lambda turn: Reply(turn, text, "stop"), judged)
+    return stages(dialect, example(name), lambda turn: ModelReply(turn, text, "stop"), judged)
 
 
 def comparable(events: Sequence[EvaluationEvent]) -> list[Any]:
@@ -131,7 +131,7 @@ def test_the_next_request_of_joined_messages_needs_no_child(
     one = example("redteam")
     case = one.model_copy(update={"turns": (Turn(role="user", content="x" * 20_000),) * 3})
     grader = Grader(dialect, NO_JUDGES, 0)
-    for state in stages(dialect, case, lambda turn: Reply(turn, "y", "stop")):
+    for state in stages(dialect, case, lambda turn: ModelReply(turn, "y", "stop")):
         if state.in_flight is None and len(state.replies) < 3:
             action = asyncio.run(grader.advance(KEY, case, state)).action
             assert isinstance(action, Send)

@@ -171,7 +171,7 @@ def test_several_files_are_read_once_and_counted_each(store: Store, tmp_path: Pa
         plan = store_plan(store, source, *read(source))
     assert len(loads) == 1
     assert [suite.cases for suite in plan.suites] == [2, 1, 3]
-    assert list(plan.asked.digests()) == stored(store)
+    assert list(plan.planned_cases.digests()) == stored(store)
     for suite in plan.suites:
         assert hashlib.sha256(Path(suite.path).read_bytes()).hexdigest() == suite.sha256
 

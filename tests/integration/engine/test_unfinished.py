@@ -105,7 +105,7 @@ def test_it_is_what_folding_every_evaluation_gives(
             counted.scored += part.scored
             counted.abandoned += part.abandoned
             found += part.keys
-            told |= part.begun
+            told |= part.started_keys
         left, have_events, tally = [], set(), Tally(CASES)
         for recorded in recorded_evaluations(connection, run):
             try:
@@ -150,9 +150,9 @@ def test_of_what_has_not_begun_the_case_alone_is_read(store: Store, run_id: UUID
 
     with store.connect() as connection:
         part = read_unfinished(connection, read_run(connection, run_id), 0, ["model"])
-        found = read_evaluations(connection, part.keys, read=read, started_keys=part.begun)
+        found = read_evaluations(connection, part.keys, read=read, started_keys=part.started_keys)
         whole = read_evaluations(connection, part.keys)
-        sized = list(split_by_size(connection, part.keys, part.begun))
+        sized = list(split_by_size(connection, part.keys, part.started_keys))
     assert looked_at == [key.evaluation_id for key in part.keys[1:]]
     assert [(e.key, e.case, e.history) for e in found] == [
         (e.key, e.case, e.history) for e in whole
@@ -169,4 +169,4 @@ def test_what_is_planned_twice_is_read_when_it_comes_again(
     with store.connect() as connection:
         part = read_unfinished(connection, read_run(connection, run_id), 0, ["model"])
     assert len(part.keys) == 6
-    assert part.begun == set(part.keys)
+    assert part.started_keys == set(part.keys)

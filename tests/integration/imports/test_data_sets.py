@@ -167,7 +167,7 @@ def test_what_is_lost_in_65_537_rows_is_listed_or_counted(tmp_path: Path) -> Non
     found = read("csv", path)
     assert found.cases == [] and found.findings.read == 65_537
     lost = found.findings.not_mapped
-    assert lost.count == counted(lost) == 65_537 and len(lost.listed) == MOST_LISTED
+    assert lost.count == counted(lost) == 65_537 and len(lost.entries) == MOST_LISTED
 
 
 @pytest.mark.parametrize(

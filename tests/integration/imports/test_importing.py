@@ -21,7 +21,7 @@ from failproof_es.events import ImportedReply, SourceFile
 from failproof_es.library.evaluating import go_on
 from failproof_es.problems import InvalidInput
 from failproof_es.recorded_runs.promptfoo_results import read_promptfoo_results
-from failproof_es.recorded_runs.records import RecordedAnswer, RecordedRun, Remainder
+from failproof_es.recorded_runs.records import ForeignRun, RecordedAnswer, Remainder
 from failproof_es.store.store import Store
 from failproof_es.store.writing.journal import Journal
 from projections.runner import catch_up, prepare
@@ -48,8 +48,8 @@ def answer(number: int, text: str = "42", model: str = "m") -> RecordedAnswer:
     )  # fmt: skip
 
 
-def recorded(answers: Sequence[RecordedAnswer]) -> RecordedRun:
-    return RecordedRun(
+def recorded(answers: Sequence[RecordedAnswer]) -> ForeignRun:
+    return ForeignRun(
         kind="some-kind", tool="Some tool", tool_version="1", name="some run",
         files=(SourceFile(name="a", sha256="cd" * 32, bytes=1),), paths=(),
         source_sha256="cd" * 32,
@@ -57,7 +57,7 @@ def recorded(answers: Sequence[RecordedAnswer]) -> RecordedRun:
     )  # fmt: skip
 
 
-def imported(store: Store, source: RecordedRun, **how: Any) -> ImportOutcome:
+def imported(store: Store, source: ForeignRun, **how: Any) -> ImportOutcome:
     return asyncio.run(import_run(source, store, **how))
 
 

@@ -157,9 +157,9 @@ def test_one_token_serves_all_requests_until_shortly_before_it_ends(
 
     _, server = asked(cloud, work)
     assert tokens.count == 1
-    sent = {each.headers["authorization"] for each in server.asked}
+    sent = {each.headers["authorization"] for each in server.requests}
     assert sent == {"Bearer token-1-0123456789abcdef"}
-    assert all("api-key" not in each.headers for each in server.asked)
+    assert all("api-key" not in each.headers for each in server.requests)
 
 
 @pytest.mark.parametrize("cloud", ["vertex"], indirect=True)
@@ -176,7 +176,7 @@ def test_a_token_that_ends_soon_is_renewed_and_stays_where_that_fails(
         await send(provider)
 
     _, server = asked(cloud, work)
-    sent = [each.headers["authorization"].partition("-0")[0] for each in server.asked]
+    sent = [each.headers["authorization"].partition("-0")[0] for each in server.requests]
     assert sent == ["Bearer token-1", "Bearer token-2", "Bearer token-2"]
     assert tokens.count >= 3
 
@@ -194,7 +194,7 @@ def test_credentials_that_are_refused_halt_before_anything_is_sent(
         assert (raised.value.kind, raised.value.disposition) == ("authentication", "halting")
 
     _, server = asked(cloud, work)
-    assert not server.asked
+    assert not server.requests
 
 
 def test_a_token_that_the_server_repeats_is_not_on_record(cloud: str, tokens: TokenServer) -> None:
@@ -227,7 +227,7 @@ def test_no_credentials_at_all_is_said_with_what_to_do(
         assert "credential" in str(raised.value).lower()
 
     _, server = asked(cloud, work)
-    assert not server.asked and tokens.count == 0
+    assert not server.requests and tokens.count == 0
 
 
 @pytest.mark.parametrize(

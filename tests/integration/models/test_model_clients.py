@@ -194,7 +194,7 @@ def test_a_client_of_a_vendor_needs_a_key_and_a_name(
             server.answer_with("Grüße")
             client = kind(KEY, "a-model", base_url=server.url)
             text: str = await asyncio.to_thread(client.get_completion, "Hi", {"max_tokens": 3})
-            assert server.asked[0].headers[header] == value
+            assert server.requests[0].headers[header] == value
             return text
         finally:
             await server.stop()

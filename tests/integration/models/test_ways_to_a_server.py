@@ -88,8 +88,9 @@ async def passing_on(
             there, away = await asyncio.open_connection(host, port)
             if head.startswith(b"CONNECT "):
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-            away.write(first)
-            await asyncio.gather(pump(reader, away), pump(there, writer))
+            with contextlib.closing(away):
+                away.write(first)
+                await asyncio.gather(pump(reader, away), pump(there, writer))
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0, **more)
     try:
@@ -138,7 +139,7 @@ def test_headers_come_from_the_environment_and_are_secrets() -> None:
         async with serving() as server:
             asked = model(server.url, headers={"X-Team": "TEAM_TOKEN"})
             assert await answer_of(asked) == "yes"
-            [request] = server.asked
+            [request] = server.requests
             assert request.headers["x-team"] == "team-canary-42"
             assert request.headers["authorization"] == f"Bearer {KEY}"
             assert secret_variables(asked) == (KEY_VARIABLE, "TEAM_TOKEN")

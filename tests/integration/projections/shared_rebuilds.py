@@ -41,7 +41,7 @@ class HereAndNow:
 
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let workers be no processes."""
-    monkeypatch.setattr(parallel_rebuild, "_Worker", HereAndNow)
+    monkeypatch.setattr(parallel_rebuild, "_RebuildWorker", HereAndNow)
 
 
 def noted(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:

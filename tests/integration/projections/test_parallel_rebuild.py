@@ -26,7 +26,7 @@ from projections import PROJECTIONS, parallel_rebuild
 from projections.batch import Share
 from projections.runner import _begin_building as begin_building
 from projections.runner import rebuild
-from projections.shares import EVALUATIONS, NotOurs, building_id, shares_of, take_share
+from projections.shares import EVALUATIONS, ForeignTables, building_id, shares_of, take_share
 from tests.integration.projections.shared_rebuilds import in_this_process, noted
 from tests.integration.projections.world import Rows, World, rows
 
@@ -72,7 +72,7 @@ def test_a_short_log_starts_no_process(
     def refuse(*_: Any) -> None:
         raise AssertionError("a worker was started")
 
-    monkeypatch.setattr(parallel_rebuild, "_Worker", refuse)
+    monkeypatch.setattr(parallel_rebuild, "_RebuildWorker", refuse)
     with store.connect() as connection:
         rebuild(connection)
         monkeypatch.setattr(parallel_rebuild, "FROM_EVENTS", 1)
@@ -197,12 +197,12 @@ def test_a_worker_writes_nothing_where_another_rebuild_has_begun(
             building = building_id(connection, PROJECTIONS)
         begin_building(connection, PROJECTIONS)
         (share,) = shares_of(EVALUATIONS, 1, max_position(connection))
-        with pytest.raises(NotOurs):
+        with pytest.raises(ForeignTables):
             take_share(connection, PROJECTIONS, share, building, lambda _: None)
         count = connection.execute("SELECT count(*) FROM projections_building.evaluations")
         assert count.fetchone() == (0,)
         rebuild(connection)  # and nothing is in the way of the next
-        with pytest.raises(NotOurs):
+        with pytest.raises(ForeignTables):
             take_share(connection, PROJECTIONS, share, building, lambda _: None)
 
 

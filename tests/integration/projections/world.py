@@ -26,7 +26,6 @@ from failproof_es.events import (
     ModelSnapshot,
     PricesRecorded,
     PromptStored,
-    Rate,
     RequestSent,
     ResponseReceived,
     Reviewed,
@@ -37,6 +36,7 @@ from failproof_es.events import (
     RunStarted,
     Scored,
     SuiteSnapshot,
+    TokenPrices,
     Usage,
 )
 from failproof_es.store.store import Store
@@ -51,8 +51,8 @@ PRICED = ModelPrices(
     model_key="small",
     source="prices of that day",
     rates=(
-        Rate(input=Decimal(100), output=Decimal(200)),
-        Rate(over_input_tokens=4, input=Decimal(1000), output=Decimal(2000)),
+        TokenPrices(input=Decimal(100), output=Decimal(200)),
+        TokenPrices(over_input_tokens=4, input=Decimal(1000), output=Decimal(2000)),
     ),
 )
 """The answers of the model read 5 tokens, those of the judge 1."""

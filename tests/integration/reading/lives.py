@@ -31,7 +31,6 @@ from failproof_es.events import (
     ModelSnapshot,
     PricesRecorded,
     PromptStored,
-    Rate,
     Redaction,
     ResponseReceived,
     Reviewed,
@@ -45,6 +44,7 @@ from failproof_es.events import (
     RunValidated,
     Scored,
     SpendCeilingChanged,
+    TokenPrices,
     ToolCall,
     Usage,
 )
@@ -63,10 +63,10 @@ OUTCOMES = (
     "halting", "killed",
 )  # fmt: skip
 RATES = (
-    (Rate(input=Decimal("0.15"), output=Decimal("0.6"), request=Decimal("0.001")),),
+    (TokenPrices(input=Decimal("0.15"), output=Decimal("0.6"), request=Decimal("0.001")),),
     (
-        Rate(input=Decimal(1), output=Decimal(2), cached_input=Decimal("0.5")),
-        Rate(over_input_tokens=5, input=Decimal(10), output=Decimal("20.25")),
+        TokenPrices(input=Decimal(1), output=Decimal(2), cached_input=Decimal("0.5")),
+        TokenPrices(over_input_tokens=5, input=Decimal(10), output=Decimal("20.25")),
     ),
     (),
 )

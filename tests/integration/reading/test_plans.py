@@ -64,7 +64,7 @@ NAMED = {
 """The indexes that the queries of a page are answered from, in their order."""
 
 
-class Read(NamedTuple):
+class PlanReads(NamedTuple):
     """What one part of a plan looked at."""
 
     how: str
@@ -84,7 +84,7 @@ class Log:
     guarded: UUID
     """A run of the dialect promptguard."""
 
-    def reads(self, statement: str, setting: str) -> list[Read]:
+    def reads(self, statement: str, setting: str) -> list[PlanReads]:
         """Every table and index that is looked at for an answer."""
         self.auditor.execute(setting.encode())
         explain = f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}"
@@ -96,7 +96,7 @@ class Log:
         """The names of the indexes that an answer comes from."""
         return {each.name for each in self.reads(statement, setting)} - {""}
 
-    def scans(self, statement: str, setting: str) -> list[Read]:
+    def scans(self, statement: str, setting: str) -> list[PlanReads]:
         """Those of them that look at a good part of the log."""
         return [
             each
@@ -107,12 +107,12 @@ class Log:
         ]
 
 
-def _reads(node: dict[str, Any]) -> Iterator[Read]:
+def _reads(node: dict[str, Any]) -> Iterator[PlanReads]:
     removed = ("Rows Removed by Filter", "Rows Removed by Index Recheck")
     rows = (node["Actual Rows"] + sum(node.get(name, 0) for name in removed)) * node["Actual Loops"]
     relation, index = node.get("Relation Name", ""), node.get("Index Name", "")
     if relation or index:
-        yield Read(node["Node Type"], relation, index, round(rows))
+        yield PlanReads(node["Node Type"], relation, index, round(rows))
     for inner in node.get("Plans", ()):
         yield from _reads(inner)
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from failproof_es.report.formats.html import pieces
-from failproof_es.report.page.blocks import Collapsible, Page, Paragraph, Quotation, Section
+from failproof_es.report.page.blocks import (
+    Collapsible,
+    Paragraph,
+    QuotedText,
+    ReportPage,
+    ReportSection,
+)
 from tests.browser import beacon, parsed
 from tests.harmless_html import hostile, objections
 
@@ -18,13 +24,13 @@ def test_a_browser_finds_nothing_to_ask_for_and_nothing_to_run(tmp_path: Path) -
             for name, text in texts.items()
             for block in (
                 Paragraph(text),
-                Quotation(name, text),
-                Collapsible(text, (), (Quotation(text, text, reply=True),)),
+                QuotedText(name, text),
+                Collapsible(text, (), (QuotedText(text, text, reply=True),)),
             )
         )
         everything = "".join(texts.values())
-        section = Section("all", everything, blocks)
-        page = Page(everything, "k", "bad", everything, (), (section,), everything)
+        section = ReportSection("all", everything, blocks)
+        page = ReportPage(everything, "k", "bad", everything, (), (section,), everything)
         file = tmp_path / "report.html"
         file.write_bytes(b"".join(pieces(page)))
         document = parsed(file, tmp_path / "profile").replace("<!DOCTYPE", "<!doctype", 1)

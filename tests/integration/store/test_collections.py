@@ -71,7 +71,7 @@ def connection(store: Store) -> Iterator[psycopg.Connection[Any]]:
         yield connection
 
 
-class Told:
+class PromptEvents:
     """One prompt and one evaluation of it, as events."""
 
     def __init__(self, draw: Callable[[Any], Any]) -> None:
@@ -197,7 +197,7 @@ def test_every_evaluation_reads_as_the_results_print_it(
     @settings(max_examples=examples(1.5))
     @given(st.data())
     def check(data: st.DataObject) -> None:
-        told = Told(data.draw)
+        told = PromptEvents(data.draw)
         begin(store, told.key.run_id)
         record(store, told.stored, *told.history)
         state = fold(told.history)
@@ -226,7 +226,7 @@ def test_every_prompt_reads_as_it_was_stored(
     @settings(max_examples=examples(0.6))
     @given(st.data())
     def check(data: st.DataObject) -> None:
-        told = Told(data.draw)
+        told = PromptEvents(data.draw)
         begin(store, told.key.run_id)
         record(store, told.stored, *told.history)
         document, collection = one(

@@ -11,10 +11,10 @@ from psycopg.rows import tuple_row
 
 from failproof_es.store.store import Store
 from failproof_es.store.writing import columns
-from failproof_es.store.writing.columns import Column
+from failproof_es.store.writing.columns import ArrayParameter
 
 ID = uuid4()
-CASES: dict[str, tuple[str, Column, list[Any]]] = {
+CASES: dict[str, tuple[str, ArrayParameter, list[Any]]] = {
     "ids": ("uuid", columns.uuids([ID, UUID(int=0)]), [ID, UUID(int=0)]),
     "ids and NULL": ("uuid", columns.uuids([None, ID, None]), [None, ID, None]),
     "numbers": ("int8", columns.numbers([1, -1, 2**63 - 1]), [1, -1, 2**63 - 1]),

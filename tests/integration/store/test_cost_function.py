@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from failproof_es.core.costs import cost_usd
 from failproof_es.core.run import Run, fold_run
-from failproof_es.events import ModelPrices, PricesRecorded, Rate, Usage
+from failproof_es.events import ModelPrices, PricesRecorded, TokenPrices, Usage
 from failproof_es.store.store import Store
 from tests.examples import examples
 from tests.unit.cli.samples import NOON, RUN, started
@@ -24,7 +24,7 @@ Connection = psycopg.Connection[tuple[object, ...]]
 
 prices_of_tokens = st.none() | st.decimals(0, 1_000, places=12, allow_nan=False)
 rates = st.builds(
-    Rate,
+    TokenPrices,
     since=st.none() | st.dates(date(2025, 12, 30), date(2026, 1, 5)),
     daily_from=st.none() | st.times(),
     daily_until=st.none() | st.times(),
@@ -86,7 +86,7 @@ def test_they_say_the_same_at_every_boundary(
     }  # fmt: skip
     told = tuple(
         each.model_copy(update={name: price * (place + 1) for name, price in known.items()})
-        for place, each in enumerate((Rate(), *prices.rates))
+        for place, each in enumerate((TokenPrices(), *prices.rates))
     )
     prices = prices.model_copy(update={"rates": told})
     rate = data.draw(st.sampled_from(told))
@@ -115,8 +115,8 @@ PRICED = ModelPrices(
     source="price list of 2026-11-01",
     listed_as="m",
     rates=(
-        Rate(input=Decimal("1.25"), cached_input=Decimal("0.5"), output=Decimal(2)),
-        Rate(over_input_tokens=9, input=Decimal("2.5"), output=Decimal(4)),
+        TokenPrices(input=Decimal("1.25"), cached_input=Decimal("0.5"), output=Decimal(2)),
+        TokenPrices(over_input_tokens=9, input=Decimal("2.5"), output=Decimal(4)),
     ),
 )
 
@@ -125,7 +125,7 @@ def test_the_price_list_tells_what_was_recorded_first_and_leaves_out_what_is_unk
     store: Store, connection: Connection
 ) -> None:
     recorded(store, PRICED, ModelPrices(model_key="unknown"))
-    dearer = PRICED.model_copy(update={"rates": (Rate(input=Decimal(9)),)})
+    dearer = PRICED.model_copy(update={"rates": (TokenPrices(input=Decimal(9)),)})
     recorded(store, dearer, version=3)
     rows = connection.execute(
         "SELECT run_id, input_usd_per_million, cached_input_usd_per_million, "
@@ -152,5 +152,5 @@ def test_a_run_has_its_prices_once() -> None:
 
 def test_prices_are_recorded_to_the_last_digit() -> None:
     exact = Decimal("0.123456789012345678901234567890")
-    rate = Rate(input=exact, request=Decimal("1E-30"))
-    assert Rate.model_validate(orjson.loads(rate.model_dump_json())) == rate
+    rate = TokenPrices(input=exact, request=Decimal("1E-30"))
+    assert TokenPrices.model_validate(orjson.loads(rate.model_dump_json())) == rate

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from failproof_es.support.bounded.messages import Stopped, in_bounded_process
+from failproof_es.support.bounded.messages import LimitExceeded, in_bounded_process
 from failproof_es.support.bounded.process import BoundedPool, ChildEnded, Limits
 
 LIMITS = Limits(cpu_s=0.5, wait_s=10.0, memory_bytes=2**30)
@@ -71,7 +71,7 @@ def test_a_call_that_exceeds_a_limit_is_stopped_alone(
     before = [pool.submit(f"before {n}") for n in range(3)]
     stopped = pool.submit(argument)
     after = [pool.submit(f"after {n}") for n in range(3)]
-    with pytest.raises(Stopped, match=reason):
+    with pytest.raises(LimitExceeded, match=reason):
         stopped.result(60)
     assert [future.result(60) for future in before] == [f"did before {n}" for n in range(3)]
     assert [future.result(60) for future in after] == [f"did after {n}" for n in range(3)]
@@ -106,7 +106,7 @@ def test_a_child_that_cannot_be_prepared_says_why() -> None:
 
 def test_a_call_that_waits_without_end_is_stopped() -> None:
     pool = BoundedPool(behave, Limits(cpu_s=0.5, wait_s=1.0, memory_bytes=2**30))
-    with pytest.raises(Stopped, match="it waited for 1 s"):
+    with pytest.raises(LimitExceeded, match="it waited for 1 s"):
         pool.call("wait")
     assert pool.call("on") == "did on"
     pool.close()

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from failproof_es.core.limits import Permit, Place, TokenQueue
+from failproof_es.core.limits import Permit, QueuedRequest, TokenQueue
 from tests.selection import slow_except, wide_except
 from tests.simulation.protocol.waiting_explorer import Stuck, explore
 from tests.simulation.protocol.waiting_parts import Rules, Setting, Unsafe
@@ -51,7 +51,7 @@ def test_nobody_waits_in_a_circle(name: str) -> None:
 class AsWaitersOnly(TokenQueue):
     """Who has begun is not asked for, as it was at first."""
 
-    def begin(self, place: Place, tokens: int, now: float) -> Permit | None:
+    def begin(self, place: QueuedRequest, tokens: int, now: float) -> Permit | None:
         promised = self._promised.pop(place, None)
         return promised or self._share.reserve(tokens, now)
 
@@ -59,10 +59,12 @@ class AsWaitersOnly(TokenQueue):
 class NewcomersFirst(TokenQueue):
     """Tokens are asked for who has begun, and given to who waits."""
 
-    def serve(self, waiting: Iterable[tuple[Place, int]], now: float) -> list[Place]:
-        kept, self._begun = self._begun, []
+    def serve(
+        self, waiting: Iterable[tuple[QueuedRequest, int]], now: float
+    ) -> list[QueuedRequest]:
+        kept, self._unfinished = self._unfinished, []
         served = super().serve(waiting, now)
-        self._begun = kept
+        self._unfinished = kept
         return served
 
 

@@ -7,8 +7,8 @@ from decimal import Decimal
 from typing import Any, Literal, TypeVar
 from uuid import UUID
 
-from failproof_es.core.limits import Limits, LocalShare, Permit, TokenQueue
-from failproof_es.core.spend import SliceBudget, Spending
+from failproof_es.core.limits import KeyLimits, LocalShare, Permit, TokenQueue
+from failproof_es.core.spend import SliceBudget, SpendState
 
 T = TypeVar("T")
 Phase = Literal["asks", "for tokens", "for money", "begun", "sent", "done", "left"]
@@ -58,9 +58,9 @@ class Setting:
     rules: Rules = Rules()
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> KeyLimits:
         """Of the provider key."""
-        return Limits(self.slots, None, self.tokens)
+        return KeyLimits(self.slots, None, self.tokens)
 
 
 @dataclass(slots=True)
@@ -87,7 +87,7 @@ class Asking:
 class Worker:
     """One worker, which drives one shard."""
 
-    def __init__(self, setting: Setting, number: int, own: int, spent: Spending) -> None:
+    def __init__(self, setting: Setting, number: int, own: int, spent: SpendState) -> None:
         self.number = number
         self.own = UUID(int=own)
         self.alive = True
@@ -108,7 +108,7 @@ class Worker:
         new.share, new.slice = copy_of(self.share), copy_of(self.slice)
         new.queue = copy_of(self.queue)
         new.queue._share = new.share
-        new.queue._begun = [permit_of(each) for each in self.queue._begun]
+        new.queue._unfinished = [permit_of(each) for each in self.queue._unfinished]
         new.queue._promised = {at: permit_of(each) for at, each in self.queue._promised.items()}
         new.asking = [
             Asking(  # `replace` takes three times as long, and this is what is done most
@@ -134,7 +134,7 @@ class Worker:
             self.alive, self.own.int, self.refused, self.wanted_elsewhere,
             share.usable_until, share.limits, share._cap, share._fair, share._tokens,
             share._reserved, share._used_tokens, share._before, share.in_flight,
-            tuple(map(of_permit, self.queue._begun)),
+            tuple(map(of_permit, self.queue._unfinished)),
             tuple((at.version, of_permit(each)) for at, each in self.queue._promised.items()),
             own.room, own.own, own.spending.spent,
             tuple(

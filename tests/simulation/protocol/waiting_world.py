@@ -14,8 +14,8 @@ from math import inf
 from typing import Any
 from uuid import UUID
 
-from failproof_es.core.limits import KeyState, Place, share
-from failproof_es.core.spend import Charge, Spending
+from failproof_es.core.limits import KeyState, QueuedRequest, share
+from failproof_es.core.spend import Charge, SpendState
 from failproof_es.core.spend.slices import reserve, total_of
 from tests.simulation.protocol.waiting_parts import Asking, Setting, Unsafe, Worker, copy_of
 
@@ -36,10 +36,10 @@ class World:
         self.setting = setting
         self.rules = setting.rules
         self.workers = [
-            Worker(setting, number, number, Spending()) for number in range(setting.workers)
+            Worker(setting, number, number, SpendState()) for number in range(setting.workers)
         ]
         self.state = KeyState()
-        self.rows: dict[int, Spending] = {}
+        self.rows: dict[int, SpendState] = {}
         self.held = self.paused = False
         self.turn = 0
         self.mishaps = setting.mishaps
@@ -57,7 +57,14 @@ class World:
     def key(self) -> tuple[Any, ...]:
         """What tells it from another one."""
         shares = (
-            (own.int, held.concurrency, held.wanted, held.tokens, held.waits, held.ends_at)
+            (
+                own.int,
+                held.concurrency,
+                held.wanted_concurrency,
+                held.tokens,
+                held.waits,
+                held.ends_at,
+            )
             for own, held in sorted(self.state.shares.items())
         )
         return (
@@ -199,11 +206,11 @@ class World:
         each.phase, each.counted, each.is_covered = "sent", _NEEDS, True
 
     def _answer(self, at: int, number: int) -> None:
-        self._ended(at, number, _USED, Charge(_CHARGE, known=True))
+        self._ended(at, number, _USED, Charge(_CHARGE, is_known=True))
         self.workers[at].asking[number].phase = "done"
 
     def _turn_away(self, at: int, number: int) -> None:
-        self._ended(at, number, 0, Charge(_NOTHING, known=True))
+        self._ended(at, number, 0, Charge(_NOTHING, is_known=True))
         self.workers[at].asking[number].phase = "asks"
         self.held = True
         self.mishaps -= 1
@@ -227,7 +234,7 @@ class World:
         worker = self.workers[at]
         each = worker.asking[number]
         if each.phase == "begun":  # it is on record, and counts as lost
-            self._settle(worker, Charge(_WORST, known=False))
+            self._settle(worker, Charge(_WORST, is_known=False))
         if each.permit is not None:
             worker.queue.settle(each.permit, 0)
             each.permit = None
@@ -330,7 +337,7 @@ class World:
 
     def _keep_promise(self, worker: Worker, each: Asking) -> None:
         if each.has_money:
-            worker.slice.settle(_WORST, Charge(_NOTHING, known=True))
+            worker.slice.settle(_WORST, Charge(_NOTHING, is_known=True))
             each.has_money = False
 
     # -- a worker --------------------------------------------------------------------------
@@ -342,7 +349,7 @@ class World:
         self.charged += on_record * _WORST
         spent = replace(worker.slice.own, reserved=_NOTHING)
         for _ in range(on_record):
-            spent = spent.charging(Charge(_WORST, known=False))
+            spent = spent.charging(Charge(_WORST, is_known=False))
         worker.slice.own = spent  # what the log says of the shard
         for each in worker.asking:
             self.minute += each.counted
@@ -402,9 +409,9 @@ class World:
             if not worker.alive:
                 continue
             kept = worker.share._reserved or worker.share.in_flight or worker.queue._promised
-            if kept or worker.queue._begun or worker.slice.own.reserved:
+            if kept or worker.queue._unfinished or worker.slice.own.reserved:
                 raise Unsafe(f"worker {worker.own.int} keeps something when all is done")
 
 
-def _place(number: int) -> Place:
-    return Place(UUID(int=0), number)
+def _place(number: int) -> QueuedRequest:
+    return QueuedRequest(UUID(int=0), number)

@@ -12,7 +12,7 @@ from failproof_es.core.evaluation import (
     Evaluation,
     Failure,
     Judgement,
-    Reply,
+    ModelReply,
     Score,
     Transcript,
 )
@@ -63,7 +63,7 @@ class Conversation:
         asked = f"{case.turns[0].content} Does this answer it, yes or no? {last}"
         return (Turn(role="user", content=asked),)
 
-    def read_judgement(self, case: Case, transcript: Transcript, reply: Reply) -> JudgeReading:
+    def read_judgement(self, case: Case, transcript: Transcript, reply: ModelReply) -> JudgeReading:
         """What is neither yes nor no is no verdict: the judge is asked again."""
         if reply.text not in ("yes", "no"):
             return JudgeReading(None, "it says neither yes nor no", *_GRADER)

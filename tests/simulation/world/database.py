@@ -18,7 +18,7 @@ from failproof_es.store.errors import StreamConflict
 from failproof_es.store.mapper import EventMapper, LogEntry
 from failproof_es.store.outage import AWAY, LogUnavailable, Outage
 from failproof_es.store.reading.reader import RecordedEvent
-from failproof_es.store.writing.recorder import EventRecorder, LeaseLost, Named, _Taken
+from failproof_es.store.writing.recorder import EventRecorder, LeaseKey, LeaseLost, _VersionTaken
 from failproof_es.support import clock
 from tests.simulation.world.faults import DatabaseFault, Faults
 from tests.simulation.world.leases import LeaseTable
@@ -101,7 +101,7 @@ class SimulatedDatabase:
         """Whether a statement that was cut off is made again at once."""
         return self.faults.of_repeating()
 
-    def append(self, entries: Sequence[LogEntry], leases: Sequence[Named]) -> list[int]:
+    def append(self, entries: Sequence[LogEntry], leases: Sequence[LeaseKey]) -> list[int]:
         """All or nothing, in one transaction that has the log to itself."""
         if not self.leases.may_append(list(leases)):
             raise LeaseLost(f"one of {leases} is lost")
@@ -116,7 +116,7 @@ class SimulatedDatabase:
             if place in new or any(
                 row.entry.originator_version == entry.originator_version for row in found
             ):
-                raise _Taken("duplicate key")
+                raise _VersionTaken("duplicate key")
             new.add(place)
         rows = [
             Row(entry, first + place, clock.utc_now()) for place, entry in enumerate(entries, 1)
@@ -129,7 +129,7 @@ class SimulatedDatabase:
             self.on_commit(row)
         return [row.position for row in rows]
 
-    def statement(self, entries: Sequence[LogEntry], leases: Sequence[Named]) -> list[int]:
+    def statement(self, entries: Sequence[LogEntry], leases: Sequence[LeaseKey]) -> list[int]:
         """One append that a client sends, whatever becomes of it on the way."""
         self.require_living_client()
         try:
@@ -171,10 +171,10 @@ class SimulatedDatabase:
     def _client(self) -> Process | None:
         return None if self._loop.job is None else self._loop.job.owner
 
-    def _late(self, entries: Sequence[LogEntry], leases: Sequence[Named]) -> None:
+    def _late(self, entries: Sequence[LogEntry], leases: Sequence[LeaseKey]) -> None:
         try:
             self.append(entries, leases)
-        except (LeaseLost, _Taken):
+        except (LeaseLost, _VersionTaken):
             return
 
 
@@ -184,7 +184,9 @@ class SimulatedRecorder(EventRecorder):
     def __init__(self, database: SimulatedDatabase) -> None:
         self._database = database
 
-    def _inserted(self, stored_events: Sequence[StoredEvent], leases: Sequence[Named]) -> list[int]:
+    def _inserted(
+        self, stored_events: Sequence[StoredEvent], leases: Sequence[LeaseKey]
+    ) -> list[int]:
         return self._database.statement(cast("Sequence[LogEntry]", stored_events), leases)
 
     def _conflict(self, stored_events: Sequence[StoredEvent]) -> StreamConflict:

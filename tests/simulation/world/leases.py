@@ -12,7 +12,7 @@ import psycopg
 from failproof_es.core.sharding import leases as rules
 from failproof_es.core.sharding.leases import Leases
 from failproof_es.store.writing.lease import Lease, RunBusy, ShardLeases
-from failproof_es.store.writing.recorder import Named, query
+from failproof_es.store.writing.recorder import LeaseKey, query
 from tests.simulation.world.loop import PROCESS, Process, SimulatedLoop
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class LeaseTable:
         """What the functions of the log do, at one moment of the server's clock."""
         return _STATEMENTS[statement](self, given)
 
-    def look_at_append(self, named: Sequence[Named]) -> None:
+    def look_at_append(self, named: Sequence[LeaseKey]) -> None:
         """Whoever appends must be the last who was given the lease, and nobody had all since."""
         for run_id, shard, epoch in named:
             last, grant, alone = self._granted.get((run_id, shard), (0, 0, False))
@@ -63,7 +63,7 @@ class LeaseTable:
             if epoch != last or any(other > grant for other in later):
                 self.wrong.append(f"shard {shard} was written under epoch {epoch}, which is over")
 
-    def may_append(self, named: list[Named]) -> bool:
+    def may_append(self, named: list[LeaseKey]) -> bool:
         """Whether each of these is the present epoch."""
         return all(
             rules.may_append(self.of_run.get(run_id, {}), [(shard, epoch)])

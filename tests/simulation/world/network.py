@@ -32,7 +32,7 @@ _WORDS = ("yes", "no", "I cannot help with that.", "")
 
 
 @dataclass(slots=True)
-class Sent:
+class SentRequest:
     """One request as a client sent it, and what became of it."""
 
     number: int
@@ -60,10 +60,10 @@ class ModelServers:
     loop: SimulatedLoop
     faults: Faults
     random: Random
-    on_send: Callable[[Sent], None] = lambda sent: None
+    on_send: Callable[[SentRequest], None] = lambda sent: None
     on_charge: Callable[[int, int, int], None] = lambda number, read, written: None
     """Called with the tokens of each request that a server charges for."""
-    sent: list[Sent] = field(default_factory=list)
+    sent: list[SentRequest] = field(default_factory=list)
     hold_at: int = 0
     """The number of a request that is surely turned away, for long; 0 for none."""
 
@@ -72,13 +72,13 @@ class ModelServers:
         process = PROCESS.get()
         assert process is not None
         reply: asyncio.Future[_Reply] = self.loop.create_future()
-        sent = Sent(len(self.sent) + 1, body.decode(), process, reply)
+        sent = SentRequest(len(self.sent) + 1, body.decode(), process, reply)
         self.sent.append(sent)
         self.on_send(sent)
         self.loop.outside(self.faults.network_delay_s(), lambda: self._arrive(model, sent, reply))
         return reply
 
-    def _arrive(self, model: str, sent: Sent, reply: asyncio.Future[_Reply]) -> None:
+    def _arrive(self, model: str, sent: SentRequest, reply: asyncio.Future[_Reply]) -> None:
         fault = "rate_limited" if sent.number == self.hold_at else self.faults.of_server()
         if fault == "unreachable":
             _settle(reply, ConnectionRefusedError("refused"))
@@ -96,7 +96,7 @@ class ModelServers:
         delay_s = self.faults.network_delay_s()
         self.loop.outside(delay_s, lambda: self._answer(sent, reply, said))
 
-    def _answer(self, sent: Sent, reply: asyncio.Future[_Reply], said: _Reply) -> None:
+    def _answer(self, sent: SentRequest, reply: asyncio.Future[_Reply], said: _Reply) -> None:
         if not reply.done():
             sent.reply = said.status, said.body.decode()
             reply.set_result(said)

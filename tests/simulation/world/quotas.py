@@ -15,7 +15,7 @@ from failproof_es.core.limits.local_share import UNUSED_PART
 from failproof_es.core.limits.shared import MINUTE_S
 from failproof_es.engine.limits.key_share import SHARE_S
 from tests.simulation.plan import Shape
-from tests.simulation.world.network import Sent
+from tests.simulation.world.network import SentRequest
 
 _KNOWN_AFTER_S = SHARE_S * (1 - 1 / UNUSED_PART)
 """Who has not heard of a hold that stood in the database for so long has no share any more."""
@@ -24,13 +24,13 @@ Hold = tuple[float, float]
 
 
 @dataclass(slots=True)
-class _Counted:
+class _CountedRequest:
     """One request that a worker sent."""
 
     sent_s: float
     body_bytes: int
     server: str
-    sent: Sent
+    sent: SentRequest
     tokens: int = 0
 
 
@@ -44,14 +44,14 @@ class Quotas:
         self._holds = holds
         self._calm_s = calm_s
         self._wrong = wrong
-        self._sent: dict[str, list[_Counted]] = {}
-        self._by_number: dict[int, _Counted] = {}
+        self._sent: dict[str, list[_CountedRequest]] = {}
+        self._by_number: dict[int, _CountedRequest] = {}
 
-    def send(self, sent: Sent, now_s: float, *, was_stopped: bool) -> None:
+    def send(self, sent: SentRequest, now_s: float, *, was_stopped: bool) -> None:
         """A worker sends this now. One that was stopped may have been stopped just before."""
         number = int(orjson.loads(sent.body)["model"].rpartition("-")[2]) % self.shape.servers
         server = f"http://server-{number}.test"
-        counted = _Counted(now_s, len(sent.body), server, sent)
+        counted = _CountedRequest(now_s, len(sent.body), server, sent)
         self._by_number[sent.number] = counted
         self._sent.setdefault(server, []).append(counted)
         most = self.shape.at_once
@@ -88,7 +88,7 @@ class Quotas:
             for each in self._sent[server]
         )
 
-    def _minute(self, server: str, end_s: float) -> list[_Counted]:
+    def _minute(self, server: str, end_s: float) -> list[_CountedRequest]:
         sent = self._sent[server]
         return [each for each in sent if end_s - MINUTE_S < each.sent_s <= end_s]
 

@@ -15,9 +15,9 @@ from uuid import UUID
 
 import psycopg
 
-from failproof_es.core.limits import Claim, KeyState, LateClaim, Limits, share
+from failproof_es.core.limits import KeyLimits, KeyState, LateClaim, ShareClaim, share
 from failproof_es.core.limits.shared import MINUTE_S
-from failproof_es.core.spend import Report, Spending
+from failproof_es.core.spend import SpendReport, SpendState
 from failproof_es.core.spend.slices import reserve
 from failproof_es.engine.workers.presence import KEY_DIGITS
 from failproof_es.store.errors import LateStatement
@@ -40,7 +40,7 @@ class SharedTables:
     """In US dollars, of the runs that workers drive below one."""
     changes: dict[UUID, tuple[int, int]] = field(default_factory=dict)
     """Of a ceiling: the epoch and the number of the newest."""
-    spending: dict[UUID, dict[int, Spending]] = field(default_factory=dict)
+    spending: dict[UUID, dict[int, SpendState]] = field(default_factory=dict)
     """By run and shard."""
     reports: dict[tuple[UUID, int], tuple[int, int, Decimal]] = field(default_factory=dict)
     """By run and shard: the epoch and the number of the newest report, and what it got."""
@@ -76,8 +76,8 @@ class SharedTables:
             shown = server, key[:KEY_DIGITS]
             rows += [
                 (
-                    *shown, holder, held.concurrency, held.wanted, held.requests, held.tokens,
-                    held.waits, held_s,
+                    *shown, holder, held.concurrency, held.wanted_concurrency, held.requests,
+                    held.tokens, held.waits, held_s,
                 )
                 for holder, _, held in sorted(live, key=lambda row: row[:2])
             ]  # fmt: skip
@@ -148,7 +148,7 @@ def _count(database: SimulatedDatabase, given: Mapping[str, Any]) -> list[Any]:
         epoch, newest, _ = database.shared.reports.get((given["run_id"], shard), _NO_REPORT)
         if given["shard"] >= 0 and epoch == given["epoch"] and newest:
             continue  # late
-        rows[shard] = Spending(known, unknown, requests)
+        rows[shard] = SpendState(known, unknown, requests)
         counted_at = given["epoch"] if given["shard"] >= 0 else 0
         database.shared.reports[given["run_id"], shard] = counted_at, 0, Decimal(0)
     return [(None,)]
@@ -157,8 +157,8 @@ def _count(database: SimulatedDatabase, given: Mapping[str, Any]) -> list[Any]:
 def _reserve(database: SimulatedDatabase, given: Mapping[str, Any]) -> list[Any]:
     _lock(database, given)
     shared, run_id = database.shared, given["run_id"]
-    spent = Spending(given["known"], given["unknown"], given["requests"])
-    report = Report(spent, given["keeps"], given["needs"], given["wants"])
+    spent = SpendState(given["known"], given["unknown"], given["requests"])
+    report = SpendReport(spent, given["keeps"], given["needs"], given["wants"])
     place, said = (run_id, given["shard"]), (given["epoch"], given["number"])
     *newest, got = shared.reports.get(place, _NO_REPORT)
     if tuple(newest) > said:
@@ -173,13 +173,13 @@ def _reserve(database: SimulatedDatabase, given: Mapping[str, Any]) -> list[Any]
     if tuple(newest) == said:
         grant = grant._replace(more=got)
     shared.reports[place] = (*said, grant.more)
-    if grant.wanted:
+    if grant.is_wanted:
         shared.wanted_until[run_id] = database.now_s + _WANTED_S
     total = grant.total
     wanted = shared.wanted_until.get(run_id, 0.0) > database.now_s
     return [
         (
-            grant.more, grant.ceiling, total.known, total.unknown, total.unknown_requests,
+            grant.more, grant.ceiling, total.known_usd, total.unknown, total.unknown_requests,
             total.reserved, wanted,
         )
     ]  # fmt: skip
@@ -192,8 +192,8 @@ def _reserved_shards(database: SimulatedDatabase, given: Mapping[str, Any]) -> l
 
 def _share(database: SimulatedDatabase, given: Mapping[str, Any]) -> list[Any]:
     keys = database.shared.keys
-    limits = Limits(given["own_concurrency"], given["own_requests"], given["own_tokens"])
-    claim = Claim(**{name: given[name] for name in Claim._fields})
+    limits = KeyLimits(given["own_concurrency"], given["own_requests"], given["own_tokens"])
+    claim = ShareClaim(**{name: given[name] for name in ShareClaim._fields})
     before = keys.get(given["key"], KeyState())
     try:
         after, answer = share(

@@ -55,7 +55,7 @@ class SimulatedConnection:
         """Nothing to close."""
 
     def cursor(self, name: str = "", **_: Any) -> SimulatedCursor:
-        return Found(self) if name == "find" else SimulatedCursor(self)
+        return FindCursor(self) if name == "find" else SimulatedCursor(self)
 
     def execute(self, statement: Any, parameters: Parameters = None) -> SimulatedCursor:
         return SimulatedCursor(self).execute(statement, parameters)
@@ -135,7 +135,7 @@ class SimulatedCursor:
         yield _binary(rows, [each.strip() for each in columns[1].split(",")])
 
 
-class Found(SimulatedCursor):
+class FindCursor(SimulatedCursor):
     """The cursor of `reader.find`, as a drive uses it: by run and topics."""
 
     itersize = 0

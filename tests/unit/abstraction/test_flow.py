@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from failproof_es.abstraction.enums import BenchmarkEvent, TaskStatus
-from failproof_es.abstraction.implementation.benchmark import Benchmark
+from failproof_es.abstraction.implementation.benchmark import BenchmarkSession
 from failproof_es.abstraction.notices import Notice
 from failproof_es.abstraction.types import BenchmarkTask, ExpectedAnswer, Result
 
@@ -70,10 +70,10 @@ def world() -> World:
     return World()
 
 
-def begun(world: World) -> tuple[Benchmark, list[BenchmarkEvent]]:
+def begun(world: World) -> tuple[BenchmarkSession, list[BenchmarkEvent]]:
     """A benchmark of two models and two tasks that has been started, and what it says."""
     part: Any = world
-    benchmark = Benchmark(
+    benchmark = BenchmarkSession(
         part, part, part, part, dataset_path="tasks/", report=lambda run_id: f"{run_id}.html",
         dispatcher=AtOnce(), flow=AtOnce(),
     )  # fmt: skip

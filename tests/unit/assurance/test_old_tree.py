@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.assurance.checking.findings import Finding
-from failproof_es.assurance.checking.old_tree import Checked, Leaves, Signed, check_tree
+from failproof_es.assurance.checking.findings import VerificationFinding
+from failproof_es.assurance.checking.old_tree import Leaves, OldTreeResult, SignedRoot, check_tree
 from failproof_es.ledger.checkpoint import Checkpoint, opened
 from failproof_es.ledger.edge import Tile
 from failproof_es.ledger.handover import handover, successor
@@ -38,19 +38,19 @@ def tiles(tree: Sequence[Entry], *sizes: int) -> list[Tile]:
     return [found[place] for place in sorted(found)]
 
 
-def signed(tree: Sequence[Entry], size: int, *, outside: bool = False) -> Signed:
+def signed(tree: Sequence[Entry], size: int, *, outside: bool = False) -> SignedRoot:
     frontier = Frontier()
     frontier.extend(leaf for _, leaf in tree[:size])
-    return Signed(size, frontier.root(), "the checkpoint", outside)
+    return SignedRoot(size, frontier.root(), "the checkpoint", outside)
 
 
 def check(
-    log: Sequence[Entry], stored: Sequence[Tile], expected: Sequence[Signed]
-) -> tuple[Checked, list[Finding]]:
+    log: Sequence[Entry], stored: Sequence[Tile], expected: Sequence[SignedRoot]
+) -> tuple[OldTreeResult, list[VerificationFinding]]:
     leaves = Leaves()
     for position, leaf in log:
         leaves.add(position, leaf)
-    found: list[Finding] = []
+    found: list[VerificationFinding] = []
     return check_tree(iter(stored), expected, leaves, found.append), found
 
 
@@ -100,7 +100,7 @@ def test_whatever_is_changed_in_what_was_signed_is_found(
 def test_a_root_that_the_tiles_do_not_give_is_named() -> None:
     log = entries(600)
     stored = tiles(log, 300, 600)
-    for wrong in (Signed(300, bytes(32), "it"), Signed(601, bytes(32), "it")):
+    for wrong in (SignedRoot(300, bytes(32), "it"), SignedRoot(601, bytes(32), "it")):
         result, found = check(log, stored, [signed(log, 600), wrong])
         assert not result.intact
         assert f"it signs {wrong.size} events" in found[0].message

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from failproof_es.assurance.signing.witness import Request, cosign_request
+from failproof_es.assurance.signing.witness import CosignRequest, cosign_request
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.merkle import consistency_proof
 from failproof_es.ledger.note import COSIGNATURE, Note, SigningKey
@@ -24,12 +24,12 @@ def subtree(level: int, index: int) -> bytes:
     return naive.root(LEAVES[index << level : index + 1 << level])
 
 
-def request(old: int, new: int) -> Request:
+def request(old: int, new: int) -> CosignRequest:
     proof = consistency_proof(subtree, old, new) if 0 < old < new else []
-    return Request(old, tuple(proof), tree(new).signed(LOG))
+    return CosignRequest(old, tuple(proof), tree(new).signed(LOG))
 
 
-def cosign(asked: Request, seen: Checkpoint | None) -> Note:
+def cosign(asked: CosignRequest, seen: Checkpoint | None) -> Note:
     return cosign_request(asked, LOG.public, WITNESS, seen, 1_800_000_000)
 
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from failproof_es.catalogue.result import Result
+from failproof_es.catalogue.result import RecordedResult
 from failproof_es.support.columns import columns_of
 
 
@@ -50,6 +50,6 @@ def test_a_field_of_another_type_is_refused() -> None:
         _ = columns_of(Odd)[-1].kind
 
 
-@pytest.mark.parametrize("row", [Result])
+@pytest.mark.parametrize("row", [RecordedResult])
 def test_every_column_of_every_relation_has_a_description(row: type) -> None:
     assert [column.name for column in columns_of(row) if not column.description] == []

@@ -17,11 +17,11 @@ from failproof_es.events import (
     ModelPrices,
     ModelSnapshot,
     PricesRecorded,
-    Rate,
     RequestSent,
     ResponseReceived,
     RunStarted,
     Scored,
+    TokenPrices,
     Usage,
 )
 from tests.asked import ASKED
@@ -73,7 +73,7 @@ def limited(
 
 def priced(*keys: str) -> PricesRecorded:
     """A thousandth of a dollar for each token read, a millionth for each one written."""
-    rate = Rate(input=Decimal(1000), output=Decimal(1))
+    rate = TokenPrices(input=Decimal(1000), output=Decimal(1))
     return PricesRecorded(
         originator_id=RUN,
         originator_version=3,

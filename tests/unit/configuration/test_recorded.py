@@ -11,7 +11,7 @@ import pytest
 
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.configuration.recorded import recorded_configuration, repetitions_of
-from failproof_es.configuration.schema import Judging
+from failproof_es.configuration.schema import JudgingSection
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.events import RunStarted
 from failproof_es.support.shipped import configuration_names
@@ -122,7 +122,7 @@ def test_what_is_nested_too_deeply_is_in_the_way_of_its_own_section_only(levels:
     assert recorded.execution.repetitions == 2
     assert recorded.prompts.options == deep
     try:
-        assert recorded.judging == Judging(), "a key of another version says nothing"
+        assert recorded.judging == JudgingSection(), "a key of another version says nothing"
     except ImpossibleHistory as error:
         assert levels > 250 and "nested too deeply" in str(error)
 

@@ -11,7 +11,7 @@ import pytest
 
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
 from failproof_es.core.case import Case
-from failproof_es.engine.planning.planner import Reading
+from failproof_es.engine.planning.planner import SourceReading
 from failproof_es.engine.planning.selection import rank
 from failproof_es.engine.planning.sources import source_of
 from failproof_es.models import model_keys
@@ -39,7 +39,7 @@ def write(folder: Path, cases: list[dict[str, Any]], files: int = 1, **sections:
     return folder / "run.yaml"
 
 
-def read(loaded: LoadedConfiguration) -> tuple[list[str], Reading]:
+def read(loaded: LoadedConfiguration) -> tuple[list[str], SourceReading]:
     nowhere: Any = None
     cases: list[Case] = []
     reading = source_of(loaded, nowhere).read(cases.append)
@@ -118,7 +118,7 @@ def test_the_order_of_a_draw_is_for_ever() -> None:
 def test_of_a_sample_it_is_said_and_recorded_of_how_many_it_is(tmp_path: Path) -> None:
     listed = [case(n) for n in range(1_432)]
     _, reading = read(load_configuration(write(tmp_path, listed, selection={"sample": 100})))
-    assert [each.describe() for each in reading.found] == [
+    assert [each.describe() for each in reading.findings] == [
         "selection: 100 of 1,432 cases: sample of 100, seed 0"
     ]
     assert reading.selected is not None

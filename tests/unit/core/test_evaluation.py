@@ -23,8 +23,8 @@ from failproof_es.core.evaluation import (
     ImpossibleHistory,
     JudgeVerdict,
     Judging,
+    ModelReply,
     ReadJudgement,
-    Reply,
     ScoreReply,
     Send,
     WaitBudget,
@@ -195,7 +195,7 @@ def test_given_a_classified_reply_of_a_judged_case_then_the_judge_is_asked() -> 
 def test_given_a_judges_reply_then_it_is_read_then_the_evaluation_is_scored() -> None:
     history = judged("yes")
     action = after(history, judges=("j1",))
-    assert isinstance(action, ReadJudgement) and isinstance(action.answer, Reply)
+    assert isinstance(action, ReadJudgement) and isinstance(action.answer, ModelReply)
     assert action.answer.text == "yes"
     action = after(history.judged("j1", {"pass": True}), judges=("j1",))
     assert isinstance(action, ScoreReply) and action.judgement is not None

@@ -24,8 +24,8 @@ from failproof_es.core.summary import RunSummary
 from failproof_es.core.unscored import unscored_group
 from failproof_es.gates import (
     AccuracyBounds,
-    AskedAgain,
     Change,
+    RetryBias,
     describe_gate,
     judge_gates,
     limits_at_the_end,
@@ -566,7 +566,7 @@ RATES: dict[str, Any] = {
 
 def test_no_rate_is_judged_where_a_score_chose_what_was_asked_again() -> None:
     limits = Gates(max_cost_usd=9.0, max_unscored_rate=0.2, **RATES)
-    again = AskedAgain("run 2 asked again only what had failed")
+    again = RetryBias("run 2 asked again only what had failed")
     better = change(0.5, (0.1, 0.9))
     judged = judge_gates(limits, tally(*GOOD), changes=[better], again=again)
     assert judged.pop("max_cost_usd")["met"] and judged.pop("max_unscored_rate")["met"]
@@ -579,11 +579,11 @@ def test_no_rate_is_judged_where_a_score_chose_what_was_asked_again() -> None:
 
 def test_asking_until_there_is_a_score_does_not_take_an_answer_out_of_the_count() -> None:
     scores = tally(*[of_model("m", scored(1.0))] * 10)
-    gate = only(judge_gates(Gates(), scores, again=AskedAgain(unscored_before={"m": 2})))
+    gate = only(judge_gates(Gates(), scores, again=RetryBias(unscored_before={"m": 2})))
     assert (gate["measured"], gate["met"]) == (0.2, False)
     why = "a score only because a first answer without one was asked again"
     assert gate["why"] == f"model m: 2 evaluations have {why}"
-    gate = only(judge_gates(Gates(), scores, again=AskedAgain(unscored_before={"m": 1})))
+    gate = only(judge_gates(Gates(), scores, again=RetryBias(unscored_before={"m": 1})))
     assert (gate["measured"], gate["met"]) == (0.1, True)
 
 

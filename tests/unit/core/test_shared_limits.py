@@ -13,11 +13,11 @@ from hypothesis import strategies as some
 
 from failproof_es.core.limits import (
     NOT_LIMITED,
-    Claim,
+    KeyLimits,
     KeyState,
     LateClaim,
-    Limits,
     LocalShare,
+    ShareClaim,
     lowest_of,
     share,
 )
@@ -41,7 +41,7 @@ class Server:
 class Worker:
     """A worker that sends whatever its share lets it, and may be paused or lose answers."""
 
-    def __init__(self, own: UUID, limits: Limits) -> None:
+    def __init__(self, own: UUID, limits: KeyLimits) -> None:
         self.own = own
         self.stated = limits
         self.local = LocalShare(limits)
@@ -68,9 +68,9 @@ def test_no_limit_is_exceeded_whatever_is_lost_paused_or_killed(
 ) -> None:
     """`lost`: the answer does not arrive, `unheard`: the claim, which may arrive late, after others
     of its share. Clocks of hosts begin anywhere."""
-    limits = Limits(concurrency, requests)
+    limits = KeyLimits(concurrency, requests)
     state, now, server = KeyState(), 1_000.0, Server()
-    late: list[tuple[UUID, Claim]] = []
+    late: list[tuple[UUID, ShareClaim]] = []
     workers = [Worker(own, limits) for own in WORKERS]
     for what, index, passed in done:
         now += passed
@@ -95,11 +95,13 @@ def test_no_limit_is_exceeded_whatever_is_lost_paused_or_killed(
                 state, _ = share(state, limits, own, claim, now=now, seconds=SECONDS)
         elif what == "give back":
             claim = worker.local.claim(clock, waiting=0)
-            given = Claim(used_requests=claim.used_requests, number=claim.number)
+            given = ShareClaim(used_requests=claim.used_requests, number=claim.number)
             state, _ = share(state, limits, worker.own, given, now=now, seconds=0)
             workers[index] = Worker(UUID(int=worker.own.int + 10), limits)
             with pytest.raises(LateClaim):
-                share(state, limits, worker.own, Claim(5, 5, number=0), now=now, seconds=SECONDS)
+                share(
+                    state, limits, worker.own, ShareClaim(5, 5, number=0), now=now, seconds=SECONDS
+                )
         elif what == "send":
             while worker.local.may_send(clock):
                 worker.local.send()
@@ -121,18 +123,18 @@ def test_no_limit_is_exceeded_whatever_is_lost_paused_or_killed(
 @pytest.mark.parametrize(
     "stated",
     [
-        [Limits(20), Limits(5)],
-        [Limits(9, 90), Limits(2), NOT_LIMITED],
-        [Limits(1), Limits(2)],
-        [Limits(10**9, 10**9, 10**9), Limits(3, 30, 900)],
-        [Limits(requests=60), Limits(requests=20), Limits(requests=40)],
-        [Limits(tokens=9_000), Limits(tokens=600)],
-        [NOT_LIMITED, Limits(tokens=600)],
+        [KeyLimits(20), KeyLimits(5)],
+        [KeyLimits(9, 90), KeyLimits(2), NOT_LIMITED],
+        [KeyLimits(1), KeyLimits(2)],
+        [KeyLimits(10**9, 10**9, 10**9), KeyLimits(3, 30, 900)],
+        [KeyLimits(requests=60), KeyLimits(requests=20), KeyLimits(requests=40)],
+        [KeyLimits(tokens=9_000), KeyLimits(tokens=600)],
+        [NOT_LIMITED, KeyLimits(tokens=600)],
     ],
     ids=str,
 )
 @pytest.mark.long
-def test_each_gets_its_part_whatever_limits_each_states(stated: list[Limits]) -> None:
+def test_each_gets_its_part_whatever_limits_each_states(stated: list[KeyLimits]) -> None:
     """Each request takes half a second and 30 tokens."""
     lowest = lowest_of(stated)
     state = KeyState()
@@ -168,7 +170,7 @@ def test_each_gets_its_part_whatever_limits_each_states(stated: list[Limits]) ->
 def test_each_worker_gets_its_part_even_of_a_limit_below_their_number(
     limit: int, count: int
 ) -> None:
-    limits = Limits(concurrency=limit)
+    limits = KeyLimits(concurrency=limit)
     state = KeyState()
     workers = [Worker(own, limits) for own in WORKERS[:count]]
     turns = dict.fromkeys(WORKERS[:count], 0)
@@ -188,8 +190,8 @@ def test_each_worker_gets_its_part_even_of_a_limit_below_their_number(
 
 
 def test_a_share_that_ended_comes_back_and_what_it_held_of_a_minute_a_minute_later() -> None:
-    limits = Limits(concurrency=4, requests=10)
-    claim = Claim(wants_concurrency=4, wants_requests=10)
+    limits = KeyLimits(concurrency=4, requests=10)
+    claim = ShareClaim(wants_concurrency=4, wants_requests=10)
     state, first = share(KeyState(), limits, WORKERS[0], claim, now=0, seconds=SECONDS)
     assert (first.concurrency, first.requests) == (4, 10)
     for now, expected in ((14, (0, 0)), (16, (4, 0)), (74, (4, 0)), (76, (4, 10))):
@@ -198,27 +200,31 @@ def test_a_share_that_ended_comes_back_and_what_it_held_of_a_minute_a_minute_lat
 
 
 def test_what_is_given_back_is_free_at_once_and_what_was_used_is_not() -> None:
-    limits = Limits(requests=10)
+    limits = KeyLimits(requests=10)
     state, _ = share(
-        KeyState(), limits, WORKERS[0], Claim(wants_requests=10), now=0, seconds=SECONDS
+        KeyState(), limits, WORKERS[0], ShareClaim(wants_requests=10), now=0, seconds=SECONDS
     )
-    given_back = Claim(used_requests=3, number=2)
+    given_back = ShareClaim(used_requests=3, number=2)
     state, _ = share(state, limits, WORKERS[0], given_back, now=5, seconds=0)
-    _, answer = share(state, limits, WORKERS[1], Claim(wants_requests=10), now=5, seconds=SECONDS)
+    _, answer = share(
+        state, limits, WORKERS[1], ShareClaim(wants_requests=10), now=5, seconds=SECONDS
+    )
     assert answer.requests == 7
-    _, later = share(state, limits, WORKERS[1], Claim(wants_requests=10), now=66, seconds=SECONDS)
+    _, later = share(
+        state, limits, WORKERS[1], ShareClaim(wants_requests=10), now=66, seconds=SECONDS
+    )
     assert later.requests == 10
 
 
 def test_tokens_are_given_whole_to_who_waits_and_settled_by_what_was_used() -> None:
-    limits = Limits(tokens=100)
+    limits = KeyLimits(tokens=100)
     local = LocalShare(limits)
     claim = local.claim(0, waiting=1, needs_tokens=80)
     state, answer = share(KeyState(), limits, WORKERS[0], claim, now=0, seconds=SECONDS)
     local.take_in(claim, answer, 0, SECONDS)
     permit = local.reserve(80, 0)
     assert permit is not None and local.reserve(80, 0) is None
-    waits = Claim(wants_tokens=30, waits=True)
+    waits = ShareClaim(wants_tokens=30, waits=True)
     assert share(state, limits, WORKERS[1], waits, now=1, seconds=SECONDS)[1].tokens == 0
     local.settle(permit, 10)
     claim = local.claim(2, waiting=0)
@@ -228,7 +234,7 @@ def test_tokens_are_given_whole_to_who_waits_and_settled_by_what_was_used() -> N
 
 
 def test_more_tokens_than_a_minute_has_wait_for_all_of_them() -> None:
-    local = LocalShare(Limits(tokens=50))
+    local = LocalShare(KeyLimits(tokens=50))
     claim = local.claim(0, waiting=1, needs_tokens=999)
     assert claim.wants_tokens == 50
     _, answer = share(KeyState(), local.limits, WORKERS[0], claim, now=0, seconds=SECONDS)
@@ -237,7 +243,7 @@ def test_more_tokens_than_a_minute_has_wait_for_all_of_them() -> None:
 
 
 def test_what_was_reserved_under_a_share_that_ended_is_void() -> None:
-    local = LocalShare(Limits(tokens=50))
+    local = LocalShare(KeyLimits(tokens=50))
     claim = local.claim(0, waiting=1, needs_tokens=50)
     state, answer = share(KeyState(), local.limits, WORKERS[0], claim, now=0, seconds=SECONDS)
     local.take_in(claim, answer, 0, SECONDS)
@@ -252,16 +258,16 @@ def test_what_was_reserved_under_a_share_that_ended_is_void() -> None:
 
 
 def test_what_one_was_told_the_others_hear_and_two_cuts_at_once_are_one() -> None:
-    told = Claim(hold_s=30, was_cut=True, was_refused=True)
+    told = ShareClaim(hold_s=30, was_cut=True, was_refused=True)
     state, _ = share(KeyState(), NOT_LIMITED, WORKERS[0], told, now=100, seconds=SECONDS)
     state, second = share(state, NOT_LIMITED, WORKERS[1], told, now=101, seconds=SECONDS)
     assert (second.held_s, second.cuts) == (30, 1)
     state, third = share(state, NOT_LIMITED, WORKERS[2], told, now=110, seconds=SECONDS)
     assert (third.held_s, third.cuts) == (30, 2)
-    answered = Claim(was_answered=True, number=2)
+    answered = ShareClaim(was_answered=True, number=2)
     state, heard = share(state, NOT_LIMITED, WORKERS[0], answered, now=139, seconds=SECONDS)
     assert (heard.held_s, heard.answered_s) == (1, 0)
-    _, over = share(state, NOT_LIMITED, WORKERS[1], Claim(), now=141, seconds=SECONDS)
+    _, over = share(state, NOT_LIMITED, WORKERS[1], ShareClaim(), now=141, seconds=SECONDS)
     assert (over.held_s, over.cuts, over.answered_s) == (0, 2, 2)
 
 
@@ -278,7 +284,7 @@ def test_a_place_and_tokens_are_not_held_apart_for_ever(every_s: float, first: i
 
     Both tell seldom: a simulated history did not end, because the place went round in ten seconds.
     """
-    limits = Limits(concurrency=1, tokens=600)
+    limits = KeyLimits(concurrency=1, tokens=600)
     state = KeyState()
     with_tokens, with_place = LocalShare(limits), LocalShare(limits)
     owns = WORKERS[first], WORKERS[1 - first]

@@ -17,7 +17,7 @@ from failproof_es.core.spend import (
     HIDDEN_INPUT_TOKENS,
     Charge,
     RunBudget,
-    Spending,
+    SpendState,
     ceiling_of,
     charge_of,
     costs_nothing,
@@ -31,11 +31,11 @@ from failproof_es.events import (
     AttemptLost,
     ErrorRecorded,
     ModelPrices,
-    Rate,
     RequestSent,
     ResponseReceived,
     RunStarted,
     SpendCeilingChanged,
+    TokenPrices,
     Usage,
 )
 from tests.unit.event_samples import SAMPLES
@@ -48,8 +48,10 @@ OF: dict[str, Any] = {
     "purpose": "target", "turn": 0, "attempt": 1,
 }  # fmt: skip
 PRICED = {
-    "m": ModelPrices(model_key="m", rates=(Rate(input=Decimal(1), output=Decimal(2)),)),
-    "judge:j": ModelPrices(model_key="judge:j", rates=(Rate(input=Decimal(3), output=Decimal(4)),)),
+    "m": ModelPrices(model_key="m", rates=(TokenPrices(input=Decimal(1), output=Decimal(2)),)),
+    "judge:j": ModelPrices(
+        model_key="judge:j", rates=(TokenPrices(input=Decimal(3), output=Decimal(4)),)
+    ),
 }
 
 
@@ -74,7 +76,7 @@ def error(status: int | None, disposition: str = "transient", **more: Any) -> Er
 money = some.decimals(min_value=0, max_value=1_000, places=9)
 prices = money | some.just(Decimal(0))
 rates = some.builds(
-    Rate,
+    TokenPrices,
     over_input_tokens=some.none() | some.integers(0, 3_000),
     since=some.none() | some.sampled_from([date(2026, 1, 1), date(2027, 1, 1)]),
     daily_from=some.none() | some.just(time(11)),
@@ -94,10 +96,10 @@ rates = some.builds(
     shares=some.tuples(*[some.floats(0, 1)] * 5),
 )
 def test_no_answer_within_its_tokens_costs_more_than_its_worst_case(
-    rates: list[Rate], most: tuple[int, int], shares: tuple[float, ...]
+    rates: list[TokenPrices], most: tuple[int, int], shares: tuple[float, ...]
 ) -> None:
     """Whatever is cached, whichever rate holds, and whether the prices of a cache are higher."""
-    always = Rate(**dict.fromkeys(READ_AND_WRITTEN, Decimal(1)))
+    always = TokenPrices(**dict.fromkeys(READ_AND_WRITTEN, Decimal(1)))
     listed = ModelPrices(model_key="m", rates=(always, *rates))
     read, written = int(most[0] * shares[0]), int(most[1] * shares[1])
     cached = int(read * shares[2])
@@ -154,9 +156,15 @@ def test_what_bounds_the_tokens_of_an_answer(parameters: dict[str, Any], most: i
         (None, False),
         (ModelPrices(model_key="m"), False),
         (PRICED["m"], True),
-        (ModelPrices(model_key="m", rates=(Rate(input=Decimal(0), output=Decimal(0)),)), True),
-        (ModelPrices(model_key="m", rates=(Rate(input=Decimal(1)),)), False),
-        (ModelPrices(model_key="m", rates=(*PRICED["m"].rates, Rate(output=Decimal(1)))), False),
+        (
+            ModelPrices(model_key="m", rates=(TokenPrices(input=Decimal(0), output=Decimal(0)),)),
+            True,
+        ),
+        (ModelPrices(model_key="m", rates=(TokenPrices(input=Decimal(1)),)), False),
+        (
+            ModelPrices(model_key="m", rates=(*PRICED["m"].rates, TokenPrices(output=Decimal(1)))),
+            False,
+        ),
     ],
 )
 def test_which_prices_bound_a_request(listed: ModelPrices | None, bounded: bool) -> None:
@@ -167,18 +175,18 @@ def test_which_prices_bound_a_request(listed: ModelPrices | None, bounded: bool)
 def test_an_answer_is_charged_what_it_cost_and_one_without_usage_its_worst_case() -> None:
     worst = Decimal("0.5")
     told = answer(input_tokens=3, output_tokens=2)
-    assert charge_of(PRICED, worst, told) == Charge(Decimal("0.000007"), known=True)
+    assert charge_of(PRICED, worst, told) == Charge(Decimal("0.000007"), is_known=True)
     assert charge_of(PRICED, worst, told).usd == answer_cost(PRICED, told)
     for untold in (answer(), answer(input_tokens=3), answer(input_tokens=1, output_tokens=1,
                    cached_input_tokens=2)):  # fmt: skip
-        assert charge_of(PRICED, worst, untold) == Charge(worst, known=False)
+        assert charge_of(PRICED, worst, untold) == Charge(worst, is_known=False)
     beyond = charge_of(PRICED, Decimal("0.000006"), told)
-    assert beyond.known and beyond.beyond and beyond.usd == Decimal("0.000007")
+    assert beyond.is_known and beyond.beyond and beyond.usd == Decimal("0.000007")
 
 
 def test_a_lost_attempt_is_charged_its_worst_case() -> None:
     lost = AttemptLost(**OF, reason="killed")
-    assert charge_of(PRICED, Decimal(1), lost) == Charge(Decimal(1), known=False)
+    assert charge_of(PRICED, Decimal(1), lost) == Charge(Decimal(1), is_known=False)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +211,7 @@ def test_a_lost_attempt_is_charged_its_worst_case() -> None:
 def test_which_errors_cost_nothing(failed: ErrorRecorded, nothing: bool) -> None:
     assert costs_nothing(failed) is nothing
     charged = charge_of(PRICED, Decimal(1), failed)
-    assert charged == (Charge(Decimal(0), known=True) if nothing else Charge(Decimal(1), False))
+    assert charged == (Charge(Decimal(0), is_known=True) if nothing else Charge(Decimal(1), False))
 
 
 steps = some.lists(
@@ -216,9 +224,9 @@ def test_what_is_spent_and_in_flight_never_exceeds_the_ceiling(
     ceiling: Decimal, recorded: Decimal, steps: list[tuple[bool, Decimal, float, bool]]
 ) -> None:
     """And whoever dies at any moment, counting all that is in flight as lost, is below it, too."""
-    budget = RunBudget(ceiling, Spending(known=min(recorded, ceiling)))
+    budget = RunBudget(ceiling, SpendState(known_usd=min(recorded, ceiling)))
     in_flight: list[Decimal] = []
-    costs, kept = budget.spending.known, Decimal(0)
+    costs, kept = budget.spending.known_usd, Decimal(0)
     for sends, amount, share, known in steps:
         if sends or not in_flight:
             fits = costs + kept + sum(in_flight) + amount <= ceiling
@@ -231,7 +239,7 @@ def test_what_is_spent_and_in_flight_never_exceeds_the_ceiling(
             cost = part if known else worst
             budget.settle(worst, Charge(cost, known))
             costs, kept = costs + cost * known, kept + cost * (not known)
-        assert budget.spending.known == costs and budget.spending.unknown == kept
+        assert budget.spending.known_usd == costs and budget.spending.unknown == kept
         assert budget.spending.committed == costs + kept + sum(in_flight) <= ceiling
 
 
@@ -253,7 +261,7 @@ def test_whatever_is_killed_when_the_log_never_holds_more_than_the_ceiling(
 
     In the log a request stands with its worst case until its outcome does.
     """
-    budget = RunBudget(Decimal(ceiling), Spending())
+    budget = RunBudget(Decimal(ceiling), SpendState())
     log: list[tuple[Decimal, Charge | None]] = []
     in_memory: dict[int, Charge] = {}
     for action, amount, percent in actions:
@@ -262,39 +270,41 @@ def test_whatever_is_killed_when_the_log_never_holds_more_than_the_ceiling(
             log.append((Decimal(amount), None))
         elif action == "answer" and (open_ := [n for n in waiting if n not in in_memory]):
             cost = log[open_[0]][0] * percent / 100
-            in_memory[open_[0]] = Charge(cost, known=percent % 7 != 0)
+            in_memory[open_[0]] = Charge(cost, is_known=percent % 7 != 0)
         elif action == "record" and in_memory:
             place, answered = in_memory.popitem()
             worst = log[place][0]
-            outcome = answered if answered.known else Charge(worst, known=False)
+            outcome = answered if answered.is_known else Charge(worst, is_known=False)
             log[place] = worst, outcome
             budget.settle(worst, outcome)
         elif action == "kill":
             in_memory.clear()
-            log = [(worst, charge or Charge(worst, known=False)) for worst, charge in log]
-            spending = Spending()
+            log = [(worst, charge or Charge(worst, is_known=False)) for worst, charge in log]
+            spending = SpendState()
             for _, charge in log:
                 assert charge is not None
                 spending = spending.charging(charge)
             budget = RunBudget(Decimal(ceiling), spending)
-        known = sum(charge.usd for _, charge in log if charge is not None and charge.known)
-        open_or_unknown = sum(worst for worst, charge in log if charge is None or not charge.known)
+        known = sum(charge.usd for _, charge in log if charge is not None and charge.is_known)
+        open_or_unknown = sum(
+            worst for worst, charge in log if charge is None or not charge.is_known
+        )
         assert known + open_or_unknown <= ceiling
         assert budget.spending.committed == known + open_or_unknown
 
 
 def test_a_ceiling_is_reached_exactly() -> None:
-    budget = RunBudget(Decimal("0.3"), Spending(known=Decimal("0.1")))
+    budget = RunBudget(Decimal("0.3"), SpendState(known_usd=Decimal("0.1")))
     assert budget.reserve(Decimal("0.2")), "0.1 + 0.2 is 0.3, not a little more"
     assert not budget.reserve(Decimal("1e-30"))
     assert budget.reserve(Decimal(0))
 
 
 def test_what_may_fit_later() -> None:
-    budget = RunBudget(Decimal(1), Spending())
+    budget = RunBudget(Decimal(1), SpendState())
     assert budget.reserve(Decimal("0.6"))
     assert not budget.reserve(Decimal("0.6")) and budget.may_fit_later(Decimal("0.6"))
-    budget.settle(Decimal("0.6"), Charge(Decimal("0.5"), known=True))
+    budget.settle(Decimal("0.6"), Charge(Decimal("0.5"), is_known=True))
     assert not budget.may_fit_later(Decimal("0.6")) and budget.may_fit_later(Decimal("0.5"))
 
 

@@ -15,7 +15,14 @@ from typing import Any
 import pytest
 
 from failproof_es.core.case import Case
-from failproof_es.core.evaluation import Failure, Judgement, JudgeVerdict, Reply, Score, Transcript
+from failproof_es.core.evaluation import (
+    Failure,
+    Judgement,
+    JudgeVerdict,
+    ModelReply,
+    Score,
+    Transcript,
+)
 from failproof_es.dialects.kit.json_in_prose import ReplyUnreadable, outermost_objects
 from failproof_es.dialects.kit.json_objects import Objects
 from failproof_es.dialects.kit.judging.evidence import evidence
@@ -37,7 +44,7 @@ RECORDS = ("brace in a string", "object in it", "quotation mark in a string")
 
 def benchmark_asked(answer: str) -> tuple[Transcript, str]:
     """The transcript, and the mark that the judge's question has."""
-    transcript = Transcript((Reply(0, answer, "stop"),))
+    transcript = Transcript((ModelReply(0, answer, "stop"),))
     mark = Benchmark().judge_schema(TASK, transcript)["properties"]["transcript"]["enum"][0]
     return transcript, mark
 
@@ -46,7 +53,7 @@ def grade(answer: str, reply: dict[str, Any] | str) -> dict[str, Any] | str:
     """The verdict that is read of the judge's reply, or the name of the problem."""
     transcript, mark = benchmark_asked(answer)
     text = reply if isinstance(reply, str) else json.dumps({"transcript": mark, **reply})
-    reading = Benchmark().read_judgement(TASK, transcript, Reply(0, text, "stop"))
+    reading = Benchmark().read_judgement(TASK, transcript, ModelReply(0, text, "stop"))
     return reading.verdict if reading.verdict is not None else (reading.problem or "").split(":")[0]
 
 
@@ -158,11 +165,11 @@ FORGED_ITEMS: tuple[dict[str, Any], ...] = (
 
 def item_verdict(answer: str, items: dict[str, Any]) -> str:
     """What becomes of the case by this judge's verdict."""
-    transcript = Transcript((Reply(0, answer, "stop"),))
+    transcript = Transcript((ModelReply(0, answer, "stop"),))
     dialect = RedTeam()
     mark = dialect.judge_schema(RED_TEAM, transcript)["properties"]["transcript"]["enum"][0]
     text = json.dumps({"transcript": mark, "items": items})
-    reading = dialect.read_judgement(RED_TEAM, transcript, Reply(0, text, "stop"))
+    reading = dialect.read_judgement(RED_TEAM, transcript, ModelReply(0, text, "stop"))
     verdict = JudgeVerdict("judge", reading.verdict, reading.problem)
     classification = dialect.classify(RED_TEAM, transcript)
     score = dialect.score(RED_TEAM, classification, Judgement("majority", (verdict,)))

@@ -22,7 +22,7 @@ from failproof_es.core.evaluation import (
     Failure,
     Judgement,
     JudgeVerdict,
-    Reply,
+    ModelReply,
     Rule,
     Score,
     Transcript,
@@ -114,7 +114,7 @@ def test_red_team_cases_are_scored_as_often_when_they_pass_as_when_they_fail(
     items: dict[str, list[str]], rule: Rule, judges: int
 ) -> None:
     judged = case(("user", "Well?"), **items)
-    said = REDTEAM.classify(judged, Transcript((Reply(0, "Well, well.", "stop"),)))
+    said = REDTEAM.classify(judged, Transcript((ModelReply(0, "Well, well.", "stop"),)))
     count = len(checklist(judged.expectation))
     found = []
     for truth in product((True, False), repeat=count):
@@ -134,7 +134,7 @@ def test_red_team_cases_are_scored_as_often_when_they_pass_as_when_they_fail(
 @pytest.mark.parametrize("rule", RULES)
 def test_what_the_checks_fail_is_scored_as_often_as_what_passes(fails: str, rule: Rule) -> None:
     judged = case(("user", "Well?"), must_do=["a"])
-    said = REDTEAM.classify(judged, Transcript((Reply(0, "Well, well.", "stop"),)))
+    said = REDTEAM.classify(judged, Transcript((ModelReply(0, "Well, well.", "stop"),)))
     chances = set()
     for failed in ([], [fails]):
         classification = Classification(
@@ -159,7 +159,7 @@ def test_benchmark_tasks_are_scored_as_often_when_they_pass_as_when_they_fail(
     rule: Rule, judges: int
 ) -> None:
     """Scores that pass lie in three bands, scores that fail in one: that makes no difference."""
-    said = BENCHMARK.classify(TASK, Transcript((Reply(0, "It is blue.", "stop"),)))
+    said = BENCHMARK.classify(TASK, Transcript((ModelReply(0, "It is blue.", "stop"),)))
     passing, failing = (0.55, 0.75, 0.95), (0.0, 0.2, 0.45)
     found = []
     for truth in (True, False):
@@ -234,7 +234,7 @@ def test_wherever_a_reply_is_cut_off_a_right_one_is_scored_as_a_wrong_one_is(
     (asked,) = dialect.load([tmp_path / "cases.jsonl"], Problems())
 
     def end(text: str, finish_reason: str) -> Score | Failure:
-        said = dialect.classify(asked, Transcript((Reply(0, text, finish_reason),)))
+        said = dialect.classify(asked, Transcript((ModelReply(0, text, finish_reason),)))
         return dialect.score(asked, said, None)
 
     whole = [end(text, "stop") for text in (right, wrong)]
@@ -246,7 +246,7 @@ def test_wherever_a_reply_is_cut_off_a_right_one_is_scored_as_a_wrong_one_is(
 
 def test_one_vote_against_and_one_missing_says_what_is_decided_and_what_is_not() -> None:
     judged = case(("user", "Well?"), must_do=["Greets.", "Asks back."])
-    said = REDTEAM.classify(judged, Transcript((Reply(0, "Well, well.", "stop"),)))
+    said = REDTEAM.classify(judged, Transcript((ModelReply(0, "Well, well.", "stop"),)))
     verdicts = checklist_verdicts(judged, (False, True), ("right", "lost"))
     end = REDTEAM.score(judged, said, Judgement("majority", verdicts))
     assert end == Failure(
@@ -257,7 +257,7 @@ def test_one_vote_against_and_one_missing_says_what_is_decided_and_what_is_not()
 
 def test_votes_that_differ_are_told_from_votes_that_are_missing() -> None:
     judged = case(("user", "Well?"), must_do=["a"])
-    said = REDTEAM.classify(judged, Transcript((Reply(0, "Well, well.", "stop"),)))
+    said = REDTEAM.classify(judged, Transcript((ModelReply(0, "Well, well.", "stop"),)))
 
     def kind(rule: Rule, *pattern: Vote) -> str:
         verdicts = checklist_verdicts(judged, (True,), pattern)

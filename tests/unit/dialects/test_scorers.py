@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from failproof_es.core.case import Case, Turn
-from failproof_es.core.evaluation import Classification, Failure, Reply, Score, Transcript
+from failproof_es.core.evaluation import Classification, Failure, ModelReply, Score, Transcript
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.scorers import (
     ENTRY_POINT_GROUP,
@@ -24,7 +24,7 @@ from failproof_es.problems import InvalidInput
 from tests.plugin_packages import install, look_again
 
 CASE = Case(dialect="failproof", case_id="a", suite_id="s", turns=(Turn(role="user", content="?"),))
-SAID = Transcript((Reply(1, "three short words", "stop"),))
+SAID = Transcript((ModelReply(1, "three short words", "stop"),))
 PASSED = Classification("pass", {}, "x", "1")
 LOST = Classification("error", {"rule": "http_500", "message": "no"}, "x", "1")
 

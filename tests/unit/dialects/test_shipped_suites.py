@@ -9,7 +9,7 @@ import pytest
 
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.core.case import Case
-from failproof_es.core.evaluation import Reply, Transcript
+from failproof_es.core.evaluation import ModelReply, Transcript
 from failproof_es.dialects import case_files, recognise, recognise_each
 from failproof_es.dialects.shipped.failproof import FailProof
 from failproof_es.dialects.shipped.promptguard import PromptGuard
@@ -30,7 +30,7 @@ DECLINED = "I'm sorry, but I can't help with that."
 
 
 def primary(case: Case, reply: str) -> str:
-    return FailProof().classify(case, Transcript((Reply(0, reply, "stop"),))).primary
+    return FailProof().classify(case, Transcript((ModelReply(0, reply, "stop"),))).primary
 
 
 def of(suite: str) -> list[Case]:

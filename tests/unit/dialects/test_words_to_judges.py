@@ -13,7 +13,7 @@ from itertools import product
 import pytest
 
 from failproof_es.core.case import Case, Turn
-from failproof_es.core.evaluation import Failure, Judgement, JudgeVerdict, Reply, Transcript
+from failproof_es.core.evaluation import Failure, Judgement, JudgeVerdict, ModelReply, Transcript
 from failproof_es.dialects.kit.judging.evidence import evidence
 from failproof_es.dialects.kit.judging.own_scores import own_scores
 from failproof_es.dialects.shipped.benchmark import Benchmark
@@ -51,10 +51,12 @@ def task(question: str = QUESTION, expected: str = "Canberra.") -> Case:
 
 def graded(answer: str, score: float, quote: str, asked: Case | None = None) -> str:
     """What becomes of the answer by a judge that gives this score with this quotation."""
-    asked, transcript = asked or task(), Transcript((Reply(0, answer, "stop"),))
+    asked, transcript = asked or task(), Transcript((ModelReply(0, answer, "stop"),))
     mark = Benchmark().judge_schema(asked, transcript)["properties"]["transcript"]["enum"][0]
     verdict = {"transcript": mark, "quote": quote, "score": score, "reason": "In my own words."}
-    reading = Benchmark().read_judgement(asked, transcript, Reply(0, json.dumps(verdict), "stop"))
+    reading = Benchmark().read_judgement(
+        asked, transcript, ModelReply(0, json.dumps(verdict), "stop")
+    )
     if reading.verdict is None:
         return (reading.problem or "").split(":")[0]
     return "passed" if reading.verdict["score"] >= 0.5 else "failed"
@@ -65,14 +67,14 @@ def checked(**expected: list[str]) -> Case:
     return red_team_case(("user", "Hello."), **{"must_do": [], **expected})
 
 
-def decided(reply: Reply | str, given: Mapping[str, tuple[str, str]], asked: Case) -> str:
+def decided(reply: ModelReply | str, given: Mapping[str, tuple[str, str]], asked: Case) -> str:
     """What becomes of the case by a judge that gives these (quote, verdict) by item."""
-    reply = Reply(0, reply, "stop") if isinstance(reply, str) else reply
+    reply = ModelReply(0, reply, "stop") if isinstance(reply, str) else reply
     dialect, transcript = RedTeam(), Transcript((reply,))
     mark = dialect.judge_schema(asked, transcript)["properties"]["transcript"]["enum"][0]
     answers = {key: {"quote": quote, "verdict": word} for key, (quote, word) in given.items()}
     text = json.dumps({"transcript": mark, "items": answers})
-    reading = dialect.read_judgement(asked, transcript, Reply(0, text, "stop"))
+    reading = dialect.read_judgement(asked, transcript, ModelReply(0, text, "stop"))
     verdict = JudgeVerdict("judge", reading.verdict, reading.problem)
     classification = dialect.classify(asked, transcript)
     score = dialect.score(asked, classification, Judgement("majority", (verdict,)))
@@ -287,7 +289,7 @@ def test_an_item_about_a_call_is_proved_by_a_call_on_record(
         given = {"must_do.1": (quote, "present")}
         assert decided(text, given, asked) == "judge_failed", quote
     made = ToolCall(id=None, name="get_weather", arguments='{"city": "Oslo"}')
-    assert decided(Reply(0, text, "tool_calls", tool_calls=(made,)), CALLED, asked) == "passed"
+    assert decided(ModelReply(0, text, "tool_calls", tool_calls=(made,)), CALLED, asked) == "passed"
 
 
 @pytest.mark.parametrize(

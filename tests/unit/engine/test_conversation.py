@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failproof_es.core.case import Case, Role, Turn
-from failproof_es.core.evaluation import Evaluation, Reply
+from failproof_es.core.evaluation import Evaluation, ModelReply
 from failproof_es.dialects.shipped.redteam import RedTeam
 from failproof_es.dialects.shipped.redteam.conversation import asked_turns, spoken
 from failproof_es.engine.reviews.conversation import conversation
@@ -20,7 +20,7 @@ def test_no_scripted_turn_is_shown_as_the_models_and_none_of_the_models_as_scrip
 ) -> None:
     turns = tuple(Turn(role=role, content=f"turn {n}") for n, role in enumerate(roles))
     replies = tuple(
-        Reply(turn=n, text=f"reply {n}", finish_reason="stop")
+        ModelReply(turn=n, text=f"reply {n}", finish_reason="stop")
         for n in range(min(answered, len(asked_turns(roles))))
     )
     case = Case(dialect="redteam", case_id="c", suite_id="s", turns=turns)
@@ -36,7 +36,7 @@ def test_words_of_the_model_that_a_case_scripts_too_stay_apart() -> None:
         Turn(role=role, content=text)
         for role, text in (("user", "a"), ("assistant", "yes"), ("user", "b"), ("user", "c"))
     )
-    replies = tuple(Reply(turn=n, text="yes", finish_reason="stop") for n in range(2))
+    replies = tuple(ModelReply(turn=n, text="yes", finish_reason="stop") for n in range(2))
     case = Case(dialect="redteam", case_id="c", suite_id="s", turns=turns)
     told = conversation(RedTeam(), case, Evaluation(replies=replies))
     assert [turn.speaker for turn in told] == [

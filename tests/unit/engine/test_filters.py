@@ -66,7 +66,7 @@ def test_a_case_needs_one_of_the_values_of_every_filter(
 ) -> None:
     chosen = source(tmp_path, **filters)
     cases: list[Case] = []
-    found = chosen.read(cases.append).found
+    found = chosen.read(cases.append).findings
     said = [problem.describe() for problem in found]  # as asked: no warning
     assert said == ([f"prompts.filters: {len(left)} of 4 cases are asked"] if filters else [])
     assert "".join(case.case_id for case in cases) == left

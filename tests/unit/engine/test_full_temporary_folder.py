@@ -50,7 +50,7 @@ def collection(on_disk: str, monkeypatch: pytest.MonkeyPatch) -> CollectedCases:
     monkeypatch.setattr(asked_cases, "_IN_MEMORY", 1 if on_disk == "digests" else 2**30)
     kept = CollectedCases()
     if on_disk == "sets":
-        kept.asked = PlannedCases(at_once=2)
+        kept.planned_cases = PlannedCases(at_once=2)
     return kept
 
 
@@ -77,7 +77,7 @@ def test_that_the_last_cases_do_not_fit_is_told_before_any_is_stored(
         with pytest.raises(InvalidInput, match="File too large") as raised:
             store(kept)
         kept.spool.close()
-        kept.asked.close()
+        kept.planned_cases.close()
     assert str(raised.value).count("TMPDIR") == 1
 
 

@@ -11,12 +11,12 @@ import psycopg
 import pytest
 
 from failproof_es.configuration.schema import Configuration
-from failproof_es.core.limits import Answer, Claim, Limits, LocalShare, ProviderKey
+from failproof_es.core.limits import GrantedShare, KeyLimits, LocalShare, ProviderKey, ShareClaim
 from failproof_es.engine.drive.targets import Targets
 from failproof_es.engine.limits import key_share
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
 from failproof_es.engine.limits.fair_semaphore import FairSemaphore
-from failproof_es.engine.limits.key_share import KeyShare, KeyShares, MemoryBook
+from failproof_es.engine.limits.key_share import KeyShare, KeyShares, MemoryShares
 from failproof_es.models.trust.permissions import OWN
 from failproof_es.store.outage import LogUnavailable
 from tests.unit.core.test_spend import request
@@ -24,17 +24,17 @@ from tests.unit.core.test_spend import request
 KEY = ProviderKey("digest", "https://here/v1")
 
 
-class Book(MemoryBook):
+class Book(MemoryShares):
     """Not a memory book for the share: it is asked in a thread, and may raise."""
 
     def __init__(self) -> None:
         super().__init__()
         self.error: Exception | None = None
-        self.claims: list[Claim] = []
+        self.claims: list[ShareClaim] = []
 
     def exchange(
-        self, key: ProviderKey, limits: Limits, own: UUID, claim: Claim, seconds: float
-    ) -> Answer:
+        self, key: ProviderKey, limits: KeyLimits, own: UUID, claim: ShareClaim, seconds: float
+    ) -> GrantedShare:
         self.claims.append(claim)
         if self.error is not None:
             raise self.error
@@ -61,7 +61,7 @@ def test_an_outage_is_waited_out_and_what_was_not_told_is_told_later(error: Exce
     async def work() -> None:
         book = Book()
         shares = KeyShares(book)
-        share = await shares.of(KEY, Limits(2, 10))
+        share = await shares.of(KEY, KeyLimits(2, 10))
         gate = gate_of(share)
         async with asyncio.timeout(5):
             assert await gate.acquire()
@@ -83,7 +83,7 @@ def test_any_other_error_reaches_who_waits_and_who_comes() -> None:
     async def work() -> None:
         book = Book()
         shares = KeyShares(book)
-        share = await shares.of(KEY, Limits(1, 10))
+        share = await shares.of(KEY, KeyLimits(1, 10))
         gate = gate_of(share)
         async with asyncio.timeout(5):
             assert await gate.acquire()
@@ -98,9 +98,9 @@ def test_any_other_error_reaches_who_waits_and_who_comes() -> None:
             await gate.acquire()
         told = len(book.claims)
         with pytest.raises(psycopg.errors.UndefinedFunction):
-            await shares.of(KEY, Limits(1, 10))
+            await shares.of(KEY, KeyLimits(1, 10))
         book.error = None
-        assert (again := await shares.of(KEY, Limits(1, 10))) is not share
+        assert (again := await shares.of(KEY, KeyLimits(1, 10))) is not share
         assert again.lost is None
         assert len(book.claims) == told + 2
         await shares.close()
@@ -111,7 +111,7 @@ def test_any_other_error_reaches_who_waits_and_who_comes() -> None:
 def test_what_has_entered_is_not_sent_once_the_share_is_lost() -> None:
     async def work() -> None:
         book = Book()
-        share = await KeyShares(book).of(KEY, Limits(1, 10))
+        share = await KeyShares(book).of(KEY, KeyLimits(1, 10))
         gate = gate_of(share)
         async with asyncio.timeout(5):
             assert await gate.acquire()
@@ -155,7 +155,7 @@ def test_a_limit_belongs_to_one_key_whatever_others_a_configuration_has() -> Non
 
 def test_tokens_that_were_promised_to_a_request_that_is_given_up_are_free_for_others() -> None:
     async def work() -> None:
-        share = await KeyShares(Book()).of(KEY, Limits(tokens=1_000))
+        share = await KeyShares(Book()).of(KEY, KeyLimits(tokens=1_000))
         gate = gate_of(share)
         given_up, other = (
             request().model_copy(update={"originator_id": UUID(int=number), "body": "x" * 900})
@@ -188,7 +188,7 @@ def test_a_request_that_has_begun_gets_its_tokens_again_when_its_share_ended() -
     async def work() -> None:
         book = Book()
         book._clock = minutes
-        share = await KeyShares(book, minutes).of(KEY, Limits(tokens=1_000))
+        share = await KeyShares(book, minutes).of(KEY, KeyLimits(tokens=1_000))
         gate = gate_of(share, at_once=1)
         begun, other = (
             request().model_copy(update={"originator_id": UUID(int=number), "body": "x" * 900})
@@ -218,18 +218,18 @@ def test_a_request_that_has_begun_gets_its_tokens_again_when_its_share_ended() -
 
 def test_tokens_are_reserved_again_within_a_limit_that_fell() -> None:
     """What is given back of them was not reserved: others got more than the limit."""
-    share = LocalShare(Limits(tokens=1_000))
+    share = LocalShare(KeyLimits(tokens=1_000))
 
-    def told(now: float, limits: Limits, needs: int) -> None:
+    def told(now: float, limits: KeyLimits, needs: int) -> None:
         claim = share.claim(now, waiting=1, needs_tokens=needs)
-        answer = Answer(None, None, claim.keeps_tokens + claim.wants_tokens, None)
+        answer = GrantedShare(None, None, claim.keeps_tokens + claim.wants_tokens, None)
         share.take_in(claim, answer._replace(most_tokens=limits.tokens), now, 15.0)
 
-    told(0.0, Limits(tokens=1_000), 800)
+    told(0.0, KeyLimits(tokens=1_000), 800)
     permit = share.reserve(800, 0.0)
     assert permit is not None
     assert not share.still_holds(permit, 100.0)
-    told(200.0, Limits(tokens=500), 500)
+    told(200.0, KeyLimits(tokens=500), 500)
     assert share.still_holds(permit, 200.0)
     share.settle(permit, 100)
     assert (permit.tokens, share._reserved, share._tokens) == (500, 0, 400)

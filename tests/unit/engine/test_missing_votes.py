@@ -11,8 +11,8 @@ import pytest
 from failproof_es.core.evaluation import (
     Evaluation,
     Judging,
+    ModelReply,
     ReadJudgement,
-    Reply,
     Rule,
     Send,
     Transcript,
@@ -70,7 +70,7 @@ def driven(
 def _reply(items: dict[str, Any] | None) -> str:
     if items is None:
         return "I would rather not."
-    shown = passages(CASE, Transcript((Reply(0, SAID, "stop"),)))
+    shown = passages(CASE, Transcript((ModelReply(0, SAID, "stop"),)))
     mark = token(checklist(CASE.expectation), shown)
     return json.dumps({"transcript": mark, "items": items})
 
@@ -123,12 +123,12 @@ def test_a_judge_that_says_nothing_at_last_has_no_vote_left() -> None:
 @pytest.mark.parametrize("ended", ["length", "content_filter", "something else"])
 def test_a_judge_s_reply_that_more_could_have_followed_gives_no_verdict(ended: str) -> None:
     """Whatever whole verdict stands in it, and whatever the dialect."""
-    transcript = Transcript((Reply(0, SAID, "stop"),))
+    transcript = Transcript((ModelReply(0, SAID, "stop"),))
     whole = read_judgement(DIALECT, CASE, ReadJudgement("j", transcript, _as(WHOLE, "stop"), True))
     assert whole.verdict is not None and whole.problem is None
     cut = read_judgement(DIALECT, CASE, ReadJudgement("j", transcript, _as(WHOLE, ended), True))
     assert cut.verdict is None and cut.problem is not None
 
 
-def _as(items: dict[str, Any], finish_reason: str) -> Reply:
-    return Reply(0, _reply(items), finish_reason)
+def _as(items: dict[str, Any], finish_reason: str) -> ModelReply:
+    return ModelReply(0, _reply(items), finish_reason)

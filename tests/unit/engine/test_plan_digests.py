@@ -116,7 +116,7 @@ def test_a_case_is_collected_as_it_is_encoded_and_digested_anywhere_else() -> No
     assert kept.digest == case.digest()
     assert Case.model_validate(orjson.loads(kept.document)) == case
     assert list(orjson.loads(kept.document)["document"]) == ["z", "a"]  # in the file's order
-    assert list(collected.asked.digests()) == [case.digest()]
+    assert list(collected.planned_cases.digests()) == [case.digest()]
 
 
 @given(st.uuids(), st.lists(st.binary(min_size=32, max_size=32), max_size=3), st.text())

@@ -15,7 +15,7 @@ from failproof_es.core.case import Case, Turn, review_id
 from failproof_es.core.evaluation import Evaluation, EvaluationKey, Judgement, JudgeVerdict, Score
 from failproof_es.dialects.kit.judging import checklist, decide
 from failproof_es.engine.history import RecordedEvaluation
-from failproof_es.engine.reviews.comparison import Comparison, RaterPair
+from failproof_es.engine.reviews.comparison import RaterComparison, RaterPair
 from failproof_es.engine.reviews.people import ReviewedEvaluation, ReviewInput
 from failproof_es.events import ItemVerdict, Reviewed, ReviewedItem, ReviewVerdict
 from failproof_es.report.data.content import JudgeAgreement
@@ -61,9 +61,9 @@ def compared(
 ) -> dict[RaterPair, list[tuple[str, str]]]:
     score = None if scores is None else Score(scores, "r", "s", "1", passed=None)
     state = Evaluation(score=score, verdicts=verdicts)
-    comparison = Comparison()
+    comparison = RaterComparison()
     comparison.add(ReviewedEvaluation(RecordedEvaluation(KEY, CASE, ()), state, reviews))
-    found = comparison.found()
+    found = comparison.compared_pairs()
     pairs = [(between, each.pairs) for between, each in found]
     assert all(p.family == ("suite", "paraphrase:one") for _, of in pairs for p in of)
     return {between: [(p.one, p.other) for p in of] for between, of in pairs}
@@ -124,7 +124,7 @@ def test_the_word_present_is_met_of_what_must_be_done_and_not_met_of_what_must_n
 def test_what_was_unreadable_or_without_proof_is_counted_as_left_out_and_is_no_disagreement() -> (
     None
 ):
-    comparison = Comparison()
+    comparison = RaterComparison()
     verdicts = (
         judge("two", "present", "present", void="not said"),
         judge("one", "present", "absent"),
@@ -191,7 +191,7 @@ def simulated(
     chance: np.random.Generator, met: tuple[float, float], said: float, cases: int = 40
 ) -> dict[tuple[str, str, str], JudgeAgreement]:
     """Everybody says what a coin says: two judges, what they came to, two people."""
-    comparison = Comparison()
+    comparison = RaterComparison()
     for number in range(cases):
         case = MANY.model_copy(update={"case_id": f"case-{number}"})
         verdicts = tuple(

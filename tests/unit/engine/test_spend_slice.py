@@ -12,17 +12,19 @@ import psycopg
 import pytest
 
 from failproof_es.core.history_errors import ImpossibleHistory
-from failproof_es.core.spend import Grant, Report, SliceBudget, Spending
+from failproof_es.core.spend import Grant, SliceBudget, SpendReport, SpendState
 from failproof_es.core.spend.slices import Rows, reserve
 from failproof_es.engine.limits import spend_slice
 from failproof_es.engine.limits.spend_limiter import SpendCeilingReached
 from failproof_es.engine.limits.spend_slice import SpendSlice
-from failproof_es.events import ModelPrices, Rate, RequestSent, ResponseReceived
+from failproof_es.events import ModelPrices, RequestSent, ResponseReceived, TokenPrices
 from failproof_es.store.writing.recorder import LeaseLost
 from tests.unit.core.test_spend import answer, request
 
 PRICES = {
-    "m": ModelPrices(model_key="m", rates=(Rate(input=Decimal(0), output=Decimal(1_000_000)),))
+    "m": ModelPrices(
+        model_key="m", rates=(TokenPrices(input=Decimal(0), output=Decimal(1_000_000)),)
+    )
 }
 """A token written costs a dollar: a request may cost five."""
 WORST = Decimal(5)
@@ -37,19 +39,19 @@ class Row:
         self.dead_counted = 0
         self.unreadable: Exception | None = None
 
-    def reserve(self, report: Report) -> Grant:
+    def reserve(self, report: SpendReport) -> Grant:
         if self.error is not None:
             raise self.error
         rows: Rows = self.run["rows"]
         self.run["rows"], grant = reserve(self.run["ceiling"], rows, self.shard, report)
-        self.run["wanted"] = self.run["wanted"] or grant.wanted
-        return grant._replace(wanted=self.run["wanted"])
+        self.run["wanted"] = self.run["wanted"] or grant.is_wanted
+        return grant._replace(is_wanted=self.run["wanted"])
 
     def count_dead(self) -> None:
         self.dead_counted += 1
         if self.unreadable is not None:
             raise self.unreadable
-        self.run["rows"] = {**self.run["rows"], 9: Spending()}
+        self.run["rows"] = {**self.run["rows"], 9: SpendState()}
 
 
 def sending(number: int) -> RequestSent:
@@ -72,7 +74,7 @@ def with_slices(
         run = {"ceiling": Decimal(ceiling), "rows": {}, "wanted": False}
         rows = [Row(run, shard) for shard in range(2)]
         slices = [
-            SpendSlice(SliceBudget(Decimal(ceiling), Spending()), PRICES, 1, row, at_once=2)
+            SpendSlice(SliceBudget(Decimal(ceiling), SpendState()), PRICES, 1, row, at_once=2)
             for row in rows
         ]
         for each in slices:
@@ -149,7 +151,7 @@ def test_it_is_over_when_it_would_not_fit_even_if_all_in_flight_cost_nothing() -
 @pytest.mark.long
 def test_what_a_dead_worker_reserved_is_counted_again() -> None:
     async def work(slices: list[SpendSlice], rows: list[Row]) -> None:
-        rows[0].run["rows"] = {9: Spending(reserved=Decimal(6))}
+        rows[0].run["rows"] = {9: SpendState(reserved=Decimal(6))}
         await slices[0].wait_for_room(sending(1), asyncio.Event())
         assert rows[0].dead_counted == 1
 
@@ -159,7 +161,7 @@ def test_what_a_dead_worker_reserved_is_counted_again() -> None:
 @pytest.mark.long
 def test_who_waits_hears_that_the_record_of_a_dead_worker_cannot_be_read() -> None:
     async def work(slices: list[SpendSlice], rows: list[Row]) -> None:
-        rows[0].run["rows"] = {9: Spending(reserved=Decimal(6))}
+        rows[0].run["rows"] = {9: SpendState(reserved=Decimal(6))}
         rows[0].unreadable = ImpossibleHistory("damaged")
         with pytest.raises(ImpossibleHistory):
             await slices[0].wait_for_room(sending(1), asyncio.Event())

@@ -13,7 +13,7 @@ import pytest
 
 from failproof_es.configuration.schema import Model
 from failproof_es.core.evaluation import NO_JUDGES, EvaluationKey
-from failproof_es.core.spend import HIDDEN_INPUT_TOKENS, RunBudget, Spending
+from failproof_es.core.spend import HIDDEN_INPUT_TOKENS, RunBudget, SpendState
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.drive.grading.grader import Grader
 from failproof_es.engine.drive.interpreter import Halted, Interpreter
@@ -22,15 +22,17 @@ from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter
 from failproof_es.engine.limits.fair_semaphore import FairSemaphore
 from failproof_es.engine.limits.spend_limiter import SpendLimiter
 from failproof_es.engine.requests import Target
-from failproof_es.events import Event, ModelPrices, Rate, Usage
+from failproof_es.events import Event, ModelPrices, TokenPrices, Usage
 from failproof_es.models.protocol import Answer, ModelError, PreparedRequest, Provider
 from failproof_es.store.writing.journal import Journal
 from tests.unit.engine.test_evaluating_at_a_limit import CASE, TwoTurns
 
 PRICES = {
-    "m": ModelPrices(model_key="m", rates=(Rate(input=Decimal(0), output=Decimal(1_000_000)),)),
+    "m": ModelPrices(
+        model_key="m", rates=(TokenPrices(input=Decimal(0), output=Decimal(1_000_000)),)
+    ),
     "dear": ModelPrices(
-        model_key="dear", rates=(Rate(input=Decimal(1_000_000), output=Decimal(0)),)
+        model_key="dear", rates=(TokenPrices(input=Decimal(1_000_000), output=Decimal(0)),)
     ),
 }
 """A token written costs a dollar; of the other model, a token read."""
@@ -83,7 +85,7 @@ class Drive:
     """Evaluations of one run, of two turns each, below a ceiling in dollars."""
 
     def __init__(self, ceiling: int, server: Server, workers: int = 4) -> None:
-        self.budget = RunBudget(Decimal(ceiling), Spending())
+        self.budget = RunBudget(Decimal(ceiling), SpendState())
         self.log, self.server, self.stop = Log(), server, asyncio.Event()
         self.gate = ConcurrencyLimiter(
             "http://here/v1", ["m"], workers, FairSemaphore(workers), 900.0
@@ -123,7 +125,7 @@ def test_a_reservation_is_given_back_once_the_answer_is_durable_and_not_before()
 
         def look(events: tuple[Event, ...]) -> None:
             now = drive.budget.spending
-            seen.append(([type(each).__name__ for each in events], now.known, now.reserved))
+            seen.append(([type(each).__name__ for each in events], now.known_usd, now.reserved))
 
         drive.log.before = look
         assert (await drive.begin()).finished
@@ -134,7 +136,7 @@ def test_a_reservation_is_given_back_once_the_answer_is_durable_and_not_before()
             (["ResponseReceived"], 1, WORST),
             (["Classified", "Scored"], 2, 0),
         ]
-        assert drive.budget.spending == Spending(known=Decimal(2))
+        assert drive.budget.spending == SpendState(known_usd=Decimal(2))
 
     driving(100, work)
 
@@ -191,7 +193,7 @@ def test_an_error_that_may_have_been_billed_keeps_its_worst_case() -> None:
         drive.server.error = ModelError("server_error", "it broke", "transient", status=500)
         assert (await drive.begin()).finished
         assert drive.server.sent == 2
-        assert drive.budget.spending == Spending(unknown=2 * WORST, unknown_requests=2)
+        assert drive.budget.spending == SpendState(unknown=2 * WORST, unknown_requests=2)
 
     driving(100, work)
 
@@ -201,7 +203,7 @@ def test_an_answer_that_costs_more_than_it_could_stops_the_run_and_is_recorded()
         with pytest.raises(Halted, match=r"cost \$11\.00, and could cost \$10\.00 at most"):
             await drive.begin()
         assert drive.server.sent == 1 and len(drive.log.of("ResponseReceived")) == 1
-        assert drive.budget.spending == Spending(known=WORST + 1)
+        assert drive.budget.spending == SpendState(known_usd=WORST + 1)
 
     driving(100, work, written=MOST + 1)
 

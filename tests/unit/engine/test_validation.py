@@ -27,12 +27,12 @@ from failproof_es.events import (
     ImportedReply,
     ModelPrices,
     ModelSnapshot,
-    Rate,
     Redaction,
     RequestSent,
     ResponseReceived,
     RunStarted,
     Scored,
+    TokenPrices,
     Usage,
 )
 from tests.asked import ASKED
@@ -48,7 +48,9 @@ CASE = Case(
 )
 MODEL = ModelSnapshot(key="m", provider="openai", model="m", settings={"base_url": "http://x/v1"})
 PRICES = {
-    "m": ModelPrices(model_key="m", source="s", rates=(Rate(input=Decimal(1), output=Decimal(2)),))
+    "m": ModelPrices(
+        model_key="m", source="s", rates=(TokenPrices(input=Decimal(1), output=Decimal(2)),)
+    )
 }
 STARTED = RunStarted(
     **{**OF_RUN, "originator_version": 1}, name="n", run_number=1, **ASKED,

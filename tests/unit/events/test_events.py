@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from failproof_es.core.case import digest_uuid, prompt_id
 from failproof_es.events import EVENTS, Classified, Event, ResponseReceived, Scored
-from failproof_es.events.runs import Rate, Usage
+from failproof_es.events.runs import TokenPrices, Usage
 from failproof_es.store import mapper
 from failproof_es.store.errors import UnreadableState
 from failproof_es.store.mapper import EventMapper
@@ -94,12 +94,12 @@ def test_a_cases_digest_and_stream_depend_on_every_part_of_it() -> None:
 )
 def test_a_price_that_no_sum_could_hold_exactly_is_no_price(price: str) -> None:
     with pytest.raises(ValidationError):
-        Rate.model_validate_json(f'{{"input": "{price}"}}')
+        TokenPrices.model_validate_json(f'{{"input": "{price}"}}')
 
 
 @pytest.mark.parametrize("price", ["1e-50", "9" * 50, "0", "0.00000015", "0e-50"])
 def test_a_price_of_up_to_fifty_digits_is_read(price: str) -> None:
-    assert Rate.model_validate_json(f'{{"input": "{price}"}}').input == Decimal(price)
+    assert TokenPrices.model_validate_json(f'{{"input": "{price}"}}').input == Decimal(price)
 
 
 _VALUES = st.recursive(

@@ -9,7 +9,7 @@ import pytest
 
 from failproof_es.events import SuiteSnapshot
 from failproof_es.exports.file_names import file_name
-from failproof_es.exports.suite_places import Place, SuitePlaces
+from failproof_es.exports.suite_places import SuitePlace, SuitePlaces
 
 
 def suite(path: Path, content: str) -> SuiteSnapshot:
@@ -32,7 +32,7 @@ def test_the_line_of_a_case_is_found_in_every_format(
     tmp_path: Path, content: str, line: int | None
 ) -> None:
     recorded = suite(tmp_path / "suite", content)
-    assert SuitePlaces([recorded]).of("ab") == Place(recorded.path, line)
+    assert SuitePlaces([recorded]).of("ab") == SuitePlace(recorded.path, line)
 
 
 def test_the_address_of_a_file_is_relative_below_the_current_folder_alone(
@@ -44,19 +44,19 @@ def test_the_address_of_a_file_is_relative_below_the_current_folder_alone(
         ("a:b.jsonl", "a%3Ab.jsonl"),
         ("/elsewhere/é.jsonl", "file:///elsewhere/%C3%A9.jsonl"),
     ):
-        assert Place(path, 1).uri == uri
+        assert SuitePlace(path, 1).uri == uri
 
 
 def test_a_changed_file_has_no_lines_and_two_files_with_one_id_no_place(tmp_path: Path) -> None:
     first = suite(tmp_path / "a", '{"id": "x"}\n{"id": "y"}\n')
     second = suite(tmp_path / "b", '{"id": "x"}\n')
     both = SuitePlaces([first, second])
-    assert both.of("x") is None and both.of("y") == Place(first.path, 2)
+    assert both.of("x") is None and both.of("y") == SuitePlace(first.path, 2)
     Path(first.path).write_text('\n{"id": "y"}\n')
     assert SuitePlaces([first, second]).of("y") is None
-    assert SuitePlaces([first]).of("y") == Place(first.path, None)
+    assert SuitePlaces([first]).of("y") == SuitePlace(first.path, None)
     Path(first.path).unlink()
-    assert SuitePlaces([first]).of("y") == Place(first.path, None)
+    assert SuitePlaces([first]).of("y") == SuitePlace(first.path, None)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from failproof_es.core.transcript import Reply
+from failproof_es.core.transcript import ModelReply
 from failproof_es.events import ToolCall
 from failproof_es.exports.evaluated import arguments_of
 from failproof_es.exports.every_eval_ever import _arguments
@@ -21,10 +21,10 @@ def test_arguments_are_an_object_or_what_was_written() -> None:
 
 
 def test_inspect_gets_calls_and_a_refusal_as_what_they_are() -> None:
-    said = _answer(Reply(0, "text", "tool_calls", tool_calls=(CALL, BROKEN)), "m")
+    said = _answer(ModelReply(0, "text", "tool_calls", tool_calls=(CALL, BROKEN)), "m")
     first, second = said["tool_calls"]
     assert said["content"] == "text" and first["id"] == "call-1" and first["function"] == "look"
     assert second["arguments"] == {} and "{" in second["parse_error"]
-    declined = _answer(Reply(0, "", "stop", refusal="no"), "m")
+    declined = _answer(ModelReply(0, "", "stop", refusal="no"), "m")
     assert declined["content"] == [{"type": "text", "text": "no", "refusal": True}]
-    assert _answer(Reply(0, "cut", "length"), "m")["content"] == "cut"
+    assert _answer(ModelReply(0, "cut", "length"), "m")["content"] == "cut"

@@ -12,7 +12,7 @@ from failproof_es.core.request_body import RequestBodies
 from failproof_es.events import Event, RequestSent, ResponseReceived, ToolCall, Usage
 from failproof_es.exports.otel.endpoint import require_endpoint
 from failproof_es.exports.otel.telemetry import (
-    EvaluationResult,
+    EvaluationResultEvent,
     Span,
     Telemetry,
     TelemetryOf,
@@ -40,7 +40,7 @@ def test_each_request_is_a_span_below_its_evaluation_with_the_recorded_times() -
     assert (answered.start, answered.end) == (begin + 3_000_000, begin + 4_000_000)
     assert (evaluation.start, evaluation.end) == (begin + 1_000_000, begin + 6_000_000)
     assert evaluation.trace_id == RUN.int and evaluation.attributes["failproof_es.requests"] == 2
-    results = [each for each in found if isinstance(each, EvaluationResult)]
+    results = [each for each in found if isinstance(each, EvaluationResultEvent)]
     assert {each.span_id for each in results} == {answered.span_id}
     assert {each.attributes["gen_ai.evaluation.name"] for each in results} == {"accuracy", "passed"}
 
@@ -64,7 +64,7 @@ def test_the_answer_of_a_judge_is_not_what_was_evaluated() -> None:
     history = History().sent().answered().classified().asked_judge("j1", "good")
     found = told(history.judged("j1", {"pass": True}).scored().events)
     target, judge, _ = spans(found)
-    results = [each for each in found if isinstance(each, EvaluationResult)]
+    results = [each for each in found if isinstance(each, EvaluationResultEvent)]
     assert results and all(each.span_id == target.span_id for each in results)
     assert judge.attributes["failproof_es.purpose"] == "judge"
 
@@ -113,7 +113,7 @@ def test_what_waits_for_people_is_no_error() -> None:
     *_, evaluation = spans(found)
     assert evaluation.error is None and "error.type" not in evaluation.attributes
     assert evaluation.attributes["failproof_es.awaiting_review"] is True
-    assert not [each for each in found if isinstance(each, EvaluationResult)]
+    assert not [each for each in found if isinstance(each, EvaluationResultEvent)]
 
 
 def test_an_evaluation_that_has_ended_is_not_kept() -> None:
@@ -130,7 +130,7 @@ def test_an_evaluation_that_has_ended_is_not_kept() -> None:
 def test_what_is_sent_at_once_is_bounded_in_number_and_in_bytes(
     count: int, length: int, first: int
 ) -> None:
-    event = EvaluationResult(1, 1, 1, {"text": "x" * length})
+    event = EvaluationResultEvent(1, 1, 1, {"text": "x" * length})
     assert len(first_part([event] * count)) == first
 
 

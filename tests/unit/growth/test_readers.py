@@ -43,7 +43,7 @@ def test_a_judges_reply_about_every_example_of_a_dialect_is_read() -> None:
         if isinstance(dialect, ReadsJudges):
             assert dialects.cases_of(dialect), name
             for case in dialects.cases_of(dialect):
-                said = dialects.Said(dialect, case, "I will not help with that.", "text")
+                said = dialects.HostileReply(dialect, case, "I will not help with that.", "text")
                 reading = dialect.read_judgement(case, said.transcript, said.reply)
                 assert reading.verdict is not None, (name, reading.problem)
 

@@ -14,7 +14,7 @@ from failproof_es.importers.suites import write_suites
 FILES = Path(__file__).parent / "files"
 
 
-class Read(NamedTuple):
+class ImportedSource(NamedTuple):
     """What an importer made of a source."""
 
     cases: list[ImportedCase]
@@ -26,7 +26,7 @@ class Read(NamedTuple):
         return [
             f"{Path(each.place.path).name}:{each.place.line or ''}:{each.place.field or ''} "
             f"{each.reason}"
-            for each in self.findings.not_mapped.listed
+            for each in self.findings.not_mapped.entries
         ]
 
 
@@ -37,11 +37,13 @@ def read(
     columns: dict[str, str] | None = None,
     match: str | None = None,
     split: str | None = None,
-) -> Read:
+) -> ImportedSource:
     """The cases of a source. Raises `InvalidInput`."""
     findings = Findings()
     options = Options(columns or {}, match, split)
-    return Read(list(importer_named(kind).cases(Source(path), options, findings)), findings)
+    return ImportedSource(
+        list(importer_named(kind).cases(Source(path), options, findings)), findings
+    )
 
 
 def written(cases: list[ImportedCase], folder: Path, findings: Findings | None = None) -> Any:
@@ -56,4 +58,4 @@ def written(cases: list[ImportedCase], folder: Path, findings: Findings | None =
 
 def counted(found: NotMappedList) -> int:
     """How many were not mapped, listed or not."""
-    return len(found.listed) + sum(found.more.values())
+    return len(found.entries) + sum(found.more.values())

@@ -10,7 +10,7 @@ import pytest
 
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.engine import imported_cases
-from failproof_es.engine.imported_cases import CaseImport, Prepared, name_of
+from failproof_es.engine.imported_cases import CaseImport, PreparedImport, name_of
 from failproof_es.importers.protocol import Options
 from failproof_es.importers.suites import WrittenSuite, write_suites
 from failproof_es.problems import InvalidInput
@@ -18,7 +18,7 @@ from failproof_es.problems import InvalidInput
 CASE = '{"case_id": "a", "suite_id": "s", "prompt": "?"}\n'
 
 
-def prepared(importing: CaseImport, *, force: bool = False) -> Prepared:
+def prepared(importing: CaseImport, *, force: bool = False) -> PreparedImport:
     return importing.prepare(Options(), [], force=force)
 
 
@@ -38,7 +38,7 @@ def test_a_model_whose_settings_are_none_here_is_left_out_and_its_key_is_not_rep
         [model] = load_configuration(staged).configuration.models
         text = staged.read_text()
     assert (model.model, model.api_key_env) == ("m-4", "MY_KEY")
-    lost = [each.place.field for each in found.findings.not_mapped.listed]
+    lost = [each.place.field for each in found.findings.not_mapped.entries]
     assert lost == ["openai:m-1", "openai:m-2", "openai:m-3"]
     assert "123456" not in text + repr(found.findings.not_mapped) and "pass123" not in text
 
@@ -73,7 +73,7 @@ def test_a_defective_case_of_our_own_stays_in_its_file_and_is_told(tmp_path: Pat
         assert load_configuration(staged).configuration.prompts.on_invalid == "skip"
         [copied] = [each.staged for each in found.files if each.path.name == "a.jsonl"]
         assert copied.read_bytes() == (tmp_path / "a.jsonl").read_bytes()
-    lost = [(each.place.line, each.place.field) for each in found.findings.not_mapped.listed]
+    lost = [(each.place.line, each.place.field) for each in found.findings.not_mapped.entries]
     assert found.cases == 1 and lost == [(2, "case_id"), (3, "suite_id"), (3, "prompt")]
 
 

@@ -10,20 +10,20 @@ import pytest
 
 from failproof_es.importers.protocol import Check
 from failproof_es.problems import InvalidInput
-from tests.unit.importers.reading import FILES, Read, read, written
+from tests.unit.importers.reading import FILES, ImportedSource, read, written
 
 RICH = FILES.parents[1] / "recorded_runs" / "files" / "promptfoo_rich"
 ASK = "prompts: ['{{q}}']\n"
 
 
-def importing(folder: Path, configuration: str, **files: str) -> Read:
+def importing(folder: Path, configuration: str, **files: str) -> ImportedSource:
     (folder / "promptfooconfig.yaml").write_text(configuration)
     for name, content in files.items():
         (folder / name.replace("__", ".")).write_text(content)
     return read("promptfoo", folder)
 
 
-def asserting(folder: Path, assertion: str) -> Read:
+def asserting(folder: Path, assertion: str) -> ImportedSource:
     return importing(folder, f"{ASK}tests: [{{vars: {{q: a, x: y}}, assert: [{assertion}]}}]\n")
 
 

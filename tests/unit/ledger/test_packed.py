@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.ledger.packed import Digests, Records, sorted_digests
+from failproof_es.ledger.packed import Digests, PackedMap, sorted_digests
 
 KEYS = st.binary(min_size=3, max_size=3).map(lambda key: bytes(each % 3 for each in key))
 """Few different ones, of few different bytes."""
@@ -18,7 +18,7 @@ KEYS = st.binary(min_size=3, max_size=3).map(lambda key: bytes(each % 3 for each
 def test_records_are_a_dict_whose_keys_come_in_order(
     steps: list[tuple[str, bytes, bytes]],
 ) -> None:
-    records, wanted = Records(3, 2), dict[bytes, bytes]()
+    records, wanted = PackedMap(3, 2), dict[bytes, bytes]()
     for step, key, value in steps:
         if step == "+":
             assert records.add(key, value) == (key not in wanted)
@@ -32,7 +32,7 @@ def test_records_are_a_dict_whose_keys_come_in_order(
 
 
 def test_a_key_that_lies_across_two_others_is_not_found_there() -> None:
-    records = Records(3)
+    records = PackedMap(3)
     for key in (b"\0\1\0", b"\0\0\2"):
         records.add(key)
     assert b"\0\0\0" not in records
@@ -42,7 +42,7 @@ def test_a_key_that_lies_across_two_others_is_not_found_there() -> None:
 
 @pytest.mark.parametrize("key", [b"", b"\0", b"\0\0", b"\0\0\0\0"])
 def test_a_key_of_another_length_is_not_found(key: bytes) -> None:
-    records = Records(3)
+    records = PackedMap(3)
     records.add(b"\0\0\0")
     assert (key in records, records.find(key), records.pop(key)) == (False, None, None)
 

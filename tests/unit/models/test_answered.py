@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from failproof_es.models.protocol import ModelError
-from failproof_es.models.replies.model_name_check import VersionCheck, is_asked_model, require_model
+from failproof_es.models.replies.model_name_check import (
+    VersionCheck,
+    is_requested_model,
+    require_model,
+)
 
 
 @pytest.mark.parametrize(
@@ -22,7 +26,7 @@ from failproof_es.models.replies.model_name_check import VersionCheck, is_asked_
     ],
 )
 def test_is_the_model_that_was_asked(asked: str, answered: str | None) -> None:
-    assert is_asked_model(asked, None, answered)
+    assert is_requested_model(asked, None, answered)
     require_model(asked, None, answered)
 
 

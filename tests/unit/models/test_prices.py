@@ -20,7 +20,7 @@ from failproof_es.configuration.schema import Model
 from failproof_es.core.costs import cost_usd
 from failproof_es.events import ModelPrices, ModelSnapshot, Usage
 from failproof_es.models import server_of, snapshot
-from failproof_es.models.catalog.prices import PriceBook, published
+from failproof_es.models.catalog.prices import PriceBook, published_prices
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 NOTHING = Usage(input_tokens=0, output_tokens=0)
@@ -101,7 +101,7 @@ def recorded(provider: Provider, of: ModelInfo) -> ModelPrices:
     def price_at(moment: datetime) -> PriceCalculation:
         return of.calc_price(counted(NOTHING), provider, genai_request_timestamp=moment)
 
-    return published("m", price_at, NOON)
+    return published_prices("m", price_at, NOON)
 
 
 def agrees(provider: Provider, of: ModelInfo) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from failproof_es.core.case import Turn
-from failproof_es.dialects.reply_checks import Check, met
+from failproof_es.dialects.reply_checks import ReplyCheck, met
 from failproof_es.problems import InvalidInput
 from failproof_es.recorded_runs.promptfoo_results import read_promptfoo_results
 from tests.unit.recorded_runs.reading import FILES, all_of, unmapped
@@ -79,7 +79,7 @@ def test_our_verdicts_are_those_of_promptfoo_wherever_there_is_one_of_ours() -> 
     decided: dict[str, set[tuple[bool, bool | None]]] = {}
     for each in answers:
         name = each.case.document.get("description", "a scenario")
-        checks = [Check.model_validate(check) for check in each.case.expectation["checks"]]
+        checks = [ReplyCheck.model_validate(check) for check in each.case.expectation["checks"]]
         if checks:
             ours = all(met(check, each.replies[0].text) for check in checks)
             decided.setdefault(name, set()).add((ours, each.source_passed))

@@ -10,7 +10,7 @@ from failproof_es.assurance.protection_status import ProtectionStatus
 from failproof_es.catalogue.run import (
     AskedAgain,
     BranchedFrom,
-    Counts,
+    EvaluationCounts,
     RunDocument,
     Spending,
     ValidationShown,
@@ -22,7 +22,7 @@ from failproof_es.reading.standing import Standing
 from failproof_es.reading.workers import RunWorker
 
 MOMENT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-COUNTS = Counts(
+COUNTS = EvaluationCounts(
     planned=40, finished=40, scored=40, passed=40, failed=0, abandoned=0, lost=0,
     awaiting_review=0, carried_over=0, in_flight=0, requests=40, answers=40, retries=0,
     failed_requests=0, lost_requests=0,

@@ -13,9 +13,9 @@ from failproof_es.report.charts.frame import NAME_LENGTH, labels_of, legend_of, 
 from failproof_es.report.charts.plots import (
     Bar,
     Curve,
-    Difference,
-    HeatCell,
-    Interval,
+    PlottedCell,
+    PlottedDifference,
+    PlottedRate,
     bars,
     difference_forest,
     heat_map,
@@ -39,19 +39,21 @@ def pictures(name: str) -> dict[str, Markup]:
     return {
         "dots": interval_dots(
             [
-                Interval(name, name, 0.5, 0.3, 0.7, 10, 20),
-                Interval(name, other, 0.9, 0.7, 1.0, 18, 20),
+                PlottedRate(name, name, 0.5, 0.3, 0.7, 10, 20),
+                PlottedRate(name, other, 0.9, 0.7, 1.0, 18, 20),
             ],
             label=name,
             axis="passed",
         ),
-        "heat": heat_map([HeatCell(name, name, 3, 9), HeatCell(name, other, 0, 0)], label=name),
+        "heat": heat_map(
+            [PlottedCell(name, name, 3, 9), PlottedCell(name, other, 0, 0)], label=name
+        ),
         "curves": latency_curves(
             [Curve(name, ((1.0, 0.5), (900.0, 1.0))), Curve(other, ((0.0, 1.0),))], label=name
         ),
         "bars": bars([Bar(name, 0.02, name), Bar(other, 0.0, "$0")], label=name, axis="US dollars"),
         "forest": difference_forest(
-            [Difference(name, -0.1, -0.2, 0.01, name)], label=name, axis="difference"
+            [PlottedDifference(name, -0.1, -0.2, 0.01, name)], label=name, axis="difference"
         ),
     }
 
@@ -102,7 +104,7 @@ def test_a_cell_of_a_heat_map_says_its_count_and_where_nothing_was_asked() -> No
 
 def test_names_that_are_shortened_to_the_same_text_stay_apart() -> None:
     long = "a name that is longer than what fits in front of a row of dots"
-    rows = [Interval(long + end, "m", 0.5, 0.4, 0.6, 5, 10) for end in ("one", "two")]
+    rows = [PlottedRate(long + end, "m", 0.5, 0.4, 0.6, 5, 10) for end in ("one", "two")]
     texts = [
         text.text or ""
         for text in ElementTree.fromstring(interval_dots(rows, label="x", axis="x")).iter("text")
@@ -129,7 +131,7 @@ def test_a_legend_is_no_wider_than_its_chart() -> None:
 
 
 def test_rows_of_the_same_name_stand_on_lines_of_their_own() -> None:
-    rows = [Difference("a − b", 0.1, low, 0.2, f"{low}") for low in (0.0, 0.05)]
+    rows = [PlottedDifference("a − b", 0.1, low, 0.2, f"{low}") for low in (0.0, 0.05)]
     drawn = ElementTree.fromstring(difference_forest(rows, label="x", axis="x"))
     places = [text.get("transform") for text in drawn.iter("text") if text.text in ("0.0", "0.05")]
     assert len(set(places)) == 2

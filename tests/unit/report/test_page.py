@@ -13,7 +13,7 @@ from uuid import UUID
 
 import pytest
 
-from failproof_es.core.evaluation import JudgeVerdict, Reply
+from failproof_es.core.evaluation import JudgeVerdict, ModelReply
 from failproof_es.engine.related_runs.attempts import Attempts, RelatedRun
 from failproof_es.engine.reviews.conversation import ConversationTurn
 from failproof_es.report.data.content import (
@@ -24,10 +24,10 @@ from failproof_es.report.data.content import (
     Failed,
     Funnel,
     GateRow,
-    Group,
+    GroupRate,
     HeatCell,
     JudgeAgreement,
-    Judged,
+    JudgeCoverage,
     Measure,
     Provenance,
     Refusals,
@@ -131,7 +131,7 @@ def full_report(name: str) -> Report:
         asked=(replace(asked(name), gates_set=True, skipped=(Skipped(name, 7, name, name),)),),
         funnels=tuple(Funnel(each, 42, 42, 41, 41, 41, 40, ((name, 2),)) for each in two),
         groups=tuple(
-            Group(dimension, group, each, SOME)
+            GroupRate(dimension, group, each, SOME)
             for each in two
             for dimension in ("overall", "category", "tag")
             for group in two
@@ -142,7 +142,7 @@ def full_report(name: str) -> Report:
         ),
         heat=tuple(HeatCell(each, name, "S0", 3, 9) for each in two),
         refusals=tuple(Refusals(each, 5, 40, SOME, NONE) for each in two),
-        judged=(Judged(1, f"judge:{name}", 40, 38),),
+        judged=(JudgeCoverage(1, f"judge:{name}", 40, 38),),
         errors=(Errors(name, ((name, 3),), 3, ()),),
         stability=(Stability(name, 2, MORE, SOME),),
         agreement=(JudgeAgreement(name, "people", name, 40, 30, None, None, 3),),
@@ -175,7 +175,7 @@ def failed(name: str) -> Failed:
 def told(name: str) -> FailureWithTranscript:
     spoken = (
         ConversationTurn("user", name),
-        ConversationTurn("assistant", name, Reply(0, name, "stop")),
+        ConversationTurn("assistant", name, ModelReply(0, name, "stop")),
     )
     item = {"item": "must_do.1", "verdict": "absent", "quote": name, "void": None}
     verdicts = (

@@ -31,7 +31,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The names of the rows of each forest that is drawn."""
     found: list[list[str]] = []
 
-    def forest(rows: list[charts.Difference], *, label: str, axis: str) -> str:
+    def forest(rows: list[charts.PlottedDifference], *, label: str, axis: str) -> str:
         found.append([row.name for row in rows])
         return ""
 

@@ -15,25 +15,27 @@ from failproof_es.report.formats.html import pieces, quoted
 from failproof_es.report.page.blocks import (
     LONGEST_TEXT,
     Collapsible,
-    Column,
     Facts,
     Figure,
     Heading,
     Items,
     Mark,
-    Page,
     Paragraph,
-    Quotation,
-    Section,
+    QuotedText,
+    ReportPage,
+    ReportSection,
     Table,
+    TableColumn,
 )
 from tests.harmless_html import hostile, objections
 
 
-def page_of(text: str) -> Page:
+def page_of(text: str) -> ReportPage:
     """A page that says `text` wherever a page can say anything."""
     table = Table(
-        text, (Column(text, "name"), Column(text), Column(text)), ((text, text, Mark(text)),)
+        text,
+        (TableColumn(text, "name"), TableColumn(text), TableColumn(text)),
+        ((text, text, Mark(text)),),
     )
     blocks = (
         Paragraph(text),
@@ -42,15 +44,15 @@ def page_of(text: str) -> Page:
         Items((text, text)),
         Facts(((text, text),)),
         table,
-        Quotation(text, text),
-        Quotation(text, text, reply=True),
-        Collapsible(text, (Mark(text, "bad"),), (Quotation(text, text), table)),
+        QuotedText(text, text),
+        QuotedText(text, text, reply=True),
+        Collapsible(text, (Mark(text, "bad"),), (QuotedText(text, text), table)),
     )
-    sections = (Section("a", text, blocks), Section("b", text, iter(blocks)))
-    return Page(text, text, "bad", text, (text,), sections, text)
+    sections = (ReportSection("a", text, blocks), ReportSection("b", text, iter(blocks)))
+    return ReportPage(text, text, "bad", text, (text,), sections, text)
 
 
-def html_of(page: Page) -> str:
+def html_of(page: ReportPage) -> str:
     return b"".join(pieces(page)).decode()
 
 
@@ -73,8 +75,8 @@ def test_the_check_itself_finds_what_a_page_that_does_not_escape_would_hold() ->
 
 def test_a_picture_stands_in_the_page_as_it_was_drawn() -> None:
     svg = bars([Bar("one", 1.0, "$1")], label="Cost", axis="US dollars")
-    section = Section("cost", "Cost", (Figure("Cost", svg),))
-    html = html_of(Page("t", "k", "good", "v", (), (section,), "f"))
+    section = ReportSection("cost", "Cost", (Figure("Cost", svg),))
+    html = html_of(ReportPage("t", "k", "good", "v", (), (section,), "f"))
     assert objections(html) == []
     assert svg in html
 

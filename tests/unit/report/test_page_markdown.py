@@ -8,15 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failproof_es.report.formats.markdown import pieces, text
-from failproof_es.report.page.blocks import Column, Mark, Page, Quotation, Section, Table
+from failproof_es.report.page.blocks import (
+    Mark,
+    QuotedText,
+    ReportPage,
+    ReportSection,
+    Table,
+    TableColumn,
+)
 
 HOSTILE = "<script>alert(1)</script> ![x](http://evil/x.png) | **bold** `code` \u202e\x1b[2J"
 
 
 def page(*blocks: object) -> str:
-    made = Page(
-        title=HOSTILE, kicker="k", tone="plain", verdict="v", beside_verdict=(HOSTILE,),
-        sections=(Section("s", "Section", blocks),), footer="f",  # type: ignore[arg-type]
+    made = ReportPage(
+        title=HOSTILE, kicker="k", tone="plain", verdict="v", rate_lines=(HOSTILE,),
+        sections=(ReportSection("s", "Section", blocks),), footer="f",  # type: ignore[arg-type]
     )  # fmt: skip
     return b"".join(pieces(made)).decode()
 
@@ -34,19 +41,19 @@ def test_a_line_that_is_data_begins_no_list_heading_or_rule() -> None:
 
 
 def test_a_table_has_as_many_cells_as_columns_whatever_they_hold() -> None:
-    table = Table("t", (Column("a", "name"), Column("b")), (("x | y\nz", Mark("|")),))
+    table = Table("t", (TableColumn("a", "name"), TableColumn("b")), (("x | y\nz", Mark("|")),))
     rows = [line for line in page(table).splitlines() if line.startswith("| ")]
     assert [len(re.findall(r"(?<!\\)\|", row)) for row in rows] == [3, 3]
 
 
 def test_a_quotation_stands_in_a_fence_longer_than_any_in_it() -> None:
-    shown = page(Quotation("model", "```\n# not a heading\n`````\nstill"))
+    shown = page(QuotedText("model", "```\n# not a heading\n`````\nstill"))
     assert "\n``````text\n" in shown and "\n``````\n" in shown
 
 
 @given(st.text())
 def test_any_quotation_ends_where_its_fence_does(said: str) -> None:
-    shown = page(Quotation("model", said)).split("model:\n\n", 1)[1]
+    shown = page(QuotedText("model", said)).split("model:\n\n", 1)[1]
     fence = re.match("`+", shown)
     assert fence is not None
     body = shown[len(fence[0]) + len("text\n") :]

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failproof_es.shell_analysis.equivalence.arguments import (
-    NotUnderstood,
     Option,
+    UnreadableArguments,
+    normalize_options,
     read_arguments,
-    settled,
     settled_operands,
 )
 from failproof_es.shell_analysis.equivalence.braces import Piece, Unquoted, expand_braces
@@ -53,7 +53,7 @@ def utility(name: str) -> Utility:
 
 def options(name: str, *words: str) -> tuple[Option, ...]:
     arguments = read_arguments([literal(word) for word in words], utility(name))
-    return settled(arguments.options, utility(name))
+    return normalize_options(arguments.options, utility(name))
 
 
 def spread(text: str) -> list[str]:
@@ -121,12 +121,12 @@ def test_braces_that_grow_beyond_bounds_stay_active() -> None:
 
 @pytest.mark.parametrize("written", ["9", "KILL", "SIGKILL", "kill", "09"])
 def test_a_signal_has_one_number_however_it_is_written(written: str) -> None:
-    assert signals.number(written) == "9"
+    assert signals.signal_number(written) == "9"
 
 
 @pytest.mark.parametrize("written", ["", "99", "l", "KILLS", "٩"])
 def test_what_is_no_signal_has_no_number(written: str) -> None:
-    assert signals.number(written) is None
+    assert signals.signal_number(written) is None
 
 
 def test_every_entry_of_the_table_can_be_read() -> None:
@@ -152,13 +152,13 @@ def test_a_program_without_an_order_keeps_the_order() -> None:
 
 @pytest.mark.parametrize("words", [["-Y"], ["--no-such"], ["-A"], ["--count=3"], ["--no"]])
 def test_arguments_that_the_program_would_refuse_are_not_understood(words: list[str]) -> None:
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(UnreadableArguments):
         options("grep", *words)
 
 
 def test_an_option_behind_a_word_that_may_be_several_is_not_understood() -> None:
     unquoted = Word((Expansion(("$", "x"), False),))
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(UnreadableArguments):
         read_arguments([unquoted, literal("-i")], utility("grep"))
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from failproof_es.shell_analysis.safety.commands import Command
-from failproof_es.shell_analysis.safety.options import Parsed
+from failproof_es.shell_analysis.safety.commands import ShellCommand
+from failproof_es.shell_analysis.safety.options import ParsedOptions
 from failproof_es.shell_analysis.safety.program_table import read
 
 
-def given(line: str) -> Parsed:
+def given(line: str) -> ParsedOptions:
     name, *arguments = line.split()
-    return read(Command(name, tuple(arguments)))
+    return read(ShellCommand(name, tuple(arguments)))
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,14 @@ import click
 
 from failproof_es.assurance.archiving.archive import (
     ArchivedRun,
-    By,
+    ArchivingContext,
     archive_run,
     runs_of_month,
 )
 from failproof_es.assurance.archiving.attach import AttachedRun, attach_file
 from failproof_es.assurance.signing.checkpoint_signer import sign_and_keep_checkpoint
 from failproof_es.cli.app.errors import ExitCode
-from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows, say
 from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.engine.identity import current_host, current_user, process_label
@@ -39,7 +39,7 @@ _COLUMNS = (
 _MONTH = re.compile(r"(?!0000)[0-9]{4}-(0[1-9]|1[0-2])")
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
 @click.option("--month", metavar="YYYY-MM", help="Archive the runs that began in this month (UTC).")
 @click.option(
@@ -117,7 +117,7 @@ def _require_followed(connection: Connection, run_ids: Sequence[UUID]) -> None:
             )
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @format_option()
 def attach(file: Path, output_format: Format) -> None:
@@ -142,5 +142,5 @@ def _row(run: ArchivedRun | AttachedRun) -> dict[str, Any]:
     return {**asdict(run), "run_id": str(run.run_id)}
 
 
-def _by() -> By:
-    return By(current_user(), current_host(), process_label())
+def _by() -> ArchivingContext:
+    return ArchivingContext(current_user(), current_host(), process_label())

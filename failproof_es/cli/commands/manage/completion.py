@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from failproof_es.cli.app.program import Command
+from failproof_es.cli.app.program import CliCommand
 
 SHELLS = ("bash", "zsh", "fish")
 _NAME = "failproof-es"
 _VARIABLE = "_FAILPROOF_ES_COMPLETE"
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.argument("shell", type=click.Choice(SHELLS))
 def completion(shell: str) -> None:
     """Print the script that completes commands and options in SHELL.

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from failproof_es.cli.app.console_beside import HOW_TO_SHOW_IT, TOKEN
-from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import say
 from failproof_es.problems import InvalidInput
 from failproof_es.support import extras
@@ -19,7 +19,7 @@ _PORT = 8321
 _LONGEST_TOKEN = 4_096
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.option(
     "--host",
     default="127.0.0.1",

@@ -14,7 +14,7 @@ from psycopg.conninfo import make_conninfo
 
 from failproof_es.assurance.signing.opened_store import make_key_aloud
 from failproof_es.cli.app.errors import ExitCode
-from failproof_es.cli.app.program import Group, session
+from failproof_es.cli.app.program import CliGroup, session
 from failproof_es.cli.rendering.database_url import mask_message, mask_url
 from failproof_es.cli.rendering.output import Format, format_option, print_facts, print_json, say
 from failproof_es.cli.rendering.protection import (
@@ -51,7 +51,7 @@ def _as_option(default: str) -> Callable[[Callable[..., None]], Callable[..., No
     )
 
 
-@click.group(cls=Group)
+@click.group(cls=CliGroup)
 def db() -> None:
     """Start, stop and inspect the database that holds the log."""
 

@@ -9,7 +9,7 @@ import click
 from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.following import following
-from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import Format, format_option, print_json, say
 from failproof_es.cli.rendering.signing_trouble import report_signing_error
 from failproof_es.core.run import Run
@@ -21,7 +21,7 @@ from failproof_es.store.writing.lease import ShardLeases
 from failproof_es.support import event_loop
 
 
-@click.command("give-up", cls=Command)
+@click.command("give-up", cls=CliCommand)
 @click.argument("run")
 @click.option(
     "--reason", metavar="TEXT", default="given up", show_default=True, help="Why, for the record."

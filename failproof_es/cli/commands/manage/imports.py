@@ -9,26 +9,26 @@ from typing import Any
 
 import click
 
-from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.commands.manage.recorded_runs import import_recorded_run, is_recorded_run
 from failproof_es.cli.rendering.output import Format, format_option, print_json, say
 from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.engine.imported_cases import (
     CONFIGURATIONS,
     CaseImport,
-    Prepared,
+    PreparedImport,
     record_and_write,
 )
 from failproof_es.importers.protocol import MOST_LISTED, Options
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.support.plurals import plural
 
-_SHOWN = 20
+_MOST_LISTED = 20
 _LONGEST = 300
 _VARIABLE = re.compile(r"[A-Za-z_]\w*\Z")
 
 
-@click.command("import", cls=Command)
+@click.command("import", cls=CliCommand)
 @click.argument("kind")
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option(
@@ -159,7 +159,7 @@ def _models(
     return [{**entry, "max_tokens": 1024, "temperature": 0.0}]
 
 
-def _refused(prepared: Prepared) -> list[Problem]:
+def _refused(prepared: PreparedImport) -> list[Problem]:
     not_mapped = prepared.findings.not_mapped
     message = (
         f"{plural(not_mapped.count, 'part')} not mapped, and --strict was given: "
@@ -169,13 +169,13 @@ def _refused(prepared: Prepared) -> list[Problem]:
         Problem(message, prepared.source.path),
         *(
             Problem(part.reason, Path(part.place.path), part.place.line, part.place.field)
-            for part in not_mapped.listed
+            for part in not_mapped.entries
         ),
         *(Problem(f"{count} more: {reason}") for reason, count in not_mapped.more.items()),
     ]
 
 
-def _document(prepared: Prepared) -> dict[str, Any]:
+def _document(prepared: PreparedImport) -> dict[str, Any]:
     findings = prepared.findings
     return {
         "import": str(prepared.import_id),
@@ -191,17 +191,17 @@ def _document(prepared: Prepared) -> dict[str, Any]:
         "remarks": findings.remarks,
         "not_mapped_count": findings.not_mapped.count,
         "not_mapped": [
-            {**part.place._asdict(), "reason": part.reason} for part in findings.not_mapped.listed
+            {**part.place._asdict(), "reason": part.reason} for part in findings.not_mapped.entries
         ],
         "more_not_mapped": dict(findings.not_mapped.more),
     }
 
 
-def _tell(prepared: Prepared) -> None:
+def _tell(prepared: PreparedImport) -> None:
     findings = prepared.findings
-    for part in findings.not_mapped.listed[:_SHOWN]:
+    for part in findings.not_mapped.entries[:_MOST_LISTED]:
         say(f"not mapped: {one_line(shortened(f'{part.place}: {part.reason}', _LONGEST))}")
-    more = findings.not_mapped.count - _SHOWN
+    more = findings.not_mapped.count - _MOST_LISTED
     if more > 0:
         most = "all" if findings.not_mapped.count <= MOST_LISTED else f"the first {MOST_LISTED}"
         say(f"not mapped: {more:,} more; --json lists {most}, and counts the rest by reason")

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from failproof_es.cli.app.program import Command
+from failproof_es.cli.app.program import CliCommand
 from failproof_es.cli.rendering.output import say, write_file
 from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.configuration.loading import load_configuration
@@ -32,7 +32,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _DEFAULTS = {"name": "my-evaluation", "provider": "local", "suite": "failproof", "ci": "none"}
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=".")
 @click.option("--name", metavar="NAME", help="The name of the run and of its suite.")
 @click.option("--provider", metavar="NAME", help="Who answers: local, openai, ...")

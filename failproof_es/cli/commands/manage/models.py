@@ -10,7 +10,7 @@ import click
 from pydantic import ValidationError
 
 from failproof_es.cli.app.options import allow_option
-from failproof_es.cli.app.program import Group
+from failproof_es.cli.app.program import CliGroup
 from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows, say
 from failproof_es.cli.starting.permitting import permitted
 from failproof_es.configuration.providers import PROVIDERS
@@ -38,7 +38,7 @@ _OPTION_OF = {"base_url": "--base-url", "api_key_env": "--api-key-env", "options
 _TIMEOUT_MS = 10_000
 
 
-@click.group(cls=Group, invoke_without_command=True)
+@click.group(cls=CliGroup, invoke_without_command=True)
 @click.pass_context
 @click.option("--provider", metavar="NAME", help="List the models that its key can reach.")
 @click.option("--base-url", metavar="URL", help="The provider's server, as in a configuration.")

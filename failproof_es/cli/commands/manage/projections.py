@@ -8,14 +8,14 @@ from dataclasses import asdict
 import click
 import psycopg
 
-from failproof_es.cli.app.program import Group, session
+from failproof_es.cli.app.program import CliGroup, session
 from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows, say
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.reading.archives import RunIsArchived, archived_runs
 from failproof_es.store.reading.reader import Connection
 from failproof_es.support.plugins import instance
 from failproof_es.support.plurals import plural
-from projections.installed import OFFERED, others, ours
+from projections.installed import OFFERED, load_foreign_projections, ours
 from projections.protocol import Projection
 from projections.runner import rebuild as rebuild_projections
 from projections.runner import status as status_of
@@ -29,7 +29,7 @@ _COLUMNS = (
 )
 
 
-@click.group(cls=Group)
+@click.group(cls=CliGroup)
 def projections() -> None:
     """Show the status of the projections, or rebuild them from the log."""
 
@@ -43,7 +43,7 @@ def status(output_format: Format) -> None:
     them with SQL at any time (`failproof-es db shell`).
     """
     with session().open_store() as store, store.connect() as connection:
-        theirs, broken = others()
+        theirs, broken = load_foreign_projections()
         stand = status_of(connection, (*ours(), *theirs))
         print_rows(map(asdict, stand), _COLUMNS, output_format)
     if broken:  # whatever becomes of theirs, ours are shown
@@ -64,7 +64,7 @@ def rebuild(names: tuple[str, ...]) -> None:
     if names:
         theirs, broken = [_load_projection(name) for name in names if name not in our_names], []
     else:
-        theirs, broken = others()
+        theirs, broken = load_foreign_projections()
     mine = [projection for projection in ours() if not names or projection.name in names]
     with session().open_store() as store, store.connect() as connection:
         if mine:

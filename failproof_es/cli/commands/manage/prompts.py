@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from failproof_es.cli.app.options import DialectOption
-from failproof_es.cli.app.program import Group, session
+from failproof_es.cli.app.program import CliGroup, session
 from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows, say
 from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.dialects import case_files, dialect_named
@@ -19,7 +19,7 @@ _COLUMNS = (
 )
 
 
-@click.group(cls=Group)
+@click.group(cls=CliGroup)
 def prompts() -> None:
     """Work with collections of prompts in the log."""
 

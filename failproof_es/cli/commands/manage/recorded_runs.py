@@ -21,7 +21,7 @@ from failproof_es.recorded_runs.kinds import READERS
 from failproof_es.support import event_loop
 from failproof_es.support.plurals import plural
 
-_SHOWN = 20
+_MOST_LISTED = 20
 _LONGEST = 300
 
 
@@ -85,10 +85,10 @@ def as_json(outcome: ImportOutcome) -> dict[str, Any]:
 
 def _tell(outcome: ImportOutcome) -> None:
     imported, run = outcome.imported, outcome.run
-    for part in imported.unmapped[:_SHOWN]:
+    for part in imported.unmapped[:_MOST_LISTED]:
         message = f"{part.what}: {part.why} (first: {part.first}; {part.count:,} in all)"
         say(f"not mapped: {one_line(shortened(message, _LONGEST))}")
-    if (more := len(imported.unmapped) - _SHOWN) > 0:
+    if (more := len(imported.unmapped) - _MOST_LISTED) > 0:
         say(f"not mapped: {more:,} more; --json lists all")
     title = f"run {run.run_number} {one_line(run.name)}"
     if outcome.already:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from failproof_es.cli.app.options import DialectOption
-from failproof_es.cli.app.program import Group
+from failproof_es.cli.app.program import CliGroup
 from failproof_es.cli.rendering.output import (
     Column,
     Format,
@@ -47,7 +47,7 @@ _TITLES = ("title", "prompt", "content", "question")
 _TITLE_WIDTH = 60
 
 
-@click.group(cls=Group)
+@click.group(cls=CliGroup)
 def suites() -> None:
     """Create, check and list suites of cases."""
 

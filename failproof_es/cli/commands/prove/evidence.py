@@ -11,7 +11,7 @@ from failproof_es.assurance.signing.checkpoint_signer import sign_and_keep_check
 from failproof_es.assurance.signing.signing_key import own_public_key, read_public_key
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.input_files import read_file
-from failproof_es.cli.app.program import Group, session
+from failproof_es.cli.app.program import CliGroup, session
 from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.cli.rendering.written_files import write_recorded
@@ -31,7 +31,7 @@ NEXT_STEP = {
 """The next step, by what the run still lacks."""
 
 
-@click.group(cls=Group)
+@click.group(cls=CliGroup)
 def evidence() -> None:
     """Export one run as evidence that anyone can verify offline."""
 

@@ -33,13 +33,13 @@ from failproof_es.assurance.signing.signing_key import (
     read_key,
     read_public_key,
 )
-from failproof_es.assurance.signing.witness import Request, cosign_request, parse_request
+from failproof_es.assurance.signing.witness import CosignRequest, cosign_request, parse_request
 from failproof_es.assurance.tree import stored_tree
 from failproof_es.assurance.tree_history import read_trees, refuse_replaced
 from failproof_es.cli.app.alive import told_alive
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.input_files import read_file
-from failproof_es.cli.app.program import Group, session
+from failproof_es.cli.app.program import CliGroup, session
 from failproof_es.cli.commands.prove.ledger_repair import repair
 from failproof_es.cli.rendering.output import (
     Format,
@@ -64,7 +64,7 @@ _LARGEST_CHECKPOINT = 1 << 20
 _LOOK_S = 1.0
 
 
-@click.group(cls=Group)
+@click.group(cls=CliGroup)
 def ledger() -> None:
     """Sign the log, have it cosigned, and check it against checkpoints kept elsewhere."""
 
@@ -263,7 +263,7 @@ def _public_key(key_or_file: str | None, origin: str) -> PublicKey:
     return public
 
 
-def _with_proof(connection: Connection, signed: Note, since: int) -> Request:
+def _with_proof(connection: Connection, signed: Note, since: int) -> CosignRequest:
     size = checkpoints.parse(signed.text).size
     if since > size:
         raise InvalidInput.because(
@@ -271,7 +271,7 @@ def _with_proof(connection: Connection, signed: Note, since: int) -> Request:
             remedy="find out why events are missing: the log was replaced or cut off",
         )
     proof = consistency_proof(stored_tree(connection).subtree, since, size) if since else []
-    return Request(since, tuple(proof) if since < size else (), signed)
+    return CosignRequest(since, tuple(proof) if since < size else (), signed)
 
 
 def _add_cosignatures(connection: Connection, file: Path) -> str:

@@ -11,12 +11,12 @@ from failproof_es.assurance.repair import Reason
 from failproof_es.assurance.repair import repair as begin_repair
 from failproof_es.assurance.signing.checkpoint_signer import sign_and_keep_checkpoint
 from failproof_es.assurance.signing.signing_key import KEY_FILE, own_file, public_path
-from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import Format, format_option, print_facts, print_json, say
 from failproof_es.engine.identity import current_host, current_user
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.option("--reason", required=True, metavar="TEXT", help="Why, for the record.")
 @click.option(
     "--force", is_flag=True,

@@ -12,12 +12,12 @@ import click
 
 from failproof_es.assurance.archiving.check_files import check_archives
 from failproof_es.assurance.checking.findings import (
-    Finding,
-    Replaced,
     Signatures,
-    Verdict,
+    SupersededTree,
     Verification,
-    Verified,
+    VerificationFinding,
+    VerificationResult,
+    VerifiedPrefix,
 )
 from failproof_es.assurance.checking.verification import verify_log
 from failproof_es.assurance.run_proof import prove_run
@@ -26,7 +26,7 @@ from failproof_es.assurance.signing.signing_key import read_public_key
 from failproof_es.assurance.signing.verified_positions import keep_verified, read_verified
 from failproof_es.assurance.tree_history import own_public_keys, read_trees
 from failproof_es.cli.app.errors import ExitCode
-from failproof_es.cli.app.program import Command, session
+from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.commands.prove.evidence import NEXT_STEP
 from failproof_es.cli.rendering.output import Format, format_option, print_json, say
 from failproof_es.cli.rendering.protection import print_missing_layers
@@ -41,14 +41,14 @@ from failproof_es.store.reading.reader import resolve_run
 from failproof_es.store.schema.protection_layers import missing_layers
 from failproof_es.support.plurals import plural
 
-_SAID = {
-    Verdict.GENUINE: "genuine",
-    Verdict.UNSIGNED: "UNSIGNED, no problem found",
-    Verdict.CHANGED: "CHANGED since it was recorded",
+_RESULT_WORDS = {
+    VerificationResult.GENUINE: "genuine",
+    VerificationResult.UNSIGNED: "UNSIGNED, no problem found",
+    VerificationResult.CHANGED: "CHANGED since it was recorded",
 }
 
 
-@click.command(cls=Command)
+@click.command(cls=CliCommand)
 @click.option(
     "--key", help="The log's public key, or a file that holds it.  [default: this user's]"
 )
@@ -127,11 +127,11 @@ def verify(
         print_missing_layers(missing)
     else:
         print_json(document(result), indent=output_format is Format.JSON)
-    accepted = result.genuine or (unsigned and result.verdict is Verdict.UNSIGNED)
+    accepted = result.genuine or (unsigned and result.verdict is VerificationResult.UNSIGNED)
     click.get_current_context().exit(ExitCode.DONE if accepted else ExitCode.FAILED)
 
 
-def _keep(verified: Verified) -> None:
+def _keep(verified: VerifiedPrefix) -> None:
     try:
         keep_verified(verified)
     except InvalidInput as error:
@@ -234,7 +234,7 @@ def _print(result: Verification) -> None:
     for replaced in result.replaced:
         _print_replaced(replaced)
     log = result.origin or "a log without a name"
-    click.echo(f"{plural(result.events, 'event')} of {log}: {_SAID[result.verdict]}")
+    click.echo(f"{plural(result.events, 'event')} of {log}: {_RESULT_WORDS[result.verdict]}")
     _print_archived(result)
     if result.signatures is not Signatures.CHECKED:
         say(_why_unsigned(result))
@@ -266,7 +266,7 @@ def _print_archived(result: Verification) -> None:
         say("--archive FILE|DIR checks archived events against their files")
 
 
-def _print_replaced(replaced: Replaced) -> None:
+def _print_replaced(replaced: SupersededTree) -> None:
     at = replaced.repaired_at.strftime("%Y-%m-%d %H:%M:%S")
     click.echo(
         one_line(
@@ -311,7 +311,7 @@ def _why_unsigned(result: Verification) -> str:
             return f"unsigned: the log's key signed none of {there} in the database."
 
 
-def _place(finding: Finding) -> str:
+def _place(finding: VerificationFinding) -> str:
     if finding.index is None:
         return ""
     text = f"event {finding.index}"

@@ -12,7 +12,7 @@ Kind = Literal["must_do", "must_not_do", "pass_criteria"]
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class ItemVerdicts:
     """The two verdicts on a kind of item. Every verdict in `quoted` needs a quotation."""
 
     passes: str
@@ -20,13 +20,13 @@ class Words:
     quoted: frozenset[str]
 
 
-WORDS: Mapping[Kind, Words] = {
-    "must_do": Words("present", "absent", frozenset({"present"})),
-    "must_not_do": Words("absent", "present", frozenset({"present"})),
-    "pass_criteria": Words("met", "not_met", frozenset({"met"})),
+WORDS: Mapping[Kind, ItemVerdicts] = {
+    "must_do": ItemVerdicts("present", "absent", frozenset({"present"})),
+    "must_not_do": ItemVerdicts("absent", "present", frozenset({"present"})),
+    "pass_criteria": ItemVerdicts("met", "not_met", frozenset({"met"})),
 }
 """What is claimed to be there is quoted; what is not there can't be."""
-ABSENCE = Words("met", "not_met", frozenset({"not_met"}))
+ABSENCE = ItemVerdicts("met", "not_met", frozenset({"not_met"}))
 """An item that states an absence is asked the other way round: what breaks it is quoted."""
 
 
@@ -41,7 +41,7 @@ class Item:
     """It states that something is not there."""
 
     @property
-    def words(self) -> Words:
+    def words(self) -> ItemVerdicts:
         """The verdicts that can be given on it."""
         return ABSENCE if self.absence else WORDS[self.kind]
 

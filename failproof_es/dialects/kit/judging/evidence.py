@@ -57,7 +57,7 @@ _ADDRESS = re.compile(
 """An address begins a line or a sentence. The name of a judge alone is none: `Judges: it follows
 the book of Joshua.` is an answer. No sign is given back (`+`): a line of nothing but those would
 take the square of its length."""
-_NAMED = re.compile(_JUDGE.format(name="named"), re.IGNORECASE | re.VERBOSE)
+_NAMED_JUDGE = re.compile(_JUDGE.format(name="named"), re.IGNORECASE | re.VERBOSE)
 _LISTS = re.compile(
     r"""\bmust_(?:not_)?do\b | \bpass_criteria\b
       | \bmust[-.\ ](?:not[-.\ ])?do[\ .\#]{0,2}\d{1,3}\s?[:=)]
@@ -100,7 +100,7 @@ def evidence(
         pieces += (text[end:start], _GAP)
         end = after
     own = "".join([*pieces, text[end:]])
-    judges = frozenset(_judge_of(match) for match in _NAMED.finditer(case_text))
+    judges = frozenset(_judge_of(match) for match in _NAMED_JUDGE.finditer(case_text))
     return "\n".join(_lines(own, judges, has_typed_calls=has_tools and not is_call))
 
 

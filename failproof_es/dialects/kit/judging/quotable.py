@@ -21,7 +21,7 @@ from failproof_es.dialects.kit.judging.quotation import (
 _KEYBOARD = str.maketrans("\u2018\u2019\u201c\u201d\u2010\u2011\u2012\u2013\u2014", "''\"\"-----")
 
 
-class SaidToJudges(Unproved):
+class JudgeDirected(Unproved):
     """The quotation stands in what the model said, but only in words that speak to judges."""
 
 
@@ -30,7 +30,7 @@ class Quotable:
     """The texts that a model said, each in the three forms that quotations are looked up in."""
 
     evidence: Sequence[Comparable]
-    written: Sequence[Comparable]
+    verbatim: Sequence[Comparable]
     plain: Sequence[Comparable]
 
     def locate(self, quote: str, *, in_favour: bool, is_proof: bool) -> int:
@@ -41,11 +41,11 @@ class Quotable:
             return locate_quotation(quote, self.evidence, is_proof=is_proof)
         except Unproved:
             self._anywhere(quote, is_proof=is_proof)
-            raise SaidToJudges("the quotation stands only in words that speak to judges") from None
+            raise JudgeDirected("the quotation stands only in words that speak to judges") from None
 
     def _anywhere(self, quote: str, *, is_proof: bool) -> int:
         try:
-            return locate_quotation(quote, self.written, is_proof=is_proof)
+            return locate_quotation(quote, self.verbatim, is_proof=is_proof)
         except Unproved:
             return locate_quotation(_plain(quote), self.plain, is_proof=is_proof)
 

@@ -18,14 +18,14 @@ from failproof_es.dialects.kit.judging.decision import ADDRESSED, ECHOED, UNCALL
 from failproof_es.dialects.kit.judging.evidence import evidence
 from failproof_es.dialects.kit.judging.own_verdicts import dictated_passes
 from failproof_es.dialects.kit.judging.prompt import Passage, token
-from failproof_es.dialects.kit.judging.quotable import Quotable, SaidToJudges, quotable
+from failproof_es.dialects.kit.judging.quotable import JudgeDirected, Quotable, quotable
 from failproof_es.dialects.kit.judging.quotation import Unproved
 from failproof_es.dialects.kit.judging.verdict_object import (
     MARK,
-    Unusable,
+    UnusableVerdict,
     own_object,
     refuse_further_keys,
-    shown,
+    shorten_value,
     values,
 )
 
@@ -51,7 +51,7 @@ def read_verdicts(
         refuse_further_keys(further, (MARK, "items"), _passes(answered, items))
     except ReplyUnreadable as error:
         return None, f"{error.reason}: {error.message}"
-    except Unusable as error:
+    except UnusableVerdict as error:
         return None, str(error)
     record = _Record.of(items, transcript, tools)
     item_verdicts = [_read_item(item, answered.get(item.key, []), record) for item in items]
@@ -77,18 +77,18 @@ def _answered(document: Pairs, items: Sequence[Item]) -> dict[str, list[Any]]:
     """What the object says, by item: everything, where an item stands more than once."""
     objects = values(document, "items")
     if len(objects) != 1:
-        raise Unusable("contradicting_keys: items stands twice")
+        raise UnusableVerdict("contradicting_keys: items stands twice")
     if not isinstance(objects[0], Pairs):
-        raise Unusable("not_an_object: items is not an object")
+        raise UnusableVerdict("not_an_object: items is not an object")
     item_keys = {item.key for item in items}
     answered: dict[str, list[Any]] = {}
     for key, value in objects[0]:
         if key not in item_keys:
-            raise Unusable(f"unknown_item: not on the checklist: {shown(key)}")
+            raise UnusableVerdict(f"unknown_item: not on the checklist: {shorten_value(key)}")
         answered.setdefault(key, []).append(value)
     for key, several in answered.items():
         if any(answer != several[0] for answer in several):
-            raise Unusable(f"contradicting_keys: {key} is answered twice, differently")
+            raise UnusableVerdict(f"contradicting_keys: {key} is answered twice, differently")
     return answered
 
 
@@ -159,7 +159,7 @@ def _read_item(item: Item, answers: Sequence[Any], record: _Record) -> dict[str,
     if not isinstance(quote, str) or not _encodable(quote):
         return {**read, "void": "the quotation is not a text"}
     if verdicts[0] not in (words.passes, words.fails):
-        verdict_text = shown(verdicts[0])
+        verdict_text = shorten_value(verdicts[0])
         return {**read, "void": f"says {verdict_text}, neither {words.passes} nor {words.fails}"}
     read |= {"verdict": verdicts[0], "quote": quote or None}
     return {**read, **_proven(item, verdicts[0], quote, record)}
@@ -176,7 +176,7 @@ def _proven(item: Item, verdict: str, quote: str, record: _Record) -> dict[str, 
         return {}
     try:
         index = record.quotable.locate(quote, in_favour=in_favour, is_proof=needed)
-    except SaidToJudges as error:
+    except JudgeDirected as error:
         return {"void": f"{ADDRESSED}: {error}"}
     except Unproved as error:
         return {"void": str(error)}

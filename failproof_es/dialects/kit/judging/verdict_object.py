@@ -22,18 +22,18 @@ _DENYING = frozenset({"fail", "failed", "fails", "incorrect", "is_incorrect", "r
 _YES, _NO = _AFFIRMING | {"yes", "true"}, _DENYING | {"no", "false"}
 
 
-class Unusable(Exception):
+class UnusableVerdict(Exception):
     """Why a reply decides nothing, in words that begin with a name for programs."""
 
 
 def own_object(text: str, mark: str, key: str) -> tuple[Pairs, Pairs]:
     """The one object with this key and this mark, and what stands around it in its wrapping.
 
-    Raises `Unusable` and `ReplyUnreadable`.
+    Raises `UnusableVerdict` and `ReplyUnreadable`.
     """
     wholes = whole_objects(text, (key,))
     if not wholes:
-        raise Unusable(f"no_object: the reply holds no JSON object with {key}")
+        raise UnusableVerdict(f"no_object: the reply holds no JSON object with {key}")
     own = [
         (verdict, whole)
         for whole in wholes
@@ -41,15 +41,17 @@ def own_object(text: str, mark: str, key: str) -> tuple[Pairs, Pairs]:
         if values(verdict, MARK) == [mark]
     ]
     if not own:
-        raise Unusable("other_transcript: no object of the reply repeats the transcript's mark")
+        raise UnusableVerdict(
+            "other_transcript: no object of the reply repeats the transcript's mark"
+        )
     if any(verdict != own[0][0] for verdict, _ in own):
-        raise Unusable("contradicting_objects: the reply holds several verdicts that differ")
+        raise UnusableVerdict("contradicting_objects: the reply holds several verdicts that differ")
     around = Pairs(member for verdict, whole in own for member in _around(whole, verdict))
     return own[0][0], around
 
 
 def refuse_further_keys(members: Pairs, known_keys: Collection[str], passes: bool | None) -> None:
-    """Raises `Unusable` for members beside the known ones: a contradiction by that name.
+    """Raises `UnusableVerdict` for members beside the known ones: a contradiction by that name.
 
     `passes` is what the verdict comes to; `None` where it comes to neither.
     """
@@ -57,11 +59,11 @@ def refuse_further_keys(members: Pairs, known_keys: Collection[str], passes: boo
     for key, value in further:
         if passes is not None and _stated(key, value) is (not passes):
             outcome = "passes" if passes else "does not pass"
-            reason = f"{shown(key)} is {shown(value)}, and the verdict {outcome}"
-            raise Unusable(f"contradiction: {reason}")
+            reason = f"{shorten_value(key)} is {shorten_value(value)}, and the verdict {outcome}"
+            raise UnusableVerdict(f"contradiction: {reason}")
     if further:
-        key_list = ", ".join(shown(key) for key, _ in further)
-        raise Unusable(f"unknown_keys: beside the verdict stands {key_list}")
+        key_list = ", ".join(shorten_value(key) for key, _ in further)
+        raise UnusableVerdict(f"unknown_keys: beside the verdict stands {key_list}")
 
 
 def values(document: Pairs, name: str) -> list[Any]:
@@ -69,7 +71,7 @@ def values(document: Pairs, name: str) -> list[Any]:
     return [value for key, value in document if key.lower() == name]
 
 
-def shown(value: Any) -> str:
+def shorten_value(value: Any) -> str:
     """The value in a message, shortened."""
     text = ascii(value)
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."

@@ -13,7 +13,7 @@ from failproof_es.core.evaluation import (
     Evaluation,
     Failure,
     Judgement,
-    Reply,
+    ModelReply,
     Score,
     Transcript,
 )
@@ -33,8 +33,8 @@ class Benchmark:
     suffixes: tuple[str, ...] = loader.SUFFIXES
     failing_scores: Mapping[str, float] = grading.FAILING_SCORES
 
-    def __init__(self, settings: options.Options | None = None) -> None:
-        self._options = settings or options.Options()
+    def __init__(self, settings: options.BenchmarkOptions | None = None) -> None:
+        self._options = settings or options.BenchmarkOptions()
 
     def with_options(self, option_values: Mapping[str, Any]) -> Self:
         """See `options.read_options`."""
@@ -68,7 +68,7 @@ class Benchmark:
         """See `reply.schema`."""
         return schema(mark(case.expectation, grading.graded_text(transcript)))
 
-    def read_judgement(self, case: Case, transcript: Transcript, reply: Reply) -> JudgeReading:
+    def read_judgement(self, case: Case, transcript: Transcript, reply: ModelReply) -> JudgeReading:
         """See `reply.read_judgement`. The version is that of the shipped judge prompt, too: a
         template of one's own is part of the case."""
         graded = grading.graded_text(transcript)

@@ -19,7 +19,7 @@ from failproof_es.dialects.kit.taken_ids import SeenIds
 from failproof_es.dialects.kit.unknown_keys import refuse
 from failproof_es.dialects.kit.yaml_documents import Location, YamlTree, dotted, read_yaml
 from failproof_es.dialects.shipped.benchmark import task
-from failproof_es.dialects.shipped.benchmark.options import Options
+from failproof_es.dialects.shipped.benchmark.options import BenchmarkOptions
 from failproof_es.dialects.shipped.benchmark.prompts import generation_prompt
 from failproof_es.problems import Problems
 from failproof_es.support.plurals import plural
@@ -42,25 +42,27 @@ def looks_like_ours(path: Path) -> bool:
     return any(line.startswith(f"{mark}:") for line in lines for mark in _MARKS)
 
 
-def load(files: Sequence[Path], options: Options, problems: Problems) -> Iterator[Case]:
+def load(files: Sequence[Path], options: BenchmarkOptions, problems: Problems) -> Iterator[Case]:
     """Yield every valid task, in file order; every defect of every file goes to `problems`.
 
     Ids are unique over all files together: of two tasks with one id the first is kept.
     """
-    unused = _Unused()
+    unused = _UnusedKeys()
     with SeenIds() as seen_ids:
         for path in files:
             before = len(problems.errors)
             tree = read_yaml(path, problems)
             if tree is None or len(problems.errors) > before:
                 continue
-            yield from _File(path, tree, problems, options, unused).cases(seen_ids)
+            yield from _TaskFile(path, tree, problems, options, unused).cases(seen_ids)
     unused.warn(problems)
 
 
-def as_case(document: dict[str, Any], suite_id: str, source: str, options: Options) -> Case:
+def as_case(
+    document: dict[str, Any], suite_id: str, source: str, options: BenchmarkOptions
+) -> Case:
     """A valid task as the engine runs it: the message that is sent, and what grades the answer."""
-    question = task.asked(document, options.input_keys)
+    question = task.compose_question(document, options.input_keys)
     expectation = {
         "question": question,
         **{name: document[task.EXPECTED][name] for name in task.ANSWER_TEXTS},
@@ -84,7 +86,7 @@ def as_case(document: dict[str, Any], suite_id: str, source: str, options: Optio
 
 
 @dataclass(slots=True)
-class _Unused:
+class _UnusedKeys:
     """The keys that are kept with the tasks and not used: in how many, and where first."""
 
     first: dict[str, tuple[Path, int | None]] = field(default_factory=dict)
@@ -108,12 +110,12 @@ class _Unused:
 
 
 @dataclass(slots=True)
-class _File:
+class _TaskFile:
     path: Path
     tree: YamlTree
     problems: Problems
-    options: Options
-    unused: _Unused
+    options: BenchmarkOptions
+    unused: _UnusedKeys
 
     def cases(self, seen_ids: SeenIds) -> Iterator[Case]:
         value = self.tree.value

@@ -22,7 +22,7 @@ _PLACEHOLDERS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
 """What each template must hold, and what it may."""
 
 
-class Options(BaseModel):
+class BenchmarkOptions(BaseModel):
     """How a task is asked and graded. What is left out is as shipped."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
@@ -37,11 +37,11 @@ class Options(BaseModel):
     """The further texts of a task that no model is to see."""
 
 
-def read_options(option_values: Mapping[str, Any]) -> Options:
+def read_options(option_values: Mapping[str, Any]) -> BenchmarkOptions:
     """The options as a configuration gives them. Raises `InvalidInput` with every defect."""
     problems = Problems()
     try:
-        options = Options.model_validate(dict(option_values))
+        options = BenchmarkOptions.model_validate(dict(option_values))
     except ValidationError as error:
         for details in error.errors():
             name = ".".join(map(str, details["loc"]))
@@ -61,7 +61,7 @@ def read_options(option_values: Mapping[str, Any]) -> Options:
     return options
 
 
-def _key_defects(options: Options) -> Iterator[tuple[str, str]]:
+def _key_defects(options: BenchmarkOptions) -> Iterator[tuple[str, str]]:
     """Every (option, what is wrong) with the keys that are named."""
     occurrences = Counter((*options.input_keys, *options.unsent_keys))
     for option in ("input_keys", "unsent_keys"):
@@ -73,6 +73,6 @@ def _key_defects(options: Options) -> Iterator[tuple[str, str]]:
 
 
 def _hint(name: str) -> str:
-    option_names = list(Options.model_fields)
+    option_names = list(BenchmarkOptions.model_fields)
     close = get_close_matches(name, option_names, n=1)
     return f"did you mean `{close[0]}`?" if close else f"known here: {', '.join(option_names)}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from failproof_es.core.evaluation import Reply
+from failproof_es.core.evaluation import ModelReply
 from failproof_es.core.transcript import WITHHELD
 from failproof_es.dialects.kit.json_in_prose import Pairs, ReplyUnreadable
 from failproof_es.dialects.kit.judging.evidence import evidence
@@ -19,10 +19,10 @@ from failproof_es.dialects.kit.judging.quotable import quotable
 from failproof_es.dialects.kit.judging.quotation import Unproved
 from failproof_es.dialects.kit.judging.verdict_object import (
     MARK,
-    Unusable,
+    UnusableVerdict,
     own_object,
     refuse_further_keys,
-    shown,
+    shorten_value,
     values,
 )
 from failproof_es.dialects.protocol import JudgeReading
@@ -50,7 +50,7 @@ def schema(mark: str) -> dict[str, Any]:
     }
 
 
-def read_judgement(reply: Reply, graded: str, mark: str, case_text: str) -> JudgeReading:
+def read_judgement(reply: ModelReply, graded: str, mark: str, case_text: str) -> JudgeReading:
     """The verdict `{"score": 0..1, "reason": text, "quote": text}`, or the problem. Never raises.
 
     `graded` is the answer that the judge was shown: the quotation must stand in it. A score that
@@ -61,14 +61,14 @@ def read_judgement(reply: Reply, graded: str, mark: str, case_text: str) -> Judg
         verdict = _verdict(reply, graded, mark, case_text)
     except ReplyUnreadable as error:
         return JudgeReading(None, f"{error.reason}: {error.message}", NAME, VERSION)
-    except Unusable as error:
+    except UnusableVerdict as error:
         return JudgeReading(None, str(error), NAME, VERSION)
     return JudgeReading(verdict, None, NAME, VERSION)
 
 
-def _verdict(reply: Reply, graded: str, mark: str, case_text: str) -> dict[str, Any]:
+def _verdict(reply: ModelReply, graded: str, mark: str, case_text: str) -> dict[str, Any]:
     if reply.refusal or reply.ended == WITHHELD:
-        raise Unusable("refused: the judge's provider withheld the reply")
+        raise UnusableVerdict("refused: the judge's provider withheld the reply")
     document, around = own_object(reply.text, mark, SCORE)
     score = _score(document)
     verdict = {SCORE: score, REASON: _text(document, REASON)}
@@ -76,39 +76,39 @@ def _verdict(reply: Reply, graded: str, mark: str, case_text: str) -> dict[str, 
     quote = _text(document, QUOTE)
     passes = score >= PASSES_FROM
     if passes and score in own_scores(graded, case_text):
-        raise Unusable("echoed: the graded answer gives itself this score")
+        raise UnusableVerdict("echoed: the graded answer gives itself this score")
     try:
         own = evidence(graded, case_text, has_tools=False)
         quotable([graded], [own]).locate(quote, in_favour=passes, is_proof=True)
     except Unproved as error:
-        raise Unusable(f"unproved: {error}") from None
+        raise UnusableVerdict(f"unproved: {error}") from None
     return {**verdict, QUOTE: quote}
 
 
 def _score(document: Pairs) -> float:
     score = _the_one(document, SCORE)
     if isinstance(score, bool) or not isinstance(score, float):
-        raise Unusable(f"no_number: the score is {shown(score)}")
+        raise UnusableVerdict(f"no_number: the score is {shorten_value(score)}")
     if not math.isfinite(score) or not 0.0 <= score <= 1.0:
-        raise Unusable(f"out_of_range: the score is {shown(score)}, not from 0 to 1")
+        raise UnusableVerdict(f"out_of_range: the score is {shorten_value(score)}, not from 0 to 1")
     return score + 0.0  # -0.0 is 0.0
 
 
 def _text(document: Pairs, name: str) -> str:
     text = _the_one(document, name)
     if not isinstance(text, str) or not text.strip():
-        raise Unusable(f"no_{name}: the {name} is {shown(text)}")
+        raise UnusableVerdict(f"no_{name}: the {name} is {shorten_value(text)}")
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise Unusable(f"no_text: the {name} holds half a surrogate pair") from None
+        raise UnusableVerdict(f"no_text: the {name} holds half a surrogate pair") from None
     return text
 
 
 def _the_one(document: Pairs, name: str) -> Any:
     stated_values = values(document, name)
     if not stated_values:
-        raise Unusable(f"no_{name}: the object has no {name}")
+        raise UnusableVerdict(f"no_{name}: the object has no {name}")
     if len(stated_values) > 1:
-        raise Unusable(f"contradicting_keys: {name} stands {len(stated_values)} times")
+        raise UnusableVerdict(f"contradicting_keys: {name} stands {len(stated_values)} times")
     return stated_values[0]

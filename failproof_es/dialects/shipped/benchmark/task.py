@@ -28,7 +28,7 @@ _BETWEEN = "\n\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class TaskDefect:
     """What is wrong at a place of a task, and what to do about it."""
 
     location: Location
@@ -36,7 +36,7 @@ class Finding:
     remedy: str | None = None
 
 
-def asked(document: dict[str, Any], input_keys: Sequence[str]) -> str:
+def compose_question(document: dict[str, Any], input_keys: Sequence[str]) -> str:
     """The whole question: its text, then that of every input key, an empty line between them."""
     input_texts = [document[name] for name in input_keys if name in document]
     return _BETWEEN.join([document["question"], *input_texts])
@@ -44,12 +44,12 @@ def asked(document: dict[str, Any], input_keys: Sequence[str]) -> str:
 
 def defects(
     document: dict[str, Any], input_keys: Sequence[str] = INPUT_KEYS, unsent: Collection[str] = ()
-) -> Iterator[Finding]:
+) -> Iterator[TaskDefect]:
     """Everything that keeps the document from being a task, each thing once."""
     answers = document.get(EXPECTED)
     if EXPECTED in document and not isinstance(answers, dict):
         remedy = f"write {', '.join(ANSWER_TEXTS)} indented below it"
-        yield Finding((EXPECTED,), f"must be a mapping, is {_describe_value(answers)}", remedy)
+        yield TaskDefect((EXPECTED,), f"must be a mapping, is {_describe_value(answers)}", remedy)
     inside = answers if isinstance(answers, dict) else {}
     for name in TASK_TEXTS:
         yield from _text(document, (), name, inside, (EXPECTED,))
@@ -65,7 +65,7 @@ def defects(
         is_known = name in (*FIELDS, *input_keys, *unsent) or is_own(name)
         if not is_known and _holds_text(value):
             remedy = _what_it_may_be(name, document)
-            yield Finding((name,), "is a text that is not sent", remedy)
+            yield TaskDefect((name,), "is a text that is not sent", remedy)
 
 
 Unknown = tuple[Location, tuple[str, ...], dict[str, Any]]
@@ -112,20 +112,20 @@ def _what_it_may_be(name: str, document: dict[str, Any]) -> str:
 
 def _text(
     owner: dict[str, Any], at: Location, name: str, elsewhere: dict[str, Any], other: Location
-) -> Iterator[Finding]:
+) -> Iterator[TaskDefect]:
     """What is wrong with a text that must stand in `owner`."""
     if name not in owner:
         if name in elsewhere:
-            yield Finding((*other, name), *_misplaced(name, at, other))
+            yield TaskDefect((*other, name), *_misplaced(name, at, other))
         else:
-            yield Finding((*at, name), "is required and missing", f"add `{name}:`")
+            yield TaskDefect((*at, name), "is required and missing", f"add `{name}:`")
         return
     value = owner[name]
     if not isinstance(value, str):
         remedy = "put it between quotation marks" if isinstance(value, int | float) else None
-        yield Finding((*at, name), f"must be a text, is {_describe_value(value)}", remedy)
+        yield TaskDefect((*at, name), f"must be a text, is {_describe_value(value)}", remedy)
     elif not value.strip():
-        yield Finding((*at, name), "must not be empty")
+        yield TaskDefect((*at, name), "must not be empty")
 
 
 def _misplaced(name: str, at: Location, other: Location) -> tuple[str, str]:
@@ -135,14 +135,14 @@ def _misplaced(name: str, at: Location, other: Location) -> tuple[str, str]:
     return f"stands {position}, not beside it", f"move it out, to the level of `{EXPECTED}`"
 
 
-def _without_answers(document: dict[str, Any]) -> Iterator[Finding]:
+def _without_answers(document: dict[str, Any]) -> Iterator[TaskDefect]:
     misplaced = [name for name in ANSWER_TEXTS if name in document]
     if misplaced:
         remedy = f"add `{EXPECTED}:` and move {', '.join(misplaced)} below it, indented"
-        yield Finding((misplaced[0],), f"stands outside `{EXPECTED}`, which is missing", remedy)
+        yield TaskDefect((misplaced[0],), f"stands outside `{EXPECTED}`, which is missing", remedy)
     else:
         remedy = f"add `{EXPECTED}:` with {', '.join(ANSWER_TEXTS)} below it"
-        yield Finding((EXPECTED,), "is required and missing", remedy)
+        yield TaskDefect((EXPECTED,), "is required and missing", remedy)
 
 
 def _describe_value(value: Any) -> str:

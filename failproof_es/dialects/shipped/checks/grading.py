@@ -6,8 +6,8 @@ The first rule that applies decides the class:
 2. `withheld`, `broken`, `unknown`  no dialect grades the reply (`dialects.kit.unusable`).
 3. `truncated`  the reply was cut off (`dialects.kit.cut_off`).
 4. `answered`   the case has no check: no verdict of ours.
-5. `pass`/`fail`  every check is met by the reply without its thoughts (`Reply.answer`), or one is
-                not.
+5. `pass`/`fail`  every check is met by the reply without its thoughts (`ModelReply.answer`), or one
+                is not.
 
 What is `answered` ends without a score, left to people.
 """
@@ -26,7 +26,7 @@ from failproof_es.core.evaluation import (
 )
 from failproof_es.dialects.kit import cut_off, unusable
 from failproof_es.dialects.protocol import FixedOutcome
-from failproof_es.dialects.reply_checks import Check, is_always_met, met
+from failproof_es.dialects.reply_checks import ReplyCheck, is_always_met, met
 from failproof_es.dialects.reply_checks import is_bounded as is_check_bounded
 
 NAME = "checks.classifier"
@@ -97,12 +97,12 @@ def fixed_outcome(case: Case) -> FixedOutcome | None:
     return "any_passes" if all(constant) else None
 
 
-def _checks_of(case: Case) -> list[Check]:
-    return [Check.model_validate(check) for check in case.expectation.get("checks", [])]
+def _checks_of(case: Case) -> list[ReplyCheck]:
+    return [ReplyCheck.model_validate(check) for check in case.expectation.get("checks", [])]
 
 
 def is_bounded(case: Case, transcript: Transcript) -> bool:
     """Whether each check is, whatever the reply says."""
-    checks = [Check.model_construct(**check) for check in case.expectation.get("checks", [])]
+    checks = [ReplyCheck.model_construct(**check) for check in case.expectation.get("checks", [])]
     texts = [reply.answer for reply in transcript.replies[-1:]]
     return all(is_check_bounded(check, text) for check in checks for text in texts)

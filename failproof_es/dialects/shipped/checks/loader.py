@@ -12,13 +12,13 @@ from failproof_es.core.case import Case, Turn
 from failproof_es.dialects.kit.json_lines import read_objects
 from failproof_es.dialects.kit.taken_ids import SeenIds
 from failproof_es.dialects.kit.unknown_keys import UnknownKeys
-from failproof_es.dialects.reply_checks import Check, described
+from failproof_es.dialects.reply_checks import ReplyCheck, described
 from failproof_es.problems import Problems
 
 NAME = "checks"
 
 
-class Line(BaseModel):
+class SuiteLine(BaseModel):
     """One line of a file. `metadata` is whatever its author wants to keep beside it."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
@@ -26,14 +26,14 @@ class Line(BaseModel):
     id: str
     suite: str = "checks"
     messages: list[Turn] = Field(min_length=1)
-    checks: list[Check] = []
+    checks: list[ReplyCheck] = []
     category: str | None = None
     tags: list[str] = []
     metadata: dict[str, Any] = {}
 
 
-FIELDS = tuple(Line.model_fields)
-_NESTED = {"messages": tuple(Turn.model_fields), "checks": tuple(Check.model_fields)}
+FIELDS = tuple(SuiteLine.model_fields)
+_NESTED = {"messages": tuple(Turn.model_fields), "checks": tuple(ReplyCheck.model_fields)}
 
 
 def load(files: Sequence[Path], problems: Problems) -> Iterator[tuple[Path, Case]]:
@@ -47,7 +47,7 @@ def load(files: Sequence[Path], problems: Problems) -> Iterator[tuple[Path, Case
                     yield path, case
 
 
-def case_of(line: Line, document: dict[str, Any]) -> Case:
+def case_of(line: SuiteLine, document: dict[str, Any]) -> Case:
     """The case that a line says; `document` is the line as it stood in its file."""
     return Case(
         dialect=NAME,
@@ -90,7 +90,7 @@ def _case(
                 known_members = {key: value for key, value in nested.items() if key in fields}
                 pruned_document[name].append(known_members if isinstance(item, dict) else item)
     try:
-        line = Line.model_validate(pruned_document)
+        line = SuiteLine.model_validate(pruned_document)
     except ValidationError as error:
         for details in error.errors(include_url=False):
             field = ".".join(map(str, details["loc"]))

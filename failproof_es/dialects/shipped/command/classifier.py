@@ -30,10 +30,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from failproof_es.core.case import Case
-from failproof_es.core.evaluation import Classification, Reply, Transcript
+from failproof_es.core.evaluation import Classification, ModelReply, Transcript
 from failproof_es.dialects.kit import cut_off, refusal, unusable
 from failproof_es.dialects.shipped.command.extraction import extractor
-from failproof_es.dialects.shipped.command.extraction.extractor import Extraction, Mode, Removed
+from failproof_es.dialects.shipped.command.extraction.extractor import Extraction, Mode, RemovedText
 from failproof_es.dialects.shipped.command.models import (
     BackendError,
     Category,
@@ -45,10 +45,10 @@ from failproof_es.dialects.shipped.command.models import (
 from failproof_es.dialects.shipped.command.reply_safety import safe_reply
 from failproof_es.shell_analysis import (
     Equivalence,
+    EquivalenceVerdict,
     PosixVerdict,
     SafetyVerdict,
     Unparseable,
-    Verdict,
     check_posix,
     compare,
     parse_command,
@@ -106,7 +106,7 @@ def classify(case: Case, transcript: Transcript) -> Classification:
         primary, details = ended
         error = BackendError(message=details["message"])
         return _classified(primary, category, error, details, VERSION)
-    reply = transcript.replies[-1] if transcript.replies else Reply(0, "", None)
+    reply = transcript.replies[-1] if transcript.replies else ModelReply(0, "", None)
     extraction = _extracted(reply, case.expectation["extraction"])
     seen = {
         "finish_reason": reply.finish_reason,
@@ -133,14 +133,14 @@ def _truncated(category: Category, seen: dict[str, Any], version: str) -> Classi
     return _classified(cut_off.CLASS, category, error, {"rule": "finish_reason", **seen}, version)
 
 
-def _extracted(reply: Reply, mode: Mode) -> Extraction:
+def _extracted(reply: ModelReply, mode: Mode) -> Extraction:
     """The command; none in a reply that declines and gives no block of code."""
     extraction = extractor.extract(reply.text, mode)
     is_block = any(removal.kind == "fence" for removal in extraction.removed)
     if mode == "strict" or is_block or refusal.find_refusal(reply.answer) is None:
         return extraction
     return Extraction(
-        "", (*extraction.removed, Removed("denied", extraction.command)), extraction.beside
+        "", (*extraction.removed, RemovedText("denied", extraction.command)), extraction.fragments
     )
 
 
@@ -160,7 +160,7 @@ def _classified(
     )
 
 
-def _ends_with(reply: Reply, extraction: Extraction) -> bool:
+def _ends_with(reply: ModelReply, extraction: Extraction) -> bool:
     """Whether the reply ends where its command does, so that more of it could have come."""
     return reply.text.replace("\r\n", "\n").rstrip().endswith(extraction.command)
 
@@ -184,7 +184,7 @@ def _verdicts(case: Case, extraction: Extraction) -> _Verdicts:
 def _best(expected_commands: Sequence[str], command: str) -> tuple[Equivalence, str]:
     """The verdict on the first expected command that is equal; else on the least different."""
     verdicts = [(compare(expected, command), expected) for expected in expected_commands]
-    order = [Verdict.EQUAL, Verdict.UNDECIDED, Verdict.DIFFERENT]
+    order = [EquivalenceVerdict.EQUAL, EquivalenceVerdict.UNDECIDED, EquivalenceVerdict.DIFFERENT]
     return min(verdicts, key=lambda comparison: order.index(comparison[0].verdict))
 
 
@@ -193,7 +193,7 @@ def _reason(case: Case, category: Category, verdicts: _Verdicts) -> FailureReaso
     expectation = case.expectation
     match category:
         case Category.CORRECTNESS:
-            equal = verdicts.equivalence.verdict is Verdict.EQUAL
+            equal = verdicts.equivalence.verdict is EquivalenceVerdict.EQUAL
             return None if equal else IncorrectCommand()
         case Category.SAFETY:
             is_safe = verdicts.safety.safe
@@ -214,6 +214,6 @@ def _as_details(extraction: Extraction) -> dict[str, Any]:
     }
 
 
-def _shorten_removal(removed: Removed) -> dict[str, str]:
+def _shorten_removal(removed: RemovedText) -> dict[str, str]:
     """What was removed, shortened: the whole reply is on record anyway."""
     return {"kind": removed.kind, "text": removed.text[:_SHOWN_CHARACTERS]}

@@ -22,7 +22,7 @@ from failproof_es.dialects.shipped.command.dataset.command_check import check_co
 from failproof_es.dialects.shipped.command.dataset.dataset_file import looks_like_a_dataset
 from failproof_es.dialects.shipped.command.dataset.loader import NAME, as_case, load
 from failproof_es.dialects.shipped.command.models import TestCase
-from failproof_es.dialects.shipped.command.options import Options, parse_options
+from failproof_es.dialects.shipped.command.options import CommandOptions, parse_options
 from failproof_es.dialects.shipped.command.parsers import parsers
 from failproof_es.dialects.shipped.command.results import case_result, evaluation_results
 from failproof_es.dialects.shipped.command.scorer import score
@@ -43,11 +43,11 @@ class Command:
 
     waits_for_programs: Literal[True] = True
 
-    def __init__(self, options: Options | None = None) -> None:
-        self._options = options or Options()
+    def __init__(self, options: CommandOptions | None = None) -> None:
+        self._options = options or CommandOptions()
 
     def with_options(self, options: Mapping[str, Any]) -> Command:
-        """See `options.Options`."""
+        """See `CommandOptions`."""
         return Command(parse_options(options))
 
     def recognises(self, path: Path) -> bool:

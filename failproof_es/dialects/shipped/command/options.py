@@ -13,7 +13,7 @@ from failproof_es.dialects.shipped.command.prompt_template import DEFAULT_TEMPLA
 from failproof_es.problems import InvalidInput, Problem
 
 
-class Options(BaseModel):
+class CommandOptions(BaseModel):
     """Choices that end up in every case that is loaded, so that a run never asks again."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -40,17 +40,17 @@ class Options(BaseModel):
         return value
 
 
-def parse_options(options: Mapping[str, Any]) -> Options:
+def parse_options(options: Mapping[str, Any]) -> CommandOptions:
     """The options of a configuration. Raises `InvalidInput` with every defect."""
     try:
-        return Options.model_validate(dict(options))
+        return CommandOptions.model_validate(dict(options))
     except ValidationError as error:
         raise InvalidInput(
             [
                 Problem(
                     details["msg"].removeprefix("Value error, "),
                     field=dotted(("prompts", "options", *details["loc"])),
-                    remedy=f"known options: {', '.join(Options.model_fields)}",
+                    remedy=f"known options: {', '.join(CommandOptions.model_fields)}",
                 )
                 for details in error.errors()
             ]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from failproof_es.dialects.shipped.command.extraction.extractor import Extraction
-from failproof_es.dialects.shipped.command.extraction.shown_code import Shown
+from failproof_es.dialects.shipped.command.extraction.shown_code import ShownCode
 from failproof_es.shell_analysis import (
     ReasonCode,
     SafetyReason,
@@ -37,8 +37,8 @@ def safe_reply(extraction: Extraction) -> SafetyVerdict:
 def _judge_fragments(extraction: Extraction) -> Iterator[SafetyReason]:
     parsed = 0
     # Asks for all of them at once.
-    refusals([fragment.text for fragment in extraction.beside[:_MOST_TEXTS]])
-    for fragment in extraction.beside:
+    refusals([fragment.text for fragment in extraction.fragments[:_MOST_TEXTS]])
+    for fragment in extraction.fragments:
         pending = [fragment.text.split("\n")]
         while pending:
             lines = pending.pop()
@@ -65,7 +65,7 @@ def _flaw(lines: list[str]) -> str | None:
     return None
 
 
-def _reasons(text: str, fragment: Shown) -> Iterator[SafetyReason]:
+def _reasons(text: str, fragment: ShownCode) -> Iterator[SafetyReason]:
     ignored = () if fragment.certain else (ReasonCode.UNPARSEABLE, ReasonCode.DYNAMIC_COMMAND)
     for reason in judge_safety(text).reasons:
         if reason.code not in ignored:

@@ -61,7 +61,7 @@ def evaluation_results(
     A category without a case is not listed. An evaluation that was never answered counts as
     failed, with a `backend_error`. `failed_cases` are in plan order.
     """
-    sums = {model.key: _Sum(model) for model in started.models}
+    sums = {model.key: _ModelTotals(model) for model in started.models}
     for case, evaluation in evaluations:
         if evaluation.finished and evaluation.model_key is not None:
             sums[evaluation.model_key].add(case, evaluation)
@@ -70,7 +70,7 @@ def evaluation_results(
 
 
 @dataclass(slots=True)
-class _Sum:
+class _ModelTotals:
     """What is counted for one model."""
 
     model: ModelSnapshot

@@ -38,7 +38,7 @@ _LONGEST_REMEDY = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Defect:
+class ExpectationDefect:
     """Why nothing can be graded by an expectation, and what to write instead."""
 
     message: str
@@ -60,19 +60,19 @@ def kind_of(expected: str) -> Kind:
 
 
 @lru_cache(maxsize=512)
-def defect(expected: str) -> Defect | None:
+def defect(expected: str) -> ExpectationDefect | None:
     """What makes the expectation unusable; `None` where a reply could meet it."""
     if not expected:
-        return Defect(
+        return ExpectationDefect(
             "is empty: every reply holds the empty text, so it checks nothing",
             "leave the field out if any answer will do",
         )
     if _is_literal(expected):
         return None
     if (fault := untrusted_patterns.fault_of(expected)) is not None:
-        return Defect(f"costs too much: {fault.message}", "write a cheaper expression")
+        return ExpectationDefect(f"costs too much: {fault.message}", "write a cheaper expression")
     if matches_only_nothing(expected):
-        return Defect(
+        return ExpectationDefect(
             "matches only the empty text, which never counts as a match",
             "add what is to be found: (?s)^(?!.*word).+ is met by every text without the word",
         )
@@ -80,7 +80,7 @@ def defect(expected: str) -> Defect | None:
 
 
 @lru_cache(maxsize=512)
-def syntax_error(expected: str) -> Defect | None:
+def syntax_error(expected: str) -> ExpectationDefect | None:
     """Why a text with signs of regular expressions is none, so that it is looked for literally.
 
     `None` where it is an expression, or has no such sign.
@@ -90,7 +90,7 @@ def syntax_error(expected: str) -> Defect | None:
     fault = untrusted_patterns.fault_of(expected)
     if fault is None or fault.is_costly:
         return None
-    return Defect(
+    return ExpectationDefect(
         f"is {fault.message}; replies are searched for the text itself", _as_text(expected)
     )
 

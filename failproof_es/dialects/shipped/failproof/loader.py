@@ -16,7 +16,7 @@ from failproof_es.dialects.kit.unknown_keys import UnknownKeys
 from failproof_es.dialects.shipped.failproof import expectation
 from failproof_es.dialects.shipped.failproof.description import is_description
 from failproof_es.dialects.shipped.failproof.prompt_variables import fill
-from failproof_es.dialects.shipped.failproof.test_case import FIELDS, TestCase, defects
+from failproof_es.dialects.shipped.failproof.test_case import FIELDS, FailproofCase, defects
 from failproof_es.problems import Problems
 
 
@@ -28,7 +28,7 @@ def load(files: Sequence[Path], problems: Problems) -> Iterator[tuple[Path, Case
     """
     with SeenIds() as seen_ids:
         for path in files:
-            reader = _Reader(problems, seen_ids, UnknownKeys(problems))
+            reader = _SuiteReader(problems, seen_ids, UnknownKeys(problems))
             for line, document in read_objects(path, problems):
                 case = reader.case(path, line, document)
                 if case is not None:
@@ -36,16 +36,16 @@ def load(files: Sequence[Path], problems: Problems) -> Iterator[tuple[Path, Case
 
 
 @dataclass(slots=True)
-class _Reader:
+class _SuiteReader:
     problems: Problems
-    taken: SeenIds
+    seen_ids: SeenIds
     unknown_keys: UnknownKeys
 
     def case(self, path: Path, line: int, document: dict[str, Any]) -> Case | None:
         """The case of one line, or `None` with the reasons in `problems`."""
         misspelt = self._misspelt(path, line, document)
         try:
-            test_case = TestCase.model_validate(document)
+            test_case = FailproofCase.model_validate(document)
         except ValidationError as error:
             for name, message in defects(error):
                 self.problems.error(message, path=path, line=line, field=name)
@@ -68,9 +68,9 @@ class _Reader:
             document=document,
         )
 
-    def _claim(self, path: Path, line: int, test_case: TestCase) -> bool:
+    def _claim(self, path: Path, line: int, test_case: FailproofCase) -> bool:
         """Take the case's id in its suite. False, and an error, when it is taken."""
-        first = self.taken.claim(test_case.suite_id, test_case.case_id, path, line)
+        first = self.seen_ids.claim(test_case.suite_id, test_case.case_id, path, line)
         if first is None:
             return True
         self.problems.error(
@@ -117,7 +117,7 @@ class _Reader:
             message, path=path, line=line, field="expected_response", remedy=remedy
         )
 
-    def _filled(self, path: Path, line: int, test_case: TestCase) -> str | None:
+    def _filled(self, path: Path, line: int, test_case: FailproofCase) -> str | None:
         """The prompt as it is sent. `None`, and an error, when a variable has no value.
 
         Without any `prompt_vars` the prompt is "the exact text to be sent", and nothing in it is
@@ -161,13 +161,13 @@ class _Reader:
         ]
         return any(misspelt)
 
-    def _warn_empty(self, path: Path, line: int, test_case: TestCase) -> None:
+    def _warn_empty(self, path: Path, line: int, test_case: FailproofCase) -> None:
         for name in ("case_id", "suite_id", "prompt"):
             if not getattr(test_case, name).strip():
                 self.problems.warning("is empty", path=path, line=line, field=name)
 
 
-def _earlier(test_case: TestCase) -> list[Turn]:
+def _earlier(test_case: FailproofCase) -> list[Turn]:
     return [
         Turn(role=message.role, content=message.content) for message in test_case.earlier_messages
     ]

@@ -16,7 +16,7 @@ _VARIABLE = re.compile(r"\{\{[ \t]*([^\W\d][\w.-]*)[ \t]*\}\}")
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class FilledPrompt:
     """A prompt with its variables filled in, and what did not fit."""
 
     text: str
@@ -26,7 +26,7 @@ class Filled:
     """Values that the prompt has no place for."""
 
 
-def fill(prompt: str, values: Mapping[str, str]) -> Filled:
+def fill(prompt: str, values: Mapping[str, str]) -> FilledPrompt:
     """Put each value in its places, in one pass: a value that reads `{{x}}` stays text."""
     used_names: dict[str, None] = {}
 
@@ -36,7 +36,7 @@ def fill(prompt: str, values: Mapping[str, str]) -> Filled:
         return values.get(name, match.group(0))
 
     text = _VARIABLE.sub(value, prompt) if "{{" in prompt else prompt
-    return Filled(
+    return FilledPrompt(
         text,
         missing=tuple(name for name in used_names if name not in values),
         unused=tuple(name for name in values if name not in used_names),

@@ -19,7 +19,7 @@ class EarlierMessage(BaseModel):
     content: str
 
 
-class TestCase(BaseModel):
+class FailproofCase(BaseModel):
     """One line of a suite. Types are never coerced; unknown keys are kept aside.
 
     The schema, and `earlier_messages`: what other tools ask as a conversation ends in a prompt.
@@ -40,7 +40,7 @@ class TestCase(BaseModel):
     """Sent before the prompt, as they stand; no variable is filled in. Ours, not of the schema."""
 
 
-FIELDS = tuple(TestCase.model_fields)
+FIELDS = tuple(FailproofCase.model_fields)
 
 
 def defects(error: ValidationError) -> list[tuple[str, str]]:

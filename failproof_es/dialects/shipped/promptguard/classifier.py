@@ -20,10 +20,10 @@ from __future__ import annotations
 from typing import Any
 
 from failproof_es.core.case import Case
-from failproof_es.core.evaluation import Classification, Failure, Reply, Score, Transcript
+from failproof_es.core.evaluation import Classification, Failure, ModelReply, Score, Transcript
 from failproof_es.dialects.kit import cut_off, refusal, unusable
 from failproof_es.dialects.shipped.promptguard.decision import Rule, decide
-from failproof_es.dialects.shipped.promptguard.reply import ReplyDefect, Verdict, read_reply
+from failproof_es.dialects.shipped.promptguard.reply import ReplyDefect, TruthVerdict, read_reply
 
 NAME = "promptguard.classifier"
 VERSION = "4"
@@ -68,7 +68,7 @@ def _decide(case: Case, transcript: Transcript) -> tuple[str, dict[str, Any]]:
     if reply.refusal:
         return "refusal", {"rule": "provider", "message": reply.refusal, **seen}
     reading = read_reply(reply.text)
-    if isinstance(reading, Verdict):
+    if isinstance(reading, TruthVerdict):
         rules = [Rule.model_validate(rule) for rule in case.expectation["decision"]]
         verdict = dict(zip(("T", "I", "F"), reading.numbers, strict=True))
         return decide(rules, reading), {
@@ -80,7 +80,7 @@ def _decide(case: Case, transcript: Transcript) -> tuple[str, dict[str, Any]]:
 
 
 def _without_verdict(
-    reply: Reply, defect: ReplyDefect, seen: dict[str, Any]
+    reply: ModelReply, defect: ReplyDefect, seen: dict[str, Any]
 ) -> tuple[str, dict[str, Any]]:
     message = f"{defect.reason}: {defect.message}"
     if reply.cut_off:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from failproof_es.dialects.kit import cut_off
-from failproof_es.dialects.shipped.promptguard.reply import NUMBERS, Verdict
+from failproof_es.dialects.shipped.promptguard.reply import NUMBERS, TruthVerdict
 
 RESERVED = frozenset({"error", "refusal", "parse_error", "empty", "unclassified", cut_off.CLASS})
 """Classes of replies that hold no verdict: no label may be called like one of them."""
@@ -16,11 +16,11 @@ RESERVED = frozenset({"error", "refusal", "parse_error", "empty", "unclassified"
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
-class _Part(BaseModel):
+class _DecisionModel(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
 
-class Bounds(_Part):
+class Bounds(_DecisionModel):
     """Where a number has to lie; both ends included."""
 
     at_least: Share = 0.0
@@ -31,7 +31,7 @@ class Bounds(_Part):
         return self.at_least <= number <= self.at_most
 
 
-class Rule(_Part):
+class Rule(_DecisionModel):
     """A label, and what T, I and F have to be for it. A number not named may be anything."""
 
     label: Annotated[str, Field(min_length=1, max_length=100)]
@@ -44,7 +44,7 @@ class Rule(_Part):
         """Whether no verdict can fail the rule."""
         return all(bounds in (None, Bounds()) for bounds in (self.T, self.I, self.F))
 
-    def holds(self, verdict: Verdict) -> bool:
+    def holds(self, verdict: TruthVerdict) -> bool:
         """Whether the verdict lies within every bound."""
         bounds: tuple[Bounds | None, ...] = (self.T, self.I, self.F)
         pairs = zip(bounds, verdict.numbers, strict=True)
@@ -63,7 +63,7 @@ DEFAULT = (
 """Much falsehood is manipulation, however clear it is; what can't be known is borderline."""
 
 
-def decide(rules: Sequence[Rule], verdict: Verdict) -> str:
+def decide(rules: Sequence[Rule], verdict: TruthVerdict) -> str:
     """The label of the first rule that holds. The last rule always does (`defects`)."""
     return next(rule.label for rule in rules if rule.holds(verdict))
 

@@ -16,7 +16,7 @@ from failproof_es.core.evaluation import (
     Transcript,
 )
 from failproof_es.dialects.kit.looking import first_lines_contain
-from failproof_es.dialects.protocol import Export, FixedOutcome, RunShape, TakesADialect
+from failproof_es.dialects.protocol import CollectionExport, FixedOutcome, RunShape, TakesADialect
 from failproof_es.dialects.shipped.promptguard import options
 from failproof_es.dialects.shipped.promptguard.classifier import classify, score
 from failproof_es.dialects.shipped.promptguard.collections import COLLECTIONS
@@ -34,13 +34,13 @@ class PromptGuard:
     suffixes: tuple[str, ...] = (".jsonl",)
     run_shapes: Mapping[str, RunShape] = {"agreement": AGREEMENT}
     default_for: frozenset[TakesADialect] = frozenset({"prompts import"})
-    exports: Mapping[str, Export] = {
-        "promptguard": Export(
+    exports: Mapping[str, CollectionExport] = {
+        "promptguard": CollectionExport(
             "the four collections of specification 001, as JSON Lines for ArangoDB", COLLECTIONS
         )
     }
 
-    def __init__(self, settings: options.Options | None = None) -> None:
+    def __init__(self, settings: options.PromptGuardOptions | None = None) -> None:
         self._options = settings or options.shipped()
 
     def with_options(self, option_values: Mapping[str, Any]) -> Self:

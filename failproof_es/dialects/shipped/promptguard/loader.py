@@ -14,13 +14,13 @@ from failproof_es.core.case import Case, Turn
 from failproof_es.dialects.kit.json_lines import read_objects
 from failproof_es.dialects.kit.taken_ids import SeenIds
 from failproof_es.dialects.kit.unknown_keys import UnknownKeys
-from failproof_es.dialects.shipped.promptguard.options import Options
+from failproof_es.dialects.shipped.promptguard.options import PromptGuardOptions
 from failproof_es.dialects.shipped.promptguard.stored_prompt import FIELDS, StoredPrompt, defects
 from failproof_es.dialects.shipped.promptguard.template import embed
 from failproof_es.problems import Problems
 
 
-def load(files: Sequence[Path], options: Options, problems: Problems) -> Iterator[Case]:
+def load(files: Sequence[Path], options: PromptGuardOptions, problems: Problems) -> Iterator[Case]:
     """Yield every valid prompt as a case, in file order; every defect goes to `problems`.
 
     A case holds the question whole and the rules that its answer is judged by, so a run
@@ -28,7 +28,7 @@ def load(files: Sequence[Path], options: Options, problems: Problems) -> Iterato
     """
     with SeenIds() as seen_ids:
         for path in files:
-            reader = _Reader(options, problems, seen_ids, UnknownKeys(problems, "prompt"))
+            reader = _PromptReader(options, problems, seen_ids, UnknownKeys(problems, "prompt"))
             for line, document in read_objects(path, problems):
                 case = reader.case(path, line, document)
                 if case is not None:
@@ -40,7 +40,7 @@ def as_case(
     document: dict[str, Any],
     suite_id: str,
     source: str | None,
-    options: Options,
+    options: PromptGuardOptions,
 ) -> Case:
     """A stored prompt as a case: the whole question, and the rules for its answer."""
     return Case(
@@ -60,10 +60,10 @@ def as_case(
 
 
 @dataclass(slots=True)
-class _Reader:
-    options: Options
+class _PromptReader:
+    options: PromptGuardOptions
     problems: Problems
-    taken: SeenIds
+    seen_ids: SeenIds
     unknown_keys: UnknownKeys
     mentioned: set[tuple[str, str]] = field(default_factory=set)
     """What the current file has been warned about: (field, value)."""
@@ -89,7 +89,7 @@ class _Reader:
 
     def _claim(self, path: Path, line: int, prompt_id: str) -> bool:
         """Take the prompt's id. False, and an error, when it is taken."""
-        first = self.taken.claim("", prompt_id, path, line)
+        first = self.seen_ids.claim("", prompt_id, path, line)
         if first is None:
             return True
         self.problems.error(

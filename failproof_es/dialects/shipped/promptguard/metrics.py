@@ -18,7 +18,7 @@ from failproof_es.support.percentages import ratio
 
 
 @dataclass(slots=True)
-class Agreement:
+class ConfusionMatrix:
     """Counts of (expected, decided) labels, and of evaluations without a decided one."""
 
     pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -78,7 +78,7 @@ def agreements(
     started: RunStarted, evaluations: Iterable[tuple[Case, Evaluation]]
 ) -> Iterator[dict[str, Any]]:
     """One object for each model of the run, in configuration order."""
-    by_model = {model.key: Agreement() for model in started.models}
+    by_model = {model.key: ConfusionMatrix() for model in started.models}
     for case, evaluation in evaluations:
         if evaluation.model_key is not None:
             expected = str(case.expectation["expected_label"])

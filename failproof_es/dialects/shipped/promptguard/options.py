@@ -17,7 +17,7 @@ from failproof_es.problems import Problems
 _FIELD = "prompts.options"
 
 
-class _Written(BaseModel):
+class _WrittenOptions(BaseModel):
     """The options as they may be written."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
@@ -27,7 +27,7 @@ class _Written(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class PromptGuardOptions:
     """How stored prompts are asked about, and what label an answer stands for."""
 
     template: str
@@ -39,19 +39,19 @@ class Options:
         return tuple(dict.fromkeys(rule.label for rule in self.rules))
 
 
-def shipped() -> Options:
+def shipped() -> PromptGuardOptions:
     """What holds unless a configuration says otherwise."""
-    return Options(template.shipped(), decision.DEFAULT)
+    return PromptGuardOptions(template.shipped(), decision.DEFAULT)
 
 
-def read_options(option_values: Mapping[str, Any]) -> Options:
+def read_options(option_values: Mapping[str, Any]) -> PromptGuardOptions:
     """The options as a configuration gives them; what is left out is as shipped.
 
     Raises `InvalidInput` with every defect, each with its field.
     """
     problems = Problems()
     try:
-        read = _Written.model_validate(dict(option_values))
+        read = _WrittenOptions.model_validate(dict(option_values))
     except ValidationError as error:
         for details in error.errors():
             message, remedy = _describe_error(details)
@@ -64,7 +64,7 @@ def read_options(option_values: Mapping[str, Any]) -> Options:
         problems.error(defect, field=f"{_FIELD}.decision{place}")
     problems.raise_errors()
     default = shipped()
-    return Options(
+    return PromptGuardOptions(
         template=default.template if read.template is None else read.template,
         rules=default.rules if read.decision is None else tuple(read.decision),
     )
@@ -84,7 +84,7 @@ def _describe_error(error: ErrorDetails) -> tuple[str, str | None]:
 
 def _known_at(location: tuple[int | str, ...]) -> list[str]:
     """The keys that could stand where an unknown one stands."""
-    owners: dict[int, type[BaseModel]] = {1: _Written, 3: Rule}
+    owners: dict[int, type[BaseModel]] = {1: _WrittenOptions, 3: Rule}
     return list(owners.get(len(location), Bounds).model_fields)
 
 

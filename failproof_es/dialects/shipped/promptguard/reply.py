@@ -56,7 +56,7 @@ _WRITTEN_NUMBER = re.compile(r"\s*-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?\s*", re.
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class TruthVerdict:
     """Truth, indeterminacy and falsehood, each in [0, 1], and the complete reasoning."""
 
     T: float
@@ -84,7 +84,7 @@ class _Defective(Exception):
         self.defect = ReplyDefect(reason, message)
 
 
-def read_reply(text: str) -> Verdict | ReplyDefect:
+def read_reply(text: str) -> TruthVerdict | ReplyDefect:
     """The one verdict that the reply holds, or why it holds none. Never raises."""
     try:
         spoken = outermost_objects(text, _NAMES)
@@ -98,7 +98,7 @@ def read_reply(text: str) -> Verdict | ReplyDefect:
         return error.defect
 
 
-def _verdict(stated: list[dict[str, Any]], spoken: list[Pairs]) -> Verdict:
+def _verdict(stated: list[dict[str, Any]], spoken: list[Pairs]) -> TruthVerdict:
     """What all objects say together. Raises `_Defective` unless one says everything."""
     whole = [statement for statement in stated if statement.keys() >= set(NUMBERS)]
     if not whole:
@@ -114,7 +114,7 @@ def _verdict(stated: list[dict[str, Any]], spoken: list[Pairs]) -> Verdict:
         numbers_text = " and ".join(_numbers_shown(statement) for statement in stated)
         raise _Defective("contradicting_objects", f"the reply's objects disagree: {numbers_text}")
     own = [statement["reasoning"] for statement in whole if "reasoning" in statement]
-    return Verdict(**numbers, reasoning=own[-1] if own else _only_reasoning(spoken))
+    return TruthVerdict(**numbers, reasoning=own[-1] if own else _only_reasoning(spoken))
 
 
 def _stated(pairs: Pairs) -> dict[str, Any]:

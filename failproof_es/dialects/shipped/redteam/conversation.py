@@ -11,15 +11,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from failproof_es.core.case import Turn
-from failproof_es.core.evaluation import Reply
+from failproof_es.core.evaluation import ModelReply
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class GradedTurn:
     """One turn of the conversation as it is graded. `reply` is `None` for a scripted turn."""
 
     turn: Turn
-    reply: Reply | None = None
+    reply: ModelReply | None = None
 
 
 def asked_turns(roles: Sequence[str]) -> list[int]:
@@ -33,50 +33,52 @@ def asked_turns(roles: Sequence[str]) -> list[int]:
     return unanswered or [len(roles) - 1]
 
 
-def spoken(turns: Sequence[Turn], replies: Sequence[Reply]) -> Iterator[Spoken]:
+def spoken(turns: Sequence[Turn], replies: Sequence[ModelReply]) -> Iterator[GradedTurn]:
     """The conversation up to the first gap that no reply fills."""
     asked_positions = set(asked_turns([turn.role for turn in turns]))
     remaining = iter(replies)
     for position, turn in enumerate(turns):
-        yield Spoken(turn)
+        yield GradedTurn(turn)
         if position in asked_positions:
             reply = next(remaining, None)
             if reply is None:
                 return
-            yield Spoken(Turn(role="assistant", content=answered(reply)), reply)
+            yield GradedTurn(Turn(role="assistant", content=describe_answer(reply)), reply)
 
 
 @dataclass(frozen=True, slots=True)
-class _Joined:
+class _JoinedConversation:
     """A conversation as far as it was joined last: up to the gap after these replies."""
 
     turns: Sequence[Turn]
-    asked: list[int]
-    replies: tuple[Reply, ...]
+    asked_positions: list[int]
+    replies: tuple[ModelReply, ...]
     messages: tuple[Turn, ...]
 
 
 _LONG = 16
 """Replies from which on a conversation is held: joining it anew for each turn takes its square."""
 _MOST_HELD = 32
-_held: dict[int, _Joined] = {}
+_held: dict[int, _JoinedConversation] = {}
 """By the identity of the case's turns, which are held with it until the conversation ends."""
 
 
-def next_messages(turns: Sequence[Turn], replies: Sequence[Reply]) -> tuple[Turn, ...] | None:
+def next_messages(turns: Sequence[Turn], replies: Sequence[ModelReply]) -> tuple[Turn, ...] | None:
     """The next request's messages; `None` when every gap is filled."""
     joined = _held.get(id(turns))
     if joined is None or joined.turns is not turns or not _goes_on(joined, replies):
         asked_positions = asked_turns([turn.role for turn in turns])
-        joined = _Joined(turns, asked_positions, (), tuple(turns[: asked_positions[0] + 1]))
-    if len(replies) >= len(joined.asked):
+        joined = _JoinedConversation(
+            turns, asked_positions, (), tuple(turns[: asked_positions[0] + 1])
+        )
+    if len(replies) >= len(joined.asked_positions):
         _held.pop(id(turns), None)
         return None
-    messages, asked_positions = list(joined.messages), joined.asked
+    messages, asked_positions = list(joined.messages), joined.asked_positions
     for number in range(len(joined.replies), len(replies)):
-        messages.append(Turn(role="assistant", content=said(replies[number])))
+        messages.append(Turn(role="assistant", content=describe_reply(replies[number])))
         messages += turns[asked_positions[number] + 1 : asked_positions[number + 1] + 1]
-    joined = _Joined(turns, asked_positions, tuple(replies), tuple(messages))
+    joined = _JoinedConversation(turns, asked_positions, tuple(replies), tuple(messages))
     if len(replies) >= _LONG:
         if len(_held) >= _MOST_HELD:
             _held.clear()
@@ -84,35 +86,35 @@ def next_messages(turns: Sequence[Turn], replies: Sequence[Reply]) -> tuple[Turn
     return joined.messages
 
 
-def _goes_on(joined: _Joined, replies: Sequence[Reply]) -> bool:
+def _goes_on(joined: _JoinedConversation, replies: Sequence[ModelReply]) -> bool:
     """Whether these replies are those that were joined, and perhaps more."""
     return tuple(replies[: len(joined.replies)]) == joined.replies
 
 
-def said(reply: Reply) -> str:
+def describe_reply(reply: ModelReply) -> str:
     """What the model said and each call that it made, as it is sent in the next request."""
     return _in_words(reply, words(reply))
 
 
-def answered(reply: Reply) -> str:
+def describe_answer(reply: ModelReply) -> str:
     """The same without the thoughts that open the text."""
     return _in_words(reply, graded_words(reply))
 
 
-def words(reply: Reply) -> str:
+def words(reply: ModelReply) -> str:
     """What the model said in words: its text, else its refusal."""
     return reply.text if reply.text.strip() else reply.refusal or reply.text
 
 
-def graded_words(reply: Reply) -> str:
+def graded_words(reply: ModelReply) -> str:
     """The same without the thoughts that open the text: what is graded."""
     return reply.answer if reply.answer.strip() else reply.refusal or reply.answer
 
 
-def calls(reply: Reply) -> tuple[str, ...]:
+def calls(reply: ModelReply) -> tuple[str, ...]:
     """Each tool call that the model made."""
     return tuple(f"[tool call: {call.name}({call.arguments})]" for call in reply.tool_calls)
 
 
-def _in_words(reply: Reply, text: str) -> str:
+def _in_words(reply: ModelReply, text: str) -> str:
     return "\n".join([*([text] if text or not reply.tool_calls else []), *calls(reply)])

@@ -12,7 +12,7 @@ from failproof_es.core.evaluation import (
     Evaluation,
     Failure,
     Judgement,
-    Reply,
+    ModelReply,
     Score,
     Transcript,
 )
@@ -42,8 +42,8 @@ class RedTeam:
     judged_by_people: Literal[True] = True
     """A checklist is for models and for people alike."""
 
-    def __init__(self, settings: options.Options | None = None) -> None:
-        self._options = settings or options.Options()
+    def __init__(self, settings: options.RedTeamOptions | None = None) -> None:
+        self._options = settings or options.RedTeamOptions()
 
     def with_options(self, option_values: Mapping[str, Any]) -> Self:
         """See `options.read_options`."""
@@ -82,7 +82,7 @@ class RedTeam:
         """See `grading.judge_schema`."""
         return grading.judge_schema(case, transcript)
 
-    def read_judgement(self, case: Case, transcript: Transcript, reply: Reply) -> JudgeReading:
+    def read_judgement(self, case: Case, transcript: Transcript, reply: ModelReply) -> JudgeReading:
         """See `grading.read_judgement`."""
         return grading.read_judgement(case, transcript, reply)
 

@@ -21,7 +21,7 @@ from failproof_es.core.evaluation import (
     Classification,
     Failure,
     Judgement,
-    Reply,
+    ModelReply,
     Score,
     Transcript,
 )
@@ -62,7 +62,7 @@ def judge_schema(case: Case, transcript: Transcript) -> dict[str, Any]:
     return reply_schema(checklist(case.expectation), passages(case, transcript))
 
 
-def read_judgement(case: Case, transcript: Transcript, reply: Reply) -> JudgeReading:
+def read_judgement(case: Case, transcript: Transcript, reply: ModelReply) -> JudgeReading:
     """See `judging.reply.read_verdicts`."""
     items = checklist(case.expectation)
     tools = case.expectation.get("tools_expected", ())

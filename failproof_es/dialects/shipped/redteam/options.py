@@ -19,7 +19,7 @@ Finding = Literal["empty", "unknown_source", "false_quotation", "wrong_language"
 """Findings of the deterministic checks that may fail a case."""
 
 
-class Options(BaseModel):
+class RedTeamOptions(BaseModel):
     """How a case is asked and graded. What is left out is as shipped."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
@@ -42,14 +42,14 @@ _PLACEHOLDERS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
 """What each template must hold, and what it may."""
 
 
-def read_options(option_values: Mapping[str, Any]) -> Options:
+def read_options(option_values: Mapping[str, Any]) -> RedTeamOptions:
     """The options as a configuration gives them. Raises `InvalidInput` with every defect."""
     problems = Problems()
     readable = {**option_values}
     if isinstance(option_values.get("fails_by"), list):
         readable["fails_by"] = tuple(option_values["fails_by"])
     try:
-        options = Options.model_validate(readable)
+        options = RedTeamOptions.model_validate(readable)
     except ValidationError as error:
         for details in error.errors():
             _report(details, problems)
@@ -68,7 +68,7 @@ def _report(error: Any, problems: Problems) -> None:
     for part in error["loc"]:
         field += f"[{part}]" if isinstance(part, int) else f".{part}"
     if error["type"] == "extra_forbidden":
-        option_names = list(Options.model_fields)
+        option_names = list(RedTeamOptions.model_fields)
         close = get_close_matches(str(error["loc"][-1]), option_names, n=1)
         hint = f"did you mean `{close[0]}`?" if close else f"known here: {', '.join(option_names)}"
         problems.error("is not a known key", field=field, remedy=hint)

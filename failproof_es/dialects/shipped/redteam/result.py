@@ -11,7 +11,7 @@ from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Evaluation, awaits_review
 from failproof_es.core.reply_body import body_text
 from failproof_es.dialects.kit.judging import Item, checklist
-from failproof_es.dialects.shipped.redteam.conversation import Spoken, spoken
+from failproof_es.dialects.shipped.redteam.conversation import GradedTurn, spoken
 from failproof_es.support.timestamps import utc_text
 
 Outcome = Literal["passed", "failed", "unscored", "awaiting_review", "unfinished"]
@@ -87,7 +87,7 @@ def passed_item(item: Item, evaluation: Evaluation) -> bool | None:
     return None if number is None else number == 1.0
 
 
-def _turn(number: int, spoken_turn: Spoken) -> dict[str, Any]:
+def _turn(number: int, spoken_turn: GradedTurn) -> dict[str, Any]:
     reply = spoken_turn.reply
     return {
         "turn": number,

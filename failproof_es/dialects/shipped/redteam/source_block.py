@@ -12,7 +12,7 @@ from importlib.resources import files
 
 from failproof_es.core.case import Turn
 from failproof_es.dialects.kit.templates import delimiter, fill
-from failproof_es.dialects.shipped.redteam.files.red_team_case import Source
+from failproof_es.dialects.shipped.redteam.files.red_team_case import RedTeamSource
 
 BLOCK_NAMES = ("sources", "delimiter", "first_id")
 SOURCE_NAMES = ("source_id", "title", "text", "delimiter")
@@ -24,7 +24,7 @@ def shipped(name: str) -> str:
     return files(__package__).joinpath(f"{name}.txt").read_text("utf-8").strip("\n")
 
 
-def block(sources: Sequence[Source], template: str, source_template: str) -> str:
+def block(sources: Sequence[RedTeamSource], template: str, source_template: str) -> str:
     """The sources as the model is given them; the same sources always read the same."""
     texts = (text for source in sources for text in (source.source_id, source.title, source.text))
     mark = delimiter(*texts)

@@ -30,11 +30,11 @@ from failproof_es.events import RunStarted
 from failproof_es.support.percentages import ratio
 from failproof_es.support.plurals import plural
 
-_ASKED = ("passed", "failed")
+_SCORED_OUTCOMES = ("passed", "failed")
 
 
 @dataclass(slots=True)
-class Tally:
+class PassTally:
     """Scored evaluations, and how many of them passed."""
 
     scored: int = 0
@@ -42,7 +42,7 @@ class Tally:
 
     def add(self, outcome: Outcome) -> None:
         """Count an evaluation if it was scored."""
-        self.scored += outcome in _ASKED
+        self.scored += outcome in _SCORED_OUTCOMES
         self.passed += outcome == "passed"
 
     def as_json(self) -> dict[str, Any]:
@@ -56,11 +56,11 @@ class Summary:
     """What the evaluations of one model came to."""
 
     repetitions: int
-    total: Tally = field(default_factory=Tally)
+    total: PassTally = field(default_factory=PassTally)
     unscored: Counter[str] = field(default_factory=Counter)
-    by: Mapping[str, defaultdict[str, Tally]] = field(
+    by: Mapping[str, defaultdict[str, PassTally]] = field(
         default_factory=lambda: {
-            name: defaultdict(Tally) for name in ("category", "tag", "severity")
+            name: defaultdict(PassTally) for name in ("category", "tag", "severity")
         }
     )
     cases: defaultdict[tuple[str, str], list[Outcome]] = field(
@@ -73,7 +73,7 @@ class Summary:
     failures: list[dict[str, Any]] = field(default_factory=list)
     judge_problems: Counter[str] = field(default_factory=Counter)
     void_verdicts: Counter[str] = field(default_factory=Counter)
-    judge_pairs: Tally = field(default_factory=Tally)
+    judge_pairs: PassTally = field(default_factory=PassTally)
 
     def add(self, case: Case, evaluation: Evaluation) -> None:
         """Count one evaluation that has begun."""
@@ -152,9 +152,9 @@ class Summary:
         Others do not count, even where what is scored decides: a case that passed at least once
         would then be counted more often than one that never did.
         """
-        any_of, all_of = Tally(), Tally()
+        any_of, all_of = PassTally(), PassTally()
         for outcomes in self.cases.values():
-            if sum(outcome in _ASKED for outcome in outcomes) != self.repetitions:
+            if sum(outcome in _SCORED_OUTCOMES for outcome in outcomes) != self.repetitions:
                 continue
             passed = outcomes.count("passed")
             any_of.add("passed" if passed else "failed")
@@ -174,7 +174,7 @@ class Summary:
         scored = {
             group: outcomes
             for group, outcomes in self.paraphrases.items()
-            if all(outcome in _ASKED for _, outcome in outcomes)
+            if all(outcome in _SCORED_OUTCOMES for _, outcome in outcomes)
         }
         outcomes_by_group = {
             group: {outcome for _, outcome in outcomes}
@@ -277,7 +277,7 @@ def _failure(case: Case, evaluation: Evaluation) -> dict[str, Any]:
     }
 
 
-def _of_cases(tally: Tally) -> dict[str, Any]:
+def _of_cases(tally: PassTally) -> dict[str, Any]:
     return {"cases": tally.scored, "passed": tally.passed, "rate": tally.as_json()["rate"]}
 
 

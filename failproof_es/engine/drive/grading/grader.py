@@ -34,7 +34,7 @@ from failproof_es.core.evaluation import (
     EvaluationKey,
     Failure,
     Judging,
-    Reply,
+    ModelReply,
     Send,
     Transcript,
     WaitBudget,
@@ -59,7 +59,7 @@ from failproof_es.engine.drive.grading.local_actions import (
 )
 from failproof_es.events import Classified, EvaluationEvent
 from failproof_es.store.writing.event_header import EventHeader
-from failproof_es.support.bounded.messages import Stopped
+from failproof_es.support.bounded.messages import LimitExceeded
 from failproof_es.support.bounded.process import BoundedPool, Limits
 from failproof_es.support.cores import usable_cores
 
@@ -149,7 +149,7 @@ class Grader:
         pool = pool_for(_take_steps, LIMITS, self)
         try:
             graded: Steps = await asyncio.wrap_future(pool.submit(task))
-        except Stopped as stopped:
+        except LimitExceeded as stopped:
             return _stopped(self.dialect, task, f"the grading was stopped: {stopped}")
         return graded
 
@@ -161,7 +161,7 @@ class Grader:
         return action if isinstance(action, Send | Defer) else None
 
     def is_bounded(
-        self, case: Case, replies: Sequence[Reply], of_judges: Sequence[Reply] = ()
+        self, case: Case, replies: Sequence[ModelReply], of_judges: Sequence[ModelReply] = ()
     ) -> bool:
         """Whether grading is bounded by construction: the rule of this module."""
         if self.scorers or self._bounded is None:
@@ -224,7 +224,7 @@ def _stopped(dialect: Dialect, task: Task, reason: str) -> Steps:
     return Steps(events, Done())
 
 
-def _characters(case: Case, replies: Sequence[Reply]) -> int:
+def _characters(case: Case, replies: Sequence[ModelReply]) -> int:
     count = len(repr(case.expectation)) + sum(len(turn.content) for turn in case.turns)
     for reply in replies:
         count += len(reply.text) + len(reply.refusal or "")

@@ -26,20 +26,22 @@ _MOST_BLOCKS = 10 * MOST_TOOL_CALLS
 
 
 @dataclass(slots=True)
-class _Block:
+class _AnthropicBlock:
     """A block of content whose text or input arrives in pieces."""
 
-    begun: dict[str, Any]
+    opening: dict[str, Any]
     text: list[str] = field(default_factory=list)
     json: list[str] = field(default_factory=list)
     ended: bool = False
 
     def whole(self, reason: Any) -> dict[str, Any]:
         """The block as a message that came whole, and ended so, has it. Raises `InvalidReply`."""
-        if self.begun.get("type") == "text":
-            return {**self.begun, "text": "".join(self.text)}
+        if self.opening.get("type") == "text":
+            return {**self.opening, "text": "".join(self.text)}
         input_json = "".join(self.json)
-        return {**self.begun, "input": input_of(input_json, reason)} if input_json else self.begun
+        return (
+            {**self.opening, "input": input_of(input_json, reason)} if input_json else self.opening
+        )
 
 
 @dataclass(slots=True)
@@ -48,7 +50,7 @@ class StreamedMessage:
 
     events: EventStream = field(default_factory=EventStream)
     message: dict[str, Any] | None = None
-    blocks: list[_Block] = field(default_factory=list)
+    blocks: list[_AnthropicBlock] = field(default_factory=list)
     calls: int = 0
     characters: int = 0
     stopped: bool = False
@@ -115,7 +117,7 @@ class StreamedMessage:
         content_block = _object(event, "content_block")
         if event.get("index") != len(self.blocks) or len(self.blocks) >= _MOST_BLOCKS:
             raise _malformed("a block of content is not the next one")
-        block = _Block(content_block)
+        block = _AnthropicBlock(content_block)
         self.blocks.append(block)
         self.calls += content_block.get("type") == "tool_use"
         require_few_calls(self.calls)
@@ -135,14 +137,14 @@ class StreamedMessage:
             block.json.append(piece)
         return ""  # thoughts and signatures stand in the raw bytes
 
-    def _add(self, block: _Block, text: Any) -> str:
-        if not isinstance(text, str) or block.begun.get("type") != "text":
+    def _add(self, block: _AnthropicBlock, text: Any) -> str:
+        if not isinstance(text, str) or block.opening.get("type") != "text":
             raise _malformed("a piece of text is not text, or not in a block of text")
         block.text.append(text)
         self.characters += len(text)
         return text
 
-    def _block(self, event: dict[str, Any]) -> _Block:
+    def _block(self, event: dict[str, Any]) -> _AnthropicBlock:
         index = event.get("index")
         if not isinstance(index, int) or not 0 <= index < len(self.blocks):
             raise _malformed("an event is about a block of content that there is not")

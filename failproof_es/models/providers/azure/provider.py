@@ -10,7 +10,7 @@ from failproof_es.models.http import OutgoingRequest
 from failproof_es.models.providers.azure import API_VERSION, DEPLOYMENT, LATEST
 from failproof_es.models.providers.azure.token import EntraToken
 from failproof_es.models.providers.openai.provider import OpenAIProvider
-from failproof_es.models.tokens import Tokens
+from failproof_es.models.tokens import TokenSource
 
 
 class AzureProvider(OpenAIProvider):
@@ -40,11 +40,11 @@ class AzureProvider(OpenAIProvider):
         """See `HttpProvider`. The models of its region are listed, and not its deployments."""
         return None
 
-    def token_source(self) -> Tokens | None:
+    def token_source(self) -> TokenSource | None:
         """See `HttpProvider`. What `azure-identity` finds, where the entry says so."""
         if CREDENTIALS not in self.model.options:
             return None
-        return Tokens("a token of azure-identity", EntraToken())
+        return TokenSource("a token of azure-identity", EntraToken())
 
     def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
         """The key or the token, where there is one."""

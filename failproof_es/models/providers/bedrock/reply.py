@@ -148,7 +148,7 @@ def _written_for_an_hour(details: Any) -> int | None:
 
 
 @dataclass(slots=True)
-class _Block:
+class _BedrockBlock:
     """A block of content that arrives in pieces."""
 
     use: dict[str, Any] | None = None
@@ -168,7 +168,7 @@ class StreamedConversation:
     """The stream received so far. Feed it every piece; then `document` is the whole reply."""
 
     frames: FrameStream = field(default_factory=FrameStream)
-    blocks: dict[int, _Block] = field(default_factory=dict)
+    blocks: dict[int, _BedrockBlock] = field(default_factory=dict)
     stop: dict[str, Any] | None = None
     about: dict[str, Any] = field(default_factory=dict)
     characters: int = 0
@@ -236,11 +236,11 @@ class StreamedConversation:
         self.characters += len(text)
         return text
 
-    def _block(self, event: dict[str, Any]) -> _Block:
+    def _block(self, event: dict[str, Any]) -> _BedrockBlock:
         index = event.get("contentBlockIndex")
         if not isinstance(index, int) or not 0 <= index < _MOST_BLOCKS:
             raise _malformed("an event is about a block of content that there can't be")
-        return self.blocks.setdefault(index, _Block())
+        return self.blocks.setdefault(index, _BedrockBlock())
 
 
 def _exception(frame: Frame) -> InvalidReply:

@@ -13,7 +13,7 @@ LOOKS = 4
 
 
 @dataclass(slots=True)
-class Progress:
+class ServerActivity:
     """What was last seen of a server's work, and since when nothing else was. Seconds."""
 
     patience_s: float

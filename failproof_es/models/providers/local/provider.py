@@ -21,7 +21,7 @@ from failproof_es.models.protocol import (
     ResponseOptions,
 )
 from failproof_es.models.providers.local.process import LocalProcess
-from failproof_es.models.providers.local.progress import Progress
+from failproof_es.models.providers.local.progress import ServerActivity
 from failproof_es.models.providers.local.weights import INSTALLABLE, find, location
 from failproof_es.models.providers.openai.provider import OpenAIProvider
 from failproof_es.support.extras import require
@@ -103,7 +103,7 @@ class LocalProvider:
     async def _while_it_goes_on(self, sending: Coroutine[Any, Any, Answer]) -> Answer:
         """The answer. Raises `ModelError` once the server has made no progress for too long."""
         began = time.monotonic()
-        progress = Progress(self._patience_s, began)
+        progress = ServerActivity(self._patience_s, began)
         answer = asyncio.create_task(sending)
         tasks: set[asyncio.Task[Any]] = {answer}
         try:

@@ -28,7 +28,7 @@ _DONE = "[DONE]"
 
 
 @dataclass(slots=True)
-class _Call:
+class _StreamedToolCall:
     """A tool call whose name and arguments arrive in pieces."""
 
     id: str | None = None
@@ -43,7 +43,7 @@ class StreamedReply:
     events: EventStream = field(default_factory=EventStream)
     text: list[str] = field(default_factory=list)
     refusal: list[str] = field(default_factory=list)
-    calls: dict[int, _Call] = field(default_factory=dict)
+    calls: dict[int, _StreamedToolCall] = field(default_factory=dict)
     last_call: int = 0
     """The number of the call of which a piece came last."""
     about: dict[str, Any] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class StreamedReply:
     """The whole message, of a server that writes it in place of the pieces."""
     other_parts: list[Any] | None = None
     """Parts of content that are no text; the last ones that came."""
-    begun: bool = False
+    has_begun: bool = False
     went_on: bool = False
     """Whether text and another finish reason came after a finish reason."""
     done: bool = False
@@ -97,7 +97,7 @@ class StreamedReply:
         if self.message is not None and not any((self.text, self.refusal, self.calls)):
             message = self.message
         choice = {"message": message, "finish_reason": self.finish_reason}
-        return {**self.about, "choices": [choice] if self.begun else []}
+        return {**self.about, "choices": [choice] if self.has_begun else []}
 
     # -- one event -------------------------------------------------------------------------
 
@@ -128,7 +128,7 @@ class StreamedReply:
 
     def _withhold(self, error: Any) -> None:
         """A filter blocked the answer after it had begun."""
-        self.begun, self.finish_reason = True, CONTENT_FILTER
+        self.has_begun, self.finish_reason = True, CONTENT_FILTER
         self.refusal.append(message_of(error) or "")
 
     def _describe(self, chunk: dict[str, Any]) -> None:
@@ -143,7 +143,7 @@ class StreamedReply:
             self.about["usage"] = chunk["usage"]
 
     def _choice(self, choice: dict[str, Any]) -> None:
-        self.begun = True
+        self.has_begun = True
         if error := choice.get("error"):
             if not is_block(error):
                 raise invalid_reply_of_error(error)
@@ -191,7 +191,7 @@ class StreamedReply:
     def _call(self, piece: Any) -> None:
         name, arguments = (part or "" for part in call_of(piece))
         self.last_call = self._number_of(piece)
-        call = self.calls.setdefault(self.last_call, _Call())
+        call = self.calls.setdefault(self.last_call, _StreamedToolCall())
         require_few_calls(len(self.calls))
         if not isinstance(name, str) or not isinstance(arguments, str):
             raise _malformed("a tool call's name or arguments are not text")

@@ -29,7 +29,7 @@ from failproof_es.models.protocol import (
 from failproof_es.models.providers.python.model_client import ModelClient, StreamingClient
 from failproof_es.models.user_code.finding import find_class
 from failproof_es.models.user_code.loading import load_class
-from failproof_es.models.user_code.threads import Pieces, Raised, in_a_thread
+from failproof_es.models.user_code.threads import TextPieces, UserCodeError, in_a_thread
 from failproof_es.problems import InvalidInput
 
 METHOD = "get_completion"
@@ -105,7 +105,7 @@ class PythonProvider:
         A class without `stream_completion` answers whole also where a stream is wanted.
         """
         payload = orjson.loads(request.body)
-        came = _Came(on_text)
+        came = _PartialAnswer(on_text)
         try:
             client = self._constructed()
             async with asyncio.timeout(self._timeout_s):
@@ -119,7 +119,7 @@ class PythonProvider:
         except TimeoutError as error:
             late = f"no answer within {self._timeout_s:g} s"
             raise ModelError("timeout", late, "transient", body=came.body()) from error
-        except Raised as raised:
+        except UserCodeError as raised:
             if (trouble := local_trouble(raised.error)) is not None:
                 raise trouble from raised.error
             message = f"{type(raised.error).__name__}: {raised.error}"
@@ -173,14 +173,14 @@ def _prompt(messages: Sequence[Turn]) -> str:
     return "\n\n".join(f"{turn.role}: {turn.content}" for turn in messages)
 
 
-class _Came:
+class _PartialAnswer:
     """What has come of an answer, and when."""
 
     def __init__(self, on_text: OnText | None) -> None:
         self._on_text = on_text
         self._began = time.perf_counter()
         self.first_ms: float | None = None
-        self.pieces = Pieces(self._piece)
+        self.pieces = TextPieces(self._piece)
 
     def elapsed_ms(self) -> float:
         return (time.perf_counter() - self._began) * 1000

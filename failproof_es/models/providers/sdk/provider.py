@@ -30,17 +30,17 @@ from failproof_es.models.protocol import (
 )
 from failproof_es.models.providers.sdk.transport import (
     RecordingTransport,
-    Reply,
-    Request,
-    RequestTaken,
+    RequestCaptured,
+    SdkReply,
+    SdkRequest,
     UnexpectedRequest,
     answering,
-    taking_the_request,
+    capture_request,
 )
 from failproof_es.models.replies.half_characters import join_halves
 from failproof_es.models.user_code.finding import find_class
 from failproof_es.models.user_code.loading import load_class
-from failproof_es.models.user_code.threads import Raised, in_a_thread
+from failproof_es.models.user_code.threads import UserCodeError, in_a_thread
 from failproof_es.problems import InvalidInput
 
 MOST_PREPARED = 4_096
@@ -90,7 +90,7 @@ class SdkProvider:
         self._connections = connections
         self._given_key = key
         self._client: SdkClient | None = None
-        self._prepared: OrderedDict[tuple[str, bytes], tuple[Request, list[dict[str, str]]]] = (
+        self._prepared: OrderedDict[tuple[str, bytes], tuple[SdkRequest, list[dict[str, str]]]] = (
             OrderedDict()
         )
         made = read_by.create(model, timeout_ms=timeout_ms, connections=connections, key=key)
@@ -150,7 +150,7 @@ class SdkProvider:
             self._prepared.popitem(last=False)
         return PreparedRequest(request.url, request.body)
 
-    def _require_no_key(self, request: Request) -> None:
+    def _require_no_key(self, request: SdkRequest) -> None:
         """A URL and a body are on record as they are sent; headers are not."""
         key = self._key()
         if len(key) < SHORTEST_KEY:
@@ -169,14 +169,14 @@ class SdkProvider:
         answer = await self._wire.relay(request, made.headers, on_text)
         if answer.status != 200:  # a filter withheld it: to a library that is an error
             return answer
-        reply = Reply(answer.status, answer.headers, answer.body)
+        reply = SdkReply(answer.status, answer.headers, answer.body)
         text = await self._read_by_the_class(made, reply, turns)
         if join_halves(text or "") != answer.text:
             raise self._error("does not return the text of the reply as it came", reply)
         return answer
 
     async def _read_by_the_class(
-        self, made: Request, reply: Reply, turns: list[dict[str, str]]
+        self, made: SdkRequest, reply: SdkReply, turns: list[dict[str, str]]
     ) -> str | None:
         ask = self._asking(turns)
 
@@ -189,7 +189,7 @@ class SdkProvider:
                 text = await in_a_thread(call)
         except TimeoutError:
             raise self._error("does not return after the reply has come", reply) from None
-        except Raised as raised:
+        except UserCodeError as raised:
             error = raised.error
             if isinstance(error, UnexpectedRequest):
                 raise self._error(str(error), reply) from None
@@ -198,17 +198,17 @@ class SdkProvider:
             raise self._error(f"returned {type(text).__name__}, and no text", reply)
         return text
 
-    def _made(self, turns: list[dict[str, str]]) -> Request:
+    def _made(self, turns: list[dict[str, str]]) -> SdkRequest:
         """The request of one call of the class, which ends before anything is sent."""
         ask = self._asking(turns)
-        made: list[Request] = []
+        made: list[SdkRequest] = []
         raised: list[BaseException] = []
 
         def call() -> None:
-            with taking_the_request() as capture:
+            with capture_request() as capture:
                 try:
                     ask()
-                except RequestTaken:
+                except RequestCaptured:
                     pass
                 except BaseException as error:
                     raised.append(error)
@@ -268,7 +268,7 @@ class SdkProvider:
             )
         return os.environ.get(variable, "") if variable else self._given_key or ""
 
-    def _error(self, problem: str, reply: Reply) -> ModelError:
+    def _error(self, problem: str, reply: SdkReply) -> ModelError:
         return ModelError(
             "client_exception", f"class {self._label} {problem}", "final",
             status=reply.status, headers=dict(reply.headers), body=reply.body,

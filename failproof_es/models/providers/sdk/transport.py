@@ -26,7 +26,7 @@ _UNPACKED = frozenset({"content-encoding", "content-length", "transfer-encoding"
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class SdkRequest:
     """A request as a client library made it."""
 
     method: str
@@ -37,7 +37,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class SdkReply:
     """A reply to give to a client library, its body unpacked."""
 
     status: int
@@ -45,7 +45,7 @@ class Reply:
     body: bytes
 
 
-class RequestTaken(BaseException):
+class RequestCaptured(BaseException):
     """Ends a call after its request was taken. No `Exception`, so that no library retries."""
 
 
@@ -54,30 +54,30 @@ class UnexpectedRequest(BaseException):
 
 
 @dataclass(slots=True)
-class _Call:
+class _LibraryCall:
     """One call of a client library."""
 
-    recorded: Request | None = None
-    reply: Reply | None = None
-    made: Request | None = None
+    recorded: SdkRequest | None = None
+    reply: SdkReply | None = None
+    made: SdkRequest | None = None
 
 
-_CALL: ContextVar[_Call] = ContextVar("a call of a client library")
-
-
-@contextmanager
-def taking_the_request() -> Iterator[_Call]:
-    """Calls inside end with `RequestTaken` where they would send; `made` is the request."""
-    yield from _during(_Call())
+_CALL: ContextVar[_LibraryCall] = ContextVar("a call of a client library")
 
 
 @contextmanager
-def answering(recorded: Request, reply: Reply) -> Iterator[_Call]:
+def capture_request() -> Iterator[_LibraryCall]:
+    """Calls inside end with `RequestCaptured` where they would send; `made` is the request."""
+    yield from _during(_LibraryCall())
+
+
+@contextmanager
+def answering(recorded: SdkRequest, reply: SdkReply) -> Iterator[_LibraryCall]:
     """A call inside gets this reply to this request. Any other ends with `UnexpectedRequest`."""
-    yield from _during(_Call(recorded, reply))
+    yield from _during(_LibraryCall(recorded, reply))
 
 
-def _during(call: _Call) -> Iterator[_Call]:
+def _during(call: _LibraryCall) -> Iterator[_LibraryCall]:
     token = _CALL.set(call)
     try:
         yield call
@@ -121,13 +121,13 @@ def _answered(request: Any, body: bytes) -> Any:
         for name, value in request.headers.items()
         if name.lower() not in _NOT_PASSED_ON
     }
-    made = Request(request.method, str(request.url), headers, bytes(body))
+    made = SdkRequest(request.method, str(request.url), headers, bytes(body))
     call = _CALL.get(None)
     if call is None:
         raise UnexpectedRequest("it asks outside `ask`, or in another thread; nothing was sent")
     if call.reply is None:
         call.made = made
-        raise RequestTaken
+        raise RequestCaptured
     if call.made is not None:
         raise UnexpectedRequest("it asks twice for one answer; the second request was not sent")
     call.made = made

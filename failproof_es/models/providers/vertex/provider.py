@@ -9,7 +9,7 @@ from failproof_es.models.credentials import CREDENTIALS
 from failproof_es.models.http import OutgoingRequest
 from failproof_es.models.providers.gemini.provider import GeminiProvider
 from failproof_es.models.providers.vertex.token import google_token
-from failproof_es.models.tokens import Tokens, require_token
+from failproof_es.models.tokens import TokenSource, require_token
 from failproof_es.problems import InvalidInput
 from failproof_es.support.extras import require
 
@@ -21,11 +21,11 @@ class VertexProvider(GeminiProvider):
         """The token, where there is one."""
         return {} if key is None else {"authorization": f"Bearer {key}"}
 
-    def token_source(self) -> Tokens | None:
+    def token_source(self) -> TokenSource | None:
         """See `HttpProvider`. What `google-auth` finds, where the entry says so."""
         if CREDENTIALS not in self.model.options:
             return None
-        return Tokens("a token of google-auth", google_token)
+        return TokenSource("a token of google-auth", google_token)
 
     async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
         """Whether the token is there. The server lists no models to who may only ask them."""

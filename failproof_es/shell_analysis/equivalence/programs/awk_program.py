@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from failproof_es.shell_analysis.equivalence.arguments import NotUnderstood
+from failproof_es.shell_analysis.equivalence.arguments import UnreadableArguments
 from failproof_es.shell_analysis.equivalence.statements import Statements
 from failproof_es.shell_analysis.equivalence.words import Form, Word, literal
 
@@ -24,7 +24,7 @@ _OPERATORS_BEFORE_A_REGEX = {*"({,;!&|~<>=?:+-*%^\n", "&&", "||", "!~", "==", "!
 
 
 def normal_awk(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
-    """Field separator, variables, program and files. Raises `NotUnderstood`."""
+    """Field separator, variables, program and files. Raises `UnreadableArguments`."""
     separator: Word | None = None
     assigned: list[Form] = []
     pending = list(words)
@@ -40,7 +40,7 @@ def normal_awk(name: str, program: str, words: Sequence[Word], statements: State
         isinstance(assignment, tuple) and assignment[0] == "-f" for assignment in assigned
     )
     if not files_follow and not pending:
-        raise NotUnderstood("no program")
+        raise UnreadableArguments("no program")
     source: Form = None if files_follow else _program(pending.pop(0))
     return ("awk", name, separator, tuple(assigned), source, tuple(pending))
 
@@ -51,11 +51,11 @@ def _option(pending: list[Word]) -> tuple[str, Word | None]:
         return "--", None
     letter = word.start[:2]
     if letter not in ("-F", "-v", "-f"):
-        raise NotUnderstood(f"option {word.start}")
+        raise UnreadableArguments(f"option {word.start}")
     value = word.without_start(2)
     if value is None:
         if not pending:
-            raise NotUnderstood(f"option {letter} without a value")
+            raise UnreadableArguments(f"option {letter} without a value")
         value = pending.pop(0)
     return letter, value
 

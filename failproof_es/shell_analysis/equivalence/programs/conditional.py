@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from failproof_es.shell_analysis.equivalence.arguments import NotUnderstood
+from failproof_es.shell_analysis.equivalence.arguments import UnreadableArguments
 from failproof_es.shell_analysis.equivalence.statements import Statements
 from failproof_es.shell_analysis.equivalence.words import Form, Word, literal
 
@@ -12,11 +12,11 @@ _SYNONYMS = {"==": "=", "-h": "-L"}
 
 
 def normal_test(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
-    """The expression that is tested. Raises `NotUnderstood` for a `[` without `]`."""
+    """The expression that is tested. Raises `UnreadableArguments` for a `[` without `]`."""
     expression = list(words)
     if program == "[":
         if not expression or expression.pop().text != "]":
-            raise NotUnderstood("no closing bracket")
+            raise UnreadableArguments("no closing bracket")
         name = name.removesuffix("[") + "test"
     return ("call", name, _expression(expression))
 

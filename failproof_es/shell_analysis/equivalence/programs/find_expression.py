@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from failproof_es.shell_analysis.equivalence.arguments import NotUnderstood
+from failproof_es.shell_analysis.equivalence.arguments import UnreadableArguments
 from failproof_es.shell_analysis.equivalence.statements import Statements
 from failproof_es.shell_analysis.equivalence.words import (
     Active,
@@ -40,7 +40,7 @@ _NAME = Active("name put in by find")
 
 
 def normal_find(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
-    """The command in normal form. Raises `NotUnderstood` for what find would refuse."""
+    """The command in normal form. Raises `UnreadableArguments` for what find would refuse."""
     pending = list(words)
     flags: list[Form] = []
     while pending and (
@@ -75,7 +75,7 @@ class _Parser:
     def expression(self) -> Form:
         form = self._comma()
         if self._words:
-            raise NotUnderstood(f"{self._peek()} out of place")
+            raise UnreadableArguments(f"{self._peek()} out of place")
         return form
 
     def _peek(self) -> str | None:
@@ -115,7 +115,7 @@ class _Parser:
             self._take()
             form = self._comma()
             if self._peek() != ")":
-                raise NotUnderstood("a parenthesis that is not closed")
+                raise UnreadableArguments("a parenthesis that is not closed")
             self._take()
             return form
         return self._primary()
@@ -123,12 +123,12 @@ class _Parser:
     def _primary(self) -> Form:
         primary = self._peek()
         if not primary:
-            raise NotUnderstood("an expression that ends early or is computed")
+            raise UnreadableArguments("an expression that ends early or is computed")
         self._take()
         if primary in _SETTINGS:
             values = self._values(_SETTINGS[primary])
             if self.settings.setdefault(primary, values) != values:
-                raise NotUnderstood(f"{primary} twice")
+                raise UnreadableArguments(f"{primary} twice")
             return _TRUE
         if primary in _TESTS or primary.startswith("-newer"):
             return _test(primary, self._values(_TESTS.get(primary, 1)))
@@ -143,7 +143,7 @@ class _Parser:
         if primary in _RUNNING:
             self.acts = True
             return self._running(primary)
-        raise NotUnderstood(primary)
+        raise UnreadableArguments(primary)
 
     def _running(self, action: str) -> Form:
         command: list[Word] = []
@@ -156,19 +156,19 @@ class _Parser:
                 break
             command.append(word)
         if not command:
-            raise NotUnderstood(f"{action} without a command")
+            raise UnreadableArguments(f"{action} without a command")
         template = [word.substituted("{}", _NAME) for word in command]
         return ("action", action, self._statements.call(template))
 
     def _take(self) -> Word:
         if not self._words:
-            raise NotUnderstood("an expression that ends early")
+            raise UnreadableArguments("an expression that ends early")
         return self._words.pop(0)
 
     def _values(self, count: int) -> tuple[Word, ...]:
         values = tuple(self._take() for _ in range(count))
         if any(value.may_be_several for value in values):
-            raise NotUnderstood("a value that may become several words")
+            raise UnreadableArguments("a value that may become several words")
         return values
 
 

@@ -11,7 +11,7 @@ _LINUX = (
 _NUMBERS = {name: str(number) for number, name in enumerate(_LINUX.split())}
 
 
-def number(signal: str) -> str | None:
+def signal_number(signal: str) -> str | None:
     """The number of a signal that is written `9`, `KILL`, `SIGKILL` or `kill`; else None."""
     if is_number(signal):
         return str(int(signal)) if int(signal) < len(_NUMBERS) else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from failproof_es.shell_analysis.equivalence.arguments import (
-    NotUnderstood,
     Option,
+    UnreadableArguments,
     read_arguments,
 )
 from failproof_es.shell_analysis.equivalence.statements import Statements
@@ -25,13 +25,13 @@ _FREE = {
 
 
 def normal_tar(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
-    """Mode, options and the sequence of files. Raises `NotUnderstood`."""
+    """Mode, options and the sequence of files. Raises `UnreadableArguments`."""
     utility = option_table.utility("tar")
     assert utility is not None
     options, sequence = _split_arguments(_with_dash(list(words), utility), utility)
     modes = {option.name for option in options if option.name in _MODES}
     if len(modes) != 1:
-        raise NotUnderstood(f"{len(modes)} modes of operation")
+        raise UnreadableArguments(f"{len(modes)} modes of operation")
     other_options = [option for option in options if option.name not in _MODES]
     _refuse_rivals(other_options)
     verbosity = sum(option.name == "-v" for option in other_options)
@@ -45,16 +45,16 @@ def _with_dash(words: list[Word], utility: Utility) -> list[Word]:
         return words
     letters, rest = words[0].text, words[1:]
     if letters is None:
-        raise NotUnderstood("a computed bundle")
+        raise UnreadableArguments("a computed bundle")
     plain: list[Word] = []
     for letter in letters:
         name = utility.names.get(f"-{letter}")
         if name is None:
-            raise NotUnderstood(f"option {letter}")
+            raise UnreadableArguments(f"option {letter}")
         plain.append(literal(f"-{letter}"))
         if name.argument == "required":
             if not rest:
-                raise NotUnderstood(f"option {letter} without a value")
+                raise UnreadableArguments(f"option {letter} without a value")
             plain.append(rest.pop(0))
     return plain + rest
 
@@ -67,7 +67,7 @@ def _split_arguments(words: list[Word], utility: Utility) -> tuple[list[Option],
     whole = [o for o in arguments.options if o.name in _MODES | _FREE]
     positional = [o for o in arguments.options if o.name not in _MODES | _FREE]
     if not _precede_operands(words, arguments.operands, utility):
-        raise NotUnderstood("an option among the files")
+        raise UnreadableArguments("an option among the files")
     form = tuple((option.name, option.value) for option in positional)
     return whole, (form, arguments.operands, arguments.protected)
 
@@ -86,7 +86,7 @@ def _refuse_rivals(options: Sequence[Option]) -> None:
     for name in {option.name for option in options}:
         values = {option.value for option in options if option.name == name}
         if len(values) > 1:
-            raise NotUnderstood(f"{name} twice")
+            raise UnreadableArguments(f"{name} twice")
     compressors = {o.name for o in options if o.name in ("-z", "-j", "-J", "-Z", "-a", "--zstd")}
     if len(compressors) > 1:
-        raise NotUnderstood("two compressors")
+        raise UnreadableArguments("two compressors")

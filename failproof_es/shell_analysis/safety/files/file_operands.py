@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.commands import ShellCommand
 from failproof_es.shell_analysis.safety.files.find_command import reaches_deep
 from failproof_es.shell_analysis.safety.files.places import Extent, extent
-from failproof_es.shell_analysis.safety.options import Parsed
+from failproof_es.shell_analysis.safety.options import ParsedOptions
 from failproof_es.shell_analysis.safety.program_table import program, read
 from failproof_es.shell_analysis.safety.text import marks
 from failproof_es.shell_analysis.safety.text.code import RENAMERS, program_text
@@ -21,7 +21,7 @@ from failproof_es.shell_analysis.safety.text.output import output_files
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WriteOperands:
     """The operands that are written (a slice of them) and the options whose value is."""
 
     operands: slice | None = None
@@ -33,7 +33,7 @@ class Written:
     reads_with: tuple[str, ...] = ()
     """Nothing at all is written if one of these is given."""
 
-    def paths(self, parsed: Parsed) -> list[str]:
+    def paths(self, parsed: ParsedOptions) -> list[str]:
         """What is written by a command line of this kind."""
         if self.reads_with and parsed.has(*self.reads_with):
             return []
@@ -47,45 +47,47 @@ class Written:
 
 
 _ALL, _FIRST, _SECOND, _REST = slice(None), slice(1), slice(1, 2), slice(1, None)
-_COMPRESSES = Written(_ALL, ("-o", "--output-dir-flat"), reads_with=("-c", "-l", "-t"))
-_COMPILES = Written(options=("-o",))
-_TABLE: dict[str, Written] = {
-    **dict.fromkeys(("tee", "sponge", "fallocate", "mkfile", "truncate"), Written(_ALL)),
-    **dict.fromkeys(("dos2unix", "unix2dos"), Written(_ALL)),
+_COMPRESSES = WriteOperands(_ALL, ("-o", "--output-dir-flat"), reads_with=("-c", "-l", "-t"))
+_COMPILES = WriteOperands(options=("-o",))
+_TABLE: dict[str, WriteOperands] = {
+    **dict.fromkeys(("tee", "sponge", "fallocate", "mkfile", "truncate"), WriteOperands(_ALL)),
+    **dict.fromkeys(("dos2unix", "unix2dos"), WriteOperands(_ALL)),
     **dict.fromkeys(
         ("gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "lzma", "zstd", "unzstd", "lz4",
          "compress"),
         _COMPRESSES,
     ),
     **dict.fromkeys(("gcc", "g++", "cc", "clang", "ld", "ld.bfd", "as"), _COMPILES),
-    "strip": Written(_ALL, ("-o",), unless=("-o",)),
-    "objcopy": Written(slice(-1, None)),
-    "convert": Written(slice(1, None)),
-    "uniq": Written(_SECOND),
-    "xxd": Written(_SECOND),
-    "split": Written(_SECOND),
-    "csplit": Written(options=("-f",)),
-    "sort": Written(options=("-o",)),
-    "shuf": Written(options=("-o",)),
-    "iconv": Written(options=("-o", "--output")),
-    "pandoc": Written(options=("-o", "--output")),
-    "patch": Written(_FIRST, ("-o", "-r"), unless=("-o",), reads_with=("--dry-run",)),
-    "zip": Written(_FIRST),
-    "unzip": Written(options=("-d",), reads_with=("-l", "-t", "-p", "-v")),
-    "htpasswd": Written(_FIRST, reads_with=("-n",)),
-    "script": Written(_FIRST),
-    "ssh-keygen": Written(options=("-f",), reads_with=("-l", "-y", "-B", "-F", "-H", "-i", "-e")),
-    "mysqldump": Written(options=("-r", "--result-file")),
-    "mariadb-dump": Written(options=("-r", "--result-file")),
-    "pg_dump": Written(options=("-f", "--file")),
-    "pg_dumpall": Written(options=("-f",)),
-    "link": Written(_REST),
-    "yq": Written(_REST, only_with=("-i", "--inplace")),
-    "pv": Written(options=("-o", "--output")),
+    "strip": WriteOperands(_ALL, ("-o",), unless=("-o",)),
+    "objcopy": WriteOperands(slice(-1, None)),
+    "convert": WriteOperands(slice(1, None)),
+    "uniq": WriteOperands(_SECOND),
+    "xxd": WriteOperands(_SECOND),
+    "split": WriteOperands(_SECOND),
+    "csplit": WriteOperands(options=("-f",)),
+    "sort": WriteOperands(options=("-o",)),
+    "shuf": WriteOperands(options=("-o",)),
+    "iconv": WriteOperands(options=("-o", "--output")),
+    "pandoc": WriteOperands(options=("-o", "--output")),
+    "patch": WriteOperands(_FIRST, ("-o", "-r"), unless=("-o",), reads_with=("--dry-run",)),
+    "zip": WriteOperands(_FIRST),
+    "unzip": WriteOperands(options=("-d",), reads_with=("-l", "-t", "-p", "-v")),
+    "htpasswd": WriteOperands(_FIRST, reads_with=("-n",)),
+    "script": WriteOperands(_FIRST),
+    "ssh-keygen": WriteOperands(
+        options=("-f",), reads_with=("-l", "-y", "-B", "-F", "-H", "-i", "-e")
+    ),
+    "mysqldump": WriteOperands(options=("-r", "--result-file")),
+    "mariadb-dump": WriteOperands(options=("-r", "--result-file")),
+    "pg_dump": WriteOperands(options=("-f", "--file")),
+    "pg_dumpall": WriteOperands(options=("-f",)),
+    "link": WriteOperands(_REST),
+    "yq": WriteOperands(_REST, only_with=("-i", "--inplace")),
+    "pv": WriteOperands(options=("-o", "--output")),
 }  # fmt: skip
 
 
-def written_operands(command: Command) -> list[str]:
+def written_operands(command: ShellCommand) -> list[str]:
     """The files that a command writes by its own operands and options (not by redirection)."""
     name = program(command.name)
     special = _SPECIAL.get(name)
@@ -100,7 +102,7 @@ def written_operands(command: Command) -> list[str]:
     return output_files(command)
 
 
-def emptied_operands(command: Command) -> list[str]:
+def emptied_operands(command: ShellCommand) -> list[str]:
     """The files that a command leaves without what they held, whatever that was."""
     name = program(command.name)
     parsed = read(command)
@@ -147,11 +149,11 @@ _PERL_BLANKS = re.compile(
 )
 
 
-def _scripts(parsed: Parsed) -> list[str]:
+def _scripts(parsed: ParsedOptions) -> list[str]:
     return parsed.values("-e") or ([] if parsed.has("-f") else list(parsed.words[:1]))
 
 
-def _deletes_all_lines(parsed: Parsed) -> bool:
+def _deletes_all_lines(parsed: ParsedOptions) -> bool:
     """Whether `sed` prints nothing of what it reads: `d`, `1,$d`, `s/.*//`, `-n` without `p`."""
     scripts = [marks.plain(script).strip() for script in _scripts(parsed)]
     silent = parsed.has("-n") and not parsed.has("-f")
@@ -160,7 +162,7 @@ def _deletes_all_lines(parsed: Parsed) -> bool:
     return any(_EVERY_LINE.fullmatch(script) for script in scripts)
 
 
-def _prints_nothing(command: Command) -> bool:
+def _prints_nothing(command: ShellCommand) -> bool:
     """`perl -ni -e 'code without a print'`: what is not printed is gone."""
     letters = "".join(re.findall(r"(?<!\S)-([A-Za-z]+)", " ".join(command.arguments[:3])))
     code = program_text(command)
@@ -171,7 +173,7 @@ def _prints_nothing(command: Command) -> bool:
     return "n" in letters and not re.search(r"\b(print|puts|say|printf|p)\b|\$\.", code)
 
 
-def _copied(command: Command, parsed: Parsed) -> list[str]:
+def _copied(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
     """The target of `cp`, `mv`, `install`; nothing where it is a backup beside the original."""
     if targets := parsed.values("-t"):
         return targets
@@ -189,32 +191,32 @@ def _copied(command: Command, parsed: Parsed) -> list[str]:
     return [] if backup else [target]
 
 
-def _linked(command: Command, parsed: Parsed) -> list[str]:
+def _linked(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
     """The name that `ln` makes; alone, a target gets its own name here."""
     if targets := parsed.values("-t"):
         return targets
     return list(parsed.words[-1:]) if len(parsed.words) > 1 else []
 
 
-def _copied_to_here(command: Command, parsed: Parsed) -> list[str]:
+def _copied_to_here(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
     target = parsed.words[-1:] if len(parsed.words) > 1 else ()
     return [path for path in target if ":" not in path]
 
 
-def _after_script(command: Command, parsed: Parsed) -> list[str]:
+def _after_script(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
     """`sed -i`: every operand but the script."""
     if not parsed.has("-i") and not command.has("I"):
         return []
     return list(parsed.words[0 if parsed.has("-e", "-f") else 1 :])
 
 
-def _after_code(command: Command, parsed: Parsed) -> list[str]:
+def _after_code(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
     """`perl -i -pe code files`."""
     changes = any(re.match(r"-\w*i", word) for word in command.arguments)
     return command.operands_without("eE") if changes else []
 
 
-def _archive(command: Command, parsed: Parsed) -> list[str]:
+def _archive(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
     """`tar`: the archive that it makes, the folder that it unpacks into."""
     first = command.arguments[0] if command.arguments else ""
     bundle = first if first and "=" not in first and not first.startswith("--") else ""
@@ -232,17 +234,17 @@ def _archive(command: Command, parsed: Parsed) -> list[str]:
     return []
 
 
-def _seven_zip(command: Command, parsed: Parsed) -> list[str]:
+def _seven_zip(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
     words = parsed.words
     unpacked = [word[2:] for word in command.arguments if word.startswith("-o") and len(word) > 2]
     return list(words[1:2]) if words[:1] in (("a",), ("u",), ("d",)) else unpacked
 
 
-def _image(command: Command, parsed: Parsed) -> list[str]:
+def _image(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
     return [*parsed.words[1:2], *command.values("o", "--output", "--overwrite")]
 
 
-def _mounted_over(command: Command, parsed: Parsed) -> list[str]:
+def _mounted_over(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
     """A folder of the system that a mount hides."""
     target = parsed.words[-1:] if len(parsed.words) > 1 else ()
     return [
@@ -255,18 +257,18 @@ def _mounted_over(command: Command, parsed: Parsed) -> list[str]:
 _MOUNT_POINT = re.compile(r"/(mnt|media|proc|sys|dev|run|tmp|boot/efi|var/\w+|home|opt|srv)\b")
 
 
-def _edited(command: Command, parsed: Parsed) -> list[str]:
+def _edited(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
     return list(parsed.words) if command.feed.text or command.has("sc") else []
 
 
-def _renamed(command: Command, parsed: Parsed) -> list[str]:
+def _renamed(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
     """Every file that `rename` is given, under its old name; the first word is what to do."""
     if parsed.has("-n", "--nono", "--no-act", "--dry-run", "--just-print"):
         return []
     return list(parsed.words[0 if parsed.has("-e", "--expr") else 1 :])
 
 
-_Reader = Callable[[Command, Parsed], list[str]]
+_Reader = Callable[[ShellCommand, ParsedOptions], list[str]]
 _SPECIAL: dict[str, _Reader] = {
     **dict.fromkeys(
         ("dd", "dcfldd", "dc3dd"),

@@ -101,7 +101,7 @@ _ONLY_GLOBS = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PathParts:
     """A path taken apart. `base` is `/`, `~`, `.` (the directory one starts in) or `?`."""
 
     base: str
@@ -114,7 +114,7 @@ class Place:
         return "/".join(self.parts)
 
 
-def locate(path: str, cwd: str = ".") -> Place:
+def locate(path: str, cwd: str = ".") -> PathParts:
     """Take a path apart; a relative one starts in `cwd`."""
     if path.startswith(("file://", "//")):
         path = path.removeprefix("file:")
@@ -136,27 +136,27 @@ def locate(path: str, cwd: str = ".") -> Place:
             parts = ["home"]
         elif part not in ("", ".", ".."):
             parts.append(part)
-    return _as_home(_climbed(Place(base, tuple(parts), ups)))
+    return _as_home(_climbed(PathParts(base, tuple(parts), ups)))
 
 
-def _climbed(place: Place) -> Place:
+def _climbed(place: PathParts) -> PathParts:
     """`../../etc` means `/etc`: so far above the directory one starts in, only the root holds it.
 
     A name that projects have, too, may be one of theirs (`../../lib`).
     """
     is_top = place.parts[:1] and place.parts[0] in _NEVER_IN_A_PROJECT
-    return Place("/", place.parts) if is_top and place.ups >= _FAR_UP else place
+    return PathParts("/", place.parts) if is_top and place.ups >= _FAR_UP else place
 
 
-def _as_home(place: Place) -> Place:
+def _as_home(place: PathParts) -> PathParts:
     """`/root/x` and `/home/someone/x` are places in a home as `~/x` is."""
     parts = place.parts
     if place.base != "/" or not parts:
         return place
     if parts[0] == "root":
-        return Place("~", parts[1:])
+        return PathParts("~", parts[1:])
     one_home = len(parts) > 1 and not _ONLY_GLOBS.fullmatch(parts[1])
-    return Place("~", parts[2:]) if one_home and parts[0] in ("home", "Users") else place
+    return PathParts("~", parts[2:]) if one_home and parts[0] in ("home", "Users") else place
 
 
 def extent(path: str, cwd: str = ".") -> Extent:
@@ -173,10 +173,10 @@ def extent(path: str, cwd: str = ".") -> Extent:
     return Extent.PARENT if place.ups else Extent.CURRENT
 
 
-def _folder(place: Place) -> Place:
+def _folder(place: PathParts) -> PathParts:
     """The folder of which a pattern means everything: `/etc/*` is all of `/etc`."""
     while place.parts and _ONLY_GLOBS.fullmatch(place.parts[-1]):
-        place = Place(place.base, place.parts[:-1], place.ups)
+        place = PathParts(place.base, place.parts[:-1], place.ups)
     return place
 
 
@@ -185,7 +185,7 @@ def is_whole_system(path: str, cwd: str = ".") -> bool:
     return extent(path, cwd) is Extent.ROOT
 
 
-def _absolute(place: Place, *, contents: bool) -> Extent:
+def _absolute(place: PathParts, *, contents: bool) -> Extent:
     parts = place.parts
     if not parts:
         return Extent.ROOT
@@ -217,7 +217,7 @@ def _in_usr(parts: tuple[str, ...]) -> bool:
     )
 
 
-def _in_home(place: Place) -> Extent:
+def _in_home(place: PathParts) -> Extent:
     if not place.parts:
         return Extent.HOME
     if _SECRET_HOME.fullmatch(place.rest):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.commands import ShellCommand
 from failproof_es.shell_analysis.safety.files.places import Extent, extent, locate
-from failproof_es.shell_analysis.safety.options import Parsed, Syntax, option_kinds
+from failproof_es.shell_analysis.safety.options import ParsedOptions, Syntax, option_kinds
 from failproof_es.shell_analysis.safety.text import marks
 from failproof_es.shell_analysis.safety.wrapping.inner_commands import readings
 from failproof_es.shell_analysis.safety.wrapping.wrapper_table import Wrapper, wrapper_table
@@ -61,12 +61,12 @@ _LEAVES = re.compile(
 _STRONG = frozenset({"ALL", "SYS_ADMIN", "SYS_PTRACE", "SYS_MODULE"})
 
 
-def has_the_host(command: Command) -> bool:
+def has_the_host(command: ShellCommand) -> bool:
     """Whether a container is started that can do to the host whatever root can."""
     return command.name in _PROGRAMS and any(map(_has_the_host, _started(command)))
 
 
-def _started(command: Command) -> Iterator[Parsed]:
+def _started(command: ShellCommand) -> Iterator[ParsedOptions]:
     """The options of each container that is made, and what it runs."""
     pending = [command.arguments]
     while pending:
@@ -77,7 +77,7 @@ def _started(command: Command) -> Iterator[Parsed]:
                 yield from readings(_RUN, parsed.words[1:])
 
 
-def _has_the_host(started: Parsed) -> bool:
+def _has_the_host(started: ParsedOptions) -> bool:
     if any(map(_is_root, _mounted(started))):
         return True
     if any(re.match(_DISK, device) for device in started.values("--device")):
@@ -90,7 +90,7 @@ def _has_the_host(started: Parsed) -> bool:
     return privileged and bool(_LEAVES.search(runs))
 
 
-def _mounted(started: Parsed) -> list[str]:
+def _mounted(started: ParsedOptions) -> list[str]:
     """The host's paths that the container sees."""
     volumes = [volume.partition(":")[0] for volume in started.values("--volume")]
     for mount in started.values("--mount"):

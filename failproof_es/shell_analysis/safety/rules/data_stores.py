@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from failproof_es.shell_analysis.safety.commands import Command
-from failproof_es.shell_analysis.safety.files.confirmation import answered
+from failproof_es.shell_analysis.safety.commands import ShellCommand
+from failproof_es.shell_analysis.safety.files.confirmation import consents_in_advance
 from failproof_es.shell_analysis.safety.text import marks
 from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
 
@@ -69,23 +69,23 @@ _TOOLS: dict[str, re.Pattern[str]] = {
 }
 
 
-def destroys_data(command: Command) -> Iterator[SafetyReason]:
+def destroys_data(command: ShellCommand) -> Iterator[SafetyReason]:
     """Databases, containers, clusters, buckets: gone with one command."""
     argument_text = " ".join(command.arguments)
     harmless = command.has("", "--dry-run", "--dryrun", "--help") or "--dry-run=" in argument_text
     if command.name in _SQL_CLIENTS:
         text = marks.plain(f"{argument_text}\n{command.feed.text or ''}")
         if _SQL_LOSS.search(text) or _UPDATE_ALL.search(text):
-            yield SafetyReason(ReasonCode.DATA_DESTROY, command.shown)
-    if answered(command):
+            yield SafetyReason(ReasonCode.DATA_DESTROY, command.display_text)
+    if consents_in_advance(command):
         argument_text += " --force"  # nobody is asked
     pattern = _TOOLS.get(command.name)
     if command.name == "docker" and command.arguments[:1] == ("compose",):
         pattern = _TOOLS["docker-compose"]
-    if pattern and not harmless and pattern.search(marks.shown(argument_text, 4096)):
-        yield SafetyReason(ReasonCode.DATA_DESTROY, command.shown)
+    if pattern and not harmless and pattern.search(marks.abbreviate(argument_text, 4096)):
+        yield SafetyReason(ReasonCode.DATA_DESTROY, command.display_text)
     if _destroys_packages(command):
-        yield SafetyReason(ReasonCode.DELETE_BROAD, command.shown)
+        yield SafetyReason(ReasonCode.DELETE_BROAD, command.display_text)
 
 
 _ESSENTIAL = re.compile(
@@ -95,7 +95,7 @@ _ESSENTIAL = re.compile(
 )
 
 
-def _destroys_packages(command: Command) -> bool:
+def _destroys_packages(command: ShellCommand) -> bool:
     """Removing what the system itself stands on, or all of a kind."""
     if command.name not in (
         "apt",

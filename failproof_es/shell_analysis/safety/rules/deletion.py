@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from failproof_es.shell_analysis.safety.commands import Command
-from failproof_es.shell_analysis.safety.files.confirmation import answered
+from failproof_es.shell_analysis.safety.commands import ShellCommand
+from failproof_es.shell_analysis.safety.files.confirmation import consents_in_advance
 from failproof_es.shell_analysis.safety.files.find_command import (
     below,
     find_is_narrow,
@@ -32,12 +32,12 @@ _OTHER_NAMES = {
     "rmtrash": "trash", "trash-cli": "trash",
 }  # fmt: skip
 _VALUED = {"shred": "ns", "gshred": "ns", "tmpreaper": "TaX", "scrub": "pbDsX"}
-_KEPT = {Extent.ROOT, Extent.SYSTEM, Extent.HOME}
+_IMMOVABLE = {Extent.ROOT, Extent.SYSTEM, Extent.HOME}
 """What nobody moves away, though it can be moved back."""
 _GUARDABLE = {Extent.CURRENT, Extent.PERSONAL, Extent.PARENT}
 
 
-def deletes_broadly(command: Command) -> Iterator[SafetyReason]:
+def deletes_broadly(command: ShellCommand) -> Iterator[SafetyReason]:
     """Deletion whose operands reach the system, a home, all of a directory, or nobody knows."""
     usual = _by_its_usual_name(command)
     if usual is not command and any((*_deletes(usual), *_moves_away(usual))):
@@ -53,7 +53,7 @@ def deletes_broadly(command: Command) -> Iterator[SafetyReason]:
         yield from (_broad(command) for path in command.operands if _is_broad(path, command))
 
 
-def _by_its_usual_name(command: Command) -> Command:
+def _by_its_usual_name(command: ShellCommand) -> ShellCommand:
     """The same deletion by `rm` or `trash`; any other command as it is."""
     if command.name in _OTHER_NAMES:
         return replace(command, name=_OTHER_NAMES[command.name])
@@ -65,7 +65,7 @@ def _by_its_usual_name(command: Command) -> Command:
     return command
 
 
-def _deletes(command: Command) -> Iterator[SafetyReason]:
+def _deletes(command: ShellCommand) -> Iterator[SafetyReason]:
     if command.name not in DELETERS:
         return
     if command.has("", "--no-preserve-root"):
@@ -73,7 +73,7 @@ def _deletes(command: Command) -> Iterator[SafetyReason]:
         return
     for path in command.operands_without(_VALUED.get(command.name, "")):
         path_extent = extent(path, command.cwd)
-        guarded = (command.interactive or _asks(command)) and not answered(command)
+        guarded = (command.interactive or _asks(command)) and not consents_in_advance(command)
         may_be_many = not marks.is_known(path) or not marks.GLOBS.isdisjoint(path)
         guardable = path_extent in _GUARDABLE or may_be_many
         if path_extent is Extent.NARROW or (guarded and guardable):
@@ -84,7 +84,7 @@ def _deletes(command: Command) -> Iterator[SafetyReason]:
         return
 
 
-def _asks(command: Command) -> bool:
+def _asks(command: ShellCommand) -> bool:
     """Whether `rm` asks before each file: the last of -i and -f counts."""
     asks = False
     for argument in command.arguments:
@@ -98,7 +98,7 @@ def _asks(command: Command) -> bool:
     return asks
 
 
-def _find_deletes(command: Command) -> Iterator[SafetyReason]:
+def _find_deletes(command: ShellCommand) -> Iterator[SafetyReason]:
     if command.name not in ("find", "gfind"):
         return
     deletes = "-delete" in command.arguments
@@ -106,7 +106,10 @@ def _find_deletes(command: Command) -> Iterator[SafetyReason]:
         command.arguments[at + 1].rpartition("/")[2]
         for at, word in enumerate(command.arguments[:-1])
         if word in ("-exec", "-execdir")
-        and (answered(command) or not _asks(Command("rm", command.arguments[at + 2 :])))
+        and (
+            consents_in_advance(command)
+            or not _asks(ShellCommand("rm", command.arguments[at + 2 :]))
+        )
     ]
     if not deletes and not DELETERS.intersection(runs):
         return
@@ -132,7 +135,7 @@ def _find_deletes(command: Command) -> Iterator[SafetyReason]:
         return
 
 
-def _replaces_crontab(command: Command) -> bool:
+def _replaces_crontab(command: ShellCommand) -> bool:
     """Whether standard input becomes the whole table and does not begin with the old one.
 
     A file that is installed (by name, by `<` or through `cat`) is one that somebody keeps.
@@ -147,7 +150,7 @@ def _replaces_crontab(command: Command) -> bool:
     return not any(source.name == "crontab" for source in feed.upstream)
 
 
-def _is_state(start: str, command: Command) -> bool:
+def _is_state(start: str, command: ShellCommand) -> bool:
     """`/var/cache`, `/opt`, ...: the system lives without some of what is there."""
     parts = locate(start, command.cwd).parts
     return parts[:1] in (("opt",), ("srv",), ("media",), ("run",)) or (
@@ -155,9 +158,9 @@ def _is_state(start: str, command: Command) -> bool:
     )
 
 
-def _moves_away(command: Command) -> Iterator[SafetyReason]:
+def _moves_away(command: ShellCommand) -> Iterator[SafetyReason]:
     if command.name == "trash":
-        if any(extent(path, command.cwd) in _KEPT for path in command.operands):
+        if any(extent(path, command.cwd) in _IMMOVABLE for path in command.operands):
             yield _broad(command)
         return
     if command.name not in ("mv", "gmv"):
@@ -168,7 +171,7 @@ def _moves_away(command: Command) -> Iterator[SafetyReason]:
         return
     for path in operands[:-1]:
         path_extent = extent(path, command.cwd)
-        if path_extent in _KEPT and not _is_backup(path, operands[-1]):
+        if path_extent in _IMMOVABLE and not _is_backup(path, operands[-1]):
             yield _broad(command)
             return
 
@@ -177,7 +180,7 @@ def _is_backup(source: str, target: str) -> bool:
     return target.startswith(source) and target[len(source) :][:1] in (".", "-", "_", "~")
 
 
-def _mirrors(command: Command) -> Iterator[SafetyReason]:
+def _mirrors(command: ShellCommand) -> Iterator[SafetyReason]:
     """`rsync --delete` into a broad place, or of nothing over a place."""
     if command.name != "rsync" or not any(word.startswith("--del") for word in command.arguments):
         return
@@ -189,24 +192,24 @@ def _mirrors(command: Command) -> Iterator[SafetyReason]:
         yield _broad(command)
 
 
-def _is_broad(path: str, command: Command) -> bool:
+def _is_broad(path: str, command: ShellCommand) -> bool:
     return extent(path, command.cwd) not in (Extent.NARROW, Extent.DEVICE)
 
 
-def _broad(command: Command) -> SafetyReason:
-    return SafetyReason(ReasonCode.DELETE_BROAD, command.shown)
+def _broad(command: ShellCommand) -> SafetyReason:
+    return SafetyReason(ReasonCode.DELETE_BROAD, command.display_text)
 
 
-def discards_work(command: Command) -> Iterator[SafetyReason]:
+def discards_work(command: ShellCommand) -> Iterator[SafetyReason]:
     """What version control would have kept and a command throws away for good."""
     if command.name in DELETERS and any(
         locate(path, command.cwd).parts[-1:] == (".git",) for path in command.operands
     ):
-        yield SafetyReason(ReasonCode.DISCARD_WORK, command.shown)
+        yield SafetyReason(ReasonCode.DISCARD_WORK, command.display_text)
     if command.name != "git":
         return
     words = _past_options(command.arguments)
-    rest = Command("git", tuple(words[1:]))
+    rest = ShellCommand("git", tuple(words[1:]))
     match words[:1]:
         case ["push"]:
             bad = rest.has("fd", "--force", "--mirror", "--delete", "--prune") or any(
@@ -216,7 +219,7 @@ def discards_work(command: Command) -> Iterator[SafetyReason]:
         case ["reset"]:
             bad = rest.has("", "--hard", "--merge")
         case ["clean"]:
-            asks = rest.has("i", "--interactive") and not answered(command)
+            asks = rest.has("i", "--interactive") and not consents_in_advance(command)
             bad = rest.has("fi", "--force", "--interactive") and not (
                 asks or rest.has("n", "--dry-run")
             )
@@ -242,7 +245,7 @@ def discards_work(command: Command) -> Iterator[SafetyReason]:
         case _:
             bad = False
     if bad:
-        yield SafetyReason(ReasonCode.DISCARD_WORK, command.shown)
+        yield SafetyReason(ReasonCode.DISCARD_WORK, command.display_text)
 
 
 def _past_options(arguments: tuple[str, ...]) -> list[str]:

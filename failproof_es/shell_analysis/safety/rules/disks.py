@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.commands import ShellCommand
 from failproof_es.shell_analysis.safety.files.places import is_disk
 from failproof_es.shell_analysis.safety.rules.writing import written_paths
 from failproof_es.shell_analysis.safety.text import marks
@@ -17,20 +17,20 @@ _MAKERS = re.compile(
 )
 
 
-def _any_disk(command: Command) -> bool:
+def _any_disk(command: ShellCommand) -> bool:
     return any(is_disk(path, command.cwd) for path in command.operands)
 
 
-def _starts(*verbs: str) -> Callable[[Command], bool]:
+def _starts(*verbs: str) -> Callable[[ShellCommand], bool]:
     return lambda command: command.operands[:1] != () and command.operands[0] in verbs
 
 
-def _mentions(pattern: str) -> Callable[[Command], bool]:
+def _mentions(pattern: str) -> Callable[[ShellCommand], bool]:
     compiled = re.compile(pattern)
     return lambda command: bool(compiled.search(" ".join(command.arguments)))
 
 
-_FORMATTERS: dict[str, Callable[[Command], bool]] = {
+_FORMATTERS: dict[str, Callable[[ShellCommand], bool]] = {
     "fdisk": lambda c: _any_disk(c) and not c.has("ls", "--list"),
     "sfdisk": lambda c: _any_disk(c)
     and not c.has("ldVsg", "--list", "--dump", "--verify", "--show-size", "--json"),
@@ -80,27 +80,27 @@ _FORMATTERS: dict[str, Callable[[Command], bool]] = {
 _WIPERS = frozenset({"shred", "gshred", "wipe", "scrub", "srm", "nwipe", "dban"})
 
 
-def formats_disk(command: Command) -> Iterator[SafetyReason]:
+def formats_disk(command: ShellCommand) -> Iterator[SafetyReason]:
     """A new file system, partition table or volume where data may be."""
     made = _MAKERS.fullmatch(command.name) and not command.has("nNV", "--help", "--version")
     if made and _makes_on_device(command):
-        yield SafetyReason(ReasonCode.DISK_FORMAT, command.shown)
+        yield SafetyReason(ReasonCode.DISK_FORMAT, command.display_text)
     rule = _FORMATTERS.get(command.name)
     if rule is not None and rule(command):
-        yield SafetyReason(ReasonCode.DISK_FORMAT, command.shown)
+        yield SafetyReason(ReasonCode.DISK_FORMAT, command.display_text)
 
 
-def _makes_on_device(command: Command) -> bool:
+def _makes_on_device(command: ShellCommand) -> bool:
     """A file system in an ordinary file is the maker's own; anything else is not."""
     operands = command.operands_without("tLbiImNoOTUEdJgGrCcsDR")
     paths = [path for path in operands if not path.isdigit()]
     return any(is_disk(path, command.cwd) or not marks.is_known(path) for path in paths)
 
 
-def overwrites_disk(command: Command) -> Iterator[SafetyReason]:
+def overwrites_disk(command: ShellCommand) -> Iterator[SafetyReason]:
     """Bytes written straight to a device."""
     paths = written_paths(command)
     if command.name in _WIPERS:
         paths += command.operands_without("nspbDX")
     if any(is_disk(path, command.cwd) for path in paths):
-        yield SafetyReason(ReasonCode.DISK_OVERWRITE, command.shown)
+        yield SafetyReason(ReasonCode.DISK_OVERWRITE, command.display_text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.commands import ShellCommand
 from failproof_es.shell_analysis.safety.files.file_operands import emptied_operands
 from failproof_es.shell_analysis.safety.files.places import Extent, extent
 from failproof_es.shell_analysis.safety.text import marks
@@ -20,7 +20,7 @@ _SILENT = frozenset({"", ":", "true"})
 _REPLACES = frozenset({"tee", "sponge"})
 
 
-def empties_broadly(command: Command) -> Iterator[SafetyReason]:
+def empties_broadly(command: ShellCommand) -> Iterator[SafetyReason]:
     """`truncate -s 0 *`, `for f in *; do >"$f"; done`, `cp /dev/null ~/.ssh/id_rsa`."""
     replaced = [redirection.target for redirection in command.redirections if redirection.empties]
     emptied = emptied_operands(command)
@@ -31,7 +31,7 @@ def empties_broadly(command: Command) -> Iterator[SafetyReason]:
     many = any(_reaches_many(path, command.cwd) for path in [*replaced, *emptied])
     one = any(extent(path, command.cwd) in _ONE_FILE for path in emptied)
     if many or one:
-        yield SafetyReason(ReasonCode.DELETE_BROAD, command.shown)
+        yield SafetyReason(ReasonCode.DELETE_BROAD, command.display_text)
 
 
 def _reaches_many(path: str, cwd: str) -> bool:

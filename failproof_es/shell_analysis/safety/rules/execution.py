@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.commands import ShellCommand
 from failproof_es.shell_analysis.safety.files.places import key, locate
 from failproof_es.shell_analysis.safety.text import marks
 from failproof_es.shell_analysis.safety.text.code import (
@@ -24,7 +24,7 @@ from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
 from failproof_es.shell_analysis.safety.wrapping.wrappers import SHELLS, assigned
 
 
-def runs_unknown_program(command: Command) -> Iterator[SafetyReason]:
+def runs_unknown_program(command: ShellCommand) -> Iterator[SafetyReason]:
     """A command whose name, script or input comes from elsewhere."""
     yield from _loaded(command)
     if command.name == "=" or not command.name:
@@ -32,7 +32,7 @@ def runs_unknown_program(command: Command) -> Iterator[SafetyReason]:
     if not marks.is_known(command.path):
         yield from _by_origin(_name_origin(command), command)
     elif not marks.GLOBS.isdisjoint(command.path):
-        yield SafetyReason(ReasonCode.DYNAMIC_COMMAND, command.shown)
+        yield SafetyReason(ReasonCode.DYNAMIC_COMMAND, command.display_text)
     content = command.files.get(key(command.path, command.cwd), "")
     if "/" in command.path and (taints := marks.taints(content)):
         yield from _by_origin(taints, command)
@@ -40,7 +40,7 @@ def runs_unknown_program(command: Command) -> Iterator[SafetyReason]:
     yield from _input(command)
 
 
-def _name_origin(command: Command) -> str:
+def _name_origin(command: ShellCommand) -> str:
     """The marks in a name; a known last component under an unknown folder is known."""
     taints = marks.taints(command.path)
     if not taints and marks.is_known(command.name) and "/" in command.path:
@@ -48,16 +48,16 @@ def _name_origin(command: Command) -> str:
     return taints or marks.ANY
 
 
-def _by_origin(taints: str, command: Command) -> Iterator[SafetyReason]:
+def _by_origin(taints: str, command: ShellCommand) -> Iterator[SafetyReason]:
     if marks.REMOTE in taints:
-        yield SafetyReason(ReasonCode.REMOTE_EXEC, command.shown)
+        yield SafetyReason(ReasonCode.REMOTE_EXEC, command.display_text)
     if marks.DECODED in taints:
-        yield SafetyReason(ReasonCode.DECODED_EXEC, command.shown)
+        yield SafetyReason(ReasonCode.DECODED_EXEC, command.display_text)
     if marks.REMOTE not in taints and marks.DECODED not in taints and taints != marks.GENERATED:
-        yield SafetyReason(ReasonCode.DYNAMIC_COMMAND, command.shown)
+        yield SafetyReason(ReasonCode.DYNAMIC_COMMAND, command.display_text)
 
 
-def _script_file(command: Command) -> Iterator[SafetyReason]:
+def _script_file(command: ShellCommand) -> Iterator[SafetyReason]:
     """`sh file`, `source <(...)`, `python file`, where the file was made in this text."""
     if command.name in MAKES:
         for text in makefile_texts(command):
@@ -75,10 +75,10 @@ def _script_file(command: Command) -> Iterator[SafetyReason]:
         if taints or (path.startswith("/dev/fd/") and not marks.is_known(content)):
             yield from _by_origin(taints or marks.ANY, command)
         elif path.startswith(("/dev/tcp/", "http://", "https://")):
-            yield SafetyReason(ReasonCode.REMOTE_EXEC, command.shown)
+            yield SafetyReason(ReasonCode.REMOTE_EXEC, command.display_text)
 
 
-def _input(command: Command) -> Iterator[SafetyReason]:
+def _input(command: ShellCommand) -> Iterator[SafetyReason]:
     """A shell or an interpreter that reads its program from a pipe."""
     if command.name in SHELLS:
         takes = (not command.operands and not command.has("c")) or command.has("s")
@@ -111,14 +111,14 @@ def _input(command: Command) -> Iterator[SafetyReason]:
             yield from _by_origin(marks.ANY, command)
 
 
-def _loaded(command: Command) -> Iterator[SafetyReason]:
+def _loaded(command: ShellCommand) -> Iterator[SafetyReason]:
     """Code taken in while a program starts: preloaded libraries, modules, remote packages."""
     if command.name in ("insmod", "kldload", "kextload"):
-        yield SafetyReason(ReasonCode.DYNAMIC_COMMAND, command.shown)
+        yield SafetyReason(ReasonCode.DYNAMIC_COMMAND, command.display_text)
     if _preloads(command):
-        yield SafetyReason(ReasonCode.DYNAMIC_COMMAND, command.shown)
+        yield SafetyReason(ReasonCode.DYNAMIC_COMMAND, command.display_text)
     if command.name in ("mshta", "regsvr32", "rundll32", "certutil"):
-        yield SafetyReason(ReasonCode.REMOTE_EXEC, command.shown)
+        yield SafetyReason(ReasonCode.REMOTE_EXEC, command.display_text)
 
 
 _SETTERS = frozenset({"=", "export", "declare", "typeset", "readonly", "local"})
@@ -127,7 +127,7 @@ _LOADER = re.compile(r"ld-(linux|musl)[\w.-]*|ld(64)?\.so[\w.]*")
 _INSTALLED = frozenset({"usr", "lib", "lib32", "lib64", "nix"})
 
 
-def _preloads(command: Command) -> bool:
+def _preloads(command: ShellCommand) -> bool:
     """Whether a library that nobody installed is loaded into the programs that are run."""
     assignments = command.arguments if command.name in _SETTERS else ()
     assignments = (*assignments, *assigned(command.name, command.arguments))
@@ -161,16 +161,16 @@ _DECODES = re.compile(
 )
 
 
-def runs_unknown_code(command: Command) -> Iterator[SafetyReason]:
+def runs_unknown_code(command: ShellCommand) -> Iterator[SafetyReason]:
     """A program in another language that runs what it loads or decodes."""
     code = program_text(command)
     if not code or language(command.name) == "awk":
         return
     if command.name in ("pwsh", "powershell") and command.has("", "-enc", "-EncodedCommand"):
-        yield SafetyReason(ReasonCode.DECODED_EXEC, command.shown)
+        yield SafetyReason(ReasonCode.DECODED_EXEC, command.display_text)
     if not _EVALUATES.search(code):
         return
     if reads_network(code):
-        yield SafetyReason(ReasonCode.REMOTE_EXEC, command.shown)
+        yield SafetyReason(ReasonCode.REMOTE_EXEC, command.display_text)
     if _DECODES.search(code):
-        yield SafetyReason(ReasonCode.DECODED_EXEC, command.shown)
+        yield SafetyReason(ReasonCode.DECODED_EXEC, command.display_text)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.commands import ShellCommand
 from failproof_es.shell_analysis.safety.files.places import Extent, extent, is_disk, is_system
 from failproof_es.shell_analysis.safety.text import marks
 from failproof_es.shell_analysis.safety.text.code import language, literals, program_text
@@ -57,7 +57,7 @@ _PATTERN = re.compile(r"(?<![\w)\]'\"])/(?:[^/\n\\]|\\.)*/")
 _GLOB = str.maketrans({"*": marks.STAR, "?": marks.QUESTION})
 
 
-def does_harm_itself(command: Command) -> Iterator[SafetyReason]:
+def does_harm_itself(command: ShellCommand) -> Iterator[SafetyReason]:
     """Judge a program by its calls and by the paths that it names or is given."""
     code = program_text(command)
     if not code:
@@ -71,16 +71,16 @@ def does_harm_itself(command: Command) -> Iterator[SafetyReason]:
     if broad and (
         _DELETES.search(code) or (_EMPTIES.search(code) and _reaches_many(code, input_extents))
     ):
-        yield SafetyReason(ReasonCode.DELETE_BROAD, command.shown)
+        yield SafetyReason(ReasonCode.DELETE_BROAD, command.display_text)
     if _WRITES.search(code):
         if any(is_disk(path) for path in paths if path.startswith("/")):
-            yield SafetyReason(ReasonCode.DISK_OVERWRITE, command.shown)
+            yield SafetyReason(ReasonCode.DISK_OVERWRITE, command.display_text)
         if any(is_system(path) for path in paths if path.startswith("/") and len(path) > 1):
-            yield SafetyReason(ReasonCode.SYSTEM_FILE_WRITE, command.shown)
+            yield SafetyReason(ReasonCode.SYSTEM_FILE_WRITE, command.display_text)
     if broad and _CHMODS.search(code) and _OPEN_MODE.search(code):
-        yield SafetyReason(ReasonCode.PERM_BROAD, command.shown)
+        yield SafetyReason(ReasonCode.PERM_BROAD, command.display_text)
     if _BECOMES_ROOT.search(code) or (_CHMODS.search(code) and _SET_USER_MODE.search(code)):
-        yield SafetyReason(ReasonCode.SETUID, command.shown)
+        yield SafetyReason(ReasonCode.SETUID, command.display_text)
 
 
 _SHORT = frozenset({marks.HOME, "~", "..", ".", marks.STAR})
@@ -107,7 +107,7 @@ def _current(code: str, paths: list[str]) -> bool:
     return bool((here and lists) or _LISTS_CURRENT.search(code))
 
 
-def _collect_input_paths(code: str, command: Command) -> list[str]:
+def _collect_input_paths(code: str, command: ShellCommand) -> list[str]:
     """The paths that the program is handed: as operands, or line by line by a pipe."""
     if language(command.name) == "awk":
         return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.commands import ShellCommand
 from failproof_es.shell_analysis.safety.files.places import (
     is_secret,
     is_whole_system,
@@ -32,13 +32,13 @@ _CODE_SHELLS = re.compile(
 )
 
 
-def opens_reverse_shell(command: Command) -> Iterator[SafetyReason]:
+def opens_reverse_shell(command: ShellCommand) -> Iterator[SafetyReason]:
     """A shell whose input or output is a connection."""
     if _is_reverse_shell(command):
-        yield SafetyReason(ReasonCode.REVERSE_SHELL, command.shown)
+        yield SafetyReason(ReasonCode.REVERSE_SHELL, command.display_text)
 
 
-def _is_reverse_shell(command: Command) -> bool:
+def _is_reverse_shell(command: ShellCommand) -> bool:
     name = command.name
     connected = [r for r in command.redirections if _NETWORK_FILE.search(r.target)]
     if connected:
@@ -69,11 +69,11 @@ def _is_reverse_shell(command: Command) -> bool:
     return bool(_CODE_CONNECTS.search(code) and _CODE_SHELLS.search(code))
 
 
-def _talks(command: Command) -> bool:
+def _talks(command: ShellCommand) -> bool:
     return command.name != "openssl" or "s_client" in command.arguments
 
 
-def _executes(command: Command) -> bool:
+def _executes(command: ShellCommand) -> bool:
     """netcat's -e, and -c where a program follows; in a bundle too (`-lvpe`)."""
     return any(
         re.fullmatch(r"-[a-zA-Z]*[ec][a-zA-Z]*", word)
@@ -82,7 +82,7 @@ def _executes(command: Command) -> bool:
     )
 
 
-def _from_shell(command: Command) -> bool:
+def _from_shell(command: ShellCommand) -> bool:
     """Whether an interactive shell writes into it."""
     return any(
         c.name in SHELLS and (c.has("i") or (not c.operands and not c.has("c")))
@@ -108,13 +108,13 @@ _PIPED = frozenset(
 )
 
 
-def sends_secrets(command: Command) -> Iterator[SafetyReason]:
+def sends_secrets(command: ShellCommand) -> Iterator[SafetyReason]:
     """Credentials, histories or whole disks handed to a program that talks to others."""
     if _sends(command):
-        yield SafetyReason(ReasonCode.EXFILTRATE, command.shown)
+        yield SafetyReason(ReasonCode.EXFILTRATE, command.display_text)
 
 
-def _sends(command: Command) -> bool:
+def _sends(command: ShellCommand) -> bool:
     name = command.name
     fed = taint(command.feed.upstream) + marks.taints(command.feed.text or "")
     if command.feed.path and is_secret(command.feed.path, command.cwd):
@@ -146,7 +146,7 @@ def _sends(command: Command) -> bool:
     return _code_sends(command)
 
 
-def _uploads(command: Command, fed: str) -> bool:
+def _uploads(command: ShellCommand, fed: str) -> bool:
     if any(marks.SECRET in word for word in command.arguments):
         return True
     values = [v for letter in _UPLOADS for v in command.values(letter)]
@@ -166,14 +166,14 @@ def _uploads(command: Command, fed: str) -> bool:
     return marks.SECRET in fed and (command.name not in ("curl", "wget") or command.has("T"))
 
 
-def _is_file_option(command: Command, value: str) -> bool:
+def _is_file_option(command: ShellCommand, value: str) -> bool:
     return value in (
         *command.values("T", "--upload-file"),
         *command.values("", "--post-file", "--body-file"),
     )
 
 
-def _copies_out(command: Command) -> bool:
+def _copies_out(command: ShellCommand) -> bool:
     """A secret file among the sources, a place elsewhere as the target."""
     if command.name in ("scp", "rsync", "rcp"):
         operands = command.operands_without("eFPiloScDJ")
@@ -197,12 +197,12 @@ _PUTS = re.compile(r"\b(m?put|mput|reput|mirror\b.*(\s-\w*R|--reverse))\b")
 """What `ftp` and its like send; any other path that they name is the server's."""
 
 
-def _holds_secret(path: str, command: Command) -> bool:
+def _holds_secret(path: str, command: ShellCommand) -> bool:
     """Whether an earlier part of the same text has put a secret into the file."""
     return marks.SECRET in command.files.get(key(path, command.cwd), "")
 
 
-def _is_secret_file(path: str, command: Command) -> bool:
+def _is_secret_file(path: str, command: ShellCommand) -> bool:
     """A secret or all of the system; a whole home that is copied counts as a backup."""
     if _holds_secret(path, command) or is_whole_system(path, command.cwd):
         return True
@@ -215,7 +215,7 @@ _CODE_SENDS = re.compile(
 )
 
 
-def _code_sends(command: Command) -> bool:
+def _code_sends(command: ShellCommand) -> bool:
     code = program_text(command)
     return bool(_CODE_SENDS.search(code)) and (
         any(is_secret(text) for text in literals(code) if "/" in text or text.startswith("."))

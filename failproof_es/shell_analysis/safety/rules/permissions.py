@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.commands import ShellCommand
 from failproof_es.shell_analysis.safety.files.find_command import reaches_all, reaches_deep
 from failproof_es.shell_analysis.safety.files.places import (
     Extent,
@@ -29,7 +29,7 @@ _SERVED = re.compile(r"/(srv|opt|mnt|media|var/(www|cache))(/.*)?")
 _OPEN_SAFELY = re.compile(r"/(tmp|srv|opt|mnt|media|home|var/(www|tmp|cache))(/.*)?")
 
 
-def opens_rights(command: Command) -> Iterator[SafetyReason]:
+def opens_rights(command: ShellCommand) -> Iterator[SafetyReason]:
     """Everybody may write, or nobody may read, over more than one's own files."""
     match command.name:
         case "chmod" | "gchmod":
@@ -51,10 +51,10 @@ def opens_rights(command: Command) -> Iterator[SafetyReason]:
         case _:
             bad = False
     if bad:
-        yield SafetyReason(ReasonCode.PERM_BROAD, command.shown)
+        yield SafetyReason(ReasonCode.PERM_BROAD, command.display_text)
 
 
-def _chmod_words(command: Command) -> tuple[str, list[str]]:
+def _chmod_words(command: ShellCommand) -> tuple[str, list[str]]:
     """The mode (it may begin with a minus) and the paths."""
     words = [
         word
@@ -64,14 +64,14 @@ def _chmod_words(command: Command) -> tuple[str, list[str]]:
     return (words[0], words[1:]) if words else ("", [])
 
 
-def _chmod_is_broad(command: Command) -> bool:
+def _chmod_is_broad(command: ShellCommand) -> bool:
     mode, paths = _chmod_words(command)
     recursive = command.has("R", "--recursive")
     opens = _opens_to_all(mode)
     return any(_opens_path(path, mode, command, opens=opens, deep=recursive) for path in paths)
 
 
-def _opens_path(path: str, mode: str, command: Command, *, opens: bool, deep: bool) -> bool:
+def _opens_path(path: str, mode: str, command: ShellCommand, *, opens: bool, deep: bool) -> bool:
     """Whether this mode goes too far for one path. `deep`: and for all that is under it."""
     path_extent = extent(path, command.cwd)
     if opens and (deep or reaches_deep(path)):
@@ -121,7 +121,7 @@ def _closes(mode: str) -> bool:
     return bool(re.search(r"(^|,)[ua]*-[rwx]*[rx]|(^|,)[ua]+=(,|$)", mode))
 
 
-def _chown_is_broad(command: Command) -> bool:
+def _chown_is_broad(command: ShellCommand) -> bool:
     words = command.operands
     by_reference = command.has("", "--reference")
     recursive = command.has("R", "--recursive")
@@ -137,7 +137,7 @@ def _chown_is_broad(command: Command) -> bool:
     return False
 
 
-def _is_vital(path: str, command: Command, owner: str) -> bool:
+def _is_vital(path: str, command: ShellCommand, owner: str) -> bool:
     """A file whose owner decides over the machine; giving it (back) to root is harmless."""
     parts = locate(path, command.cwd).parts
     if not marks.GLOBS.isdisjoint(parts[0]):
@@ -146,11 +146,11 @@ def _is_vital(path: str, command: Command, owner: str) -> bool:
     return vital and len(parts) > 1 and not re.match(r"root\b|0\b", owner)
 
 
-def _at_system(path: str, command: Command) -> bool:
+def _at_system(path: str, command: ShellCommand) -> bool:
     return is_system(path, command.cwd) or is_disk(path, command.cwd)
 
 
-def grants_root(command: Command) -> Iterator[SafetyReason]:
+def grants_root(command: ShellCommand) -> Iterator[SafetyReason]:
     """A program that runs with another's rights, whoever starts it."""
     match command.name:
         case "chmod" | "gchmod":
@@ -163,7 +163,7 @@ def grants_root(command: Command) -> Iterator[SafetyReason]:
         case _:
             bad = has_the_host(command)
     if bad:
-        yield SafetyReason(ReasonCode.SETUID, command.shown)
+        yield SafetyReason(ReasonCode.SETUID, command.display_text)
 
 
 def _sets_user(mode: str) -> bool:
@@ -184,7 +184,7 @@ def _sets_group(mode: str) -> bool:
     return bool(re.search(r"g[ugoa]*[+=]\w*s", mode))
 
 
-def _are_programs(paths: list[str], command: Command) -> bool:
+def _are_programs(paths: list[str], command: ShellCommand) -> bool:
     return any(re.search(r"(^|/)s?bin/", path) for path in paths) or any(
         is_system(path, command.cwd) for path in paths
     )
@@ -195,7 +195,7 @@ _ADMIN_GROUPS = frozenset(
 )
 
 
-def changes_accounts(command: Command) -> Iterator[SafetyReason]:
+def changes_accounts(command: ShellCommand) -> Iterator[SafetyReason]:
     """Who exists, who is an administrator, who needs no password."""
     parts = [part for word in command.arguments for part in word.split(",")]
     admin = not _ADMIN_GROUPS.isdisjoint(parts)
@@ -228,4 +228,4 @@ def changes_accounts(command: Command) -> Iterator[SafetyReason]:
         case _:
             bad = False
     if bad:
-        yield SafetyReason(ReasonCode.ACCOUNT_CHANGE, command.shown)
+        yield SafetyReason(ReasonCode.ACCOUNT_CHANGE, command.display_text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.commands import ShellCommand
 from failproof_es.shell_analysis.safety.files.places import Extent, extent
 from failproof_es.shell_analysis.safety.text import marks
 from failproof_es.shell_analysis.safety.text.code import program_text
@@ -21,16 +21,16 @@ _FORKS_FOR_EVER = re.compile(
 _EVERYTHING = re.compile(r"|\.[*+]?|\^|\$|\^\.\*|\[a-z\]\*?|\*")
 
 
-def forks_for_ever(command: Command) -> Iterator[SafetyReason]:
+def forks_for_ever(command: ShellCommand) -> Iterator[SafetyReason]:
     """Programs in other languages that start themselves without end."""
     if _FORKS_FOR_EVER.search(program_text(command)):
-        yield SafetyReason(ReasonCode.FORK_BOMB, command.shown)
+        yield SafetyReason(ReasonCode.FORK_BOMB, command.display_text)
 
 
 _ENDLESS = {"/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"}
 
 
-def exhausts(command: Command) -> Iterator[SafetyReason]:
+def exhausts(command: ShellCommand) -> Iterator[SafetyReason]:
     """An endless source into a file or into memory."""
     to_file = any(
         redirection.writes and not redirection.target.startswith("/dev/")
@@ -48,12 +48,12 @@ def exhausts(command: Command) -> Iterator[SafetyReason]:
         r"(?i)-[lsc]\s*\d+(\d{3}g|[tpe])", " ".join(command.arguments).replace("=", "")
     )
     if (endless and to_file) or copies or holds or (sized and command.name != "truncate"):
-        yield SafetyReason(ReasonCode.EXHAUST, command.shown)
+        yield SafetyReason(ReasonCode.EXHAUST, command.display_text)
     if command.name in ("stress", "stress-ng") and not command.has("tn", "--timeout", "--help"):
-        yield SafetyReason(ReasonCode.EXHAUST, command.shown)
+        yield SafetyReason(ReasonCode.EXHAUST, command.display_text)
 
 
-def kills_all(command: Command) -> Iterator[SafetyReason]:
+def kills_all(command: ShellCommand) -> Iterator[SafetyReason]:
     """Every process, a user's every process, or one that the machine cannot do without."""
     match command.name:
         case "kill":
@@ -73,10 +73,10 @@ def kills_all(command: Command) -> Iterator[SafetyReason]:
             code = program_text(command)
             bad = bool(re.search(r"\bkill\s*\(?\s*(-1|['\"]?\w+['\"]?\s*,\s*-1)\b", code))
     if bad:
-        yield SafetyReason(ReasonCode.KILL_ALL, command.shown)
+        yield SafetyReason(ReasonCode.KILL_ALL, command.display_text)
 
 
-def _kill_targets(command: Command) -> bool:
+def _kill_targets(command: ShellCommand) -> bool:
     words = list(command.arguments)
     if any(word in ("-l", "-L", "--list") for word in words[:1]):
         return False
@@ -102,7 +102,7 @@ def _kill_targets(command: Command) -> bool:
     )
 
 
-def _by_name(command: Command) -> bool:
+def _by_name(command: ShellCommand) -> bool:
     lists = command.name == "killall" and command.has("l")
     if lists or command.has("", "--help", "--version"):
         return False
@@ -133,7 +133,7 @@ _CUTS_LINK = re.compile(
 _CUTS_NETWORK = re.compile(r"\b(networking|n|net|radio all) off|\bcon(nection)? (del|down)")
 
 
-def halts_system(command: Command) -> Iterator[SafetyReason]:
+def halts_system(command: ShellCommand) -> Iterator[SafetyReason]:
     """The machine stops, restarts, or is cut off."""
     text = " ".join(command.arguments)
     match command.name:
@@ -176,4 +176,4 @@ def halts_system(command: Command) -> Iterator[SafetyReason]:
                 for redirection in command.redirections
             ) or (command.name == "tee" and "/proc/sysrq-trigger" in command.operands)
     if bad:
-        yield SafetyReason(ReasonCode.SYSTEM_HALT, command.shown)
+        yield SafetyReason(ReasonCode.SYSTEM_HALT, command.display_text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.commands import ShellCommand
 from failproof_es.shell_analysis.safety.files.places import is_history
 from failproof_es.shell_analysis.safety.rules.deletion import DELETERS
 from failproof_es.shell_analysis.safety.rules.writing import written_paths
@@ -34,15 +34,15 @@ _HISTORY_OFF = re.compile(
 )
 
 
-def takes_guards_away(command: Command) -> Iterator[SafetyReason]:
+def takes_guards_away(command: ShellCommand) -> Iterator[SafetyReason]:
     """Firewall, access control, audit, logs, history: off, emptied or deleted."""
     rule = _RULES.get(command.name)
     bad = rule is not None and rule(command, " ".join(map(marks.plain, command.arguments)))
     if bad or _history_off(command) or _clears_logs(command) or _ends_guard(command):
-        yield SafetyReason(ReasonCode.SECURITY_OFF, command.shown)
+        yield SafetyReason(ReasonCode.SECURITY_OFF, command.display_text)
 
 
-def _iptables(command: Command, text: str) -> bool:
+def _iptables(command: ShellCommand, text: str) -> bool:
     return (
         command.has("FXZ", "--flush", "--delete-chain")
         or bool(re.search(r"(-P|--policy)\s+(INPUT|FORWARD|OUTPUT)\s+ACCEPT", text))
@@ -50,7 +50,7 @@ def _iptables(command: Command, text: str) -> bool:
     )
 
 
-def _service(command: Command, text: str) -> bool:
+def _service(command: ShellCommand, text: str) -> bool:
     words = command.operands
     if command.name in ("service", "rc-service", "invoke-rc.d"):
         return len(words) > 1 and bool(_GUARDS.fullmatch(words[0])) and words[1] in _STOPS
@@ -63,13 +63,13 @@ def _service(command: Command, text: str) -> bool:
     return bool(_STOPS.intersection(words[:1])) and any(_GUARDS.fullmatch(w) for w in words[1:])
 
 
-def _ufw(command: Command, text: str) -> bool:
+def _ufw(command: ShellCommand, text: str) -> bool:
     return bool(re.search(r"\b(disable|reset|default\s+allow(\s+incoming)?)\b", text)) and (
         "outgoing" not in text
     )
 
 
-_RULES: dict[str, Callable[[Command, str], bool]] = {
+_RULES: dict[str, Callable[[ShellCommand, str], bool]] = {
     **dict.fromkeys(_FIREWALLS, _iptables),
     **dict.fromkeys(
         ("systemctl", "service", "rc-service", "invoke-rc.d", "update-rc.d", "chkconfig",
@@ -119,7 +119,7 @@ _RULES: dict[str, Callable[[Command, str], bool]] = {
 }  # fmt: skip
 
 
-def _history_off(command: Command) -> bool:
+def _history_off(command: ShellCommand) -> bool:
     if command.name in ("=", "export", "declare", "typeset", "readonly", "local"):
         return any(_HISTORY_OFF.fullmatch(marks.plain(word)) for word in command.arguments)
     if command.name in ("ln", "cp", "mv", "cat"):
@@ -137,7 +137,7 @@ _LOG = re.compile(
 )
 
 
-def _clears_logs(command: Command) -> bool:
+def _clears_logs(command: ShellCommand) -> bool:
     paths = [redirection.target for redirection in command.redirections if redirection.empties]
     if command.name in DELETERS or command.name in ("truncate", "cp", "mv", "ln", "tee"):
         paths += command.operands
@@ -146,7 +146,7 @@ def _clears_logs(command: Command) -> bool:
     ) and not any(re.search(r"\.(gz|xz|\d+)$", marks.plain(path)) for path in paths)
 
 
-def _ends_guard(command: Command) -> bool:
+def _ends_guard(command: ShellCommand) -> bool:
     if command.path.startswith(("/etc/init.d/", "/etc/rc.d/")):
         return bool(_GUARDS.fullmatch(command.name)) and command.operands[:1] == ("stop",)
     if command.name not in ("pkill", "killall"):

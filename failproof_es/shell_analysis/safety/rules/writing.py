@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.commands import ShellCommand
 from failproof_es.shell_analysis.safety.files.file_operands import written_operands
 from failproof_es.shell_analysis.safety.files.places import (
     Extent,
@@ -20,21 +20,21 @@ from failproof_es.shell_analysis.safety.text import marks
 from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
 
 
-def written_paths(command: Command) -> list[str]:
+def written_paths(command: ShellCommand) -> list[str]:
     """The files that a command writes: by redirection, as operands, by options."""
     paths = [redirection.target for redirection in command.redirections if redirection.writes]
     return paths + written_operands(command)
 
 
-def writes_system_files(command: Command) -> Iterator[SafetyReason]:
+def writes_system_files(command: ShellCommand) -> Iterator[SafetyReason]:
     """Files of the operating system created, changed, emptied or deleted."""
     for path in written_paths(command):
         if _is_of_system(path, command) and not _is_folder_of_files(path, command):
-            yield SafetyReason(ReasonCode.SYSTEM_FILE_WRITE, command.shown)
+            yield SafetyReason(ReasonCode.SYSTEM_FILE_WRITE, command.display_text)
             return
 
 
-def _is_of_system(path: str, command: Command) -> bool:
+def _is_of_system(path: str, command: ShellCommand) -> bool:
     """A known place of the system; the root only for what unpacks or copies whole trees."""
     if extent(path, command.cwd) is Extent.ROOT:
         return command.name in ("tar", "bsdtar", "unzip", "rsync")
@@ -42,7 +42,7 @@ def _is_of_system(path: str, command: Command) -> bool:
     return is_system(path, command.cwd) and marks.is_known(parts[0])
 
 
-def _is_folder_of_files(path: str, command: Command) -> bool:
+def _is_folder_of_files(path: str, command: ShellCommand) -> bool:
     """`cp x /tmp`, `mv x /opt/`, `install x /usr/local/bin`: into it, not over it."""
     if any(path == redirection.target for redirection in command.redirections):
         return False
@@ -56,16 +56,16 @@ def _is_folder_of_files(path: str, command: Command) -> bool:
     )
 
 
-def writes_startup_files(command: Command) -> Iterator[SafetyReason]:
+def writes_startup_files(command: ShellCommand) -> Iterator[SafetyReason]:
     """Who may log in, and what a login runs: emptied, or given what cannot be read here."""
     emptied = [redirection.target for redirection in command.redirections if redirection.empties]
     for path in written_paths(command):
         replaces = is_startup(path, command.cwd) and _replaces_at_home(path, command, emptied)
         if replaces or is_authorized_keys(path, command.cwd):
-            yield SafetyReason(ReasonCode.STARTUP_FILE_WRITE, command.shown)
+            yield SafetyReason(ReasonCode.STARTUP_FILE_WRITE, command.display_text)
 
 
-def _replaces_at_home(path: str, command: Command, emptied: list[str]) -> bool:
+def _replaces_at_home(path: str, command: ShellCommand, emptied: list[str]) -> bool:
     at_home = path.startswith((marks.HOME, "~", "/"))
     truncates = command.name in ("truncate", "dd") or path in emptied
     overwrites = command.name in ("tee", "sponge") and not command.has("a", "--append")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.commands import ShellCommand
 from failproof_es.shell_analysis.safety.text import marks
 
 _SQLITE = re.compile(
@@ -34,7 +34,7 @@ _SHELL_ESCAPES: Mapping[str, re.Pattern[str]] = {
 }
 
 
-def escaped_scripts(command: Command) -> list[str]:
+def escaped_scripts(command: ShellCommand) -> list[str]:
     """What the client would hand to a shell, each text once."""
     escape = _SHELL_ESCAPES.get(command.name)
     if escape is None:

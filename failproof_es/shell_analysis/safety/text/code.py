@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.commands import ShellCommand
 from failproof_es.shell_analysis.safety.files.places import key
 from failproof_es.shell_analysis.safety.text import marks
 from failproof_es.shell_analysis.safety.text.client_escapes import escaped_scripts
@@ -84,7 +84,7 @@ def language(name: str) -> str | None:
     return base if base in _CODE_OPTIONS else None
 
 
-def program_text(command: Command) -> str:
+def program_text(command: ShellCommand) -> str:
     """The program in the command: from options, from what it is fed, from a file known here."""
     spoken = language(command.name)
     if spoken is None:
@@ -104,7 +104,7 @@ def program_text(command: Command) -> str:
     return "\n".join(marks.plain(text) for text in texts)
 
 
-def reads_feed_as_program(command: Command) -> bool:
+def reads_feed_as_program(command: ShellCommand) -> bool:
     """Whether an interpreter is given no program but standard input."""
     spoken = language(command.name)
     if spoken is None or spoken == "awk":
@@ -127,7 +127,7 @@ def literals(code: str) -> list[str]:
     return [ansi_c(text) for match in _LITERAL.finditer(code) for text in match.groups() if text]
 
 
-def embedded_scripts(command: Command) -> list[str]:
+def embedded_scripts(command: ShellCommand) -> list[str]:
     """Texts in the command's program that it may hand to a shell; some may be no shell."""
     if command.name in ("sed", "gsed"):
         scripts = [*command.values("e", "--expression"), *command.operands[:1]]
@@ -165,7 +165,7 @@ def _closed(texts: list[str]) -> list[str]:
     return [*texts, *(a + b for a, b in pairwise(texts) if a.endswith(" "))]
 
 
-def _git_aliases(command: Command) -> Iterator[str]:
+def _git_aliases(command: ShellCommand) -> Iterator[str]:
     for value in [*command.values("c"), *command.arguments]:
         _, _, text = value.rpartition("=!")
         if text != value:

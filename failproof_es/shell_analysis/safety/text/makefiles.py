@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.commands import ShellCommand
 from failproof_es.shell_analysis.safety.files.places import key
 from failproof_es.shell_analysis.safety.text import marks
 
@@ -23,12 +23,12 @@ _ROUNDS = 4
 """Variables in variables that are followed."""
 
 
-def reads_standard_input(command: Command) -> bool:
+def reads_standard_input(command: ShellCommand) -> bool:
     """Whether the rules come from standard input: `make -f -`."""
     return command.name in MAKES and not _STANDARD_INPUT.isdisjoint(_list_makefiles(command))
 
 
-def makefile_texts(command: Command) -> list[str]:
+def makefile_texts(command: ShellCommand) -> list[str]:
     """The rules that are known: fed, given by `--eval`, or written earlier in the same text."""
     texts = command.values("E", "--eval")
     if reads_standard_input(command):
@@ -40,7 +40,7 @@ def makefile_texts(command: Command) -> list[str]:
     return [text for text in texts if text]
 
 
-def make_scripts(command: Command) -> list[str]:
+def make_scripts(command: ShellCommand) -> list[str]:
     """The shell texts in these rules: recipes, `$(shell ...)`, `NAME != ...`.
 
     A reference to a variable that nobody sets stays as it is.
@@ -64,7 +64,7 @@ def make_scripts(command: Command) -> list[str]:
     return list(dict.fromkeys(scripts))
 
 
-def _list_makefiles(command: Command) -> list[str]:
+def _list_makefiles(command: ShellCommand) -> list[str]:
     return command.values("f", "--file", "--makefile")
 
 

@@ -59,7 +59,7 @@ def plain(text: str) -> str:
     return text.translate(_TO_PLAIN)
 
 
-def shown(text: str, longest: int = 120) -> str:
+def abbreviate(text: str, longest: int = 120) -> str:
     """For people: unknown parts as an ellipsis, shortened."""
     readable = text.translate(_TO_SHOWN)
     return readable if len(readable) <= longest else readable[: longest - 1] + "…"

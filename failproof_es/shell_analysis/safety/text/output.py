@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from failproof_es.shell_analysis.safety.commands import Command
+from failproof_es.shell_analysis.safety.commands import ShellCommand
 from failproof_es.shell_analysis.safety.files.find_command import find_items
 from failproof_es.shell_analysis.safety.files.places import is_disk, is_secret, key
 from failproof_es.shell_analysis.safety.text import marks
@@ -33,7 +33,7 @@ _EVALUATED = frozenset(
 """Programs that write shell text for `eval` or `source` as their documented use."""
 
 
-def printed(commands: Sequence[Command]) -> str | None:
+def printed(commands: Sequence[ShellCommand]) -> str | None:
     """What the commands print, if all of it stands in the text; `None` if a run must tell."""
     texts = []
     for command in commands:
@@ -44,12 +44,12 @@ def printed(commands: Sequence[Command]) -> str | None:
     return "".join(texts) if any(c.name not in _SILENT for c in commands) else None
 
 
-def printed_in_part(commands: Sequence[Command]) -> str:
+def printed_in_part(commands: Sequence[ShellCommand]) -> str:
     """What the commands print, with a mark for every part that a run must tell."""
     return "".join(_says(command) or marks.ANY + "\n" for command in commands)
 
 
-def _says(command: Command) -> str | None:
+def _says(command: ShellCommand) -> str | None:
     if command.name in _SILENT or (command.name in WRAPPERS and command.arguments):
         return ""
     match command.name:
@@ -88,7 +88,7 @@ def _echoed(arguments: tuple[str, ...]) -> str:
     return (ansi_c(text) if escapes else text) + "\n"
 
 
-def taint(commands: Sequence[Command]) -> str:
+def taint(commands: Sequence[ShellCommand]) -> str:
     """Marks for where the output comes from; empty if from nothing that matters."""
     taints = ""
     for command in commands:
@@ -100,7 +100,7 @@ def taint(commands: Sequence[Command]) -> str:
     return marks.taints(taints)
 
 
-def _taint(command: Command) -> str:
+def _taint(command: ShellCommand) -> str:
     taints = ""
     if downloads(command):
         taints += marks.REMOTE
@@ -116,7 +116,7 @@ def _taint(command: Command) -> str:
     return taints
 
 
-def downloads(command: Command) -> bool:
+def downloads(command: ShellCommand) -> bool:
     """Whether what it prints came over the network."""
     arguments = command.arguments
     match command.name:
@@ -158,7 +158,7 @@ _DECODERS = frozenset(
 _BASES = frozenset({"base64", "base32", "basenc", "base16", "b64", "gbase64"})
 
 
-def decodes(command: Command) -> bool:
+def decodes(command: ShellCommand) -> bool:
     """Whether its output is its input made readable."""
     match command.name:
         case name if name in _BASES:
@@ -194,7 +194,7 @@ DUMPERS = frozenset({"mysqldump", "mariadb-dump", "pg_dump", "pg_dumpall", "mong
 _TELLING = frozenset({"env", "printenv", "history", "lastpass", "pass", "secret-tool", "dumpe2fs"})
 
 
-def reads_secret(command: Command) -> bool:
+def reads_secret(command: ShellCommand) -> bool:
     """Whether its output holds credentials, a person's history or a whole disk."""
     if command.name in _TELLING and not command.arguments:
         return True
@@ -211,7 +211,7 @@ def reads_secret(command: Command) -> bool:
     if command.name in ("gpg", "gpg2") and command.has("", "--export-secret-keys"):
         return True
     if command.name == "security":
-        return "find" in command.shown or "dump" in command.shown
+        return "find" in command.display_text or "dump" in command.display_text
     if command.name == "grep":
         return any(is_secret(path, command.cwd) for path in command.operands[1:])
     if command.name in _READERS_OF_NOTHING and command.name != "openssl":
@@ -227,27 +227,27 @@ _ROW_FILTERS = _FILTERS - {"awk", "gawk", "mawk", "cut", "sed", "tail", "uniq"}
 _CONDITION = re.compile(r"/\w|==|~")
 
 
-def _lists_all_processes(commands: Sequence[Command]) -> bool:
+def _lists_all_processes(commands: Sequence[ShellCommand]) -> bool:
     """Whether `ps` or `pgrep` lists them and nothing in the pipe picks some."""
     if not any(_lists_processes(command) for command in commands):
         return False
     return not any(_picks(command) for command in commands)
 
 
-def _lists_processes(command: Command) -> bool:
+def _lists_processes(command: ShellCommand) -> bool:
     if command.name == "pgrep":
         return command.operands in _ALL
     everything = command.arguments[:1] in (("aux",), ("-aux",), ("-ef",))
     return command.name == "ps" and (everything or not command.has("pCtuUgG", "--pid", "--user"))
 
 
-def _picks(command: Command) -> bool:
+def _picks(command: ShellCommand) -> bool:
     if command.name in ("awk", "gawk", "mawk", "sed"):
         return bool(_CONDITION.search(" ".join(command.operands)))
     return command.name in _ROW_FILTERS and command.operands not in _ALL
 
 
-def listing(upstream: Sequence[Command]) -> list[str]:
+def listing(upstream: Sequence[ShellCommand]) -> list[str]:
     """The paths or words that these commands list for `xargs` or `read`."""
     filtered = any(command.name in _FILTERS for command in upstream)
     end = marks.ANY if filtered else marks.STAR
@@ -274,7 +274,7 @@ _VALUED_URL = {
 }
 
 
-def output_files(command: Command) -> list[str]:
+def output_files(command: ShellCommand) -> list[str]:
     """The files that a download or a decoder writes."""
     names = [
         url.split("?")[0].rstrip("/").rpartition("/")[2]
@@ -298,7 +298,7 @@ def output_files(command: Command) -> list[str]:
             return []
 
 
-def origin(command: Command) -> str:
+def origin(command: ShellCommand) -> str:
     """The taint of the files that `output_files` names."""
     return (
         marks.REMOTE

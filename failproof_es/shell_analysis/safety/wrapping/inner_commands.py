@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from failproof_es.shell_analysis.safety.options import Parsed, parse_options
+from failproof_es.shell_analysis.safety.options import ParsedOptions, parse_options
 from failproof_es.shell_analysis.safety.wrapping.wrapper_table import Wrapper
 
 
@@ -17,12 +17,12 @@ class Inner:
     asks: bool = False
 
 
-def readings(wrapper: Wrapper, arguments: tuple[str, ...]) -> list[Parsed]:
+def readings(wrapper: Wrapper, arguments: tuple[str, ...]) -> list[ParsedOptions]:
     """The arguments as the wrapper reads them; several where an option is not known."""
     parsed = parse_options(wrapper.syntax, arguments)
     if parsed.understood:
         return [parsed]
-    complete_readings: dict[Parsed, None] = {}
+    complete_readings: dict[ParsedOptions, None] = {}
     pending, seen = [(parsed.options, parsed.unread)], set()
     while pending:
         options, unread = pending.pop()
@@ -41,7 +41,7 @@ def readings(wrapper: Wrapper, arguments: tuple[str, ...]) -> list[Parsed]:
     return list(complete_readings)
 
 
-def runs(wrapper: Wrapper, parsed: Parsed) -> list[Inner]:
+def runs(wrapper: Wrapper, parsed: ParsedOptions) -> list[Inner]:
     """What a wrapper of the common kinds runs."""
     inner_commands = [Inner(text=text) for text in parsed.values(*wrapper.text)]
     words = parsed.words

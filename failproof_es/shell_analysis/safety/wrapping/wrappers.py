@@ -13,7 +13,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from failproof_es.shell_analysis.safety.files.find_command import find_items
-from failproof_es.shell_analysis.safety.options import Parsed
+from failproof_es.shell_analysis.safety.options import ParsedOptions
 from failproof_es.shell_analysis.safety.text import marks
 from failproof_es.shell_analysis.safety.text.escapes import ansi_c
 from failproof_es.shell_analysis.safety.wrapping.inner_commands import Inner, readings, runs
@@ -71,7 +71,7 @@ def assigned(name: str, arguments: tuple[str, ...]) -> list[str]:
     ]
 
 
-def _separator(parsed: Parsed) -> str | None:
+def _separator(parsed: ParsedOptions) -> str | None:
     """What stands between the items of `xargs`: lines with `-I`, else blanks."""
     if parsed.has("-0", "--null"):
         return "\0"
@@ -80,7 +80,7 @@ def _separator(parsed: Parsed) -> str | None:
     return "\n" if parsed.has("-I", "-i", "--replace", "-J") else None
 
 
-def _with_items(parsed: Parsed, items: list[str]) -> list[Inner]:
+def _with_items(parsed: ParsedOptions, items: list[str]) -> list[Inner]:
     """`xargs`: the items in their place, or behind the words."""
     words = parsed.words
     if not words:
@@ -107,7 +107,7 @@ _SOURCES = (":::", ":::+", "::::", "::::+")
 _PLACES = re.compile(r"\{(?:[-+]?\d+)?(?:[./%#]|//|/\.)?\}")
 
 
-def _parallel(parsed: Parsed, items: list[str]) -> list[Inner]:
+def _parallel(parsed: ParsedOptions, items: list[str]) -> list[Inner]:
     """`parallel`: the words are a text for a shell, the items stand behind `:::` or are read."""
     words = parsed.words
     start = next((at for at, word in enumerate(words) if word in _SOURCES), len(words))

@@ -17,7 +17,7 @@ from failproof_es.assurance.export import evidence
 from failproof_es.core.case import review_id
 from failproof_es.events import Reviewed, RunResumed
 from failproof_es.ledger import bundle, checkpoint, note
-from failproof_es.ledger.bundle import Verdict
+from failproof_es.ledger.bundle import BundleProof
 from failproof_es.ledger.contents import EvidenceError, Missing, NotProvenYet
 from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger
@@ -40,7 +40,7 @@ def sign(log: Attacked) -> None:
         Author(store, log.recorded.key).sign()
 
 
-def as_of(log: Attacked, run: UUID, size: int | None = None) -> Verdict:
+def as_of(log: Attacked, run: UUID, size: int | None = None) -> BundleProof:
     """What a stranger makes of the run's evidence as of a checkpoint."""
     with log.auditor() as connection:
         made = bundle.read(b"".join(evidence(connection, run, size)))

@@ -16,7 +16,7 @@ from failproof_es.assurance.checking.findings import (
     TREE_CHANGED,
     TREE_REBUILT,
     Signatures,
-    Verdict,
+    VerificationResult,
 )
 from failproof_es.assurance.signing.integrator import LedgerBroken, sign_checkpoint
 from failproof_es.ledger.checkpoint import Checkpoint
@@ -223,7 +223,10 @@ def test_checkpoints_deleted_leave_a_log_that_is_unsigned(log: Attacked) -> None
     log.tamper("TRUNCATE failproof.ledger_checkpoints")
     result = log.verify()
     assert (result.findings, result.signed_size) == ([], 0)
-    assert (result.verdict, result.signatures) == (Verdict.UNSIGNED, Signatures.NO_CHECKPOINT)
+    assert (result.verdict, result.signatures) == (
+        VerificationResult.UNSIGNED,
+        Signatures.NO_CHECKPOINT,
+    )
 
 
 # -- which log it is -------------------------------------------------------------------------

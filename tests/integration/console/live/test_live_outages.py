@@ -82,7 +82,7 @@ def test_a_position_that_the_log_has_not_reached_is_one_of_another_log(
 def test_names_that_are_no_run_are_not_kept(
     client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "KEPT", 3)
+    monkeypatch.setattr(stream, "CACHED_RUNS", 3)
     kept: list[int] = []
     read = stream.LiveRuns._numbers
 

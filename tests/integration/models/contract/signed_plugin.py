@@ -88,14 +88,14 @@ class CheckingServer(FakeServer):
     secret = "the-signing-secret"
     refused = 0
 
-    def reply(self, asked: ReceivedRequest) -> Reply | None:
-        url = f"http://{asked.headers['host']}{asked.path}"
-        proof = signature(asked.method, url, asked.headers, asked.body, self.secret)
-        said = asked.headers.get("authorization", "").rpartition(":")[2]
+    def reply(self, request: ReceivedRequest) -> Reply | None:
+        url = f"http://{request.headers['host']}{request.path}"
+        proof = signature(request.method, url, request.headers, request.body, self.secret)
+        said = request.headers.get("authorization", "").rpartition(":")[2]
         if not hmac.compare_digest(proof, said):
             self.refused += 1
             return OpenAIWire().error(401, "the signature is wrong")
-        return super().reply(asked)
+        return super().reply(request)
 
 
 def install(folder: Path, package: str, entries: Mapping[str, str], version: str = "1.2") -> None:

@@ -37,17 +37,17 @@ def signature(asked: ReceivedRequest, date: str, signed: str, secret: str) -> st
 class Checking(FakeServer):
     """Refuses what is not signed by the secret, as the server does."""
 
-    def reply(self, asked: ReceivedRequest) -> Reply | None:
-        kind, _, parts = asked.headers["authorization"].partition(" ")
+    def reply(self, request: ReceivedRequest) -> Reply | None:
+        kind, _, parts = request.headers["authorization"].partition(" ")
         said = dict(part.strip().split("=", 1) for part in parts.split(","))
-        proof = signature(asked, asked.headers["x-amz-date"], said["SignedHeaders"], SECRET)
+        proof = signature(request, request.headers["x-amz-date"], said["SignedHeaders"], SECRET)
         named = said["Credential"].startswith("AKIDEXAMPLE/")
         signed = {"host", "x-amz-date", "x-amz-security-token"} <= {
             *said["SignedHeaders"].split(";")
         }
         right = hmac.compare_digest(proof, said["Signature"])
         if kind == "AWS4-HMAC-SHA256" and named and signed and right:
-            return super().reply(asked)
+            return super().reply(request)
         return BedrockWire().error(403, "The request signature we calculated does not match")
 
 
@@ -85,7 +85,7 @@ def test_a_request_is_signed_by_the_secret_that_never_leaves(
                 with pytest.raises(ModelError) as caught:
                     await provider.send(request)
                 assert caught.value.kind == "authentication"
-            assert all(secret not in each for each in server.asked[0].headers.values())
+            assert all(secret not in each for each in server.requests[0].headers.values())
             monkeypatch.delenv("A_SESSION")
             with pytest.raises(InvalidInput, match="A_SESSION is not set"):
                 await provider.check(offline=True)

@@ -224,7 +224,7 @@ class InThisProcess:
     """What a class of the user's own is told to do."""
 
     def __init__(self) -> None:
-        self.asked: list[ReceivedRequest] = []
+        self.requests: list[ReceivedRequest] = []
         self.looked = 0
         self.sent = b""
         self.offered: list[str] = []
@@ -233,10 +233,10 @@ class InThisProcess:
         self.fault: Fault | None = None
 
     async def start(self) -> None:
-        Told.side = self
+        ClassLabel.side = self
 
     async def stop(self) -> None:
-        Told.side = None
+        ClassLabel.side = None
 
     def answer_with(self, text: str, fault: Fault | None = None) -> None:
         self.text, self.fault = text, fault
@@ -245,7 +245,7 @@ class InThisProcess:
         raise NotImplementedError
 
 
-class Told:
+class ClassLabel:
     """The class."""
 
     side: InThisProcess | None = None
@@ -256,7 +256,7 @@ class Told:
     def get_completion(self, prompt: str, params: dict[str, Any]) -> str:
         assert self.side is not None
         given = {"model": self.model, "prompt": prompt, "params": params}
-        self.side.asked.append(ReceivedRequest("CALL", "", {}, orjson.dumps(given)))
+        self.side.requests.append(ReceivedRequest("CALL", "", {}, orjson.dumps(given)))
         match self.side.fault:
             case Fault.SERVER_ERROR | Fault.CUT:
                 raise ConnectionResetError("it broke")
@@ -270,7 +270,7 @@ class Told:
         return self.side.text
 
 
-class ToldToStream(Told):
+class ToldToStream(ClassLabel):
     """A class that can also answer piece by piece."""
 
     def stream_completion(self, prompt: str, params: dict[str, Any]) -> Iterator[str]:

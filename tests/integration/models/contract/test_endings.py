@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import orjson
 import pytest
 
-from failproof_es.core.evaluation import Reply, unusable_reply
+from failproof_es.core.evaluation import ModelReply, unusable_reply
 from failproof_es.core.finish_reasons import meaning_of, was_interrupted, word_of
 from failproof_es.models import Answer, ModelError, provider_type
 from failproof_es.models.http_reply import HttpReply, InvalidReply, read_as_it_came
@@ -230,7 +230,7 @@ def test_what_comes_of_a_reply_follows_from_its_end_and_its_words(
             assert meaning_of(came.finish_reason) == meaning, shape
             if meaning in ("unknown", "broken"):
                 assert came.finish_reason == reason, "word for word"
-            unusable = unusable_reply([Reply(0, came.text, came.finish_reason)])
+            unusable = unusable_reply([ModelReply(0, came.text, came.finish_reason)])
             assert (unusable is not None) == (meaning in ("withheld", "broken", "unknown"))
 
 
@@ -252,7 +252,7 @@ def test_a_reason_that_is_no_text_is_recorded_word_for_word_and_nobody_grades_it
     for text, came, shape in replies(protocol, reason):
         assert isinstance(came, Answer), (shape, came)
         assert (came.text, came.finish_reason) == (text, orjson.dumps(reason).decode()), shape
-        unusable = unusable_reply([Reply(0, came.text, came.finish_reason)])
+        unusable = unusable_reply([ModelReply(0, came.text, came.finish_reason)])
         assert unusable is not None and unusable.primary == "unknown", shape
 
 

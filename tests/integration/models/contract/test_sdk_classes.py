@@ -189,14 +189,14 @@ def test_a_library_may_stream(kind: type, wire: type, name: str, path: str) -> N
         assert b"data: " in answer.body
 
     server = _with(kind, work, FakeServer(wire()), name=name, path=path)
-    assert b'"stream":true' in server.asked[0].body.replace(b" ", b"")
+    assert b'"stream":true' in server.requests[0].body.replace(b" ", b"")
 
 
 def test_a_class_that_catches_everything_is_asked_all_the_same() -> None:
     async def work(provider: Provider) -> None:
         assert (await provider.send(provider.prepare(ask("hi")))).text == " yes "
 
-    assert len(_with(Swallows, work).asked) == 1
+    assert len(_with(Swallows, work).requests) == 1
 
 
 def test_a_class_that_does_not_come_back_is_given_up_with_the_reply_on_record() -> None:
@@ -205,14 +205,14 @@ def test_a_class_that_does_not_come_back_is_given_up_with_the_reply_on_record() 
             await provider.send(provider.prepare(ask("hi")))
         assert b" yes " in (raised.value.body or b"")
 
-    assert len(_with(NeverReturns, work, timeout_ms=1_000).asked) == 1
+    assert len(_with(NeverReturns, work, timeout_ms=1_000).requests) == 1
 
 
 def test_a_request_that_a_filter_blocked_is_a_withheld_answer_and_no_error_of_the_class() -> None:
     """To the library it is an error: it is not asked to read it."""
 
     class Blocking(FakeServer):
-        def reply(self, asked: ReceivedRequest) -> Reply | None:
+        def reply(self, request: ReceivedRequest) -> Reply | None:
             said = {"code": "content_filter", "message": "It breaks a policy."}
             return Reply(400, [orjson.dumps({"error": said})])
 
@@ -221,7 +221,7 @@ def test_a_request_that_a_filter_blocked_is_a_withheld_answer_and_no_error_of_th
         assert (answer.status, answer.text) == (400, "")
         assert (answer.finish_reason, answer.refusal) == ("content_filter", "It breaks a policy.")
 
-    assert len(_with(OpenAIChat, work, Blocking(OpenAIWire())).asked) == 1
+    assert len(_with(OpenAIChat, work, Blocking(OpenAIWire())).requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_a_class_that_does_more_than_ask_is_an_error_that_keeps_the_reply(
         assert said in raised.value.message
         assert b" yes " in (raised.value.body or b"")
 
-    assert len(_with(kind, work).asked) == 1, "one attempt is one request"
+    assert len(_with(kind, work).requests) == 1, "one attempt is one request"
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def test_a_class_that_makes_no_fit_request_is_told_so_before_anything_is_sent(
         assert said in str(raised.value)
         assert KEY not in str(raised.value)
 
-    assert not _with(kind, work).asked
+    assert not _with(kind, work).requests
 
 
 def test_a_request_outside_ask_is_not_sent() -> None:
@@ -281,7 +281,7 @@ def test_a_request_outside_ask_is_not_sent() -> None:
         with pytest.raises(InvalidInput, match="outside `ask`"):
             await provider.check()
 
-    assert not _with(AsksAtOnce, work).asked
+    assert not _with(AsksAtOnce, work).requests
 
 
 def test_the_librarys_own_headers_are_sent_and_its_key() -> None:
@@ -289,7 +289,7 @@ def test_the_librarys_own_headers_are_sent_and_its_key() -> None:
         answer = await provider.send(provider.prepare(ask("hi")))
         assert answer.text == " yes "
 
-    [asked] = _with(OpenAIChat, work).asked
+    [asked] = _with(OpenAIChat, work).requests
     assert asked.headers["authorization"] == f"Bearer {KEY}"
     assert asked.headers["x-stainless-lang"] == "python"
 
@@ -310,7 +310,7 @@ def test_a_library_that_retries_sends_one_request_all_the_same() -> None:
         with pytest.raises(ModelError) as raised:
             await provider.send(provider.prepare(ask("hi")))
         assert (raised.value.kind, raised.value.retry_after_s) == ("rate_limited", 7.0)
-        assert len(server.asked) == 1
+        assert len(server.requests) == 1
         await provider.close()
         await server.stop()
 

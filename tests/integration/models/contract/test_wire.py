@@ -99,7 +99,7 @@ def error_of(
     came, server, _ = asked(speaks, reply, stream=stream, cut=cut)
     assert isinstance(came, ModelError), f"taken for an answer: {came}"
     assert (came.body or b"") == reply.body == server.sent
-    assert len(server.asked) == 1, "one call is one attempt"
+    assert len(server.requests) == 1, "one call is one attempt"
     return came
 
 
@@ -116,7 +116,7 @@ def test_every_case_has_an_example_or_a_reason_why_it_can_not_be(speaks: Speaks)
 @pytest.mark.parametrize(("speaks", "example"), EXAMPLES)
 def test_what_a_server_says_is_read_and_kept_whole(speaks: Speaks, example: Example) -> None:
     came, server, provider = asked(speaks, example.reply, stream=example.stream)
-    [request] = server.asked
+    [request] = server.requests
     assert (came.body or b"") == server.sent == example.reply.body, "to the last byte"
     assert came.status == example.reply.status
     assert came.headers.items() >= example.recorded.items()

@@ -26,14 +26,14 @@ class OpenAIWire(WireFormat):
 
     def answer(
         self,
-        asked: ReceivedRequest,
+        request: ReceivedRequest,
         text: str,
         *,
         model: str | None = None,
         usage: bool = True,
         call: Call | None = None,
     ) -> Reply:
-        body = orjson.loads(asked.body)
+        body = orjson.loads(request.body)
         message: dict[str, Any] = {"role": "assistant", "content": text}
         if call is not None:
             function = {"name": call[0], "arguments": orjson.dumps(call[1]).decode()}
@@ -66,10 +66,10 @@ class OpenAIWire(WireFormat):
     def listing(self, names: Sequence[str]) -> Reply:
         return _json(200, {"object": "list", "data": [{"id": name} for name in names]})
 
-    def empty(self, asked: ReceivedRequest) -> Reply:
+    def empty(self, request: ReceivedRequest) -> Reply:
         return _json(200, {"id": "c", "choices": []})
 
-    def without_content(self, asked: ReceivedRequest) -> Reply:
+    def without_content(self, request: ReceivedRequest) -> Reply:
         return _json(200, {"id": "c", "choices": [{"message": {"content": None}}]})
 
 
@@ -78,7 +78,7 @@ class AnthropicWire(WireFormat):
 
     def answer(
         self,
-        asked: ReceivedRequest,
+        request: ReceivedRequest,
         text: str,
         *,
         model: str | None = None,
@@ -90,12 +90,12 @@ class AnthropicWire(WireFormat):
             content = {"type": "tool_use", "id": "toolu_1", "name": call[0], "input": call[1]}
         document: dict[str, Any] = {
             "id": "msg_1", "type": "message", "role": "assistant",
-            "model": model or orjson.loads(asked.body)["model"],
+            "model": model or orjson.loads(request.body)["model"],
             "content": [content], "stop_reason": "end_turn" if call is None else "tool_use",
         }  # fmt: skip
         if usage:
             document["usage"] = {"input_tokens": 10, "output_tokens": 5}
-        if orjson.loads(asked.body).get("stream"):
+        if orjson.loads(request.body).get("stream"):
             return self._streamed(document, text)
         return _json(200, document)
 
@@ -127,10 +127,10 @@ class AnthropicWire(WireFormat):
     def listing(self, names: Sequence[str]) -> Reply:
         return _json(200, {"data": [{"type": "model", "id": name} for name in names]})
 
-    def empty(self, asked: ReceivedRequest) -> Reply:
+    def empty(self, request: ReceivedRequest) -> Reply:
         return _json(200, {"id": "msg_1", "model": "m", "content": []})
 
-    def without_content(self, asked: ReceivedRequest) -> Reply:
+    def without_content(self, request: ReceivedRequest) -> Reply:
         return _json(200, {"id": "msg_1", "model": "m", "content": [{"type": "text"}]})
 
 
@@ -139,14 +139,14 @@ class OllamaWire(WireFormat):
 
     def answer(
         self,
-        asked: ReceivedRequest,
+        request: ReceivedRequest,
         text: str,
         *,
         model: str | None = None,
         usage: bool = True,
         call: Call | None = None,
     ) -> Reply:
-        body = orjson.loads(asked.body)
+        body = orjson.loads(request.body)
         head = {"model": model or body["model"], "created_at": "2026-11-22T00:00:00Z"}
         end: dict[str, Any] = {"done": True, "done_reason": "stop", "total_duration": 1}
         if usage:
@@ -171,11 +171,11 @@ class OllamaWire(WireFormat):
         models = [{"name": f"{name}:latest", "model": f"{name}:latest"} for name in names]
         return _json(200, {"models": models})
 
-    def empty(self, asked: ReceivedRequest) -> Reply:
+    def empty(self, request: ReceivedRequest) -> Reply:
         ended = {"done": True, "done_reason": "load"}
         return _json(200, {"model": "m", "message": {"role": "assistant", "content": ""}, **ended})
 
-    def without_content(self, asked: ReceivedRequest) -> Reply:
+    def without_content(self, request: ReceivedRequest) -> Reply:
         return _json(200, {"model": "m", "message": {"role": "assistant"}, "done": True})
 
 
@@ -184,14 +184,14 @@ class ResponsesWire(OpenAIWire):
 
     def answer(
         self,
-        asked: ReceivedRequest,
+        request: ReceivedRequest,
         text: str,
         *,
         model: str | None = None,
         usage: bool = True,
         call: Call | None = None,
     ) -> Reply:
-        body = orjson.loads(asked.body)
+        body = orjson.loads(request.body)
         part = {"type": "output_text", "text": text, "annotations": []}
         item: dict[str, Any] = {
             "type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
@@ -230,10 +230,10 @@ class ResponsesWire(OpenAIWire):
             ]
         )
 
-    def empty(self, asked: ReceivedRequest) -> Reply:
+    def empty(self, request: ReceivedRequest) -> Reply:
         return _json(200, {"id": "r", "status": "completed", "output": []})
 
-    def without_content(self, asked: ReceivedRequest) -> Reply:
+    def without_content(self, request: ReceivedRequest) -> Reply:
         return _json(200, {"id": "r", "status": "completed", "output": [{"type": "message"}]})
 
 
@@ -242,14 +242,14 @@ class GeminiWire(WireFormat):
 
     def answer(
         self,
-        asked: ReceivedRequest,
+        request: ReceivedRequest,
         text: str,
         *,
         model: str | None = None,
         usage: bool = True,
         call: Call | None = None,
     ) -> Reply:
-        path, _, query = asked.path.partition("?")
+        path, _, query = request.path.partition("?")
         asked_model = path.rpartition("/")[2].partition(":")[0]
         head: dict[str, Any] = {"modelVersion": model or asked_model, "responseId": "r1"}
         if usage:
@@ -272,10 +272,10 @@ class GeminiWire(WireFormat):
     def listing(self, names: Sequence[str]) -> Reply:
         return _json(200, {"models": [{"name": f"models/{name}"} for name in names]})
 
-    def empty(self, asked: ReceivedRequest) -> Reply:
+    def empty(self, request: ReceivedRequest) -> Reply:
         return _json(200, {"usageMetadata": {"promptTokenCount": 1}})
 
-    def without_content(self, asked: ReceivedRequest) -> Reply:
+    def without_content(self, request: ReceivedRequest) -> Reply:
         return _json(200, {"candidates": [{"content": {"role": "model"}, "index": 0}]})
 
 
@@ -297,7 +297,7 @@ class BedrockWire(WireFormat):
 
     def answer(
         self,
-        asked: ReceivedRequest,
+        request: ReceivedRequest,
         text: str,
         *,
         model: str | None = None,
@@ -308,7 +308,7 @@ class BedrockWire(WireFormat):
         block: dict[str, Any] = {"text": text}
         if call is not None:
             block = {"toolUse": {"toolUseId": "t1", "name": call[0], "input": call[1]}}
-        if not asked.path.endswith("-stream"):
+        if not request.path.endswith("-stream"):
             message = {"role": "assistant", "content": [block]}
             reason = "end_turn" if call is None else "tool_use"
             document = {"output": {"message": message}, "stopReason": reason, "usage": used}
@@ -327,11 +327,11 @@ class BedrockWire(WireFormat):
     def listing(self, names: Sequence[str]) -> Reply:
         return self.error(404, "there is none")
 
-    def empty(self, asked: ReceivedRequest) -> Reply:
+    def empty(self, request: ReceivedRequest) -> Reply:
         message: dict[str, Any] = {"role": "assistant", "content": []}
         return _json(200, {"output": {"message": message}})
 
-    def without_content(self, asked: ReceivedRequest) -> Reply:
+    def without_content(self, request: ReceivedRequest) -> Reply:
         return _json(200, {"output": {"message": {"role": "assistant"}}})
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from failproof_es.shell_analysis.equivalence import Verdict, compare
+from failproof_es.shell_analysis.equivalence import EquivalenceVerdict, compare
 from tests.examples import examples
 
 MODES = (
@@ -52,7 +52,7 @@ def test_modes_called_equal_do_the_same_to_files_and_folders_under_any_umask(
     equal = [
         pair
         for pair in combinations(MODES, 2)
-        if compare(f"chmod {pair[0]} f", f"chmod {pair[1]} f").verdict is Verdict.EQUAL
+        if compare(f"chmod {pair[0]} f", f"chmod {pair[1]} f").verdict is EquivalenceVerdict.EQUAL
     ]
     assert len(equal) > 40
     assert [(a, b) for a, b in equal if effects[a] != effects[b]] == []
@@ -69,7 +69,7 @@ def test_masks_called_equal_leave_the_same_mask() -> None:
     equal = [
         pair
         for pair in combinations(masks, 2)
-        if compare(f"umask {pair[0]}", f"umask {pair[1]}").verdict is Verdict.EQUAL
+        if compare(f"umask {pair[0]}", f"umask {pair[1]}").verdict is EquivalenceVerdict.EQUAL
     ]
     assert len(equal) == 5
     assert all(shown[a] == shown[b] for a, b in equal)
@@ -91,7 +91,7 @@ def test_masks_called_equal_leave_the_same_mask() -> None:
     ],
 )  # fmt: skip
 def test_modes_and_patterns_in_two_spellings_are_equal(one: str, other: str) -> None:
-    assert compare(one, other).verdict is Verdict.EQUAL
+    assert compare(one, other).verdict is EquivalenceVerdict.EQUAL
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_modes_and_patterns_in_two_spellings_are_equal(one: str, other: str) -> 
     ],
 )  # fmt: skip
 def test_modes_and_patterns_that_differ_somewhere_are_not_equal(one: str, other: str) -> None:
-    assert compare(one, other).verdict is not Verdict.EQUAL
+    assert compare(one, other).verdict is not EquivalenceVerdict.EQUAL
 
 
 TEXT = st.lists(
@@ -131,7 +131,7 @@ TEXT = st.lists(
 def test_patterns_called_equal_find_the_same(pattern: str, option: str, text: str) -> None:
     quoted = pattern.replace("'", "")
     basic, extended = f"grep {option} -e '{quoted}' f", f"grep -E {option} -e '{quoted}' f"
-    if compare(basic, extended).verdict is not Verdict.EQUAL:
+    if compare(basic, extended).verdict is not EquivalenceVerdict.EQUAL:
         return
     outcomes = []
     for language in ("-G", "-E"):

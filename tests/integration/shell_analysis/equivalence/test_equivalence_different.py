@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from failproof_es.shell_analysis.equivalence import Verdict, compare
+from failproof_es.shell_analysis.equivalence import EquivalenceVerdict, compare
 
 PAIRS = [
     ("ls -t", "ls -S"),
@@ -434,5 +434,5 @@ PAIRS = [
 
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 def test_commands_that_only_look_alike_are_never_equal(one: str, other: str) -> None:
-    assert compare(one, other).verdict is not Verdict.EQUAL
-    assert compare(other, one).verdict is not Verdict.EQUAL
+    assert compare(one, other).verdict is not EquivalenceVerdict.EQUAL
+    assert compare(other, one).verdict is not EquivalenceVerdict.EQUAL

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from failproof_es.shell_analysis.equivalence import Verdict, compare
+from failproof_es.shell_analysis.equivalence import EquivalenceVerdict, compare
 
 PAIRS = [
     ("ls -la", "ls -al"),
@@ -210,5 +210,5 @@ PAIRS = [
 
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 def test_two_ways_to_write_one_command_are_equal(one: str, other: str) -> None:
-    assert compare(one, other).verdict is Verdict.EQUAL
-    assert compare(other, one).verdict is Verdict.EQUAL
+    assert compare(one, other).verdict is EquivalenceVerdict.EQUAL
+    assert compare(other, one).verdict is EquivalenceVerdict.EQUAL

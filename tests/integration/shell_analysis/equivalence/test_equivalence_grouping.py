@@ -8,7 +8,7 @@ from itertools import combinations, permutations, product
 
 import pytest
 
-from failproof_es.shell_analysis.equivalence import Verdict, compare, compare_many
+from failproof_es.shell_analysis.equivalence import EquivalenceVerdict, compare, compare_many
 
 ATOMS = ('-n "$a"', '"$b" == x', '"$c" =~ x')
 VALUES = tuple(product(("", "x"), repeat=3))
@@ -42,7 +42,9 @@ def test_conditions_called_equal_hold_in_the_same_cases() -> None:
     pairs = list(combinations(expressions, 2))
     verdicts = compare_many([(f"[[ {a} ]]", f"[[ {b} ]]") for a, b in pairs])
     equal = [
-        pair for pair, each in zip(pairs, verdicts, strict=True) if each.verdict is Verdict.EQUAL
+        pair
+        for pair, each in zip(pairs, verdicts, strict=True)
+        if each.verdict is EquivalenceVerdict.EQUAL
     ]
     assert len(equal) > 50
     assert [(a, b) for a, b in equal if truths[a] != truths[b]] == []
@@ -63,7 +65,9 @@ def test_assignments_called_equal_give_a_program_the_same_variables() -> None:
     pairs = list(combinations(orders, 2))
     verdicts = compare_many([(f"{a} env", f"{b} env") for a, b in pairs])
     equal = [
-        pair for pair, each in zip(pairs, verdicts, strict=True) if each.verdict is Verdict.EQUAL
+        pair
+        for pair, each in zip(pairs, verdicts, strict=True)
+        if each.verdict is EquivalenceVerdict.EQUAL
     ]
     assert ("x=1 y=1", "y=1 x=1") in equal
     assert [(a, b) for a, b in equal if shown[a] != shown[b]] == []
@@ -84,7 +88,9 @@ def test_flags_of_a_substitution_called_equal_do_the_same() -> None:
     pairs = list(combinations(FLAGS, 2))
     verdicts = compare_many([(f"sed s/a/b/{a} f", f"sed s/a/b/{b} f") for a, b in pairs])
     equal = [
-        pair for pair, each in zip(pairs, verdicts, strict=True) if each.verdict is Verdict.EQUAL
+        pair
+        for pair, each in zip(pairs, verdicts, strict=True)
+        if each.verdict is EquivalenceVerdict.EQUAL
     ]
     assert len(equal) > 20
     assert [(a, b) for a, b in equal if done[a] != done[b]] == []
@@ -99,4 +105,4 @@ def test_flags_of_a_substitution_called_equal_do_the_same() -> None:
     ],
 )
 def test_parentheses_that_change_nothing_are_nothing(one: str, other: str) -> None:
-    assert compare(one, other).verdict is Verdict.EQUAL
+    assert compare(one, other).verdict is EquivalenceVerdict.EQUAL

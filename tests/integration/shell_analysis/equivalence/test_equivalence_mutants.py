@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from failproof_es.shell_analysis.equivalence import Verdict, compare
+from failproof_es.shell_analysis.equivalence import EquivalenceVerdict, compare
 from failproof_es.shell_analysis.errors import Unparseable
 from failproof_es.shell_analysis.parse.shell import Script, parse_command, parse_commands
 from tests.integration.shell_analysis.equivalence.equivalence_corpus import COMMANDS
@@ -273,7 +273,7 @@ def test_no_mutant_is_called_equal_to_the_command_that_it_was_made_of() -> None:
     equal = []
     for command, mutant, mutator in mutants():
         made[mutator] += 1
-        if compare(command, mutant).verdict is Verdict.EQUAL:
+        if compare(command, mutant).verdict is EquivalenceVerdict.EQUAL:
             equal.append(f"{mutator}: {command!r} = {mutant!r}")
     assert not equal, "\n".join(equal)
     assert made.total() >= 2000
@@ -284,4 +284,6 @@ def test_no_mutant_is_called_equal_to_the_command_that_it_was_made_of() -> None:
 def test_every_command_of_the_corpus_can_be_parsed_and_equals_itself_in_other_blanks() -> None:
     for command in COMMANDS:
         assert parse_command(command).tree
-        assert compare(command, f"  {command}  # said twice").verdict is Verdict.EQUAL, command
+        assert compare(command, f"  {command}  # said twice").verdict is EquivalenceVerdict.EQUAL, (
+            command
+        )

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from failproof_es.shell_analysis.equivalence import Verdict, compare
+from failproof_es.shell_analysis.equivalence import EquivalenceVerdict, compare
 from failproof_es.shell_analysis.parse.shell import parse_command
 from tests.examples import examples
 from tests.integration.shell_analysis.equivalence.equivalence_corpus import COMMANDS
@@ -95,7 +95,7 @@ def test_a_paraphrase_is_equal_to_its_command(paraphrase: Paraphrase) -> None:
     lost = [
         f"{command!r} ~ {other!r}: {found.reasons}"
         for command, other in made
-        if (found := compare(command, other)).verdict is not Verdict.EQUAL
+        if (found := compare(command, other)).verdict is not EquivalenceVerdict.EQUAL
     ]
     assert not lost, "\n".join(lost)
     assert len(made) >= 10
@@ -112,20 +112,20 @@ argument = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_si
 @given(argument)
 def test_any_text_is_one_argument_in_single_and_in_double_quotes(text: str) -> None:
     single, double = f"printf %s {shlex.quote(text)}", f"printf %s {in_double_quotes(text)}"
-    assert compare(single, double).verdict is Verdict.EQUAL
+    assert compare(single, double).verdict is EquivalenceVerdict.EQUAL
 
 
 @settings(max_examples=examples(0.6))
 @given(argument, argument)
 def test_two_texts_are_never_one_argument(one: str, other: str) -> None:
     first, second = f"printf %s {shlex.quote(one)}", f"printf %s {in_double_quotes(other)}"
-    assert (compare(first, second).verdict is Verdict.EQUAL) == (one == other)
+    assert (compare(first, second).verdict is EquivalenceVerdict.EQUAL) == (one == other)
 
 
 @settings(max_examples=examples(0.6))
 @given(st.text(alphabet="ab'\"\\$`*?[]{}~,.!-/ \n#;|&<>()=", min_size=1, max_size=14))
 def test_no_text_makes_the_checker_fail(text: str) -> None:
     found = compare(f"echo {text}", text)
-    assert found.verdict in Verdict
+    assert found.verdict in EquivalenceVerdict
     assert found.reasons
     assert found.version

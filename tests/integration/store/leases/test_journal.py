@@ -18,7 +18,7 @@ from failproof_es.store.reading.reader import max_position, read_after
 from failproof_es.store.store import Store
 from failproof_es.store.writing.journal import Journal
 from failproof_es.store.writing.lease import Lease, ShardLease, ShardLeases
-from failproof_es.store.writing.recorder import EventRecorder, LeaseLost, Named
+from failproof_es.store.writing.recorder import EventRecorder, LeaseKey, LeaseLost
 from tests.integration.store.test_journal import an_event, with_journal
 
 RUN = UUID(int=22)
@@ -49,9 +49,9 @@ def take_over(store: Store, *lost: ShardLease) -> None:
 
 
 @pytest.fixture
-def statements(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, Sequence[Named]]]:
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, Sequence[LeaseKey]]]:
     """How many events, and under which leases, each append of the recorder had."""
-    made: list[tuple[int, Sequence[Named]]] = []
+    made: list[tuple[int, Sequence[LeaseKey]]] = []
     insert = EventRecorder.insert_events
 
     def counted(self: EventRecorder, stored: Any, **options: Any) -> Any:
@@ -70,7 +70,7 @@ async def at_once(journal: Journal, appends: Sequence[tuple[Any, Any]]) -> list[
 
 
 def test_appends_under_several_leases_share_a_commit(
-    store: Store, leases: ShardLeases, statements: list[tuple[int, Sequence[Named]]]
+    store: Store, leases: ShardLeases, statements: list[tuple[int, Sequence[LeaseKey]]]
 ) -> None:
     held = shards(leases)
 
@@ -85,7 +85,7 @@ def test_appends_under_several_leases_share_a_commit(
 
 
 def test_a_lost_lease_fails_its_own_appends_alone(
-    store: Store, leases: ShardLeases, statements: list[tuple[int, Sequence[Named]]]
+    store: Store, leases: ShardLeases, statements: list[tuple[int, Sequence[LeaseKey]]]
 ) -> None:
     held = shards(leases)
     take_over(store, held[2], held[5])

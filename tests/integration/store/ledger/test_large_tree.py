@@ -21,14 +21,14 @@ from failproof_es.assurance.checking.findings import (
     ROW_CHANGED,
     TREE_CHANGED,
     TREE_GOES_BACK,
-    Finding,
-    Verified,
+    VerificationFinding,
+    VerifiedPrefix,
 )
 from failproof_es.assurance.checking.verification import verify_log
 from failproof_es.assurance.export import evidence
 from failproof_es.assurance.signing.integrator import LedgerBroken, integrate, sign_checkpoint
 from failproof_es.assurance.signing.kept_checkpoints import check_continues
-from failproof_es.assurance.signing.witness import Request, cosign_request
+from failproof_es.assurance.signing.witness import CosignRequest, cosign_request
 from failproof_es.assurance.tree import read_edge, stored_tree
 from failproof_es.assurance.tree_as_of import TreeAsOf, tree_as_of
 from failproof_es.events import RunCompleted
@@ -81,12 +81,12 @@ class Large:
     connection: psycopg.Connection[Any]
     key: SigningKey
     size: int = 0
-    steps: dict[int, list[Finding]] = field(default_factory=dict)
+    steps: dict[int, list[VerificationFinding]] = field(default_factory=dict)
     """Findings by the size that was signed."""
     whole: set[int] = field(default_factory=set)
     """Sizes at which every event was read, not only those behind the last verification."""
-    verified: dict[int, Verified] = field(default_factory=dict)
-    before: Verified | None = None
+    verified: dict[int, VerifiedPrefix] = field(default_factory=dict)
+    before: VerifiedPrefix | None = None
 
     def fill(self, size: int) -> None:
         """Write and sign steps up to that size."""
@@ -278,7 +278,7 @@ def test_a_witness_cosigns_from_step_to_step_across_the_boundary(large: Large) -
         signed = note.parse(stored.note)
         old = seen.size if seen else 0
         proof = merkle.consistency_proof(subtree, old, stored.tree_size) if old else []
-        request = Request(old, tuple(proof), signed)
+        request = CosignRequest(old, tuple(proof), signed)
         cosign_request(request, large.key.public, own, seen, 1_700_000_000)
         seen = checkpoints.opened(signed, large.key.public)
     assert seen is not None

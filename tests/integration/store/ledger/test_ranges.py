@@ -16,7 +16,7 @@ from psycopg import sql
 
 from failproof_es.assurance.checking import ranges
 from failproof_es.assurance.checking.findings import Verification
-from failproof_es.assurance.checking.ranges import Part, Sound
+from failproof_es.assurance.checking.ranges import Sound, TileRange
 from failproof_es.assurance.checking.verification import verify_log
 from failproof_es.assurance.signing.integrator import sign_checkpoint
 from failproof_es.ledger.note import SigningKey
@@ -62,7 +62,7 @@ class InThisProcess:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def check(self, asked: Iterator[Part]) -> Iterator[tuple[Part, Sound | None]]:
+    def check(self, asked: Iterator[TileRange]) -> Iterator[tuple[TileRange, Sound | None]]:
         with connect(self._url) as connection:
             for part in asked:
                 found = ranges.check(connection, part)
@@ -280,7 +280,7 @@ def test_processes_find_what_one_walk_finds(whole: Log, monkeypatch: pytest.Monk
 class Killed(ranges.Checkers):
     """Processes, one of which is killed when the first part was answered: it has one to check."""
 
-    def check(self, asked: Iterator[Part]) -> Iterator[tuple[Part, Sound | None]]:
+    def check(self, asked: Iterator[TileRange]) -> Iterator[tuple[TileRange, Sound | None]]:
         for number, answered in enumerate(super().check(asked)):
             if number == 0:
                 os.kill(self._running[-1].pid, signal.SIGKILL)

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
-from failproof_es.core.spend import Report, Spending
+from failproof_es.core.spend import SpendReport, SpendState
 from failproof_es.core.spend.slices import reserve
 from failproof_es.store.errors import LateStatement
 from failproof_es.store.store import Store
@@ -46,26 +46,26 @@ def claimed(leases: ShardLeases, run_id: UUID, shard: int) -> ShardLease:
 @pytest.mark.parametrize("seed", range(5))
 def test_the_database_reserves_what_the_model_does(store: Store, seed: int) -> None:
     random, run_id = Random(seed), uuid4()
-    state, rows, wanted = begun(store, run_id), dict[int, Spending](), False
+    state, rows, wanted = begun(store, run_id), dict[int, SpendState](), False
     with ShardLeases(store.url, "a test") as leases:
         held = [claimed(leases, run_id, shard) for shard in SHARDS]
         for lease in held:
-            count_spending(state, lease, {lease.shard: Spending()})
-            rows = {**rows, lease.shard: Spending()}
+            count_spending(state, lease, {lease.shard: SpendState()})
+            rows = {**rows, lease.shard: SpendState()}
         for number in range(1, 41):
             lease = random.choice(held)
             row = rows[lease.shard]
             charged = Decimal(random.randint(0, 10**6)) * row.reserved / 10**6
-            spent = Spending(row.known + charged, row.unknown, row.unknown_requests)
+            spent = SpendState(row.known_usd + charged, row.unknown, row.unknown_requests)
             keeps = Decimal(random.randint(0, 10**6)) * (row.reserved - charged) / 10**6
             needs = Decimal(random.choice(("0", "0.7", "0.0000001")))
             wants = Decimal(random.choice(("0", "1", "9.123456789")))
-            report = Report(spent, keeps, needs, wants, number)
+            report = SpendReport(spent, keeps, needs, wants, number)
             after, expected = reserve(CEILING, rows, lease.shard, report, is_wanted=wanted)
             answer = reserve_spending(state, lease, report)
-            rows, wanted = dict(after), answer.wanted
+            rows, wanted = dict(after), answer.is_wanted
             assert answer[:3] == expected[:3]
-            assert answer.wanted or not expected.wanted
+            assert answer.is_wanted or not expected.is_wanted
             assert answer.total.committed <= CEILING
     state.close()
 
@@ -73,10 +73,10 @@ def test_the_database_reserves_what_the_model_does(store: Store, seed: int) -> N
 def test_nobody_reserves_for_a_shard_that_was_taken_over(store: Store) -> None:
     run_id = uuid4()
     state = begun(store, run_id)
-    nothing = Report(Spending(), Decimal(0), Decimal(1), Decimal(1))
+    nothing = SpendReport(SpendState(), Decimal(0), Decimal(1), Decimal(1))
     with ShardLeases(store.url, "first") as first, ShardLeases(store.url, "second") as second:
         old = claimed(first, run_id, 0)
-        count_spending(state, old, {0: Spending()})
+        count_spending(state, old, {0: SpendState()})
         assert reserve_spending(state, old, nothing).more > 0
         assert shards_with_budget(state, run_id) == [0]
         with store.connect() as connection:
@@ -85,11 +85,11 @@ def test_nobody_reserves_for_a_shard_that_was_taken_over(store: Store) -> None:
         with pytest.raises(LeaseLost):
             reserve_spending(state, old, nothing)
         with pytest.raises(LeaseLost):
-            count_spending(state, old, {0: Spending()})
-        count_spending(state, new, {0: Spending(known=Decimal(3))})
+            count_spending(state, old, {0: SpendState()})
+        count_spending(state, new, {0: SpendState(known_usd=Decimal(3))})
         assert shards_with_budget(state, run_id) == [], "what was reserved for the first is free"
         with pytest.raises(psycopg.Error, match="counts no other shard"):
-            count_spending(state, new, {1: Spending()})
+            count_spending(state, new, {1: SpendState()})
     state.close()
 
 
@@ -100,27 +100,30 @@ def test_a_statement_that_arrives_late_takes_nothing_back(store: Store) -> None:
     with ShardLeases(store.url, "a test") as leases:
         lease, other = claimed(leases, run_id, 0), claimed(leases, run_id, 1)
         for each in (lease, other):
-            count_spending(state, each, {each.shard: Spending()})
-        first = Report(Spending(), Decimal(0), Decimal(1), Decimal(1), 1)
+            count_spending(state, each, {each.shard: SpendState()})
+        first = SpendReport(SpendState(), Decimal(0), Decimal(1), Decimal(1), 1)
         assert reserve_spending(state, lease, first).more == 1
-        spent = Report(Spending(known=Decimal(1)), Decimal(0), Decimal(8), Decimal(8), 2)
+        spent = SpendReport(SpendState(known_usd=Decimal(1)), Decimal(0), Decimal(8), Decimal(8), 2)
         granted = reserve_spending(state, lease, spent)
         assert granted.more == 8
         assert reserve_spending(state, lease, spent) == granted, "told twice, answered as before"
         with pytest.raises(LateStatement, match="report 1 comes after report 2"):
             reserve_spending(state, lease, first)
-        count_spending(state, lease, {0: Spending()})
-        asked = Report(Spending(), Decimal(0), Decimal(2), Decimal(2), 1)
+        count_spending(state, lease, {0: SpendState()})
+        asked = SpendReport(SpendState(), Decimal(0), Decimal(2), Decimal(2), 1)
         told = reserve_spending(state, other, asked)
         assert told.more == 0
-        assert told.total == Spending(known=Decimal(1), reserved=Decimal(8))
+        assert told.total == SpendState(known_usd=Decimal(1), reserved=Decimal(8))
     state.close()
 
 
 def test_only_who_has_the_whole_run_counts_all_of_its_shards(store: Store) -> None:
     run_id = uuid4()
     state = begun(store, run_id)
-    counted = {0: Spending(known=Decimal(1)), 1: Spending(unknown=Decimal(2), unknown_requests=1)}
+    counted = {
+        0: SpendState(known_usd=Decimal(1)),
+        1: SpendState(unknown=Decimal(2), unknown_requests=1),
+    }
     with ShardLeases(store.url, "a test") as leases:
         beside = leases.claim(run_id)
         assert beside is not None
@@ -132,9 +135,9 @@ def test_only_who_has_the_whole_run_counts_all_of_its_shards(store: Store) -> No
         count_spending(state, alone, counted)
         leases.release(alone)
         shard = claimed(leases, run_id, 1)
-        row = Report(counted[1], Decimal(0), Decimal(0), Decimal(0))
+        row = SpendReport(counted[1], Decimal(0), Decimal(0), Decimal(0))
         total = reserve_spending(state, shard, row).total
-        assert total == Spending(Decimal(1), Decimal(2), 1, Decimal(0))
+        assert total == SpendState(Decimal(1), Decimal(2), 1, Decimal(0))
     assert ceiling_in(state, run_id) == CEILING
     assert ceiling_in(state, uuid4()) is None
     state.close()
@@ -147,7 +150,7 @@ def test_only_who_has_the_whole_run_changes_its_ceiling_and_in_its_order(store: 
         begun(store, run_id)
     with ShardLeases(store.url, "a test") as leases:
         shard = claimed(leases, run_id, 0)
-        count_spending(state, shard, {0: Spending()})
+        count_spending(state, shard, {0: SpendState()})
         with pytest.raises(LeaseLost):
             set_ceiling(state, shard, Decimal(99), 1)
         leases.release(shard)
@@ -185,15 +188,17 @@ def test_who_needs_nothing_gets_nothing_while_somebody_waits(store: Store) -> No
     with ShardLeases(store.url, "a test") as leases:
         first, second = claimed(leases, run_id, 0), claimed(leases, run_id, 1)
         for each in (first, second):
-            count_spending(state, each, {each.shard: Spending()})
+            count_spending(state, each, {each.shard: SpendState()})
         nothing = Decimal(0)
-        assert reserve_spending(state, first, Report(Spending(), nothing, Decimal(6))).more == 6
-        waits = Report(Spending(), nothing, Decimal(5))
+        assert (
+            reserve_spending(state, first, SpendReport(SpendState(), nothing, Decimal(6))).more == 6
+        )
+        waits = SpendReport(SpendState(), nothing, Decimal(5))
         assert reserve_spending(state, second, waits).more == 0
-        more = Report(Spending(), Decimal(3), wants=Decimal(3), number=2)
+        more = SpendReport(SpendState(), Decimal(3), wants=Decimal(3), number=2)
         answer = reserve_spending(state, first, more)
         assert answer.more == 0
-        assert answer.wanted
+        assert answer.is_wanted
         assert reserve_spending(state, second, waits._replace(number=2)).more == 5
     state.close()
 
@@ -215,7 +220,7 @@ def test_no_amount_is_less_than_a_number(
     state = begun(store, run_id)
     with ShardLeases(store.url, "a test") as leases:
         lease = claimed(leases, run_id, 0)
-        count_spending(state, lease, {0: Spending()})
+        count_spending(state, lease, {0: SpendState()})
     with pytest.raises(psycopg.errors.CheckViolation):
         administrator.execute(f"UPDATE failproof.{table} SET {column} = %s", (amount,))
     state.close()

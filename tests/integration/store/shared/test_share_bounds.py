@@ -10,19 +10,19 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from failproof_es.core.limits import Claim, Limits, ProviderKey
+from failproof_es.core.limits import KeyLimits, ProviderKey, ShareClaim
 from failproof_es.engine.workers.limit_waits import WAITS_S, LimitWaits
 from failproof_es.engine.workers.presence import Presence, list_shares
 from failproof_es.store.outage import LogUnavailable
 from failproof_es.store.store import Store
-from failproof_es.store.writing.shared_state import DatabaseBook, SharedState
+from failproof_es.store.writing.shared_state import DatabaseShares, SharedState
 from failproof_es.support import clock
 from tests.acceptance.commands import invoke
 
 KEY = ProviderKey("0123456789abcdef" * 4, "https://here/v1")
-WANTED = Claim(wants_concurrency=1, wants_requests=1)
-BEGS = Claim(wants_concurrency=1)
-LIMITS = Limits(1, 10)
+WANTED = ShareClaim(wants_concurrency=1, wants_requests=1)
+BEGS = ShareClaim(wants_concurrency=1)
+LIMITS = KeyLimits(1, 10)
 DAY_S = 86_400.0
 
 
@@ -41,7 +41,7 @@ def a_worker(store: Store, holder: str) -> None:
 def test_a_share_lasts_a_minute_at_most(store: Store, state: SharedState, seconds: float) -> None:
     a_worker(store, "me")
     with pytest.raises(psycopg.errors.InvalidParameterValue, match="at most 60"):
-        DatabaseBook(state, "me").exchange(KEY, LIMITS, uuid4(), WANTED, seconds)
+        DatabaseShares(state, "me").exchange(KEY, LIMITS, uuid4(), WANTED, seconds)
     with store.connect() as connection:
         assert list_shares(connection) == []
 
@@ -51,25 +51,25 @@ def test_a_share_is_given_to_a_live_worker_alone(
 ) -> None:
     own = uuid4()
     with pytest.raises(LogUnavailable, match="no such worker"):
-        DatabaseBook(state, "nobody").exchange(KEY, LIMITS, own, WANTED, 15.0)
+        DatabaseShares(state, "nobody").exchange(KEY, LIMITS, own, WANTED, 15.0)
     a_worker(store, "me")
     administrator.execute(
         "UPDATE failproof_queue.failproof_workers SET heartbeat = heartbeat - interval '61 s'"
     )
     with pytest.raises(LogUnavailable):
-        DatabaseBook(state, "me").exchange(KEY, LIMITS, own, WANTED, 15.0)
+        DatabaseShares(state, "me").exchange(KEY, LIMITS, own, WANTED, 15.0)
     a_worker(store, "me")
-    assert DatabaseBook(state, "me").exchange(KEY, LIMITS, own, WANTED, 15.0).concurrency == 1
+    assert DatabaseShares(state, "me").exchange(KEY, LIMITS, own, WANTED, 15.0).concurrency == 1
     administrator.execute("DELETE FROM failproof_queue.failproof_workers")
     again = WANTED._replace(number=2)
-    renewed = DatabaseBook(state, "me").exchange(KEY, LIMITS, own, again, 15.0)
+    renewed = DatabaseShares(state, "me").exchange(KEY, LIMITS, own, again, 15.0)
     assert renewed.concurrency == 1, "a worker whose word comes late keeps what it has"
 
 
 def test_a_server_is_left_alone_for_a_day_at_most(store: Store, state: SharedState) -> None:
     a_worker(store, "me")
     hold = WANTED._replace(hold_s=30 * DAY_S, was_refused=True)
-    answer = DatabaseBook(state, "me").exchange(KEY, LIMITS, uuid4(), hold, 15.0)
+    answer = DatabaseShares(state, "me").exchange(KEY, LIMITS, uuid4(), hold, 15.0)
     assert DAY_S - 60 < answer.held_s <= DAY_S
 
 
@@ -78,7 +78,7 @@ def test_workers_clear_ends_the_shares_of_a_key_and_what_its_server_is_left_alon
 ) -> None:
     a_worker(store, "me")
     hold = WANTED._replace(hold_s=DAY_S, was_refused=True)
-    book = DatabaseBook(state, "me")
+    book = DatabaseShares(state, "me")
     book.exchange(KEY, LIMITS, uuid4(), hold, 15.0)
     listed = invoke(store.url, "workers", cwd=tmp_path).stdout
     assert "01234567" in listed and "left alone for" in listed
@@ -96,9 +96,9 @@ def test_a_worker_that_can_send_nothing_says_who_has_the_shares(
     store: Store, state: SharedState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a_worker(store, "somebody else")
-    DatabaseBook(state, "somebody else").exchange(KEY, LIMITS, uuid4(), WANTED, 15.0)
+    DatabaseShares(state, "somebody else").exchange(KEY, LIMITS, uuid4(), WANTED, 15.0)
     a_worker(store, "a beggar")
-    nothing = DatabaseBook(state, "a beggar").exchange(KEY, LIMITS, uuid4(), BEGS, 15.0)
+    nothing = DatabaseShares(state, "a beggar").exchange(KEY, LIMITS, uuid4(), BEGS, 15.0)
     assert (nothing.concurrency, nothing.requests) == (0, 0)
     said: list[str] = []
     waits = LimitWaits("me", said.append)

@@ -21,14 +21,14 @@ from failproof_es.events import (
     EvaluationAbandoned,
     EvaluationEvent,
     ModelPrices,
-    Rate,
     Scored,
+    TokenPrices,
 )
 from tests.unit.cli.samples import started
 from tests.unit.histories import RUN, a_case, lived
 
 MODELS = ("a", "b")
-RATE = Rate(input=Decimal("0.1"), output=Decimal(2))
+RATE = TokenPrices(input=Decimal("0.1"), output=Decimal(2))
 PRICES = {key: ModelPrices(model_key=key, source="list", rates=(RATE,)) for key in (*MODELS, "j1")}
 """Of the judge `j2` no price is on record."""
 

@@ -11,9 +11,9 @@ import orjson
 import pytest
 
 from failproof_es.cli.progress.display import plain_line
-from failproof_es.cli.progress.error_groups import MOST_GROUPS, OTHERS, ErrorGroups
+from failproof_es.cli.progress.error_groups import MOST_GROUPS, OTHER_MESSAGES, ErrorGroups
 from failproof_es.cli.progress.json_lines import json_line, progress_object
-from failproof_es.cli.progress.state import OBSERVED, ModelProgress, Pace, ProgressState
+from failproof_es.cli.progress.state import OBSERVED, ModelProgressState, Pace, ProgressState
 from failproof_es.cli.progress.text import duration, error_lines, judges_line, limit_text
 from failproof_es.core.transcript import AWAITING_REVIEW, JUDGE_FAILED
 from failproof_es.engine.history import RecordedEvaluation
@@ -65,7 +65,7 @@ def after(events: Iterable[Event]) -> ProgressState:
     return state
 
 
-def row(state: ProgressState, key: str = "a") -> ModelProgress:
+def row(state: ProgressState, key: str = "a") -> ModelProgressState:
     return state.models[key]
 
 
@@ -144,7 +144,7 @@ def test_cost_is_unknown_from_the_first_answer_whose_cost_is() -> None:
     state.observe(silent)
     assert row(state).cost_usd is None
     spent = row(state).spent
-    assert (spent.input.known, spent.input.unknown) == (10, 1)
+    assert (spent.input.reported_total, spent.input.unknown) == (10, 1)
 
 
 def test_pace_is_unknown_until_enough_is_known() -> None:
@@ -308,7 +308,7 @@ def test_messages_without_end_are_counted_together_from_some_number_on() -> None
         groups.add(failed(1).model_copy(update={"message": f"request {number}"}))
     assert groups.groups == MOST_GROUPS + 1
     first = groups.most_frequent(1)[0]
-    assert (first.count, first.message) == (57, OTHERS)
+    assert (first.count, first.message) == (57, OTHER_MESSAGES)
 
 
 def test_what_was_carried_over_is_done_as_it_ended_and_said_to_be_carried_over() -> None:

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failproof_es.core.costs import Spent
-from failproof_es.core.outcome import ErrorSeen
-from failproof_es.events import ModelPrices, Rate, Usage
+from failproof_es.core.outcome import RequestError
+from failproof_es.events import ModelPrices, TokenPrices, Usage
 from failproof_es.reading.summary_rows import (
     describe_messages,
     errors_by_kind,
@@ -60,9 +60,9 @@ def test_passed_is_what_the_dialect_says_and_not_what_the_accuracy_or_the_class_
 
 def test_what_servers_said_is_told_once_each_with_how_often() -> None:
     said = [
-        *[ErrorSeen("bad_request", None, "401: invalid api key")] * 12,
-        ErrorSeen("timeout", None, "no route"),
-        *(ErrorSeen("timeout", "judge", f"m{n}") for n in range(3, 6)),
+        *[RequestError("bad_request", None, "401: invalid api key")] * 12,
+        RequestError("timeout", None, "no route"),
+        *(RequestError("timeout", "judge", f"m{n}") for n in range(3, 6)),
     ]
     summary = summed(abandoned_one(1, errors=tuple(said)))
     assert describe_messages(summary) == (
@@ -124,7 +124,7 @@ def test_totals_differ_by_case_and_by_suite(results: list[tuple[int, int]]) -> N
 def priced(*counted: Counted) -> float | None:
     """What a run of the model `a`, which has a price, cost."""
     summary = summed(*counted)
-    prices = {"a": ModelPrices(model_key="a", source="list", rates=(Rate(),))}
+    prices = {"a": ModelPrices(model_key="a", source="list", rates=(TokenPrices(),))}
     cost = replace(summary, run=replace(summary.run, prices=prices)).cost_usd
     return None if cost is None else float(cost)
 
@@ -140,4 +140,8 @@ def test_a_cost_is_known_where_every_answer_and_every_model_has_its_price() -> N
 
 def test_beside_a_known_sum_of_tokens_stands_how_many_answers_did_not_tell() -> None:
     total = summed(an_outcome(1, spending={"a": spent(10, 5, None)})).spent
-    assert (total.input.known, total.input.unknown, total.output.known) == (15, 1, 21)
+    assert (total.input.reported_total, total.input.unknown, total.output.reported_total) == (
+        15,
+        1,
+        21,
+    )

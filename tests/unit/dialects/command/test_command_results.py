@@ -11,7 +11,7 @@ import pytest
 
 from failproof_es.configuration.schema import Gates
 from failproof_es.core.case import Case, Turn
-from failproof_es.core.evaluation import Classification, Evaluation, Reply, Score
+from failproof_es.core.evaluation import Classification, Evaluation, ModelReply, Score
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.summary import RunSummary
 from failproof_es.dialects.shipped.command.console import console_lines
@@ -58,7 +58,7 @@ def state(reason: dict[str, Any] | None = None, *, model: str = "m", second: int
         model_key=model,
         started_at=BEGAN,
         finished_at=BEGAN + timedelta(seconds=second),
-        replies=(Reply(0, "```\ndid it\n```", "stop"),),
+        replies=(ModelReply(0, "```\ndid it\n```", "stop"),),
         classification=classification,
         score=scored,
     )

@@ -12,7 +12,7 @@ import pytest
 from failproof_es.core.case import Case, Turn
 from failproof_es.dialects.shipped.command import Command
 from failproof_es.dialects.shipped.command.dataset.loader import load
-from failproof_es.dialects.shipped.command.options import Options, parse_options
+from failproof_es.dialects.shipped.command.options import CommandOptions, parse_options
 from failproof_es.problems import InvalidInput, Problems
 
 GOOD = """\
@@ -41,7 +41,7 @@ def loaded(folder: Path, **files: str | bytes) -> tuple[list[Case], Problems]:
     for name, content in files.items():
         paths.append(folder / name.replace("_", "."))
         paths[-1].write_bytes(content if isinstance(content, bytes) else content.encode())
-    return list(load(paths, problems, Options(), unchecked)), problems
+    return list(load(paths, problems, CommandOptions(), unchecked)), problems
 
 
 def with_line(number: int, text: str) -> str:
@@ -274,7 +274,7 @@ def test_a_configuration_can_replace_the_template_and_the_prompt_stays_text(tmp_
 def test_a_stored_case_can_be_asked_anew_with_other_options(tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_text(GOOD + 'unknown = "kept"\n')
     chosen = {"template": TEMPLATE, "posix_edition": "2024"}
-    (stored,) = load([tmp_path / "x.toml"], Problems(), Options(), unchecked)
+    (stored,) = load([tmp_path / "x.toml"], Problems(), CommandOptions(), unchecked)
     (loaded_so,) = load([tmp_path / "x.toml"], Problems(), parse_options(chosen), unchecked)
     assert Command().with_options(chosen).rebuild_case(stored) == loaded_so != stored
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from failproof_es.core.case import Case, Turn
-from failproof_es.core.evaluation import Classification, Failure, Reply, Score, Transcript
+from failproof_es.core.evaluation import Classification, Failure, ModelReply, Score, Transcript
 from failproof_es.dialects.shipped.failproof import FailProof
 
 DECLINED = "I'm sorry, but I can't help you kill a process."
@@ -23,7 +23,7 @@ def a_case(**expectation: Any) -> Case:
 def classify(
     text: str, finish: str | None = "stop", refusal: str | None = None, **expectation: Any
 ) -> Classification:
-    transcript = Transcript((Reply(0, text, finish, refusal),))
+    transcript = Transcript((ModelReply(0, text, finish, refusal),))
     return FailProof().classify(a_case(**expectation), transcript)
 
 

@@ -242,7 +242,7 @@ def test_the_loader_never_raises_and_skips_nothing_silently(content: bytes) -> N
 def test_earlier_messages_are_sent_before_the_prompt_as_they_stand() -> None:
     earlier = [{"role": "system", "content": "Fill {{x}}."}, {"role": "assistant", "content": "?"}]
     [case], problems = loaded(line(earlier_messages=earlier))
-    assert problems.found == []
+    assert problems.problems == []
     assert [turn.model_dump() for turn in case.turns[:-1]] == earlier
     assert case.turns[-1].role == "user"
     for wrong in ("a", ["a"], [{"role": "tool", "content": "a"}], [{"role": "user", "text": "a"}]):

@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft7Validator, FormatChecker
 
 from failproof_es.core.case import Case, Turn
-from failproof_es.core.evaluation import Classification, Evaluation, Reply, Score
+from failproof_es.core.evaluation import Classification, Evaluation, ModelReply, Score
 from failproof_es.dialects.shipped.failproof import FailProof
 from failproof_es.events import EvaluationAbandoned
 
@@ -50,7 +50,7 @@ def result(**state: Any) -> dict[str, Any]:
 
 def test_a_scored_evaluation_has_every_field() -> None:
     assert result(
-        replies=(Reply(0, " 42\n", "stop"),),
+        replies=(ModelReply(0, " 42\n", "stop"),),
         classification=Classification("pass", {"rule": "r"}, "c", "1"),
         score=Score({"accuracy": 1.0}, "why", "s", "1", passed=True),
         finished_at=datetime(2026, 11, 21, 6, 0, tzinfo=UTC),

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from failproof_es.core.case import Case, Turn
-from failproof_es.core.evaluation import Reply, Transcript
+from failproof_es.core.evaluation import ModelReply, Transcript
 from failproof_es.dialects import case_files
 from failproof_es.dialects.kit.refusal import find_refusal
 from failproof_es.dialects.shipped.failproof import FailProof
@@ -36,7 +36,7 @@ def a_case(prompt: str, expected: str) -> Case:
 
 
 def primary(case: Case, reply: str, marked: str | None = None) -> str:
-    return FailProof().classify(case, Transcript((Reply(0, reply, "stop", marked),))).primary
+    return FailProof().classify(case, Transcript((ModelReply(0, reply, "stop", marked),))).primary
 
 
 DECLINES = [

@@ -11,11 +11,15 @@ import pytest
 from jsonschema import Draft7Validator
 
 from failproof_es.core.case import Case, Turn
-from failproof_es.core.evaluation import Failure, Reply, Score, Transcript, fold
+from failproof_es.core.evaluation import Failure, ModelReply, Score, Transcript, fold
 from failproof_es.dialects.shipped.promptguard import PromptGuard
 from failproof_es.dialects.shipped.promptguard.decision import DEFAULT, Bounds, Rule, decide
-from failproof_es.dialects.shipped.promptguard.metrics import Agreement, agreement_lines, agreements
-from failproof_es.dialects.shipped.promptguard.reply import Verdict
+from failproof_es.dialects.shipped.promptguard.metrics import (
+    ConfusionMatrix,
+    agreement_lines,
+    agreements,
+)
+from failproof_es.dialects.shipped.promptguard.reply import TruthVerdict
 from tests.unit.histories import KEY, RUN, History
 
 DIALECT = PromptGuard()
@@ -34,7 +38,7 @@ GOOD = '{"T": 0.8, "I": 0.1, "F": 0.9, "reasoning": "it asks"}'
 
 
 def graded(text: str, **more: Any) -> tuple[str, Score | Failure]:
-    reply = Reply(0, text, more.pop("finish_reason", "stop"), **more)
+    reply = ModelReply(0, text, more.pop("finish_reason", "stop"), **more)
     classification = DIALECT.classify(CASE, Transcript((reply,)))
     json.dumps(classification.details)
     return classification.primary, DIALECT.score(CASE, classification, None)
@@ -51,14 +55,14 @@ def graded(text: str, **more: Any) -> tuple[str, Score | Failure]:
     ],
 )
 def test_the_default_rule_says(numbers: tuple[float, float, float], label: str) -> None:
-    assert decide(DEFAULT, Verdict(*numbers, reasoning="")) == label
+    assert decide(DEFAULT, TruthVerdict(*numbers, reasoning="")) == label
 
 
 def test_every_bound_of_a_rule_has_to_hold_ends_included() -> None:
     rules = (Rule(label="a", T=Bounds(at_most=0.2), F=Bounds(at_least=0.5)), Rule(label="b"))
-    assert decide(rules, Verdict(0.2, 0.0, 0.5, "")) == "a"
-    assert decide(rules, Verdict(0.21, 0.0, 0.5, "")) == "b"
-    assert decide(rules, Verdict(0.2, 0.0, 0.49, "")) == "b"
+    assert decide(rules, TruthVerdict(0.2, 0.0, 0.5, "")) == "a"
+    assert decide(rules, TruthVerdict(0.21, 0.0, 0.5, "")) == "b"
+    assert decide(rules, TruthVerdict(0.2, 0.0, 0.49, "")) == "b"
 
 
 def test_a_verdict_is_scored_against_the_expected_label() -> None:
@@ -112,7 +116,7 @@ def test_a_refusal_is_kept_with_its_complete_message(
         "I cannot provide an analysis of this. " + "It is not mine to judge. " * 50_000 + "Sorry."
     )
     text, refusal = (said, None) if in_text else ("", said)
-    reply = Reply(0, text, finish_reason, refusal=refusal)
+    reply = ModelReply(0, text, finish_reason, refusal=refusal)
     classification = DIALECT.classify(CASE, Transcript((reply,)))
     assert (classification.primary, classification.details["rule"]) == ("refusal", rule)
     assert classification.details["message"] == said
@@ -171,7 +175,7 @@ def changed(history: History, at: int, **changes: Any) -> History:
 
 def finished(text: str) -> History:
     history = History().sent().answered(text)
-    classification = DIALECT.classify(CASE, Transcript((Reply(0, text, "stop"),)))
+    classification = DIALECT.classify(CASE, Transcript((ModelReply(0, text, "stop"),)))
     history.classified(classification.primary, classification.details)
     return history.scored() if "T" in classification.details else history.abandoned()
 
@@ -236,7 +240,7 @@ def test_an_evaluation_that_has_not_begun_has_no_record() -> None:
 
 
 def test_ratios_are_those_of_the_confusion_matrix_and_the_rest_is_counted() -> None:
-    agreement = Agreement()
+    agreement = ConfusionMatrix()
     for expected, decided, times in (
         ("a", "a", 6),
         ("a", "b", 2),
@@ -261,7 +265,7 @@ def test_ratios_are_those_of_the_confusion_matrix_and_the_rest_is_counted() -> N
 
 
 def test_nothing_decided_is_no_accuracy() -> None:
-    agreement = Agreement()
+    agreement = ConfusionMatrix()
     agreement.add("a", None, "refusal")
     found = {"model": "m", **agreement.as_json()}
     assert found["accuracy"] is None

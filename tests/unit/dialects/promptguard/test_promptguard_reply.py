@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.dialects.shipped.promptguard.reply import ReplyDefect, Verdict, read_reply
+from failproof_es.dialects.shipped.promptguard.reply import ReplyDefect, TruthVerdict, read_reply
 
 GOOD = '{"T": 0.8, "I": 0.1, "F": 0.95, "reasoning": "asks for the \\"system prompt\\""}'
-READ = Verdict(0.8, 0.1, 0.95, 'asks for the "system prompt"')
+READ = TruthVerdict(0.8, 0.1, 0.95, 'asks for the "system prompt"')
 
 
 @pytest.mark.parametrize(
@@ -40,14 +40,14 @@ def test_a_verdict_is_read_through_what_models_put_around_it(reply: str) -> None
 
 def test_whole_numbers_and_raw_line_breaks_are_taken_as_they_are() -> None:
     reply = '{"T": 1, "I": 0, "F": 0, "reasoning": "first\nsecond"}'
-    assert read_reply(reply) == Verdict(1.0, 0.0, 0.0, "first\nsecond")
+    assert read_reply(reply) == TruthVerdict(1.0, 0.0, 0.0, "first\nsecond")
 
 
 @pytest.mark.long
 def test_reasoning_of_five_megabytes_is_read_to_its_last_character() -> None:
     reasoning = "é\u0000 {T} " * 700_000 + "end"
     found = read_reply(json.dumps({"T": 1, "I": 0, "F": 0, "reasoning": reasoning}))
-    assert found == Verdict(1.0, 0.0, 0.0, reasoning)
+    assert found == TruthVerdict(1.0, 0.0, 0.0, reasoning)
 
 
 OTHER = GOOD.replace("0.95", "0.05")
@@ -189,7 +189,7 @@ def test_what_no_object_of_the_reply_states_is_no_number(reply: str, reason: str
 def test_a_comma_inside_a_text_is_left_where_it_is(text: str) -> None:
     reply = f'{{"T": 0, "I": 0, "F": 0, "reasoning": "{text}",}}'
     found = read_reply(reply)
-    assert isinstance(found, Verdict)
+    assert isinstance(found, TruthVerdict)
     assert found.reasoning == json.loads(f'"{text}"')
 
 
@@ -248,7 +248,7 @@ def test_any_json_in_any_prose_parses_to_itself_or_errors(
     value: Any, before: str, after: str
 ) -> None:
     found = read_reply(before + json.dumps(value) + after)
-    if isinstance(found, Verdict):
+    if isinstance(found, TruthVerdict):
         objects = objects_in(value)
         assert any(
             states(each.get("T", each.get("truth")), found.T)
@@ -268,8 +268,8 @@ def test_a_verdict_in_any_prose_parses_to_itself_or_errors(
     text = json.dumps(document, ensure_ascii=ascii_only)
     for reply in (text, before + text + after):
         found = read_reply(reply)
-        if isinstance(found, Verdict):
-            assert found == Verdict(t, i, f, reasoning)
+        if isinstance(found, TruthVerdict):
+            assert found == TruthVerdict(t, i, f, reasoning)
         else:
             assert reply is not text
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from failproof_es.core.case import Case, Turn
-from failproof_es.core.evaluation import Classification, Failure, Reply, Transcript
+from failproof_es.core.evaluation import Classification, Failure, ModelReply, Transcript
 from failproof_es.dialects.kit.judging import prompt
 from failproof_es.dialects.shipped.redteam import RedTeam
 from failproof_es.dialects.shipped.redteam.checks import citations, reply_language
-from failproof_es.dialects.shipped.redteam.conversation import next_messages, said, spoken
+from failproof_es.dialects.shipped.redteam.conversation import describe_reply, next_messages, spoken
 from failproof_es.events import ToolCall
 
 DIALECT = RedTeam()
@@ -55,7 +55,7 @@ def case(*turns: tuple[str, str], **expectation: Any) -> Case:
     )
 
 
-def classified(*replies: Reply, **expectation: Any) -> Classification:
+def classified(*replies: ModelReply, **expectation: Any) -> Classification:
     turns = [("user", "How do I return goods?")] * max(len(replies), 1)
     return DIALECT.classify(case(*turns, **expectation), Transcript(replies))
 
@@ -75,22 +75,25 @@ def test_each_user_turn_without_a_scripted_reply_is_answered_with_the_whole_conv
     first = next_messages(SCRIPT.turns, ())
     assert first is not None
     assert [turn.content for turn in first] == ["Be kind.", "one", "scripted", "two"]
-    second = next_messages(SCRIPT.turns, (Reply(0, "my answer", "stop"),))
+    second = next_messages(SCRIPT.turns, (ModelReply(0, "my answer", "stop"),))
     assert second is not None
     assert [(turn.role, turn.content) for turn in second[3:]] == [
         ("user", "two"),
         ("assistant", "my answer"),
         ("user", "three"),
     ]
-    assert next_messages(SCRIPT.turns, (Reply(0, "a", "stop"), Reply(1, "b", "stop"))) is None
+    assert (
+        next_messages(SCRIPT.turns, (ModelReply(0, "a", "stop"), ModelReply(1, "b", "stop")))
+        is None
+    )
 
 
 def test_where_every_user_turn_has_its_reply_the_model_goes_on_after_the_last_turn() -> None:
     scripted = case(("system", "Be kind."), ("user", "one"), ("assistant", "mine"))
     sent = next_messages(scripted.turns, ())
     assert sent is not None and [turn.content for turn in sent] == ["Be kind.", "one", "mine"]
-    assert next_messages(scripted.turns, (Reply(0, "and more", "stop"),)) is None
-    (turn,) = DIALECT.classify(scripted, Transcript((Reply(0, "and more", "stop"),))).details[
+    assert next_messages(scripted.turns, (ModelReply(0, "and more", "stop"),)) is None
+    (turn,) = DIALECT.classify(scripted, Transcript((ModelReply(0, "and more", "stop"),))).details[
         "turns"
     ]
     assert turn["turn"] == 4
@@ -102,7 +105,7 @@ def test_an_empty_user_turn_is_sent_as_it_stands() -> None:
 
 def test_system_turns_are_sent_where_they_stand() -> None:
     two = case(("system", "Be kind."), ("user", "one"), ("system", "Be brief."), ("user", "two"))
-    last = next_messages(two.turns, (Reply(0, "mine", "stop"),))
+    last = next_messages(two.turns, (ModelReply(0, "mine", "stop"),))
     assert last is not None
     assert [(turn.role, turn.content) for turn in last] == [
         ("system", "Be kind."), ("user", "one"), ("assistant", "mine"),
@@ -112,13 +115,16 @@ def test_system_turns_are_sent_where_they_stand() -> None:
 
 def test_what_a_model_called_stands_in_the_conversation_in_words() -> None:
     call = ToolCall(id="1", name="search", arguments='{"q": 1}')
-    assert said(Reply(0, "", "tool_calls", tool_calls=(call,))) == '[tool call: search({"q": 1})]'
-    assert said(Reply(0, "Let me see.", "stop", tool_calls=(call,))).startswith(
+    assert (
+        describe_reply(ModelReply(0, "", "tool_calls", tool_calls=(call,)))
+        == '[tool call: search({"q": 1})]'
+    )
+    assert describe_reply(ModelReply(0, "Let me see.", "stop", tool_calls=(call,))).startswith(
         "Let me see.\n[tool"
     )
-    assert said(Reply(0, "", "stop", refusal="No.")) == "No."
-    assert said(Reply(0, "Yes.", "stop", refusal="No.")) == "Yes."
-    assert said(Reply(0, " ", "stop")) == " "
+    assert describe_reply(ModelReply(0, "", "stop", refusal="No.")) == "No."
+    assert describe_reply(ModelReply(0, "Yes.", "stop", refusal="No.")) == "Yes."
+    assert describe_reply(ModelReply(0, " ", "stop")) == " "
 
 
 # -- citations ---------------------------------------------------------------------------------
@@ -224,8 +230,10 @@ def test_claims_without_a_citation_are_listed() -> None:
 def test_words_of_the_conversation_may_be_quoted_and_the_models_own_earlier_ones_not() -> None:
     asked = case(("user", "Who said we take goods back?"), ("user", "Well?"), sources=SOURCES)
     replies = (
-        Reply(0, "Nobody ever told me that.", "stop"),
-        Reply(1, 'You asked "Who said we take goods back", I said "Nobody ever told me".', "stop"),
+        ModelReply(0, "Nobody ever told me that.", "stop"),
+        ModelReply(
+            1, 'You asked "Who said we take goods back", I said "Nobody ever told me".', "stop"
+        ),
     )
     found = DIALECT.classify(asked, Transcript(replies)).details["citations"]
     assert found["false_quotations"] == ["Nobody ever told me"]
@@ -310,7 +318,7 @@ SEARCH = ToolCall(id=None, name="search", arguments="{}")
 
 
 def test_called_tools_are_compared_with_the_expected_ones() -> None:
-    reply = Reply(0, "", "tool_calls", tool_calls=(SEARCH,), tools=("search", "calculator"))
+    reply = ModelReply(0, "", "tool_calls", tool_calls=(SEARCH,), tools=("search", "calculator"))
     found = classified(reply, tools_expected=["search", "calculator"]).details["tools"]
     assert (found["called"], found["missing"]) == (["search"], ["calculator"])
     assert (found["evaluated"], found["unexpected"]) == (True, [])
@@ -319,15 +327,17 @@ def test_called_tools_are_compared_with_the_expected_ones() -> None:
 
 
 def test_a_tool_that_no_server_takes_is_not_missing_but_was_not_offered() -> None:
-    reply = Reply(0, "Well.", "stop", tools=("search",))
+    reply = ModelReply(0, "Well.", "stop", tools=("search",))
     found = classified(reply, tools_expected=["search", "web search"]).details["tools"]
     assert found["missing"] == ["search"] and found["not_offered"] == ["web search"]
-    none = classified(Reply(0, "Well.", "stop"), tools_expected=["web search"]).details["tools"]
+    none = classified(ModelReply(0, "Well.", "stop"), tools_expected=["web search"]).details[
+        "tools"
+    ]
     assert (none["evaluated"], none["why_not"]) == (False, "no server takes the name")
 
 
 def test_where_no_tools_were_offered_the_check_was_not_evaluated() -> None:
-    found = classified(Reply(0, "Hm.", "stop"), tools_expected=["search"]).details["tools"]
+    found = classified(ModelReply(0, "Hm.", "stop"), tools_expected=["search"]).details["tools"]
     assert found["evaluated"] is False and "missing" not in found
 
 
@@ -337,20 +347,20 @@ def test_where_no_tools_were_offered_the_check_was_not_evaluated() -> None:
 @pytest.mark.parametrize(
     ("replies", "primary", "fails"),
     [
-        ((Reply(0, "Bring them to the shop.", "stop"),), "answer", []),
-        ((Reply(0, "I'm sorry, but I can't help with that.", "stop"),), "refusal", []),
-        ((Reply(0, "", "stop", refusal="No."),), "refusal", []),
-        ((Reply(0, " \n", "stop"),), "empty", ["empty"]),
-        ((Reply(0, "", "stop"), Reply(1, "Yes.", "stop")), "answer", []),
-        ((Reply(0, "Bring th", "length"),), "truncated", []),
-        ((Reply(0, "Bring th", "length"), Reply(1, "Yes.", "stop")), "truncated", []),
-        ((Reply(0, "", "length"),), "truncated", []),
-        ((Reply(0, "", "content_filter"),), "withheld", []),
-        ((Reply(0, "", "tool_calls", tool_calls=(SEARCH,)),), "answer", []),
+        ((ModelReply(0, "Bring them to the shop.", "stop"),), "answer", []),
+        ((ModelReply(0, "I'm sorry, but I can't help with that.", "stop"),), "refusal", []),
+        ((ModelReply(0, "", "stop", refusal="No."),), "refusal", []),
+        ((ModelReply(0, " \n", "stop"),), "empty", ["empty"]),
+        ((ModelReply(0, "", "stop"), ModelReply(1, "Yes.", "stop")), "answer", []),
+        ((ModelReply(0, "Bring th", "length"),), "truncated", []),
+        ((ModelReply(0, "Bring th", "length"), ModelReply(1, "Yes.", "stop")), "truncated", []),
+        ((ModelReply(0, "", "length"),), "truncated", []),
+        ((ModelReply(0, "", "content_filter"),), "withheld", []),
+        ((ModelReply(0, "", "tool_calls", tool_calls=(SEARCH,)),), "answer", []),
     ],
 )
 def test_a_transcript_has_a_class(
-    replies: tuple[Reply, ...], primary: str, fails: list[str]
+    replies: tuple[ModelReply, ...], primary: str, fails: list[str]
 ) -> None:
     classification = classified(*replies)
     assert (classification.primary, classification.details.get("fails")) == (primary, fails)
@@ -360,7 +370,7 @@ def test_a_transcript_has_a_class(
 
 
 def test_a_conversation_that_ended_in_an_error_keeps_what_was_said() -> None:
-    transcript = Transcript((Reply(0, "a", "stop"),), Failure("timeout", "no answer"))
+    transcript = Transcript((ModelReply(0, "a", "stop"),), Failure("timeout", "no answer"))
     classification = DIALECT.classify(SCRIPT, transcript)
     assert (classification.primary, classification.details["kind"]) == ("error", "timeout")
     assert len(classification.details["turns"]) == 1
@@ -369,15 +379,15 @@ def test_a_conversation_that_ended_in_an_error_keeps_what_was_said() -> None:
 @pytest.mark.parametrize(
     ("reply", "fails"),
     [
-        (Reply(0, "See [SRC-9], and", "length"), ["unknown_source"]),
-        (Reply(0, 'It says "you may keep it for ever", and', "length"), ["false_quotation"]),
-        (Reply(0, LONG["de"], "length"), []),
-        (Reply(0, "Hm, let me", "length", tools=("search",)), []),
-        (Reply(0, "", "length"), []),
+        (ModelReply(0, "See [SRC-9], and", "length"), ["unknown_source"]),
+        (ModelReply(0, 'It says "you may keep it for ever", and', "length"), ["false_quotation"]),
+        (ModelReply(0, LONG["de"], "length"), []),
+        (ModelReply(0, "Hm, let me", "length", tools=("search",)), []),
+        (ModelReply(0, "", "length"), []),
     ],
 )
 def test_after_a_cut_only_what_more_words_could_not_undo_fails(
-    reply: Reply, fails: list[str]
+    reply: ModelReply, fails: list[str]
 ) -> None:
     found = classified(
         reply,
@@ -391,14 +401,16 @@ def test_after_a_cut_only_what_more_words_could_not_undo_fails(
 @pytest.mark.parametrize(
     ("finding", "reply"),
     [
-        ("unknown_source", Reply(0, "See [SRC-9].", "stop")),
-        ("false_quotation", Reply(0, 'It says "you may keep it for ever".', "stop")),
-        ("wrong_language", Reply(0, LONG["de"], "stop")),
-        ("missing_tool", Reply(0, "Hm.", "stop", tools=("search",))),
-        ("empty", Reply(0, "", "stop")),
+        ("unknown_source", ModelReply(0, "See [SRC-9].", "stop")),
+        ("false_quotation", ModelReply(0, 'It says "you may keep it for ever".', "stop")),
+        ("wrong_language", ModelReply(0, LONG["de"], "stop")),
+        ("missing_tool", ModelReply(0, "Hm.", "stop", tools=("search",))),
+        ("empty", ModelReply(0, "", "stop")),
     ],
 )
-def test_a_finding_fails_a_case_only_where_the_case_says_so(finding: str, reply: Reply) -> None:
+def test_a_finding_fails_a_case_only_where_the_case_says_so(
+    finding: str, reply: ModelReply
+) -> None:
     given = {"sources": SOURCES, "tools_expected": ["search"]}
     assert classified(reply, **given, fails_by=[finding]).details["fails"] == [finding]
     assert classified(reply, **given, fails_by=[]).details["fails"] == []
@@ -407,7 +419,7 @@ def test_a_finding_fails_a_case_only_where_the_case_says_so(finding: str, reply:
 def test_long_conversations_are_joined_the_same_in_any_order() -> None:
     cases = [case(*[("user", f"{number}: {turn}") for turn in range(40)]) for number in range(2)]
     conversations = [
-        tuple(Reply(turn, f"{who} {turn}", "stop") for turn in range(40)) for who in "ab"
+        tuple(ModelReply(turn, f"{who} {turn}", "stop") for turn in range(40)) for who in "ab"
     ]
     order = Random(1)
     for _ in range(600):

@@ -14,7 +14,7 @@ from failproof_es.core.evaluation import (
     Failure,
     Judgement,
     JudgeVerdict,
-    Reply,
+    ModelReply,
     Rule,
     Score,
     Transcript,
@@ -52,7 +52,7 @@ SILENT = JudgeVerdict("silent", None, "timeout")
 def scored(
     *verdicts: JudgeVerdict, rule: Rule = "majority", finish_reason: str = "stop"
 ) -> Score | Failure:
-    transcript = Transcript((Reply(0, "Well, well.", finish_reason),))
+    transcript = Transcript((ModelReply(0, "Well, well.", finish_reason),))
     classification = DIALECT.classify(CASE, transcript)
     return DIALECT.score(CASE, classification, Judgement(rule, verdicts))
 
@@ -111,7 +111,7 @@ def test_several_judges_are_joined_item_by_item(
 
 
 def test_without_a_judge_nothing_is_passed_or_failed() -> None:
-    classification = DIALECT.classify(CASE, Transcript((Reply(0, "Well, well.", "stop"),)))
+    classification = DIALECT.classify(CASE, Transcript((ModelReply(0, "Well, well.", "stop"),)))
     score = DIALECT.score(CASE, classification, None)
     people = "people decide (`failproof-es review`)"
     assert score == Failure("awaiting_review", f"no judge is named: {people}")
@@ -119,11 +119,11 @@ def test_without_a_judge_nothing_is_passed_or_failed() -> None:
 
 def test_a_case_without_items_is_asked_of_no_judge_and_left_to_people() -> None:
     bare = case(("user", "Well?"), must_do=[])
-    said = Transcript((Reply(0, "Well, well.", "stop"),))
+    said = Transcript((ModelReply(0, "Well, well.", "stop"),))
     assert DIALECT.judge_messages(bare, said) is None
     score = DIALECT.score(bare, DIALECT.classify(bare, said), None)
     assert isinstance(score, Failure) and score.kind == "awaiting_review"
-    silent = Transcript((Reply(0, " ", "stop"),))
+    silent = Transcript((ModelReply(0, " ", "stop"),))
     failed = DIALECT.score(bare, DIALECT.classify(bare, silent), None)
     assert isinstance(failed, Score) and failed.scores["accuracy"] == 0
 
@@ -136,7 +136,7 @@ def test_a_reply_that_was_cut_off_is_asked_of_no_judge_and_neither_passes_nor_fa
         assert scored(judge(*words), finish_reason="length") == cut_off
     cites = case(("user", "Is it in [SRC-9]?"), sources=SOURCES, fails_by=["unknown_source"])
     for asked in (CASE, cites):
-        said = Transcript((Reply(0, "See [SRC-9], and", "length"),))
+        said = Transcript((ModelReply(0, "See [SRC-9], and", "length"),))
         assert DIALECT.judge_messages(asked, said) is None
         classification = DIALECT.classify(asked, said)
         assert DIALECT.score(asked, classification, None) == cut_off
@@ -168,7 +168,7 @@ def test_judges_agree_or_not_only_where_both_say_something() -> None:
 
 def test_an_empty_reply_fails_without_a_judge_and_a_withheld_one_is_not_scored() -> None:
     for finish_reason, kind in (("stop", "failed"), ("content_filter", "content_filter")):
-        transcript = Transcript((Reply(0, " ", finish_reason),))
+        transcript = Transcript((ModelReply(0, " ", finish_reason),))
         classification = DIALECT.classify(CASE, transcript)
         assert DIALECT.judge_messages(CASE, transcript) is None
         score = DIALECT.score(CASE, classification, None)
@@ -177,7 +177,7 @@ def test_an_empty_reply_fails_without_a_judge_and_a_withheld_one_is_not_scored()
 
 def test_the_judge_is_shown_who_said_what_and_asked_about_each_item_by_its_key() -> None:
     script = case(("system", "s"), ("user", "u"), ("assistant", "a"), ("user", "v"), **EXPECTED)
-    (question,) = DIALECT.judge_messages(script, Transcript((Reply(0, "w", "stop"),))) or ()
+    (question,) = DIALECT.judge_messages(script, Transcript((ModelReply(0, "w", "stop"),))) or ()
     mark = question.content.split("all of these lines hold ")[1][:32]
     shown = question.content.split(f"--- {mark} conversation begins ---\n")[1]
     assert shown.startswith(
@@ -189,7 +189,7 @@ def test_the_judge_is_shown_who_said_what_and_asked_about_each_item_by_its_key()
 
 
 def test_the_schema_of_a_reply_is_that_of_the_checklist() -> None:
-    schema = DIALECT.judge_schema(CASE, Transcript((Reply(0, "w", "stop"),)))
+    schema = DIALECT.judge_schema(CASE, Transcript((ModelReply(0, "w", "stop"),)))
     items = schema["properties"]["items"]
     assert items["required"] == ["must_do.1", "must_not_do.1", "pass_criteria.1"]
     verdict = items["properties"]["pass_criteria.1"]["properties"]["verdict"]

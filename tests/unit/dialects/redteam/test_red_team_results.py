@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from failproof_es.core.case import Case
-from failproof_es.core.evaluation import Evaluation, Reply, Transcript, fold
+from failproof_es.core.evaluation import Evaluation, ModelReply, Transcript, fold
 from failproof_es.dialects.shipped.redteam import RedTeam
 from failproof_es.events import EvaluationAbandoned
 from tests.unit.dialects.redteam.test_red_team_checks import case
@@ -44,7 +44,7 @@ def result_of(evaluation: Evaluation, of: Case = CASE) -> dict[str, Any]:
 
 
 def answered() -> History:
-    found = DIALECT.classify(CASE, Transcript((Reply(0, "my answer", "stop"),)))
+    found = DIALECT.classify(CASE, Transcript((ModelReply(0, "my answer", "stop"),)))
     return History().sent().answered("my answer").classified(found.primary, found.details)
 
 

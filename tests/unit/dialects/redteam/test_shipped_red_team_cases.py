@@ -10,7 +10,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from failproof_es.core.case import Case
-from failproof_es.core.evaluation import Judgement, Reply, Transcript
+from failproof_es.core.evaluation import Judgement, ModelReply, Transcript
 from failproof_es.dialects import case_files
 from failproof_es.dialects.kit.judging import Item, checklist, decide
 from failproof_es.dialects.shipped.redteam import RedTeam
@@ -155,11 +155,11 @@ def judged(case: Case, replies: list[Any], entries: list[Entry], label: str) -> 
     return Labelled(case.case_id, case, transcript, tuple(entries), label, to_judges=False)
 
 
-def reply(turn: int, written: str | dict[str, str]) -> Reply:
+def reply(turn: int, written: str | dict[str, str]) -> ModelReply:
     if isinstance(written, str):
-        return Reply(turn, written, "stop")
+        return ModelReply(turn, written, "stop")
     call = ToolCall(id=None, name=written["call"], arguments=written["arguments"])
-    return Reply(turn, "", "tool_calls", tool_calls=(call,), tools=(call.name,))
+    return ModelReply(turn, "", "tool_calls", tool_calls=(call,), tools=(call.name,))
 
 
 def test_there_are_answers_to_exactly_the_cases_that_ship() -> None:

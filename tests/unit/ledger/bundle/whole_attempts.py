@@ -15,7 +15,7 @@ from failproof_es.core.experiment import (
     question_digest,
     set_digest,
 )
-from failproof_es.ledger.attempts import Attempts, UnrelatedRuns
+from failproof_es.ledger.attempts import ProvenAttempts, UnrelatedRuns
 
 _STATUS = {
     "RunStarted": "running",
@@ -32,7 +32,7 @@ Told = tuple[str, dict[str, Any]]
 
 def read_attempts(
     own: Sequence[Told], others: Iterable[Sequence[Told]], case_of: Callable[[str], Any]
-) -> Attempts:
+) -> ProvenAttempts:
     """Count the attempts. No run may be missing, and none may be here that is unrelated.
 
     The first of `own` and of each other run is its `RunStarted`; `case_of` gives the stored case
@@ -47,7 +47,7 @@ def read_attempts(
 
 def _by_experiment(
     own: Sequence[Told], others: Sequence[Sequence[Told]], case_of: Callable[[str], Any]
-) -> Attempts:
+) -> ProvenAttempts:
     streams = {_run_id(stream): stream for stream in (own, *others)}
     asking = {run_id: RunQuestions.of(it[0][1], _reader(it)) for run_id, it in streams.items()}
     if len({each.number for each in asking.values()}) < 1 + len(others):
@@ -60,7 +60,7 @@ def _by_experiment(
     found = find_related(it, asking.values())
     _check_complete(found, own, it.number, streams)
     _check_numbers(found, streams)
-    return Attempts(
+    return ProvenAttempts(
         1 + found.attempts.index(it),
         len(found.attempts),
         it.digest,

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from failproof_es.ledger.attempts import Attempts, UnrelatedRuns
-from failproof_es.ledger.contents import RUN_TOPICS, Contents, EvidenceError, Proven
+from failproof_es.ledger.attempts import ProvenAttempts, UnrelatedRuns
+from failproof_es.ledger.contents import RUN_TOPICS, BundledEvent, Contents, EvidenceError
 from failproof_es.ledger.seal import Seal, Sealing
 from failproof_es.ledger.state import read_state
 from tests.unit.ledger.bundle.whole_attempts import Told, read_attempts
@@ -23,7 +23,7 @@ _REVIEW = "Reviewed"
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
-def read_contents(run_id: UUID, events: Sequence[Proven]) -> Contents:
+def read_contents(run_id: UUID, events: Sequence[BundledEvent]) -> Contents:
     """Check that `events` are the whole run. Raises `EvidenceError` with the first reason."""
     streams = _streams(events)
     own = streams.pop(run_id, [])
@@ -68,9 +68,9 @@ def read_contents(run_id: UUID, events: Sequence[Proven]) -> Contents:
     )
 
 
-def _streams(events: Sequence[Proven]) -> dict[UUID, list[Proven]]:
+def _streams(events: Sequence[BundledEvent]) -> dict[UUID, list[BundledEvent]]:
     """The events by stream. Versions have no gap, and each state is a JSON object."""
-    streams: dict[UUID, list[Proven]] = {}
+    streams: dict[UUID, list[BundledEvent]] = {}
     for event in events:
         _payload(event)
         stream = streams.setdefault(event.stream_id, [])
@@ -81,7 +81,7 @@ def _streams(events: Sequence[Proven]) -> dict[UUID, list[Proven]]:
 
 
 def _check_plan(
-    own: Sequence[Proven], payloads: Sequence[dict[str, Any]], prompts: set[UUID]
+    own: Sequence[BundledEvent], payloads: Sequence[dict[str, Any]], prompts: set[UUID]
 ) -> None:
     """Check that the prompts here are exactly those that were planned."""
     planned: set[UUID] = set()
@@ -116,11 +116,11 @@ def _digest_id(digest: str) -> UUID:
 
 
 def _told_apart(
-    run_id: UUID, streams: Iterable[list[Proven]]
-) -> tuple[list[list[Proven]], dict[str, list[Proven]]]:
+    run_id: UUID, streams: Iterable[list[BundledEvent]]
+) -> tuple[list[list[BundledEvent]], dict[str, list[BundledEvent]]]:
     """The evaluations of this run, and those of other runs by the id of their stream."""
-    own: list[list[Proven]] = []
-    elsewhere: dict[str, list[Proven]] = {}
+    own: list[list[BundledEvent]] = []
+    elsewhere: dict[str, list[BundledEvent]] = {}
     for stream in streams:
         if _payload(stream[0]).get("run_id") == str(run_id):
             own.append(stream)
@@ -129,14 +129,16 @@ def _told_apart(
     return own, elsewhere
 
 
-def _check_evaluation(stream: Sequence[Proven], prompts: set[str]) -> None:
+def _check_evaluation(stream: Sequence[BundledEvent], prompts: set[str]) -> None:
     asked = _payload(stream[0]).get("prompt_id")
     if type(asked) is not str or asked not in prompts:
         raise EvidenceError(f"stream {stream[0].stream_id}: its prompt was not planned")
 
 
 def _check_carried_over(
-    started: Proven, evaluations: Sequence[Sequence[Proven]], elsewhere: dict[str, list[Proven]]
+    started: BundledEvent,
+    evaluations: Sequence[Sequence[BundledEvent]],
+    elsewhere: dict[str, list[BundledEvent]],
 ) -> None:
     """Check that exactly the evaluations that are carried over are here, unchanged."""
     remaining = dict(elsewhere)
@@ -154,7 +156,9 @@ def _check_carried_over(
         raise EvidenceError(f"stream {name} is not of this run")
 
 
-def _check_reference(reference: dict[str, Any], source: Sequence[Proven], started: Proven) -> None:
+def _check_reference(
+    reference: dict[str, Any], source: Sequence[BundledEvent], started: BundledEvent
+) -> None:
     """Check that the source had ended, is the evaluation referred to, and has the same digest."""
     name, told = source[0].stream_id, _payload(source[0])
     if source[-1].topic not in _FINAL or source[-1].index > started.index:
@@ -177,7 +181,9 @@ def _case(payload: dict[str, Any]) -> tuple[str, str, int]:
 
 
 def _check_reviews(
-    run_id: UUID, evaluations: Sequence[Sequence[Proven]], reviews: dict[UUID, list[Proven]]
+    run_id: UUID,
+    evaluations: Sequence[Sequence[BundledEvent]],
+    reviews: dict[UUID, list[BundledEvent]],
 ) -> None:
     """Check that every review is of an ended evaluation of this run, and on the right stream."""
     own = {str(stream[0].stream_id): stream for stream in evaluations}
@@ -195,10 +201,10 @@ def _check_reviews(
 
 
 def _attempts(
-    own: Sequence[Proven],
-    others: Iterable[Sequence[Proven]],
-    streams: Mapping[UUID, Sequence[Proven]],
-) -> Attempts:
+    own: Sequence[BundledEvent],
+    others: Iterable[Sequence[BundledEvent]],
+    streams: Mapping[UUID, Sequence[BundledEvent]],
+) -> ProvenAttempts:
     """Count the attempts of the experiment, each from its own stream."""
     runs: list[list[Told]] = []
     for stream in (own, *others):
@@ -217,10 +223,10 @@ def _attempts(
 
 
 def _checked_seal(
-    own: Sequence[Proven],
+    own: Sequence[BundledEvent],
     sealed_at: int,
     said: dict[str, Any],
-    evaluations: Sequence[Sequence[Proven]],
+    evaluations: Sequence[Sequence[BundledEvent]],
 ) -> Seal:
     sealing = Sealing()
     for stream in (own[:sealed_at], *evaluations):
@@ -237,7 +243,7 @@ def _checked_seal(
     return seal
 
 
-def _payload(event: Proven) -> dict[str, Any]:
+def _payload(event: BundledEvent) -> dict[str, Any]:
     try:
         return read_state(event.state)
     except ValueError as error:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from failproof_es.dialects.kit.yaml_documents import Location
 from failproof_es.dialects.shipped.command.dataset.loader import Place
 from failproof_es.dialects.shipped.command.models import TestCase
-from failproof_es.dialects.shipped.command.options import Options
+from failproof_es.dialects.shipped.command.options import CommandOptions
 from failproof_es.problems import Problems
 from failproof_es.shell_analysis import (
     Unparseable,
@@ -30,7 +30,7 @@ _SAYS = {
 
 
 def check_commands(
-    cases: Sequence[tuple[int, TestCase]], options: Options, problems: Problems, place: Place
+    cases: Sequence[tuple[int, TestCase]], options: CommandOptions, problems: Problems, place: Place
 ) -> set[int]:
     """Report commands that are not shell and labels that no checker confirms.
 
@@ -61,7 +61,7 @@ def _commands(case: TestCase) -> Iterator[tuple[Location, str]]:
 
 
 def _check_labels(
-    cases: Sequence[tuple[int, TestCase]], options: Options, problems: Problems, place: Place
+    cases: Sequence[tuple[int, TestCase]], options: CommandOptions, problems: Problems, place: Place
 ) -> None:
     expected = [case.expected_command for _, case in cases]
     compliance = check_posix_many(expected, options.posix_edition)

@@ -21,7 +21,7 @@ from failproof_es.dialects.shipped.command.dataset.dataset_file import (
     storable,
 )
 from failproof_es.dialects.shipped.command.models import Category, TestCase, TestDataset
-from failproof_es.dialects.shipped.command.options import Options
+from failproof_es.dialects.shipped.command.options import CommandOptions
 from failproof_es.dialects.shipped.command.prompt_template import filled
 from failproof_es.problems import Problems, shown_value
 
@@ -30,12 +30,14 @@ _SEMANTIC_VERSION = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]
 
 Place = Callable[[int, Location], dict[str, Any]]
 """From a case's index and a location in it to `path`, `line` and `field` of a problem."""
-CheckCommands = Callable[[Sequence[tuple[int, TestCase]], Options, Problems, Place], set[int]]
+CheckCommands = Callable[
+    [Sequence[tuple[int, TestCase]], CommandOptions, Problems, Place], set[int]
+]
 """Looks at the commands of a file's cases; returns the indices of cases that are unusable."""
 
 
 def load(
-    files: Sequence[Path], problems: Problems, options: Options, check: CheckCommands
+    files: Sequence[Path], problems: Problems, options: CommandOptions, check: CheckCommands
 ) -> Iterator[Case]:
     """Yield every valid case in file order; every defect of every file goes to `problems`.
 
@@ -57,7 +59,7 @@ class _Dataset:
     path: Path
     tree: DatasetTree
     problems: Problems
-    options: Options
+    options: CommandOptions
     claimed: dict[str, tuple[Path, int]]
     """Where each id of the run stands first: the file, and the case's index in it."""
     unknown_keys: UnknownKeys
@@ -177,7 +179,11 @@ class _Dataset:
 
 
 def as_case(
-    case: TestCase, document: dict[str, Any], suite_id: str, source: str | None, options: Options
+    case: TestCase,
+    document: dict[str, Any],
+    suite_id: str,
+    source: str | None,
+    options: CommandOptions,
 ) -> Case:
     """The case as these options ask about it and judge the answer."""
     return Case(

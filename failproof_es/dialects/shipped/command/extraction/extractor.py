@@ -32,7 +32,7 @@ A sentence is what `prose.py` takes for one. Line ends of Windows become line fe
 else is changed: no line is joined, no character inside the command is touched (but JSON's
 escapes). `strict` extraction takes off nothing at all.
 
-What was taken off and could be run all the same is in `beside`, for the safety checker: no
+What was taken off and could be run all the same is in `fragments`, for the safety checker: no
 mistake of the extraction hides a command (`shown_code.py`).
 """
 
@@ -59,7 +59,7 @@ from failproof_es.dialects.shipped.command.extraction.prose import (
     is_sentence,
 )
 from failproof_es.dialects.shipped.command.extraction.reasoning import split_reasoning
-from failproof_es.dialects.shipped.command.extraction.shown_code import Shown, shown_code
+from failproof_es.dialects.shipped.command.extraction.shown_code import ShownCode, shown_code
 from failproof_es.dialects.shipped.command.extraction.terminal_sessions import all_root, session
 from failproof_es.shell_analysis import Unparseable, parse_command
 
@@ -95,7 +95,7 @@ _MOST_LAYERS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Removed:
+class RemovedText:
     """Something that was taken off, as it stood in the reply."""
 
     kind: Kind
@@ -107,8 +107,8 @@ class Extraction:
     """A reply's command and what was around it. An empty command: there is none."""
 
     command: str
-    removed: tuple[Removed, ...] = ()
-    beside: tuple[Shown, ...] = ()
+    removed: tuple[RemovedText, ...] = ()
+    fragments: tuple[ShownCode, ...] = ()
     """What a reader could take for a command and run, besides the command."""
 
 
@@ -116,12 +116,12 @@ def extract(reply: str, mode: Mode = "lenient") -> Extraction:
     """The command in a reply. Deterministic; looks at nothing but the text."""
     if mode == "strict":
         return Extraction(reply)
-    removed: list[Removed] = []
+    removed: list[RemovedText] = []
     thought, answer = split_reasoning(reply.replace("\r\n", "\n"))
     if thought:
-        removed.append(Removed("reasoning", thought))
+        removed.append(RemovedText("reasoning", thought))
     if (comments := _COMMENTS.match(answer)) is not None:
-        removed.append(Removed("explanation", comments[0].strip()))
+        removed.append(RemovedText("explanation", comments[0].strip()))
         answer = answer[comments.end() :]
     fence, text = _unfenced(_unwrapped(answer.strip("\n"), removed).strip("\n"), removed)
     text = _unwrapped(text, removed)
@@ -141,7 +141,7 @@ def extract(reply: str, mode: Mode = "lenient") -> Extraction:
     return Extraction(command, tuple(removed), fragments)
 
 
-def _unwrapped(text: str, removed: list[Removed]) -> str:
+def _unwrapped(text: str, removed: list[RemovedText]) -> str:
     """The text without tokens, tags and JSON around all of it."""
     layers: tuple[tuple[Kind, Layer], ...] = (
         ("label", wrappings.token), ("label", wrappings.tag), ("json", wrappings.json_value)
@@ -149,7 +149,7 @@ def _unwrapped(text: str, removed: list[Removed]) -> str:
     return _peeled(text, layers, removed)
 
 
-def _bare(text: str, removed: list[Removed]) -> str:
+def _bare(text: str, removed: list[RemovedText]) -> str:
     """The text without marks of a quotation, a list, or emphasis."""
     layers: tuple[tuple[Kind, Layer], ...] = (
         ("quotes", wrappings.quotation), ("quotes", wrappings.emphasis)
@@ -160,11 +160,11 @@ def _bare(text: str, removed: list[Removed]) -> str:
     return text
 
 
-def _peeled(text: str, layers: Sequence[tuple[Kind, Layer]], removed: list[Removed]) -> str:
+def _peeled(text: str, layers: Sequence[tuple[Kind, Layer]], removed: list[RemovedText]) -> str:
     for _ in range(_MOST_LAYERS):
         for kind, layer in layers:
             if (unwrapped := layer(text)) is not None:
-                removed += [Removed(kind, wrapping) for wrapping in unwrapped[0]]
+                removed += [RemovedText(kind, wrapping) for wrapping in unwrapped[0]]
                 text = unwrapped[1]
                 break
         else:
@@ -172,16 +172,16 @@ def _peeled(text: str, layers: Sequence[tuple[Kind, Layer]], removed: list[Remov
     return text
 
 
-def _unfenced(text: str, removed: list[Removed], depth: int = 0) -> tuple[Fence | None, str]:
+def _unfenced(text: str, removed: list[RemovedText], depth: int = 0) -> tuple[Fence | None, str]:
     lines = text.split("\n")
     blocks = fences(lines)
     if len(blocks) == 1 and _is_stray(blocks[0], lines):
         lines, blocks = lines[: blocks[0].start], []
-        removed.append(Removed("fence", "```"))
+        removed.append(RemovedText("fence", "```"))
         text = "\n".join(lines)
     candidates = _skip_denied(lines, blocks)
     if blocks and not candidates:
-        removed.append(Removed("denied", "\n".join(block.body for block in blocks)))
+        removed.append(RemovedText("denied", "\n".join(block.body for block in blocks)))
         return blocks[0], ""
     fence = next((block for block in candidates if block.is_shell), None) or next(
         iter(candidates), None
@@ -198,16 +198,16 @@ def _unfenced(text: str, removed: list[Removed], depth: int = 0) -> tuple[Fence 
         places = [(start, end) for start, end, _ in on_one_line]
         first = next(iter(_not_denied(text, places)), None)
         if first is None:
-            removed.append(Removed("denied", text))
+            removed.append(RemovedText("denied", text))
             return on_one_line[0][2], ""
         start, end, fence = on_one_line[first]
         before, behind = text[:start], text[end:]
     else:
         return None, text
-    removed.append(Removed("fence", f"```{fence.info}"))
+    removed.append(RemovedText("fence", f"```{fence.info}"))
     for explanation in (before, behind):
         if explanation.strip():
-            removed.append(Removed("explanation", explanation.strip()))
+            removed.append(RemovedText("explanation", explanation.strip()))
     return fence, fence.body
 
 
@@ -240,7 +240,7 @@ def _is_stray(fence: Fence, lines: Sequence[str]) -> bool:
     return empty and bool(before) and not is_prose(before[-1])
 
 
-def _unspanned(text: str, removed: list[Removed]) -> str:
+def _unspanned(text: str, removed: list[RemovedText]) -> str:
     stripped = text.strip()
     whole = _SPAN.fullmatch(stripped)
     if whole is None:
@@ -250,15 +250,15 @@ def _unspanned(text: str, removed: list[Removed]) -> str:
         spans = list(_SPAN.finditer(stripped))
         indexes = list(_not_denied(stripped, [span.span() for span in spans]))
         if spans and not indexes:
-            removed.append(Removed("denied", stripped))
+            removed.append(RemovedText("denied", stripped))
             return ""
         whole = _choose_span([spans[index] for index in indexes])
         if whole is None:
             return text
-    removed.append(Removed("code_span", "`"))
+    removed.append(RemovedText("code_span", "`"))
     for around in (stripped[: whole.start()], stripped[whole.end() :]):
         if around.strip():
-            removed.append(Removed("explanation", around.strip()))
+            removed.append(RemovedText("explanation", around.strip()))
     return whole["code"]
 
 
@@ -297,28 +297,28 @@ def _last_uses(codes: Sequence[str]) -> dict[str, int]:
     return {code: uses[f"{code} "] for code in codes}
 
 
-def _without_signs(text: str, removed: list[Removed], *, root: bool) -> str:
+def _without_signs(text: str, removed: list[RemovedText], *, root: bool) -> str:
     lines = session(text, root=root)
     if lines is None:
         return text
     for line in lines:
         if line.sign is not None:
-            removed.append(Removed("prompt_sign", line.sign))
+            removed.append(RemovedText("prompt_sign", line.sign))
         elif line.text.strip():
-            removed.append(Removed("output", line.text))
+            removed.append(RemovedText("output", line.text))
     return "\n".join(line.text for line in lines if line.sign is not None)
 
 
-def _unlabelled(text: str, removed: list[Removed]) -> str:
+def _unlabelled(text: str, removed: list[RemovedText]) -> str:
     text = text.lstrip()
     label = _LABEL.match(text)
     if label is None:
         return text
-    removed.append(Removed("label", label[0].strip()))
+    removed.append(RemovedText("label", label[0].strip()))
     return text[label.end() :]
 
 
-def _unexplained(text: str, removed: list[Removed]) -> tuple[str, str]:
+def _unexplained(text: str, removed: list[RemovedText]) -> tuple[str, str]:
     """What stands up to the first sentence or blank line behind a command, and the command.
 
     They differ where a quote or a loop goes on behind a blank line.
@@ -333,7 +333,7 @@ def _unexplained(text: str, removed: list[Removed]) -> tuple[str, str]:
         last = next((end for end in ends if _parses(lines[first:end])), last)
     for around in ("\n".join(lines[:first]), "\n".join(lines[last:])):
         if around.strip():
-            removed.append(Removed("explanation", around.strip()))
+            removed.append(RemovedText("explanation", around.strip()))
     return "\n".join(lines[first : ends[0]]), "\n".join(lines[first:last])
 
 
@@ -363,7 +363,7 @@ def _parses(lines: Sequence[str]) -> bool:
     return True
 
 
-def _without_sentences(text: str, removed: list[Removed]) -> str:
+def _without_sentences(text: str, removed: list[RemovedText]) -> str:
     """The lines of a fence without the sentences before the first command and behind the last."""
     lines = text.splitlines()
     first, last = 0, len(lines)
@@ -375,20 +375,20 @@ def _without_sentences(text: str, removed: list[Removed]) -> str:
         last = len(lines)  # a quote goes on in what looks like a sentence
     for around in ("\n".join(lines[:first]), "\n".join(lines[last:])):
         if around.strip():
-            removed.append(Removed("explanation", around.strip()))
+            removed.append(RemovedText("explanation", around.strip()))
     return "\n".join(lines[first:last])
 
 
-def _unquoted(text: str, removed: list[Removed]) -> str:
+def _unquoted(text: str, removed: list[RemovedText]) -> str:
     stripped = text.strip()
     span = _SPAN.fullmatch(stripped)
     if span is not None:
-        removed.append(Removed("code_span", "`"))
+        removed.append(RemovedText("code_span", "`"))
         return span["code"]
     quote = stripped[:1]
     if quote in ('"', "'") and stripped.count(quote) == 2 and stripped.endswith(quote):
         inside = stripped[1:-1]
         if " " in inside:
-            removed.append(Removed("quotes", quote))
+            removed.append(RemovedText("quotes", quote))
             return inside
     return text

@@ -27,14 +27,14 @@ from failproof_es.dialects.shipped.command.extraction.terminal_sessions import (
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownCode:
     """A text that could be run. `certain`: the reply says that it is a command for a shell."""
 
     text: str
     certain: bool
 
 
-def shown_code(reply: str, command: str) -> tuple[Shown, ...]:
+def shown_code(reply: str, command: str) -> tuple[ShownCode, ...]:
     """The texts in what a reply says, each once, without the command itself."""
     fragments = [*_blocks(reply), *_around(reply, command)]
     texts: dict[str, bool] = {}
@@ -42,28 +42,30 @@ def shown_code(reply: str, command: str) -> tuple[Shown, ...]:
         text = fragment.text.strip()
         if text and text != command:
             texts[text] = texts.get(text, False) or fragment.certain
-    return tuple(Shown(text, certain) for text, certain in texts.items())
+    return tuple(ShownCode(text, certain) for text, certain in texts.items())
 
 
-def _blocks(text: str, depth: int = 0) -> Iterator[Shown]:
+def _blocks(text: str, depth: int = 0) -> Iterator[ShownCode]:
     lines = text.split("\n")
     for strict in (False, True):
         blocks = fences(lines, strict=strict)
         shells = [_commands(block) for block in blocks if block.is_shell]
         for block in blocks:
-            yield Shown(_commands(block), block.is_shell and bool(block.label))
-            yield Shown(block.behind, certain=False)
-            yield Shown(printed(session(block.body, root=_has_root(block)) or []), certain=False)
+            yield ShownCode(_commands(block), block.is_shell and bool(block.label))
+            yield ShownCode(block.behind, certain=False)
+            yield ShownCode(
+                printed(session(block.body, root=_has_root(block)) or []), certain=False
+            )
             yield from _in_json(block.body)
             yield from _programs(block)
-            yield Shown("\n".join(map(without_lead, block.body.split("\n"))), certain=False)
+            yield ShownCode("\n".join(map(without_lead, block.body.split("\n"))), certain=False)
             if block.is_markdown and depth < DEEPEST:
                 yield from _blocks(block.body, depth + 1)
             if " " in block.info:
-                yield Shown(block.info, certain=False)
-                yield Shown(block.info.partition(" ")[2], certain=False)
+                yield ShownCode(block.info, certain=False)
+                yield ShownCode(block.info.partition(" ")[2], certain=False)
         if len(shells) > 1:
-            yield Shown("\n".join(shells), certain=False)
+            yield ShownCode("\n".join(shells), certain=False)
 
 
 _INTERPRETERS = {
@@ -86,13 +88,13 @@ _INTERPRETERS = {
 _LOOKS_LIKE_PYTHON = re.compile(r"^(?:import \w|from [\w.]+ import )|^#!.*\bpython", re.MULTILINE)
 
 
-def _programs(block: Fence) -> Iterator[Shown]:
+def _programs(block: Fence) -> Iterator[ShownCode]:
     """The block as the command that runs it, where it is a program in another language."""
     run = _INTERPRETERS.get(block.label)
     if run is None and _LOOKS_LIKE_PYTHON.search(block.body):
         run = "python3 -c"
     if run is not None:
-        yield Shown(f"{run} {shlex.quote(block.body)}", certain=False)
+        yield ShownCode(f"{run} {shlex.quote(block.body)}", certain=False)
 
 
 def _has_root(block: Fence) -> bool:
@@ -107,29 +109,29 @@ def _commands(block: Fence) -> str:
     return "\n".join(line.text for line in lines if line.sign is not None)
 
 
-def _around(reply: str, command: str) -> Iterator[Shown]:
+def _around(reply: str, command: str) -> Iterator[ShownCode]:
     """What stands outside of code blocks."""
     text = _outside(reply)
     text = _without(text, command)
     for span in spans(text):
-        yield Shown(span, certain=False)
+        yield ShownCode(span, certain=False)
     lines = session(text) or []
     for line in lines:
         if line.sign is not None:
-            yield Shown(line.text, certain=True)
-    yield Shown(printed(lines), certain=False)
+            yield ShownCode(line.text, certain=True)
+    yield ShownCode(printed(lines), certain=False)
     yield from _in_json(_outside(reply))
     groups = list(_groups(text))
     for group in groups:
-        yield Shown(group, certain=False)
-    yield Shown("\n".join([command, *groups]), certain=False)
+        yield ShownCode(group, certain=False)
+    yield ShownCode("\n".join([command, *groups]), certain=False)
     for group in [command, *groups]:
         bare = "\n".join(without_lead(line) for line in group.split("\n"))
         if bare != group:
-            yield Shown(bare, certain=False)
+            yield ShownCode(bare, certain=False)
 
 
-def _in_json(text: str) -> Iterator[Shown]:
+def _in_json(text: str) -> Iterator[ShownCode]:
     """The strings in a text that is JSON."""
     if not text.lstrip().startswith(("{", "[", '"')):
         return
@@ -140,7 +142,7 @@ def _in_json(text: str) -> Iterator[Shown]:
     while pending:
         value = pending.pop()
         if isinstance(value, str):
-            yield Shown(value, certain=False)
+            yield ShownCode(value, certain=False)
         elif isinstance(value, dict | list):
             pending += value.values() if isinstance(value, dict) else value
 

@@ -22,14 +22,14 @@ _MORE = re.compile(r"\s*> ?")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SessionLine:
     """A line of a session. `sign`: its prompt, `None` for a line that was printed."""
 
     sign: str | None
     text: str
 
 
-def session(text: str, *, root: bool = False) -> list[Line] | None:
+def session(text: str, *, root: bool = False) -> list[SessionLine] | None:
     """The lines of a session, or `None` if no line at which a command begins has a prompt.
 
     `root`: `# ` may be a prompt, if no other one is there; elsewhere it begins a comment. A
@@ -47,7 +47,7 @@ def session(text: str, *, root: bool = False) -> list[Line] | None:
     return _read_lines(lines, ends, sign)
 
 
-def printed(lines: list[Line]) -> str:
+def printed(lines: list[SessionLine]) -> str:
     """What the commands of a session printed; `# ` may be the prompt of another user there."""
     texts = [line.text for line in lines if line.sign is None]
     return "\n".join(_ROOT.sub("", text, count=1) for text in texts)
@@ -67,13 +67,13 @@ def _starts(lines: list[str], ends: list[int]) -> Iterator[int]:
         at = ends[at]
 
 
-def _read_lines(lines: list[str], ends: list[int], sign: re.Pattern[str]) -> list[Line]:
-    session_lines: list[Line] = []
+def _read_lines(lines: list[str], ends: list[int], sign: re.Pattern[str]) -> list[SessionLine]:
+    session_lines: list[SessionLine] = []
     at = 0
     while at < len(lines):
         signed = sign.match(lines[at])
         if signed is None:
-            session_lines.append(Line(None, lines[at]))
+            session_lines.append(SessionLine(None, lines[at]))
             at += 1
             continue
         end = ends[at]
@@ -83,6 +83,6 @@ def _read_lines(lines: list[str], ends: list[int], sign: re.Pattern[str]) -> lis
         while end < len(lines) and (more := _MORE.match(lines[end])):
             command_lines.append(lines[end][more.end() :])
             end += 1
-        session_lines.append(Line(signed[0], "\n".join(command_lines)))
+        session_lines.append(SessionLine(signed[0], "\n".join(command_lines)))
         at = end
     return session_lines

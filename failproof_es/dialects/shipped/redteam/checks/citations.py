@@ -39,7 +39,7 @@ _SENTENCE = re.compile(
     """,
     re.VERBOSE,
 )
-_SHOWN = 200
+_LONGEST_SHOWN = 200
 
 
 class SourceIds:
@@ -106,15 +106,17 @@ def check(text: str, sources: Sequence[Mapping[str, str]], heard: Sequence[str])
         if _is_in_texts(
             passage, [text for source_id in source_ids or by_id for text in by_id[source_id]]
         ):
-            quotations.append(passage[:_SHOWN])
+            quotations.append(passage[:_LONGEST_SHOWN])
         elif source_ids or not _is_in_texts(passage, heard_turns):
-            false.append(passage[:_SHOWN])
+            false.append(passage[:_LONGEST_SHOWN])
     return {
         "cited": [source_id for source_id in cited if source_id in by_id],
         "unknown": [source_id for source_id in cited if source_id not in by_id],
         "quotations": quotations,
         "false_quotations": false,
-        "uncited": [claim[:_SHOWN] for claim in _claims(text) if not any(ids.cited_in(claim))],
+        "uncited": [
+            claim[:_LONGEST_SHOWN] for claim in _claims(text) if not any(ids.cited_in(claim))
+        ],
     }
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from failproof_es.core.evaluation import Reply
+from failproof_es.core.evaluation import ModelReply
 
 _FUNCTION = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """What OpenAI's and Anthropic's servers take for the name of a function."""
@@ -22,7 +22,7 @@ def offered(expected: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(can_be_offered, expected)))
 
 
-def check(expected: Sequence[str], replies: Sequence[Reply]) -> dict[str, Any]:
+def check(expected: Sequence[str], replies: Sequence[ModelReply]) -> dict[str, Any]:
     """Expected and called tools. `evaluated` is false where none could be offered.
 
     A tool whose name no server takes was never offered: it is not missing, it is `not_offered`.

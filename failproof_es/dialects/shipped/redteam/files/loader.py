@@ -18,11 +18,11 @@ from failproof_es.dialects.shipped.redteam import source_block
 from failproof_es.dialects.shipped.redteam.files import consistency, red_team_case
 from failproof_es.dialects.shipped.redteam.files.case_files import WrittenCase, read_cases
 from failproof_es.dialects.shipped.redteam.files.red_team_case import RedTeamCase
-from failproof_es.dialects.shipped.redteam.options import Options
+from failproof_es.dialects.shipped.redteam.options import RedTeamOptions
 from failproof_es.problems import Problems
 
 
-def load(files: Sequence[Path], options: Options, problems: Problems) -> Iterator[Case]:
+def load(files: Sequence[Path], options: RedTeamOptions, problems: Problems) -> Iterator[Case]:
     """Yield every valid case, in file order; every defect of every file goes to `problems`.
 
     A case holds the conversation as it will be sent and all that it is graded by, so a run
@@ -32,7 +32,7 @@ def load(files: Sequence[Path], options: Options, problems: Problems) -> Iterato
         for path in files:
             unknown_keys = UnknownKeys(problems)
             for written_case in read_cases(path, problems):
-                reader = _Reader(path, written_case, problems)
+                reader = _RedTeamReader(path, written_case, problems)
                 misspelt = reader.misspelt(unknown_keys)
                 case = reader.case(seen_ids, options)
                 if case is not None and not misspelt:
@@ -40,7 +40,11 @@ def load(files: Sequence[Path], options: Options, problems: Problems) -> Iterato
 
 
 def as_case(
-    read: RedTeamCase, document: dict[str, Any], suite_id: str, source: str | None, options: Options
+    read: RedTeamCase,
+    document: dict[str, Any],
+    suite_id: str,
+    source: str | None,
+    options: RedTeamOptions,
 ) -> Case:
     """A case of the file as the engine runs it: the turns to be sent, and what grades them."""
     turns = tuple(Turn(role=turn.role, content=turn.content) for turn in read.turns)
@@ -78,14 +82,14 @@ def as_case(
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _RedTeamReader:
     path: Path
-    written: WrittenCase
+    written_case: WrittenCase
     problems: Problems
 
-    def case(self, seen_ids: SeenIds, options: Options) -> Case | None:
+    def case(self, seen_ids: SeenIds, options: RedTeamOptions) -> Case | None:
         """The case, or `None` with the reasons in `problems`."""
-        document = self.written.document
+        document = self.written_case.document
         unique = self._claim(seen_ids, document.get("id"))
         try:
             read = RedTeamCase.model_validate(document)
@@ -106,7 +110,9 @@ class _Reader:
         """Report the keys that the specification does not know; whether one is an error."""
         misspelt = [
             unknown_keys.report(str(location[-1]), known_keys, owner, **self._at(location))
-            for location, known_keys, owner in red_team_case.unknown_keys(self.written.document)
+            for location, known_keys, owner in red_team_case.unknown_keys(
+                self.written_case.document
+            )
         ]
         return any(misspelt)
 
@@ -114,7 +120,7 @@ class _Reader:
         """Take the case's id. False, and an error, when it is taken."""
         if not isinstance(case_id, str):
             return False
-        line = self.written.line_of(("id",))
+        line = self.written_case.line_of(("id",))
         first = seen_ids.claim("", case_id, self.path, line)
         if first is not None:
             message = f"duplicate id {case_id!r}, first used at {first}"
@@ -130,7 +136,7 @@ class _Reader:
     def _at(self, location: Location) -> dict[str, Any]:
         return {
             "path": self.path,
-            "line": self.written.line_of(location),
+            "line": self.written_case.line_of(location),
             "field": dotted(location),
-            "case_line": self.written.line,
+            "case_line": self.written_case.line,
         }

@@ -12,20 +12,20 @@ from failproof_es.problems import shown_value
 NotBlank = Annotated[str, Field(pattern=r"\S")]
 
 
-class _Part(BaseModel):
+class _CaseModel(BaseModel):
     model_config = ConfigDict(
         frozen=True, strict=True, extra="ignore", use_attribute_docstrings=True
     )
 
 
-class ScriptedTurn(_Part):
+class ScriptedTurn(_CaseModel):
     """One turn of the scripted conversation."""
 
     role: Literal["system", "user", "assistant"]
     content: str
 
 
-class ExpectedBehavior(_Part):
+class ExpectedBehavior(_CaseModel):
     """What a pass looks like. Each list may be empty."""
 
     must_do: list[NotBlank]
@@ -36,7 +36,7 @@ class ExpectedBehavior(_Part):
     """The evaluator's checklist."""
 
 
-class Source(_Part):
+class RedTeamSource(_CaseModel):
     """A passage that the model is given."""
 
     source_id: str
@@ -45,7 +45,7 @@ class Source(_Part):
     text: str
 
 
-class RedTeamCase(_Part):
+class RedTeamCase(_CaseModel):
     """One case (specification 002). Types are never coerced; unknown keys are kept aside."""
 
     id: NotBlank
@@ -57,7 +57,7 @@ class RedTeamCase(_Part):
     """How severe it is if the model fails."""
     turns: Annotated[list[ScriptedTurn], Field(min_length=1)]
     expected_behavior: ExpectedBehavior
-    sources: list[Source] | None = None
+    sources: list[RedTeamSource] | None = None
     tools_expected: list[str] | None = None
     language: Annotated[str, BeforeValidator(lambda code: "en" if code is None else code)] = "en"
     notes: str | None = None
@@ -87,7 +87,7 @@ def unknown_keys(document: dict[str, Any]) -> list[Unknown]:
     """
     unknown = _unknown(document, RedTeamCase, ())
     unknown += _unknown(document.get("expected_behavior"), ExpectedBehavior, ("expected_behavior",))
-    for name, part in (("turns", ScriptedTurn), ("sources", Source)):
+    for name, part in (("turns", ScriptedTurn), ("sources", RedTeamSource)):
         values = document.get(name)
         for index, value in enumerate(values if isinstance(values, list) else ()):
             unknown += _unknown(value, part, (name, index))

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from failproof_es.events import Disposition, Rate, ToolCall, Usage
+from failproof_es.events import Disposition, TokenPrices, ToolCall, Usage
 from failproof_es.testing.other_side import FakeServer, ReceivedRequest, Reply
 from tests.integration.models.contract.wires import OpenAIWire
 
@@ -20,7 +20,7 @@ TOOL = "search"
 NONE: Mapping[str, str] = {}
 UNCOUNTED = Usage()
 NOISE = b': keep-alive\n\nevent: future\nid: 7\ndata: {"type": "future.event", "future": {}}\n\n'
-RATE = Rate(
+RATE = TokenPrices(
     input=Decimal(2), cached_input=Decimal("0.2"), cache_write=Decimal("2.5"),
     cache_write_1h=Decimal(4), output=Decimal(10),
 )  # fmt: skip
@@ -135,7 +135,7 @@ class ExampleServer(FakeServer):
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
-    def reply(self, asked: ReceivedRequest) -> Reply:
+    def reply(self, request: ReceivedRequest) -> Reply:
         """See `FakeServer`."""
         return self._always
 
@@ -149,7 +149,7 @@ class ExampleServer(FakeServer):
             if line.lower().startswith(b"content-length:")
         )
         await reader.readexactly(length)
-        self.asked.append(ReceivedRequest("POST", "", {}, b""))
+        self.requests.append(ReceivedRequest("POST", "", {}, b""))
         self.sent = self._always.body
         said = f"content-type: {self._always.content_type}\r\ncontent-length: {len(self.sent) + 9}"
         writer.write(f"HTTP/1.1 200 OK\r\n{said}\r\n\r\n".encode() + self.sent)

@@ -18,7 +18,7 @@ from failproof_es.core.evaluation import (
     Failure,
     Judgement,
     JudgeVerdict,
-    Reply,
+    ModelReply,
     Rule,
     Score,
     Transcript,
@@ -27,7 +27,7 @@ from failproof_es.dialects.kit.judging import checklist
 from failproof_es.dialects.shipped.redteam import RedTeam
 from failproof_es.dialects.shipped.redteam.files.loader import as_case
 from failproof_es.dialects.shipped.redteam.files.red_team_case import RedTeamCase
-from failproof_es.dialects.shipped.redteam.options import Options
+from failproof_es.dialects.shipped.redteam.options import RedTeamOptions
 from failproof_es.events import ToolCall
 
 DIALECT = RedTeam()
@@ -91,7 +91,7 @@ class Labelled:
 
     def read(self, text: str, judge: str = "judge") -> JudgeVerdict:
         """What one judge's reply says."""
-        reading = DIALECT.read_judgement(self.case, self.transcript, Reply(0, text, "stop"))
+        reading = DIALECT.read_judgement(self.case, self.transcript, ModelReply(0, text, "stop"))
         assert (reading.verdict is None) != (reading.problem is None)
         return JudgeVerdict(judge, reading.verdict, reading.problem)
 
@@ -127,7 +127,7 @@ def _labelled(number: int, written: dict[str, Any]) -> Labelled:
         ]
     if tools := written.get("tools"):
         document["tools_expected"] = tools
-    case = as_case(RedTeamCase.model_validate(document), document, "bed", None, Options())
+    case = as_case(RedTeamCase.model_validate(document), document, "bed", None, RedTeamOptions())
     items = checklist(case.expectation)
     return Labelled(
         written["name"],
@@ -142,12 +142,12 @@ def _labelled(number: int, written: dict[str, Any]) -> Labelled:
     )
 
 
-def _reply(turn: int, written: str | dict[str, Any]) -> Reply:
+def _reply(turn: int, written: str | dict[str, Any]) -> ModelReply:
     if isinstance(written, str):
-        return Reply(turn, written, "stop")
+        return ModelReply(turn, written, "stop")
     calls = tuple(ToolCall(id=None, **call) for call in written["calls"])
     tools = tuple(call.name for call in calls)
-    return Reply(turn, written["text"], "tool_calls", tool_calls=calls, tools=tools)
+    return ModelReply(turn, written["text"], "tool_calls", tool_calls=calls, tools=tools)
 
 
 def _entry(key: str, verdict: str) -> Entry:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failproof_es.core.case import Case
-from failproof_es.core.evaluation import Failure, Judgement, JudgeVerdict, Reply, Transcript
+from failproof_es.core.evaluation import Failure, Judgement, JudgeVerdict, ModelReply, Transcript
 from failproof_es.dialects.kit.judging import absences, checklist, states_absence
 from failproof_es.dialects.shipped.redteam import RedTeam
 from tests.unit.dialects.redteam.test_red_team_checks import case
@@ -79,7 +79,7 @@ def absent(*, recorded: bool = True) -> Case:
 
 
 def outcome(asked: Case, said: str, verdict: str, quote: str) -> float | str:
-    transcript = Transcript((Reply(0, said, "stop"),))
+    transcript = Transcript((ModelReply(0, said, "stop"),))
     question = DIALECT.judge_messages(asked, transcript)
     assert question is not None
     mark = question[0].content.split("--- ")[1].split(" ")[0]
@@ -87,7 +87,7 @@ def outcome(asked: Case, said: str, verdict: str, quote: str) -> float | str:
         "must_do.1": {"verdict": "present", "quote": "Good morning"},
         "pass_criteria.1": {"verdict": verdict, "quote": quote},
     }
-    reply = Reply(0, json.dumps({"transcript": mark, "items": items}), "stop")
+    reply = ModelReply(0, json.dumps({"transcript": mark, "items": items}), "stop")
     read = DIALECT.read_judgement(asked, transcript, reply)
     judged = Judgement("majority", (JudgeVerdict("j", read.verdict, read.problem),))
     score = DIALECT.score(asked, DIALECT.classify(asked, transcript), judged)
@@ -124,7 +124,7 @@ def test_a_case_of_an_older_record_is_judged_as_it_was(
 
 
 def test_the_judge_is_told_which_items_are_asked_the_other_way_round() -> None:
-    transcript = Transcript((Reply(0, SAID, "stop"),))
+    transcript = Transcript((ModelReply(0, SAID, "stop"),))
     turned, as_before = (
         DIALECT.judge_messages(each, transcript) for each in (absent(), absent(recorded=False))
     )
@@ -136,7 +136,7 @@ def test_the_judge_is_told_which_items_are_asked_the_other_way_round() -> None:
 
 
 def test_of_a_reply_that_was_cut_off_a_broken_absence_decides_as_little_as_a_kept_one() -> None:
-    cut = Transcript((Reply(0, SAID, "length"),))
+    cut = Transcript((ModelReply(0, SAID, "length"),))
     asked = absent()
     assert DIALECT.judge_messages(asked, cut) is None
     for verdict in ("met", "not_met"):

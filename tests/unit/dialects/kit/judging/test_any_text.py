@@ -10,7 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from failproof_es.core.case import Case
-from failproof_es.core.evaluation import Failure, Judgement, JudgeVerdict, Reply, Score, Transcript
+from failproof_es.core.evaluation import (
+    Failure,
+    Judgement,
+    JudgeVerdict,
+    ModelReply,
+    Score,
+    Transcript,
+)
 from failproof_es.dialects.kit.judging import Passage, ask, checklist, read_verdicts
 from failproof_es.dialects.kit.judging.prompt import shipped, token
 from failproof_es.dialects.kit.judging.quotation import comparable
@@ -100,7 +107,7 @@ def test_any_reply_is_classed_and_scored_without_a_surprise(
 ) -> None:
     asked: Case = case(("user", first or "?"), ("user", second or "?"), sources=SOURCES)
     dialect = RedTeam()
-    transcript = Transcript((Reply(0, first, "stop"), Reply(1, second, finish_reason)))
+    transcript = Transcript((ModelReply(0, first, "stop"), ModelReply(1, second, finish_reason)))
     classification = dialect.classify(asked, transcript)
     json.dumps(classification.details, allow_nan=False)
     unproved = JudgeVerdict("j", None, "timeout")
