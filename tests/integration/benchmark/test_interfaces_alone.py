@@ -266,7 +266,7 @@ def setter(over: threading.Event) -> Callable[[Any], None]:
 
 
 def _python_model(name: str) -> dict[str, Any]:
-    return {"provider": "python", "class": f"{__name__}:Held", "model": name}
+    return {"provider": "python", "class": f"{__name__}:HeldClient", "model": name}
 
 
 class HeldAnthropic(AnthropicServer):
