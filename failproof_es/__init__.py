@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 def open(run: int | str | UUID = "latest", *, database_url: str | None = None) -> OpenedRun:
-    """A recorded run as typed results: its number, its id, or `latest`. Close it, or use `with`.
+    """Open a recorded run by its number, its id, or `latest`. Close it, or use `with`.
 
-    Read from `database_url`, else from the database of the command line. Raises `InvalidInput`
-    where there is no such run, or the database cannot be used.
+    Reads `database_url`, else the database of the command line. Raises `InvalidInput` if there
+    is no such run, or the database cannot be used.
     """
     from failproof_es.library.opened_run import OpenedRun
 

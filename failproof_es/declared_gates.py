@@ -1,7 +1,7 @@
 """Gates that a dialect declares, in addition to those that every run can have.
 
-A package names one under the entry-point group `failproof_es.gates`. A configuration then takes
-its name under `gates`, and the run is checked against it as against any other.
+A package registers a gate in the entry-point group `failproof_es.gates`. A configuration then
+accepts the gate's name under `gates`, and the run is judged by it as by any other gate.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ class DeclaredGate:
     """A rate that each model has to reach; its limit is a share from 0 to 1."""
 
     name: str
-    """The key in a configuration, and in the record: the name of its entry point."""
+    """The key in a configuration and in the record: the name of the entry point."""
     help: str
-    """What it is, in a sentence for the reference of configurations."""
+    """One sentence for the configuration reference."""
     group: Callable[[ModelTally], Group]
-    """The evaluations of a model that it is about. Pure."""
+    """The model's evaluations that the gate judges. Pure."""
     rate: Literal["accuracy", "success_rate"]
-    """What is measured of them: the mean accuracy of those that have one, or of all that are
-    finished, where what has none counts as 0."""
+    """`accuracy` is the mean over the evaluations that have one, `success_rate` the mean over all
+    finished evaluations, where one without accuracy counts as 0.
+    """
 
 
 def _fault(offered: Any, name: str) -> str | None:

@@ -1,9 +1,9 @@
-"""Gates: the limits that a configuration sets for a complete run, and whether it meets them. Pure.
+"""Gates: the limits that a configuration sets for a complete run, and their verdicts. Pure.
 
-Each model is checked against each limit by itself, so that a good one hides no bad one; only the
-cost is that of the whole run. A figure that was not measured meets no gate. Each gate says its
-limit, the measured value, the counts, the model, whether it is met, and why not where that is not
-plain.
+Each model is judged by each limit separately, so that a good model hides no bad one; only the
+cost is the whole run's. A figure that was not measured meets no gate. Each gate states its limit,
+the measured value, the counts, the model, whether it is met, and the reason if the numbers do not
+show it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from failproof_es.support.plurals import plural
 from failproof_es.support.untrusted_text import one_line, shortened
 
 Gate = dict[str, Any]
-"""`limit`, `measured`, `of`, `met`, and what else there is to say of it; `model`, if of one."""
+"""Keys `limit`, `measured`, `of`, `met`; where they apply `model`, `why`, `interval` and others."""
 NamedGates = Iterator[tuple[str, Gate]]
 
 
 def describe_gate(name: str, gate: Mapping[str, Any]) -> str:
-    """A gate in one phrase, whether it is met left out: its limit, and what was measured."""
+    """The gate's limit and measurement in one phrase, without the verdict."""
     measured, of = gate.get("measured"), gate.get("of")
     text = f"{name} {format_amount(gate['limit'])}: "
     text += "nothing measured" if measured is None else f"measured {format_amount(measured)}"
@@ -43,12 +43,12 @@ def describe_gate(name: str, gate: Mapping[str, Any]) -> str:
 
 
 def gate_line(name: str, gate: Mapping[str, Any]) -> str:
-    """A gate in one line, safe to show: its limit, what was measured, whether it is met."""
+    """A gate in one printable line: its limit, its measurement, `met` or `NOT MET`."""
     return one_line(f"gate {describe_gate(name, gate)}, {'met' if gate['met'] else 'NOT MET'}")
 
 
 def format_amount(value: object) -> str:
-    """A limit or a measurement as people read it: four digits, severities side by side."""
+    """A limit or a measurement for people: four significant digits, severities with commas."""
     if isinstance(value, float):
         return f"{value:.4g}"
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
@@ -56,30 +56,30 @@ def format_amount(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One model against another run, over what both scored: the mean of paired differences.
+    """A model's change against another run: the mean of paired differences of their scores.
 
-    `interval` is two-sided, at 95 %; `None` where the pairs exclude no difference.
+    `interval` is two-sided at 95 %; `None` if the pairs are too few to exclude any difference.
     """
 
     model: str
     pairs: int
     cases: int
     unpaired: int
-    """What this run planned of the model and the two have not both scored."""
+    """Planned evaluations of the model that the two runs have not both scored."""
     difference: float
     interval: tuple[float, float] | None
     why_unpaired: tuple[Unpaired, ...] = ()
-    """Of this run and of the other one."""
+    """Reasons, each with its counts in this run and in the other one."""
     other_versions: tuple[str, ...] = ()
-    """What graded the two runs in different versions: `failproof.accuracy 3, before 2`."""
+    """Graders whose versions differ between the runs: `failproof.accuracy 3, before 2`."""
     lost: int = 0
     """Evaluations that the other run scored, and this one left without a score."""
     interval_if_lost_failed: tuple[float, float] | None = None
-    """The interval if those had all failed: nobody raises a rate by losing bad answers."""
+    """The interval if the lost evaluations had failed: losing bad answers must raise no rate."""
 
     @property
     def regraded(self) -> int:
-        """The number of evaluations that both scored, by different versions of what graded them."""
+        """Number of evaluations that different grader versions scored in the two runs."""
         return sum(
             unpaired.first for unpaired in self.why_unpaired if unpaired.why == OTHER_VERSIONS
         )
@@ -87,12 +87,12 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class RetryBias:
-    """The evaluations that a branch asked again because of how they had ended."""
+    """The bias of a branch that asked evaluations again because of their results."""
 
     by_result: str | None = None
-    """Why no rate of the run is a measurement; `None` if nothing was chosen by its result."""
+    """Why no rate of the run is a measurement; `None` if no evaluation was chosen by its result."""
     unscored_before: Mapping[str, int] = field(default_factory=dict)
-    """By model: evaluations that have a score, and that the answer before had left without one."""
+    """For each model, the scored evaluations whose earlier answer was left without a score."""
 
 
 ASKED_ONCE = RetryBias()
@@ -100,7 +100,7 @@ ASKED_ONCE = RetryBias()
 
 @dataclass(frozen=True, slots=True)
 class AccuracyBounds:
-    """The 95 % interval of a model's mean accuracy, over so many cases."""
+    """The 95 % interval of a model's mean accuracy over `cases` cases."""
 
     low: float
     high: float
@@ -108,7 +108,7 @@ class AccuracyBounds:
 
 
 BoundsByGroup = Mapping[tuple[str, str | None], AccuracyBounds]
-"""By model and suite; `None` for all suites of the model."""
+"""Keys are model and suite; the suite `None` means all suites of the model."""
 
 
 def judge_gates(
@@ -119,48 +119,52 @@ def judge_gates(
     again: RetryBias = ASKED_ONCE,
     bounds: BoundsByGroup | None = None,
 ) -> dict[str, Gate]:
-    """Each configured gate of a run by its name, and the one on what has no score.
+    """The verdicts by gate name: of each configured gate, and of the one on unscored evaluations.
 
-    The name ends in the model's where a run asked several. `changes` are read for the gate
-    on them only, `bounds` for accuracies of which the lower end is judged. Rates and changes are
-    not judged where evaluations were asked again by result.
+    A name ends in the model's key if the run asked several models. `changes` are needed by
+    `no_regression_against` only, `bounds` only if the lower ends of accuracies are judged. Rates
+    and changes are not judged if evaluations were asked again because of their results.
     """
     judged: dict[str, Gate] = {}
     tallies = {model: summary.model_tally(model) for model in summary.models}
     for model, tally in tallies.items():
-        for name, gate in _of_model(limits, model, tally, again):
+        for name, gate in _judge_model(limits, model, tally, again):
             if limits.judges_lower_end and name.startswith(_ACCURACY):
                 suite = name.removeprefix(_ACCURACY).removeprefix("_by_suite.") or None
                 gate = _at_lower_end(gate, (bounds or {}).get((model, suite)))
             full = _unique(f"{name}.{model}" if len(tallies) > 1 else name, judged)
             judged[full] = gate | {"model": model}
     if limits.max_cost_usd is not None:
-        judged["max_cost_usd"] = _cost(limits.max_cost_usd, summary)
+        judged["max_cost_usd"] = _judge_cost(limits.max_cost_usd, summary)
     if limits.no_regression_against is not None:
         for change in changes:
             name = _unique(f"no_regression_against.{change.model}", judged)
-            judged[name] = _no_regression(
+            judged[name] = _judge_regression(
                 limits.no_regression_against, limits.regression_margin, change
             )
             if change.regraded:
-                judged[name] |= {"met": False, "cannot_tell": True, "why": _regraded(change)}
+                judged[name] |= {
+                    "met": False,
+                    "cannot_tell": True,
+                    "why": _describe_regraded(change),
+                }
             of = tallies.get(change.model)
             if of is not None and of.everything.awaiting:
-                judged[name] |= {"met": False, "why": _awaited(of.everything)}
+                judged[name] |= {"met": False, "why": _describe_awaited(of.everything)}
             judged[name] = _not_judged(judged[name], again)
     return judged
 
 
 def _not_judged(gate: Gate, again: RetryBias) -> Gate:
-    """The gate as it is; not met, without a measurement, where a result chose what was asked."""
+    """The gate, without a measurement and not met if evaluations were chosen by their results."""
     if again.by_result is None:
         return gate
     why = f"not judged: {again.by_result}"
     return gate | {"measured": None, "interval": None, "met": False, "why": why}
 
 
-def _regraded(change: Change) -> str:
-    """Why nothing can be said of scores that different versions gave."""
+def _describe_regraded(change: Change) -> str:
+    """Why scores of different grader versions cannot be compared."""
     return (
         f"cannot tell: {plural(change.regraded, 'evaluation')} graded otherwise, by other versions "
         f"({'; '.join(change.other_versions)}); start the baseline again, or `replay` it to see "
@@ -178,26 +182,26 @@ def _at_lower_end(gate: Gate, bounds: AccuracyBounds | None) -> Gate:
         return gate
     if bounds is None:
         why = "cannot tell: so few cases have no interval"
-        return gate | {"met": False, "cannot_tell": True, "why": _also(gate, why)}
+        return gate | {"met": False, "cannot_tell": True, "why": _append_reason(gate, why)}
     gate |= {"interval": [bounds.low, bounds.high]}
     if bounds.low >= gate["limit"] or not gate["met"]:
         return gate
-    why = _cannot_tell(
+    why = _describe_inconclusive(
         f"the accuracy may be as low as {format_amount(bounds.low)}",
         gate["measured"] - gate["limit"], gate["measured"] - bounds.low, bounds.cases,
     )  # fmt: skip
-    return gate | {"met": False, "cannot_tell": True, "why": _also(gate, why)}
+    return gate | {"met": False, "cannot_tell": True, "why": _append_reason(gate, why)}
 
 
-def _also(gate: Gate, why: str) -> str:
+def _append_reason(gate: Gate, why: str) -> str:
     return f"{gate['why']}; {why}" if gate.get("why") else why
 
 
-def _cannot_tell(what: str, distance: float, reach: float, cases: int) -> str:
-    """Why the data decide nothing, and how many cases would decide it if they went on alike.
+def _describe_inconclusive(what: str, distance: float, reach: float, cases: int) -> str:
+    """Why the data are inconclusive, and about how many similar cases would decide.
 
-    The interval reaches so far beyond what was measured, and may reach no farther than `distance`:
-    it shrinks with the root of the number of cases.
+    The interval reaches `reach` below the measured value, where `distance` would be allowed. Its
+    width shrinks with the square root of the number of cases.
     """
     text = f"cannot tell: {what} over {plural(cases, 'case')}"
     if distance <= 0:
@@ -211,7 +215,7 @@ _OTHER_GATES = ("max_unscored_rate", "max_cost_usd", "no_regression_against")
 
 
 def limits_at_the_end(limits: Gates) -> Gates:
-    """The limits that a run is judged by when it ends: with `by: people` none on a rate."""
+    """The limits that are judged when the run ends; with `by: people` none on a rate."""
     if limits.by != "people":
         return limits
     return limits.model_copy(update=dict.fromkeys((*_RATES, *limits.declared())))
@@ -223,22 +227,22 @@ def limits_by_people(limits: Gates) -> Gates:
 
 
 def _unique(name: str, gates: Mapping[str, Gate]) -> str:
-    """The name, or another one: suites and models may be called anything, and no gate is lost."""
+    """The name, with `'` appended until it is unique: suite and model names may collide."""
     return name if name not in gates else _unique(f"{name}'", gates)
 
 
-def _of_model(limits: Gates, model: str, tally: ModelTally, again: RetryBias) -> NamedGates:
-    """The gates of one model by itself."""
-    for name, gate in _accuracies(limits, tally):
+def _judge_model(limits: Gates, model: str, tally: ModelTally, again: RetryBias) -> NamedGates:
+    """The gates of one model."""
+    for name, gate in _judge_rates(limits, tally):
         yield name, _not_judged(gate, again)
-    yield from _without_score(limits, model, tally, again.unscored_before.get(model, 0))
+    yield from _judge_unscored(limits, model, tally, again.unscored_before.get(model, 0))
     if limits.no_failures_at is not None:
-        failures = _no_failures(limits.no_failures_at, tally.severities)
+        failures = _judge_failures(limits.no_failures_at, tally.severities)
         yield "no_failures_at", _not_judged(failures, again)
 
 
-def _accuracies(limits: Gates, tally: ModelTally) -> NamedGates:
-    """The rates that must be reached: accuracies, then those that dialects declare."""
+def _judge_rates(limits: Gates, tally: ModelTally) -> NamedGates:
+    """The gates on accuracies, then the gates that dialects declare."""
     suites = sorted((limits.min_accuracy_by_suite or {}).items())
     accuracies = [
         ("min_accuracy", limits.min_accuracy, tally.everything),
@@ -249,23 +253,23 @@ def _accuracies(limits: Gates, tally: ModelTally) -> NamedGates:
     ]
     for name, minimum, group in accuracies:
         if minimum is not None:
-            gate = _rate(minimum, group.accuracy, group.measured, group)
-            whole = group is tally.everything  # of that `max_unscored_rate` is a gate of its own
-            yield name, gate if whole else _of_a_part(gate, limits, group)
+            gate = _judge_rate(minimum, group.accuracy, group.measured, group)
+            whole = group is tally.everything  # `max_unscored_rate` judges the whole
+            yield name, gate if whole else _limit_unscored_part(gate, limits, group)
     for name, limit in limits.declared().items():
         if limit is None:
             continue
         declared = DECLARED.load(name)
         group = declared.group(tally)
         if declared.rate == "success_rate":
-            yield name, _rate(limit, group.success_rate, group.finished, group)
+            yield name, _judge_rate(limit, group.success_rate, group.finished, group)
         else:
-            gate = _rate(limit, group.accuracy, group.measured, group)
-            yield name, _of_a_part(gate, limits, group)
+            gate = _judge_rate(limit, group.accuracy, group.measured, group)
+            yield name, _limit_unscored_part(gate, limits, group)
 
 
-def _of_a_part(gate: Gate, limits: Gates, group: Group) -> Gate:
-    """The gate of a part of the evaluations: not met where too many of that part have no score."""
+def _limit_unscored_part(gate: Gate, limits: Gates, group: Group) -> Gate:
+    """The gate of a part of the evaluations: not met if too many of that part have no score."""
     limit = limits.max_unscored_rate
     if limit is None or not gate["met"] or group.missing <= limit * group.finished:
         return gate
@@ -273,29 +277,29 @@ def _of_a_part(gate: Gate, limits: Gates, group: Group) -> Gate:
     return gate | {"met": False, "why": f"{why}, more than {format_amount(limit)}"}
 
 
-def _rate(minimum: float, measured: float | None, of: int, group: Group) -> Gate:
+def _judge_rate(minimum: float, measured: float | None, of: int, group: Group) -> Gate:
     gate: Gate = {"limit": minimum, "measured": measured, "of": of}
     if group.awaiting:
-        return gate | {"met": False, "why": _awaited(group)}
+        return gate | {"met": False, "why": _describe_awaited(group)}
     if measured is None:
         return gate | {"met": False, "why": "nothing that it is about was scored"}
     return gate | {"met": measured >= minimum}
 
 
-def _awaited(group: Group) -> str:
-    """Why nothing can be said of a group that people have not judged."""
+def _describe_awaited(group: Group) -> str:
+    """Why a group is not judged: people have not reviewed all of its evaluations."""
     return f"{group.awaiting:,} of {group.finished:,} await review"
 
 
 _LONGEST_REASON = 200
 
 
-def _without_score(limits: Gates, model: str, tally: ModelTally, before: int) -> NamedGates:
-    """Whether enough of a model's evaluations have a score, or wait for people alone.
+def _judge_unscored(limits: Gates, model: str, tally: ModelTally, before: int) -> NamedGates:
+    """The gate `max_unscored_rate` of a model: the share of evaluations without a score.
 
-    Judged without being set, too, where one has none: a result over what is left may be another
-    than the one over everything. `before` are those that have a score only because they were asked
-    again, and that the answer had left without one.
+    The default limit is judged, too, if an evaluation has no score: a rate over the scored ones
+    may differ from the rate over all. `before` counts evaluations that have a score only because
+    they were asked again after an answer without one. Evaluations that await people do not count.
     """
     limit, unscored = limits.max_unscored_rate, tally.everything.missing + before
     if limit is None or (not unscored and limit == MOST_UNSCORED):
@@ -319,7 +323,7 @@ def _without_score(limits: Gates, model: str, tally: ModelTally, before: int) ->
 
 
 def describe_unscored(model: ModelTally) -> str:
-    """How many evaluations of a model ended without a score, and why; those left to people apart.
+    """How many evaluations of a model have no score, by reason, most frequent reason first.
 
     `9 of 12 evaluations have no score: cut off at max_tokens (8), awaits review by people (1)`
     """
@@ -339,13 +343,13 @@ def describe_unscored(model: ModelTally) -> str:
 
 
 _REASONED = frozenset(GROUPS) - {"cut_off", "withheld", "awaiting_people"}
-"""The groups whose words do not give the whole reason."""
+"""Groups whose words leave out the reason; it is added if the whole group shares it."""
 
 
-def _no_failures(levels: Sequence[str], severities: Mapping[str, Group]) -> Gate:
-    """No failure, as its dialect says, at these severities.
+def _judge_failures(levels: Sequence[str], severities: Mapping[str, Group]) -> Gate:
+    """The gate `no_failures_at`: no failed evaluation of a case with one of these severities.
 
-    What has no score has not shown that it is none, nor has one that neither passes nor fails.
+    An evaluation without a score, or with one that is neither pass nor failure, does not meet it.
     """
     groups = [severities[level] for level in levels if level in severities]
     finished = sum(group.finished for group in groups)
@@ -359,8 +363,8 @@ def _no_failures(levels: Sequence[str], severities: Mapping[str, Group]) -> Gate
     return gate | {"met": not failed and not unscored}
 
 
-def _cost(limit: float, summary: RunSummary) -> Gate:
-    """What all answers took together; where that of one is not known, it is not met."""
+def _judge_cost(limit: float, summary: RunSummary) -> Gate:
+    """The gate on the cost of all answers, in US dollars; not met if the cost of one is unknown."""
     gate: Gate = {"limit": limit, "measured": None, "of": summary.planned, "met": False}
     if not summary.planned:
         return gate | {"why": "nothing was planned"}
@@ -368,23 +372,25 @@ def _cost(limit: float, summary: RunSummary) -> Gate:
     if not summary.unpriced:
         met = spent.known_usd <= Decimal(str(limit))
         return gate | {"measured": float(spent.known_usd), "met": met}
-    unknown = ", ".join(_unknown(key, summary.counts.spending) for key in summary.unpriced)
+    unknown = ", ".join(
+        _describe_unpriced(key, summary.counts.spending) for key in summary.unpriced
+    )
     why = f"what it took is not known of {unknown}"
     if priced := spent.answers - spent.unpriced:
         why += f"; {plural(priced, 'other answer')} took {float(spent.known_usd):.4g} US dollars"
     return gate | {"unpriced": spent.unpriced, "known_usd": float(spent.known_usd), "why": why}
 
 
-def _unknown(key: str, spending: Mapping[str, Spent]) -> str:
-    """A model of whose answers it is not known what they took, and how many they are."""
+def _describe_unpriced(key: str, spending: Mapping[str, Spent]) -> str:
+    """A model with answers of unknown cost, and their number."""
     spent = spending.get(key)
     if spent is None:
         return f"{key}, which has no price"
     return f"{key} ({spent.unpriced:,} of {plural(spent.answers, 'answer')})"
 
 
-def _at_worst(gate: Gate, margin: float, change: Change) -> Gate:
-    """A gate that is met by what was scored: it holds if what is missing since had failed, too."""
+def _judge_if_lost_failed(gate: Gate, margin: float, change: Change) -> Gate:
+    """The gate, not met unless it would also hold if all lost evaluations had failed."""
     ends = change.interval_if_lost_failed
     if ends is not None and ends[0] >= -margin:
         return gate
@@ -393,11 +399,11 @@ def _at_worst(gate: Gate, margin: float, change: Change) -> Gate:
         f"cannot tell: {plural(change.lost, 'evaluation')} had a score before and none now; if all "
         f"had failed, {excluded} excluded"
     )
-    return gate | {"met": False, "cannot_tell": True, "why": _also(gate, why)}
+    return gate | {"met": False, "cannot_tell": True, "why": _append_reason(gate, why)}
 
 
-def _no_regression(against: int | str, margin: float, change: Change) -> Gate:
-    """Met where the interval excludes a loss of more than the margin: no data are no evidence."""
+def _judge_regression(against: int | str, margin: float, change: Change) -> Gate:
+    """Met if the interval excludes a loss of more than `margin`; without pairs not met."""
     gate: Gate = {
         "limit": against,
         "margin": margin,
@@ -422,14 +428,14 @@ def _no_regression(against: int | str, margin: float, change: Change) -> Gate:
         "met": interval is not None and interval[0] >= -margin,
     }
     if gate["met"] and change.lost:
-        return _at_worst(gate, margin, change)
+        return _judge_if_lost_failed(gate, margin, change)
     if gate["met"] or (interval is not None and interval[1] < -margin):
         return gate
     if interval is None:
         why = f"cannot tell: {plural(change.cases, 'case')} exclude no loss"
     else:
-        why = _cannot_tell(
+        why = _describe_inconclusive(
             f"a loss of {format_amount(-interval[0])} is not excluded",
             change.difference + margin, change.difference - interval[0], change.cases,
         )  # fmt: skip
-    return gate | {"cannot_tell": True, "why": _also(gate, why)}
+    return gate | {"cannot_tell": True, "why": _append_reason(gate, why)}

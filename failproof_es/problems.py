@@ -1,7 +1,7 @@
 """Problems in a user's input: where each one is, what it is, and what to do.
 
-Case files and configurations are untrusted input. Whoever reads them collects every
-problem of a whole batch in a `Problems` and raises `InvalidInput` once, at the end.
+Case files and configurations are untrusted input. A reader collects every problem of a whole
+batch in a `Problems` and raises `InvalidInput` once, at the end.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 Severity = Literal["error", "warning", "remark"]
-"""What stops a run; what is likely a mistake and does not; what is only to be known."""
+"""An `error` stops a run, a `warning` is a likely mistake, a `remark` is information."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Problem:
     """One defect, or a remark.
 
     `line` counts from 1; `field` is a dotted path such as `models[0].model`.
-    `case_line` is where the case begins that it is a defect of, where that is another line.
+    `case_line` is the first line of the defective case, where that is another line.
     """
 
     message: str
@@ -33,11 +33,11 @@ class Problem:
 
     @property
     def case(self) -> tuple[Path | None, int | None]:
-        """Where the case stands that it is a defect of: the same for all defects of a case."""
+        """Path and first line of the defective case: the same for all defects of a case."""
         return self.path, self.line if self.case_line is None else self.case_line
 
     def describe(self) -> str:
-        """What is said of one that stops nothing."""
+        """The problem as text; a warning begins with `warning: `."""
         return f"warning: {self}" if self.severity == "warning" else str(self)
 
     def __str__(self) -> str:
@@ -45,7 +45,7 @@ class Problem:
         parts = [part for part in (place, self.field) if part]
         text = ": ".join([*parts, self.message])
         sentence = f"{text} ({self.remedy})" if self.remedy else text
-        # A path may be any bytes.
+        # A path may hold bytes that are not UTF-8.
         return sentence.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -78,11 +78,11 @@ class Problems:
         remedy: str | None = None,
         case_line: int | None = None,
     ) -> None:
-        """Record something worth saying that does not stop the run."""
+        """Record a likely mistake that does not stop the run."""
         self.problems.append(Problem(message, path, line, field, remedy, "warning", case_line))
 
     def remark(self, message: str) -> None:
-        """Record what was done as it was asked, and should not go unsaid."""
+        """Record information that is no defect."""
         self.problems.append(Problem(message, severity="remark"))
 
     @property
@@ -92,7 +92,7 @@ class Problems:
 
     @property
     def warnings(self) -> list[Problem]:
-        """What does not stop a run."""
+        """The warnings and remarks, which do not stop a run."""
         return [problem for problem in self.problems if problem.severity != "error"]
 
     def __iter__(self) -> Iterator[Problem]:
@@ -105,8 +105,10 @@ class Problems:
 
 
 def text_list_problem(value: object, field: str, example: str) -> Problem | None:
-    """The problem with a value that a program gives as a list of texts; `None` of a list or tuple
-    of them. A text alone is none: its letters would be taken for its entries."""
+    """The problem with an argument that must be a list or tuple of texts; `None` if it is one.
+
+    A single text is a problem: its characters would be taken for entries.
+    """
     if isinstance(value, list | tuple) and all(isinstance(text, str) for text in value):
         return None
     kind = type(value).__name__
@@ -137,7 +139,7 @@ def shown_value(
             return mapping
         case list():
             return "a list"
-        case int() if value.bit_length() > 64:  # Python refuses to write one of thousands of digits
+        case int() if value.bit_length() > 64:  # Python refuses to format thousands of digits
             return f"a number of {value.bit_length()} bits"
         case _:
             text = repr(value) if isinstance(value, str | int | float) else str(value)
@@ -153,5 +155,5 @@ class InvalidInput(Exception):
 
     @classmethod
     def because(cls, message: str, *, remedy: str | None = None) -> InvalidInput:
-        """One problem that belongs to no place in a file."""
+        """An error with one problem that belongs to no place in a file."""
         return cls([Problem(message, remedy=remedy)])

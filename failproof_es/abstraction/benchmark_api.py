@@ -7,10 +7,10 @@ from failproof_es.abstraction.enums import BenchmarkEvent
 
 
 class BenchmarkApi(Protocol):
-    """Choose models and a judge, run the benchmark, hear how it goes, get the report."""
+    """Choose models and a judge, run the benchmark, follow its progress, get its report."""
 
     def list_models(self) -> list[str]:
-        """Every model that can be chosen."""
+        """The names of all models that can be chosen."""
         ...
 
     def select_models(self, model_names: list[str]) -> None:
@@ -26,7 +26,7 @@ class BenchmarkApi(Protocol):
         ...
 
     def get_progress(self) -> dict[str, float]:
-        """How the run stands: one consistent set of numbers."""
+        """The run's progress: numbers by name, all of the same moment."""
         ...
 
     def generate_report(self, run_id: int) -> str:

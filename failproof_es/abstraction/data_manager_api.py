@@ -7,18 +7,18 @@ from failproof_es.abstraction.types import BenchmarkTask, Result
 
 
 class DataManagerApi(Protocol):
-    """Keeps what is known of runs."""
+    """Stores runs, their tasks and their results."""
 
     def create_run(self, model_names: list[str]) -> int:
-        """Put a run on record; returns its id."""
+        """Record a run; returns its id."""
         ...
 
     def save_tasks(self, run_id: int, tasks: list[BenchmarkTask]) -> None:
-        """Put the tasks of a run on record, each with status `NEW`."""
+        """Record the tasks of a run, each with status `NEW`."""
         ...
 
     def save_result(self, result: Result) -> None:
-        """Put a model's answer on record."""
+        """Record a model's answer."""
         ...
 
     def load_results(self, run_id: int, status: TaskStatus) -> list[Result]:
@@ -26,5 +26,5 @@ class DataManagerApi(Protocol):
         ...
 
     def update_result(self, result: Result) -> None:
-        """Put the judgement of an answer on record."""
+        """Record the judgement of an answer."""
         ...

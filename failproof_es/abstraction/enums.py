@@ -4,7 +4,7 @@ from enum import Enum
 
 
 class TaskStatus(Enum):
-    """How far one model's answer to one task has come."""
+    """Status of one model's answer to one task."""
 
     NEW = "NEW"
     PENDING_JUDGEMENT = "PENDING_JUDGEMENT"

@@ -8,19 +8,19 @@ class LLMManagerApi(Protocol):
     """Lists, prepares and asks models."""
 
     def list_models(self) -> list[str]:
-        """Every model that can be asked."""
+        """The names of all models that can be asked."""
         ...
 
     def prepare_model(self, name: str) -> None:
-        """See to it that the model can answer at once, or raise."""
+        """Make the model ready to answer. Raises an error if it can't be."""
         ...
 
     def stream_generate(
         self, model_name: str, prompt: str, on_token: Callable[[str], None]
     ) -> None:
-        """Ask, handing the answer on piece by piece; returns when it is complete."""
+        """Ask the model; `on_token` gets the answer in pieces. Returns after the last piece."""
         ...
 
     def generate(self, model_name: str, prompt: str) -> str:
-        """Ask, and return the whole answer."""
+        """Ask the model; returns the whole answer."""
         ...

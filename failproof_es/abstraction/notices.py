@@ -9,28 +9,28 @@ from failproof_es.abstraction.enums import BenchmarkEvent
 from failproof_es.abstraction.types import BenchmarkProgress, Result
 
 FINAL = frozenset({BenchmarkEvent.COMPLETED, BenchmarkEvent.ERROR})
-"""Nothing follows these: each submission, and each run, ends with one of them."""
+"""The last event of each submission and of each run is one of these."""
 
 
 @dataclass(frozen=True)
 class Notice:
-    """Something that happened to a run, or to one submission of it."""
+    """An event of a run or of one of its submissions."""
 
     event: BenchmarkEvent
     run_id: int
     submission_id: int | None = None
-    """`None` where the whole run is spoken of."""
+    """`None` if the event belongs to the whole run."""
     task_id: str = ""
     model_name: str = ""
     attempt: int = 0
-    """STREAMING_RESULT: which attempt the text belongs to. A new one begins the answer again."""
+    """STREAMING_RESULT: the attempt that the text belongs to. A new attempt restarts the answer."""
     text: str = ""
     """STREAMING_RESULT: the next piece of the answer."""
     progress: BenchmarkProgress | None = None
-    """PROGRESS_CHANGED: how it stands now."""
+    """PROGRESS_CHANGED: the current progress."""
     result: Result | None = None
-    """The result as it stands on record, where the event is about one."""
+    """The recorded result, if the event is about one."""
     error: str | None = None
-    """ERROR: what happened, for people."""
+    """ERROR: the message for people."""
     report_path: str | None = None
-    """COMPLETED of a run: where its report is."""
+    """COMPLETED of a run: the path of its report."""

@@ -30,7 +30,7 @@ from projections.follower import Follower
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkParts:
-    """The implementations of all six interfaces, working together."""
+    """The implementations of all six interfaces, connected to each other."""
 
     benchmark: BenchmarkSession
     data: DataManager
@@ -50,15 +50,15 @@ def open_benchmark(
     follow: bool = True,
     allow: Sequence[str] = (),
 ) -> Iterator[BenchmarkParts]:
-    """The benchmark of a configuration file, or of one that ships, by its name.
+    """The benchmark of a configuration: the path of a file, or the name of a shipped one.
 
-    The log is the one at `database_url`, else the one that the command line uses. Reports
-    are written into the folder `reports`. A callback that takes longer than
-    `slow_callback_s` is logged. A vendor's key goes to the vendor's own host; `allow` lets it go
-    elsewhere: `VARIABLE=HOST`. As beside every run, the log is signed and the projections
-    follow it, unless `follow` is false. Leaving stops what is still going: it can be resumed.
-    Raises `InvalidInput` with every problem, and `LedgerBroken` or `Forked` when it is left
-    and the log was changed: nothing was signed over it.
+    The log is the database at `database_url`, by default the one of the command line. Reports
+    are written into the folder `reports`. A callback that takes longer than `slow_callback_s`
+    seconds is logged. A vendor's API key goes to the vendor's own host only; `allow` permits
+    other hosts, each as `VARIABLE=HOST`. The log is signed and the projections follow the log,
+    unless `follow` is false. Leaving the context stops a run in progress, which can be resumed.
+    Raises `InvalidInput` with every problem. Leaving raises `LedgerBroken` or `Forked` if the
+    log was changed; no checkpoint is signed then.
     """
     loaded = load_configuration(Path(configuration))
     permissions = permissions_here(allow, own=True)
@@ -67,14 +67,14 @@ def open_benchmark(
         if follow:
             stack.enter_context(_sign_and_follow(store))
         parts = stack.enter_context(
-            _put_together(loaded, store, permissions, Path(reports), slow_callback_s)
+            _build_parts(loaded, store, permissions, Path(reports), slow_callback_s)
         )
         yield parts
 
 
 @contextlib.contextmanager
 def _sign_and_follow(store: Store) -> Iterator[None]:
-    """The log signed and followed, and said where that did not go well."""
+    """Sign the log and let the projections follow; raise or log what failed on leaving."""
     with CheckpointSigner(store) as signer, Follower(store.projections_url) as follower:
         yield
     if not follower.kept_up:
@@ -88,14 +88,14 @@ def _sign_and_follow(store: Store) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _put_together(
+def _build_parts(
     loaded: LoadedConfiguration,
     store: Store,
     permissions: Permissions,
     reports: Path,
     slow_s: float,
 ) -> Iterator[BenchmarkParts]:
-    dataset = _dataset(loaded)
+    dataset = _dataset_path(loaded)
     prompts = loaded.configuration.prompts
     with contextlib.ExitStack() as closing:
         for_tasks, for_runs, flow = (Dispatcher(slow_s=slow_s) for _ in range(3))
@@ -128,8 +128,8 @@ def _put_together(
         yield BenchmarkParts(benchmark, data, loader, models, Prompts(options), tasks)
 
 
-def _dataset(loaded: LoadedConfiguration) -> str:
-    """The one folder or file of tasks. Raises `InvalidInput` for what this flow can't run."""
+def _dataset_path(loaded: LoadedConfiguration) -> str:
+    """The path of the tasks. Raises `InvalidInput` for settings that this interface lacks."""
     configuration = loaded.configuration
     prompts = configuration.prompts
     wrong = {

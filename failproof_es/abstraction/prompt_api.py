@@ -9,9 +9,9 @@ class PromptApi(Protocol):
     """Builds prompts."""
 
     def build_generation_prompt(self, task: BenchmarkTask) -> str:
-        """What the model under test is asked."""
+        """The prompt for the model under test."""
         ...
 
     def build_judge_prompt(self, task: BenchmarkTask, llm_response: str) -> str:
-        """What the judge is asked about an answer."""
+        """The prompt that asks the judge to grade an answer."""
         ...

@@ -8,7 +8,7 @@ from failproof_es.abstraction.types import BenchmarkTask
 
 
 class TaskManagerApi(Protocol):
-    """Has models answer tasks, as many at once as the run allows."""
+    """Has models answer tasks in the background, several at once."""
 
     def submit_task(self, run_id: int, task: BenchmarkTask, model_name: str) -> int:
         """Submit a single task for background execution; returns submission_id."""

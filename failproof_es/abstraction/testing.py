@@ -1,4 +1,4 @@
-"""A stub `TaskManagerApi` without models: the test of a user interface decides what happens.
+"""A stub `TaskManagerApi` without models, for tests of user interfaces: the test emits events.
 
     tasks = StubTaskManager()
     submission = tasks.submit_task(1, task, "model")
@@ -6,16 +6,16 @@
     tasks.emit(submission, BenchmarkEvent.STREAMING_RESULT, text="Once ")
     tasks.emit(submission, BenchmarkEvent.COMPLETED)
 
-Under the shipped `BenchmarkSession` the test also decides how it judges:
+With the shipped `BenchmarkSession` the test also gives the judgements:
 
     benchmark = BenchmarkSession(models, data, loader, tasks, dataset_path=..., report=...,
                           dispatcher=InlineDispatcher(), flow=InlineDispatcher())
     run_id = benchmark.start_benchmark()
-    ...                                                     # `emit` the end of each submission
-    tasks.grade(submission, 0.8, "a good answer")           # of each that was COMPLETED
+    ...                                             # `emit` a final event for each submission
+    tasks.grade(submission, 0.8, "a good answer")   # for each COMPLETED submission
 
-It imports neither the engine nor a database. Callbacks are called in the calling thread, in
-order, before `emit` returns; all else is as in the real one (specification 003 § 5.4).
+The stub needs neither the engine nor a database. Callbacks are called in the calling thread, in
+order, before `emit` returns; the rest is as in the real task manager (specification 003 § 5.4).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from failproof_es.abstraction.types import BenchmarkProgress, BenchmarkTask, Res
 
 @dataclass(frozen=True)
 class SubmittedTask:
-    """What was handed to `submit_task`."""
+    """The arguments of one `submit_task` call."""
 
     run_id: int
     task: BenchmarkTask
@@ -45,16 +45,16 @@ class SubmittedTask:
 
 
 class InlineDispatcher:
-    """Calls in the calling thread: a dispatcher, and a flow, for a `BenchmarkSession`."""
+    """Calls in the calling thread: `dispatcher` and `flow` of a `BenchmarkSession`."""
 
     def __init__(self) -> None:
         self._calls: list[Callable[[], None]] = []
 
     def put(self, call: Callable[[], None]) -> None:
-        """Call it now; what it raises is logged, as elsewhere."""
+        """Call now, or after the running call; an exception is logged, as in `Dispatcher`."""
         self._calls.append(call)
         if len(self._calls) > 1:
-            return  # a callback that emits: its turn comes when the callback has returned
+            return  # put by a running callback: called when that callback has returned
         while self._calls:
             try:
                 self._calls[0]()
@@ -64,21 +64,21 @@ class InlineDispatcher:
 
 
 class StubTaskManager:
-    """Takes submissions and does nothing with them until it is told what becomes of them."""
+    """A task manager whose submissions get events and judgements only from the test."""
 
     def __init__(self) -> None:
         self._dispatcher = InlineDispatcher()
         self._subscriptions = Subscriptions(self._dispatcher)
         self.submitted: dict[int, SubmittedTask] = {}
-        """By submission id, in order."""
+        """The submissions by id, in order."""
         self._answered: dict[int, Result] = {}
-        """What waits for its judgement, by submission id."""
+        """Results that wait for a judgement, by submission id."""
         self._ended: set[int] = set()
         self._judging: dict[int, tuple[Callable[[Result], None], Callable[[str | None], None]]] = {}
-        """Who hears of judgements and of the end, by run."""
+        """The callbacks `on_judged` and `on_end`, by run."""
 
     def submit_task(self, run_id: int, task: BenchmarkTask, model_name: str) -> int:
-        """Take a submission; ids count from 1."""
+        """Record a submission; returns its id, counted from 1."""
         submission_id = len(self.submitted) + 1
         self.submitted[submission_id] = SubmittedTask(run_id, task, model_name)
         self._subscriptions.open(submission_id)
@@ -92,26 +92,26 @@ class StubTaskManager:
         *,
         calls: CallbackDispatcher | None = None,
     ) -> int:
-        """Register a callback, called by `calls`, else at once. Raises `UnknownSubmission`."""
+        """Register a callback, called by `calls` or else inline. Raises `UnknownSubmission`."""
         return self._subscriptions.subscribe(submission_id, event, callback, calls)
 
     def unsubscribe(self, token: int) -> None:
-        """Remove a callback; twice is once. Raises `UnknownToken`."""
+        """Remove a callback; idempotent. Raises `UnknownToken`."""
         self._subscriptions.unsubscribe(token)
 
     def emit(
         self, submission_id: int, event: BenchmarkEvent, *, text: str = "", error: str | None = None
     ) -> None:
-        """Have this happen to a submission. After its COMPLETED or ERROR nothing more does.
+        """Emit an event of a submission; ignored after its COMPLETED or ERROR.
 
-        `text` is the piece of a STREAMING_RESULT, or the whole answer of a COMPLETED;
-        `error` what went wrong with an ERROR. Raises `UnknownSubmission`.
+        `text` is the piece of a STREAMING_RESULT or the whole answer of a COMPLETED, `error`
+        the message of an ERROR. Raises `UnknownSubmission`.
         """
         submitted = self.submitted.get(submission_id)
         if submitted is None:
             raise UnknownSubmission(f"there is no submission {submission_id}")
         final = event in (BenchmarkEvent.COMPLETED, BenchmarkEvent.ERROR)
-        result = _result(submitted, submission_id, event, text, error) if final else None
+        result = _make_result(submitted, submission_id, event, text, error) if final else None
         if result is not None and submission_id not in self._ended:
             self._ended.add(submission_id)
             if event is BenchmarkEvent.COMPLETED:
@@ -139,14 +139,14 @@ class StubTaskManager:
         on_judged: Callable[[Result], None],
         on_end: Callable[[str | None], None],
     ) -> None:
-        """Take a run whose answers are to be judged; it ends at once where none waits."""
+        """Begin the judging of a run; a run without waiting answers ends at once."""
         self._judging[run_id] = (on_judged, on_end)
         self._end_if_judged(run_id)
 
     def grade(self, submission_id: int, score: float, reason: str) -> None:
-        """Have an answer judged. After the last one of its run the run has ended.
+        """Judge an answer. The last judgement of a run ends the run.
 
-        Raises `UnknownSubmission` where nothing waits to be judged under that id.
+        Raises `UnknownSubmission` if no answer with that id waits for a judgement.
         """
         result = self._answered.get(submission_id)
         if result is None or result.run_id not in self._judging:
@@ -159,7 +159,7 @@ class StubTaskManager:
         self._end_if_judged(result.run_id)
 
     def fail_run(self, run_id: int, error: str) -> None:
-        """Have something keep a run that is being judged from its end."""
+        """End the judging of a run with an error, which its `on_end` gets."""
         self._judging.pop(run_id)[1](error)
 
     def _end_if_judged(self, run_id: int) -> None:
@@ -167,7 +167,7 @@ class StubTaskManager:
             self._judging.pop(run_id)[1](None)
 
 
-def _result(
+def _make_result(
     submitted: SubmittedTask, result_id: int, event: BenchmarkEvent, text: str, error: str | None
 ) -> Result:
     failed = event is BenchmarkEvent.ERROR

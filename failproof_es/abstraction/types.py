@@ -7,7 +7,7 @@ from failproof_es.abstraction.enums import TaskStatus
 
 @dataclass(frozen=True)
 class ExpectedAnswer:
-    """What answers of three qualities look like."""
+    """Sample answers of three grades, the best first."""
 
     most_expected: str
     good_answer: str
@@ -16,7 +16,7 @@ class ExpectedAnswer:
 
 @dataclass(frozen=True)
 class BenchmarkTask:
-    """One question and what its answer is graded by."""
+    """One question and the criteria for grading its answer."""
 
     task_id: str
     question: str
@@ -26,7 +26,7 @@ class BenchmarkTask:
 
 @dataclass
 class Result:
-    """One model's answer to one task and its grade; -1.0 where there is none."""
+    """One model's answer to one task and its score; -1.0 means no score."""
 
     result_id: int | None = None
     run_id: int | None = None
@@ -43,7 +43,7 @@ class Result:
 
 @dataclass(frozen=True)
 class BenchmarkConfig:
-    """What a run was set out with."""
+    """The configuration that a run was created with."""
 
     run_id: int
     model_names: list[str]
@@ -55,7 +55,7 @@ class BenchmarkConfig:
 
 @dataclass(frozen=True)
 class BenchmarkProgress:
-    """How many of a run's results are final; `percent_complete` from 0 to 100."""
+    """Number of final results of a run; `percent_complete` from 0 to 100."""
 
     total_tasks: int
     completed_tasks: int

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    """`main`, loaded when it is asked for: the program hears Ctrl-C before it loads anything."""
+    """`main`, loaded at its first use: the program handles Ctrl-C before it loads anything."""
     if name != "main":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from failproof_es.cli.app.command_table import main

@@ -1,7 +1,7 @@
 """The entry point of the program `failproof-es`: Ctrl-C ends it with exit code 130 at any moment.
 
-This module imports nothing of the program before the handler stands, and the handler needs nothing
-that could be half imported when it is called.
+This module imports nothing of the program before the handler is installed, and the handler needs
+nothing that could be half imported when it is called.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 INTERRUPTED = 130
-"""The exit code of a program that Ctrl-C ended, as shells have it: 128 and the signal's number."""
+"""The exit code of a program that Ctrl-C ended, as shells have it: 128 + signal number."""
 
 
 def main() -> None:
@@ -39,9 +39,9 @@ def leave(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def interrupts_raise() -> Iterator[None]:
-    """Ctrl-C raises `KeyboardInterrupt` within this context, so that a command can clean up.
+    """Let Ctrl-C raise `KeyboardInterrupt` in this context, so that a command can clean up.
 
-    Only where `main` runs the program: in another program its own handler stays.
+    Only if `main` runs the program: another program keeps its own handler.
     """
     if signal.getsignal(signal.SIGINT) is not leave:
         yield
@@ -54,7 +54,7 @@ def interrupts_raise() -> Iterator[None]:
 
 
 def _interrupt_again(ignored: sys.UnraisableHookArgs) -> None:
-    """Repeat an interrupt that came where none can be raised, in a weak reference's callback."""
+    """Repeat an interrupt that came in a weak reference's callback, where none can be raised."""
     if ignored.exc_type is KeyboardInterrupt:
         _thread.start_new_thread(_interrupt_soon, ())
     else:
@@ -67,10 +67,10 @@ def _interrupt_soon() -> None:
 
 
 def is_interrupt(error: Exception) -> bool:
-    """Whether the error stands for a `KeyboardInterrupt`.
+    """Whether the error was caused by a `KeyboardInterrupt`.
 
     Commands build pydantic's classes while they are imported. Its core turns any exception of that
-    time into a `SchemaError`, whose message alone names the first one.
+    time into a `SchemaError`, whose message alone names the original one.
     """
     return type(error).__name__ == "SchemaError" and "KeyboardInterrupt" in str(error)
 

@@ -27,7 +27,7 @@ Report = Callable[[Location, str, str | None], None]
 
 
 def check_selection(selection: SelectionSection, error: Report) -> None:
-    """Report what cannot be selected by."""
+    """Report invalid patterns and contradictory settings of `selection`."""
     for name, patterns in (("only", selection.only), ("exclude", selection.exclude)):
         for at, pattern in enumerate(patterns or ()):
             if parse_pattern(pattern) is None:
@@ -41,7 +41,7 @@ def check_selection(selection: SelectionSection, error: Report) -> None:
 
 
 def check_matrix(matrix: Matrix | None, error: Report) -> None:
-    """Report the parameters that are none, and every value that cannot be sent or is not new."""
+    """Report keys that are not parameters, and values that are invalid or repeated."""
     for name, values in ((matrix and matrix.parameters) or {}).items():
         at: Location = ("matrix", "parameters", name)
         if name in _entry_keys() - OWN:
@@ -51,11 +51,11 @@ def check_matrix(matrix: Matrix | None, error: Report) -> None:
         seen = set()
         for number, value in enumerate(values):
             try:
-                sent = _kinds()[name].validate_python(value) if name in OWN else value
+                sent = _validators()[name].validate_python(value) if name in OWN else value
             except ValidationError as wrong:
                 error((*at, number), *explain_value(wrong, name))
                 continue
-            if (comparable := _comparable(sent)) in seen:
+            if (comparable := _canonical_text(sent)) in seen:
                 message = "is the same as a value before it, and would ask everything twice"
                 error(
                     (*at, number), message, "keep one of them; `execution.repetitions` asks again"
@@ -68,8 +68,8 @@ def _entry_keys() -> frozenset[str]:
 
 
 @cache
-def _kinds() -> Mapping[str, TypeAdapter[Any]]:
-    """What each parameter takes that is a key of a model's entry."""
+def _validators() -> Mapping[str, TypeAdapter[Any]]:
+    """A validator of the values of each parameter in `OWN`."""
 
     def kind(name: str) -> TypeAdapter[Any]:
         field = Model.model_fields[name]
@@ -79,15 +79,15 @@ def _kinds() -> Mapping[str, TypeAdapter[Any]]:
     return {name: kind(name) for name in OWN}
 
 
-def _comparable(value: Any) -> str:
-    """The same text for the same value: `1` for 1.0."""
+def _canonical_text(value: Any) -> str:
+    """The value as JSON text, the same for equal values: `1` for 1.0."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return json.dumps(value, sort_keys=True)
 
 
 def check_keys(configuration: Configuration, error: Report) -> None:
-    """Report keys that two models share, or that no table or command line can show."""
+    """Report keys that two entries share, or that a table or command line cannot show."""
     judge = [] if configuration.judge is None else [configuration.judge]
     entries = {"models": configuration.models, "judges": configuration.judges or [], "judge": judge}
     for name, models in entries.items():
@@ -105,7 +105,7 @@ def check_keys(configuration: Configuration, error: Report) -> None:
 
 
 def check_templates(configuration: Configuration, error: Report) -> None:
-    """Report templates that leave out what a case says, and those of judges."""
+    """Report templates without `{prompt}` in `user`, and templates of judges."""
     for at, model in enumerate(configuration.models):
         _check_template(model.prompt_template, ("models", at, "prompt_template"), error)
     for name, template in ((configuration.matrix and configuration.matrix.prompts) or {}).items():

@@ -21,13 +21,13 @@ KINDS = ("id", "tag", "suite")
 
 
 def parse_pattern(pattern: str) -> tuple[str, str] | None:
-    """What a pattern is about and its glob, of `tag:smoke*`; `None` where it is not written so."""
+    """Kind and glob of a pattern such as `tag:smoke*`; `None` if it is no pattern."""
     kind, colon, glob = pattern.partition(":")
     return (kind, glob) if colon and glob and kind in KINDS else None
 
 
 def fits(value: str, glob: str) -> bool:
-    """Whether the value is the glob itself, or fits it. Letter case counts, on every platform."""
+    """Whether the value equals or matches the glob; case-sensitive on every platform."""
     return value == glob or fnmatchcase(value, glob)
 
 

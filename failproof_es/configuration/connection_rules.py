@@ -26,10 +26,10 @@ _OPERATIONS = ("/chat/completions", "/v1/responses", "/v1/messages", "/api/chat"
 
 
 def url_problems(url: str | None) -> Iterator[EntryProblem]:
-    """What is wrong with a `base_url`."""
+    """The errors in a `base_url`."""
     example = "write it like http://127.0.0.1:8000/v1"
     own = "name the key's variable in `api_key_env`"
-    yield from _problems("base_url", url, example, own)
+    yield from _address_problems("base_url", url, example, own)
     for operation in _OPERATIONS:
         if url is not None and url.rstrip("/").endswith(operation):
             message = f"ends in {operation}, which is added to it for each request"
@@ -37,10 +37,10 @@ def url_problems(url: str | None) -> Iterator[EntryProblem]:
 
 
 def connection_problems(model: Model) -> Iterator[EntryProblem]:
-    """What is wrong with `proxy` and `headers`."""
+    """The errors in `proxy` and `headers`."""
     example = "write it like http://proxy.example:3128"
     open_proxy = "use a proxy that asks for none"
-    yield from _problems("proxy", model.proxy, example, open_proxy)
+    yield from _address_problems("proxy", model.proxy, example, open_proxy)
     if model.proxy is not None and urlsplit(model.proxy).path not in ("", "/"):
         yield EntryProblem("proxy", "has a path", example)
     for name, variable in sorted(model.headers.items()):
@@ -57,7 +57,9 @@ def connection_problems(model: Model) -> Iterator[EntryProblem]:
         yield EntryProblem("headers", "names one header twice", "keep one of them")
 
 
-def _problems(field: str, url: str | None, example: str, own: str) -> Iterator[EntryProblem]:
+def _address_problems(
+    field: str, url: str | None, example: str, own: str
+) -> Iterator[EntryProblem]:
     if url is None:
         return
     if not _URL.fullmatch(url):
@@ -75,6 +77,6 @@ def _problems(field: str, url: str | None, example: str, own: str) -> Iterator[E
         yield EntryProblem(field, "holds a user name or a password", own)
     elif parts.scheme not in ("http", "https") or not parts.hostname:
         yield EntryProblem(field, "is not an http or https URL", example)
-    elif parts.query or parts.fragment:  # would stand in every request on record
+    elif parts.query or parts.fragment:  # it would be recorded with every request
         without = "leave out `?` and `#`; a key goes by `api_key_env`"
         yield EntryProblem(field, "has a query or fragment after its path", without)

@@ -50,7 +50,7 @@ class ConnectionOverrides:
 def override_connections(resolved: dict[str, Any], settings: Sequence[str]) -> ConnectionOverrides:
     """The recorded configuration of a run, with `key.path=value` settings applied.
 
-    Raises `InvalidInput` with every setting that changes what is asked, or is unusable.
+    Raises `InvalidInput` with every setting that is invalid or may not change for a branch.
     """
     problems = Problems()
     tree = YamlTree(deepcopy(resolved))
@@ -70,7 +70,7 @@ def override_connections(resolved: dict[str, Any], settings: Sequence[str]) -> C
         rule_problems = Problems()
         check_rules(_FROM, tree, configuration, rule_problems)
         problems.problems += [
-            problem for problem in rule_problems if _is_of_what_was_set(problem, tree)
+            problem for problem in rule_problems if _is_about_override(problem, tree)
         ]
     problems.raise_errors()
     return ConnectionOverrides(
@@ -78,7 +78,7 @@ def override_connections(resolved: dict[str, Any], settings: Sequence[str]) -> C
         {
             dotted(location): value
             for location in sorted(tree.overridden, key=dotted)
-            if (value := _at(tree.value, location)) != _at(resolved, location)
+            if (value := _value_at(tree.value, location)) != _value_at(resolved, location)
         },
     )
 
@@ -94,12 +94,12 @@ def _concerns_a_connection(location: Location, resolved: dict[str, Any]) -> bool
     return False
 
 
-def _is_of_what_was_set(problem: Problem, tree: YamlTree) -> bool:
+def _is_about_override(problem: Problem, tree: YamlTree) -> bool:
     """Whether the problem is about a changed setting. Values of older versions stay valid."""
     return problem.field in {dotted(location) for location in tree.overridden}
 
 
-def _at(value: Any, location: Location) -> Any:
+def _value_at(value: Any, location: Location) -> Any:
     """The value at a path. A key that an older version did not record is `None`."""
     for step in location:
         value = value.get(step) if isinstance(value, dict) else value[step]

@@ -23,21 +23,21 @@ _LOOKS_SECRET = re.compile(r"\b(sk|pk|hf|ghp|xox[a-z])[-_]\w|://[^/]*@|[\w+/=-]{
 def report_schema_errors(
     error: ValidationError, path: Path, tree: YamlTree, schema: type[BaseModel], problems: Problems
 ) -> None:
-    """Report everything that `schema` found in `tree`. Repeats nothing that may be a secret.
+    """Report every error that `schema` found in `tree`. No message quotes a possible secret.
 
-    If the tree must not be quoted, it repeats no value and no unknown key.
+    Unless `tree.quoting`, no message quotes a value or an unknown key.
     """
     explanations: dict[Location, dict[str, str | None]] = {}
     for detail in error.errors():
         location = written_location(detail, tree.value)
         name = str(location[-1]) if location else ""
-        explained = _plain if tree.quoting else _expected
+        explained = _explain_quoting if tree.quoting else _explain_unquoted
         message, remedy = explained(detail, name, location, schema)
         explanations.setdefault(location, {})[message] = remedy
     for location, messages in explanations.items():
         found_in, line = tree.place_of(location, path)
         remedies = dict.fromkeys(filter(None, messages.values()))
-        quotable = location if tree.quoting else _ours(location, schema)
+        quotable = location if tree.quoting else _known_part(location, schema)
         problems.error(
             ", or ".join(messages), path=found_in, line=line, field=dotted(quotable) or None,
             remedy="; ".join(remedies) or None,
@@ -45,19 +45,21 @@ def report_schema_errors(
 
 
 def explain_value(error: ValidationError, name: str) -> tuple[str, str | None]:
-    """What is wrong with a single value of this name, in the same words, and the remedy."""
-    explanation = dict(_plain(detail, name, (name,), BaseModel) for detail in error.errors())
+    """Message and remedy for one invalid value of that name, as `report_schema_errors` words it."""
+    explanation = dict(
+        _explain_quoting(detail, name, (name,), BaseModel) for detail in error.errors()
+    )
     remedies = dict.fromkeys(filter(None, explanation.values()))
     return ", or ".join(explanation), "; ".join(remedies) or None
 
 
-def _expected(
+def _explain_unquoted(
     detail: ErrorDetails, name: str, location: Location, schema: type[BaseModel]
 ) -> tuple[str, str | None]:
-    """A message and remedy that say what is expected, and quote nothing of the file."""
+    """Message and remedy that state the expected value and quote nothing of the file."""
     if detail["type"] == "missing":
         return "is missing", f"add `{name}:`"
-    known_keys = ", ".join(_keys_at(_ours(location, schema), schema))
+    known_keys = ", ".join(_keys_at(_known_part(location, schema), schema))
     if detail["type"] == "extra_forbidden":
         return "is not a known key", f"known here: {known_keys}"
     if detail["type"] in ("model_type", "dict_type"):
@@ -65,7 +67,7 @@ def _expected(
     return _lower_first(detail["msg"]), None
 
 
-def _ours(location: Location, schema: type[BaseModel]) -> Location:
+def _known_part(location: Location, schema: type[BaseModel]) -> Location:
     """The part of a location that the schema knows."""
     for depth, step in enumerate(location):
         if isinstance(step, str) and step not in _keys_at(location[:depth], schema):
@@ -86,7 +88,7 @@ def written_location(detail: ErrorDetails, value: Any) -> Location:
     return location
 
 
-def _plain(
+def _explain_quoting(
     detail: ErrorDetails, name: str, location: Location, schema: type[BaseModel]
 ) -> tuple[str, str | None]:
     context = detail.get("ctx", {})
@@ -104,17 +106,19 @@ def _plain(
     message = detail["msg"]
     if detail["type"] in ("model_type", "dict_type"):
         message = "must be a mapping of keys and values"
-    return f"{_lower_first(message)}; it is {_describe_value(detail['input'])}", _rewritten(detail)
+    return f"{_lower_first(message)}; it is {_describe_value(detail['input'])}", _suggest_notation(
+        detail
+    )
 
 
-def _rewritten(detail: ErrorDetails) -> str | None:
-    """How to write a text that YAML reads as a number or a boolean, or a list with one entry."""
+def _suggest_notation(detail: ErrorDetails) -> str | None:
+    """Remedy for a notation of the wrong type: quotes, a percentage, a list without brackets."""
     text = _describe_value(detail["input"])
     match detail["type"], detail["input"]:
         case "string_type", int() | float():
             return f"""put it in quotes: '{text}'; after --set write "'{text}'" for the shell"""
         case (("int_type" | "float_type" | "bool_type"), str(quoted)):
-            return _unquoted(detail["type"], quoted)
+            return _suggest_unquoting(detail["type"], quoted)
         case "less_than_equal", int() | float() as number if _is_share(detail, number):
             return f"write {number / 100:g}: a share goes from 0 to 1"
         case "list_type", str() | int() | float():
@@ -127,8 +131,8 @@ def _is_share(detail: ErrorDetails, number: float) -> bool:
     return detail.get("ctx", {}).get("le") == 1 and 1 < number <= 100
 
 
-def _unquoted(kind: str, quoted: str) -> str | None:
-    """How to write a number or a boolean that was quoted, or a percentage."""
+def _suggest_unquoting(kind: str, quoted: str) -> str | None:
+    """Remedy for a quoted number or boolean, or for a percentage."""
     text = quoted.strip()
     if kind == "bool_type":
         return f"remove the quotes: {text.lower()}" if text.lower() in ("true", "false") else None
@@ -149,7 +153,9 @@ def _unknown_key(
     close = difflib.get_close_matches(name, known_keys, n=1)
     meant = f"did you mean `{close[0]}`?" if close else ""
     hint = f"known here: {', '.join(known_keys)}"
-    if location[:-1] == ("gates",):  # whoever wants one guesses its name: the nearest may be none
+    if location[:-1] == (
+        "gates",
+    ):  # names of gates are often guessed, so the closest one may be wrong
         install = f"for another one install its package (entry point group {DECLARED.group})"
         return "is not a known key", f"{meant} {hint}; {install}".strip()
     return "is not a known key", meant or (hint if known_keys else None)
@@ -171,7 +177,7 @@ def _keys_at(location: Location, owner: type[BaseModel]) -> list[str]:
         schema = resolve(schema)
         if isinstance(step, int):
             schema = schema.get("items", {})
-        else:  # a key that the schema names, or one of a mapping whose keys are free
+        else:  # a key that the schema names, or one of a mapping with free keys
             free = schema.get("additionalProperties")
             properties = schema.get("properties", {})
             schema = properties.get(step, free if isinstance(free, dict) else {})
@@ -179,7 +185,7 @@ def _keys_at(location: Location, owner: type[BaseModel]) -> list[str]:
 
 
 def _describe_value(value: Any) -> str:
-    if isinstance(value, dict | list):  # what is inside may be a secret
+    if isinstance(value, dict | list):  # its content may be a secret
         return "a mapping" if isinstance(value, dict) else "a list"
     if isinstance(value, str) and _LOOKS_SECRET.search(value):
         return "what looks like a key"
@@ -192,7 +198,7 @@ def _describe_value(value: Any) -> str:
 
 
 def _may_be_secret(name: str, value: Any) -> bool:
-    """Whether the value may be an API key. A number is not one, nor is a count of tokens."""
+    """Whether a value of that name may be an API key. Numbers and `max_tokens` are not."""
     return (
         name != "max_tokens" and not isinstance(value, int | float) and bool(_SECRET.search(name))
     )

@@ -51,7 +51,7 @@ class LoadedConfiguration:
     """How many variants its matrix makes of what, in words."""
 
     def placed(self, problem: Problem) -> Problem:
-        """The problem, with the file and line of its field if it has none of its own."""
+        """The problem with the file and line of its field, unless it has a file already."""
         if problem.field is None or problem.path is not None:
             return problem
         path, line = self.tree.place_of(located(problem.field), self.path)
@@ -59,7 +59,7 @@ class LoadedConfiguration:
 
     @property
     def price_file(self) -> Path | None:
-        """The file of prices that it names."""
+        """The resolved path of `prices.file`, if it is set."""
         file = self.configuration.prices.file
         return None if file is None else resolve(file, self.folder)
 
@@ -68,7 +68,7 @@ class LoadedConfiguration:
         return self.configuration.model_dump(mode="json", by_alias=True)
 
     def digest(self) -> str:
-        """SHA-256 of what determines the run."""
+        """SHA-256 of the resolved configuration; see `digest_of`."""
         return digest_of(self.resolved())
 
 
@@ -86,7 +86,7 @@ def digest_of(resolved: dict[str, Any]) -> str:
 def configuration_from_resolved(resolved: dict[str, Any]) -> Configuration:
     """The configuration that `RunStarted` recorded.
 
-    Raises `InvalidInput` if a package that it needs is missing.
+    Raises `InvalidInput` if a value is not valid for this version or a package is missing.
     """
     try:
         configuration = Configuration.model_validate(resolved)
@@ -111,7 +111,7 @@ def configuration_from_resolved(resolved: dict[str, Any]) -> Configuration:
 def _with_models(
     configuration: Configuration, change: Callable[[Model, Location], Model]
 ) -> Configuration:
-    """The configuration with every model and judge changed; `change` gets the location, too."""
+    """The configuration with `change` applied to each model and judge and its location."""
     models = [change(model, ("models", at)) for at, model in enumerate(configuration.models)]
     changed: dict[str, Any] = {"models": models}
     if configuration.judge is not None:
@@ -127,9 +127,9 @@ def load_configuration(
 ) -> LoadedConfiguration:
     """Read and check a configuration file, with `key.path=value` settings applied.
 
-    A shipped configuration can be given by its name. Relative paths in the file start from
-    `folder`: that of the file, unless given. A shipped configuration has none, so they start from
-    the current folder. Raises `InvalidInput` with all problems of the file and the settings.
+    `path` may be the name of a shipped configuration. Relative paths in the file start from
+    `folder`, by default the folder of the file, or the current folder for a shipped
+    configuration. Raises `InvalidInput` with all problems of the file and the settings.
     """
     problems = Problems()
     if (ships := shipped.configuration(path)) is not None:
@@ -172,8 +172,8 @@ def load_configuration(
 
 
 def _check_usable_part(path: Path, folder: Path, tree: YamlTree, problems: Problems) -> None:
-    """Report the rules that are broken by what the schema accepts of a tree, so that all problems
-    of a file are reported at once."""
+    """Check the rules on the part of a tree that the schema accepts, so that all problems of a
+    file are reported at once."""
     part = usable_part(tree.value)
     if part is None:
         return
@@ -195,7 +195,7 @@ def _check_usable_part(path: Path, folder: Path, tree: YamlTree, problems: Probl
 def _with_files(
     path: Path, folder: Path, tree: YamlTree, configuration: Configuration, problems: Problems
 ) -> Configuration:
-    """The configuration with its prices, and with the place that each model's paths start from."""
+    """The configuration with the content of its price file and the folders of each model."""
     configuration = _with_price_file(path, tree, configuration, problems)
 
     def place(model: Model, location: Location) -> Model:
@@ -207,7 +207,7 @@ def _with_files(
 def _with_matrix(
     path: Path, tree: YamlTree, configuration: Configuration, problems: Problems
 ) -> Configuration:
-    """The configuration with the variants of its matrix, unless that or a model is wrong."""
+    """The configuration with its matrix applied; unchanged if matrix or models have errors."""
     if configuration.matrix is None or _concern_models(problems):
         return configuration
     configuration = with_matrix(path, tree, configuration, problems)
@@ -216,7 +216,7 @@ def _with_matrix(
 
 
 def _concern_models(problems: Problems) -> bool:
-    """Whether a matrix cannot be applied because it, or what it varies, is wrong."""
+    """Whether an error is about the matrix or the models, so that it can't be applied."""
     return any(
         (problem.field or "").startswith(("matrix", "models")) for problem in problems.errors
     )
@@ -225,7 +225,7 @@ def _concern_models(problems: Problems) -> bool:
 def _with_price_file(
     path: Path, tree: YamlTree, configuration: Configuration, problems: Problems
 ) -> Configuration:
-    """The configuration with the content of its price file, so that a run never reads it again."""
+    """The configuration with the content of its price file, which a run then never reads."""
     prices = configuration.prices
     if prices.file is None:
         return configuration

@@ -24,11 +24,15 @@ def describe(model: type[BaseModel], schema: dict[str, Any]) -> None:
             field.alias or name, schema["properties"].get(name)
         )
         meaning = field_docstring(model, name)
-        if property_schema is None or meaning is None or meaning == _said_of(field.annotation):
+        if (
+            property_schema is None
+            or meaning is None
+            or meaning == _class_docstring(field.annotation)
+        ):
             continue
         property_schema.setdefault("description", meaning)
 
 
-def _said_of(kind: Any) -> str | None:
+def _class_docstring(kind: Any) -> str | None:
     """The docstring of the model that is a field's type."""
     return inspect.getdoc(kind) if isinstance(kind, type) and issubclass(kind, BaseModel) else None

@@ -35,8 +35,8 @@ def override(tree: YamlTree, settings: Sequence[str], problems: Problems) -> Non
 
     An entry of a list is named by its number, counted from 0: `models.0` or `models[0]`.
     Missing keys are added (the schema checks later whether they are known); entries of lists
-    are not. A setting without a valid place is an error in `problems`, and so are settings that
-    are no list or tuple of texts.
+    are not. Errors in `problems`: a setting without a valid location, and `settings` that are
+    not a list or tuple of texts.
     """
     if (misfit := text_list_problem(settings, "settings", _EXAMPLE)) is not None:
         problems.problems.append(misfit)
@@ -68,11 +68,11 @@ def _with_entries(values: Any, location: Location) -> Location:
         if isinstance(values, list) and isinstance(step, str) and _NUMBER.fullmatch(step):
             step = int(step)
         steps.append(step)
-        values = _inside(values, step)
+        values = _child(values, step)
     return tuple(steps)
 
 
-def _inside(values: Any, step: str | int) -> Any:
+def _child(values: Any, step: str | int) -> Any:
     """The value at `step` of a mapping or a list; `None` if there is none."""
     if isinstance(values, dict):
         return values.get(step)
@@ -126,7 +126,7 @@ WEIGHTS = ".gguf"
 
 
 def set_folder(tree: YamlTree, path: Path, folder: Path, problems: Problems) -> None:
-    """Note in the configuration where its relative paths start; make those of `--set` absolute."""
+    """Set `test_run.folder`, where relative paths start; make paths from `--set` absolute."""
     test_run = tree.value.get("test_run")
     if isinstance(test_run, dict):
         if "folder" in test_run:
@@ -143,13 +143,13 @@ def set_folder(tree: YamlTree, path: Path, folder: Path, problems: Problems) -> 
 
 
 def place_of_model(tree: YamlTree, path: Path, folder: Path, location: Location) -> EntryFolders:
-    """The place of the model at this location, with a class of its own from the same folder."""
+    """The folders of the model at this location; a class from `--set` has the current folder."""
     from_setting = tree.place_of((*location, "class"), path)[0] == _FROM
     return EntryFolders(str(folder), Path.cwd() if from_setting else folder)
 
 
 def _locations(values: Any, pattern: Location, at: Location = ()) -> Iterator[Location]:
-    """The locations of texts that a pattern fits; a list where the pattern ends has several."""
+    """The locations of texts that match a pattern, or that are in a list that matches it."""
     if pattern and pattern[0] != _ENTRY:
         if isinstance(values, dict) and pattern[0] in values:
             yield from _locations(values[pattern[0]], pattern[1:], (*at, pattern[0]))

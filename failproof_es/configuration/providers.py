@@ -61,23 +61,23 @@ class EntryRules(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name in a configuration: the name of its entry point."""
+        """The provider's name in a configuration: the name of its entry point."""
 
     @property
     def api_version(self) -> int:
-        """The `PROVIDER_API_VERSION` that it was written for."""
+        """The `PROVIDER_API_VERSION` that the provider was written for."""
 
     @property
     def capabilities(self) -> Capabilities:
-        """The features that it supports."""
+        """The features that the provider supports."""
 
     @property
     def takes(self) -> frozenset[str]:
-        """The `SETTINGS` that it accepts."""
+        """The `SETTINGS` that the provider accepts."""
 
     @property
     def needs(self) -> frozenset[str]:
-        """The `SETTINGS` that it requires."""
+        """The `SETTINGS` that the provider requires."""
 
     @property
     def reserved(self) -> frozenset[str]:
@@ -86,12 +86,12 @@ class EntryRules(Protocol):
     def default_key_variable(self, base_url: str | None) -> str | None:
         """The environment variable of the key, for entries that name none.
 
-        `None` unless the server behind the URL is certainly the vendor's own: a key must not be
-        sent to another server unless the entry says so.
+        `None` unless the URL is certainly a server of the vendor: a key is sent to another
+        server only if the entry names the key's variable.
         """
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
-        """Further errors in an entry, beyond those that follow from the above."""
+        """Further errors in an entry, besides those that follow from the members above."""
 
 
 MEMBERS = (
@@ -131,9 +131,9 @@ def rules_of(name: str) -> EntryRules:
 
 
 def default_key_variable(provider: Any, base_url: Any) -> str | None:
-    """The environment variable in which the provider's vendor keeps its key.
+    """The environment variable of the key, for entries that name none.
 
-    An unknown or broken provider has none: the rules report it.
+    `None` for an unknown or broken provider, which the rules report.
     """
     if not isinstance(provider, str) or not isinstance(base_url, str | None):
         return None

@@ -79,7 +79,7 @@ class RecordedConfiguration:
         values = self._resolved.get(name)
         values = {} if values is None else values
         try:
-            return _lenient(kind, values)
+            return _parse_leniently(kind, values)
         except ValidationError as error:
             detail = error.errors(include_url=False)[0]
             where = ".".join(map(str, (name, *detail["loc"])))
@@ -92,7 +92,7 @@ def recorded_configuration(started: RunStarted) -> RecordedConfiguration:
     """The configuration of a run. Each section is parsed once, so calling this again is cheap."""
     try:
         return _parse_configuration(orjson.dumps(started.configuration))
-    except TypeError:  # nested deeper than is written, in some section: maybe not in one asked for
+    except TypeError:  # orjson: a section is nested too deeply, maybe not the one that is read
         return RecordedConfiguration(started.configuration)
 
 
@@ -117,26 +117,28 @@ def _parse_configuration(encoded: bytes) -> RecordedConfiguration:
     return RecordedConfiguration(orjson.loads(encoded))
 
 
-def _lenient(kind: type[S], values: Any) -> S:
-    """The section, parsed. Keeps values that only today's limits refuse; drops unknown keys."""
+def _parse_leniently(kind: type[S], values: Any) -> S:
+    """The parsed section. Keeps values beyond the limits of this version; drops unknown keys."""
     try:
         return kind.model_validate(values)
     except ValidationError as error:
         details = error.errors(include_url=False)
         if any(detail["type"] != _GONE and detail["type"] not in LIMITS for detail in details):
             raise
-    accepted = _copied(values)
+    accepted = _copy_json(values)
     for detail in details:
-        # A text may have to be there: one that fits stands in for it meanwhile.
-        _without(accepted, detail["loc"], "a" if detail["type"].startswith("string_") else None)
+        # A text may be required: a valid one replaces it until it is restored below.
+        _remove_or_replace(
+            accepted, detail["loc"], "a" if detail["type"].startswith("string_") else None
+        )
     section = kind.model_validate(accepted)
     for detail in details:
         if detail["type"] in LIMITS:
-            section = _with(section, detail["loc"], detail["input"])
+            section = _restore(section, detail["loc"], detail["input"])
     return section
 
 
-def _copied(values: Any) -> Any:
+def _copy_json(values: Any) -> Any:
     try:
         return orjson.loads(orjson.dumps(values))
     except TypeError:
@@ -145,7 +147,7 @@ def _copied(values: Any) -> Any:
         ) from None
 
 
-def _without(values: Any, place: tuple[int | str, ...], instead: str | None) -> None:
+def _remove_or_replace(values: Any, place: tuple[int | str, ...], instead: str | None) -> None:
     *above, last = place
     for name in above:
         values = values[name]
@@ -155,8 +157,8 @@ def _without(values: Any, place: tuple[int | str, ...], instead: str | None) -> 
         values[last] = instead
 
 
-def _with(section: Any, place: tuple[int | str, ...], value: Any) -> Any:
-    """The section with a nested value as it was recorded."""
+def _restore(section: Any, place: tuple[int | str, ...], value: Any) -> Any:
+    """The section with a nested value restored to the recorded one, without validation."""
     name, *rest = place
-    inner = _with(getattr(section, str(name)), tuple(rest), value) if rest else value
+    inner = _restore(getattr(section, str(name)), tuple(rest), value) if rest else value
     return section.model_copy(update={str(name): inner})

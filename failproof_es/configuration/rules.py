@@ -77,9 +77,9 @@ def check_rules(
     check_price_tiers(path, tree, ("prices",), configuration.prices.models, problems)
     if configuration.output.file is not None:
         _check_file(configuration.output.file, error)
-    for location, wrong in _not_json(tree.value):
+    for location, wrong in _non_json_values(tree.value):
         error(location, wrong, "remove it, or write it as text")
-    for location, variable in _variables(tree.value):
+    for location, variable in _variable_references(tree.value):
         error(
             location,
             f"{variable} would be sent literally: environment variables are not expanded",
@@ -90,7 +90,7 @@ def check_rules(
 def check_variants(
     path: Path, tree: YamlTree, configuration: Configuration, problems: Problems
 ) -> None:
-    """Report what is wrong with the variants of a matrix, each error once."""
+    """Report the errors of a matrix's variants, each message once."""
     seen: set[str] = set()
 
     def error(location: Location, message: str, remedy: str | None) -> None:
@@ -118,7 +118,7 @@ def check_providers(path: Path, tree: YamlTree, problems: Problems) -> None:
 
 
 def _entries(value: dict[str, Any]) -> Iterator[tuple[Location, Any]]:
-    """The values in the places of models."""
+    """The entries of models and judges, each with its location."""
     for key in ("models", "judges"):
         entries = value.get(key)
         for index, entry in enumerate(entries if isinstance(entries, list) else ()):
@@ -203,11 +203,11 @@ def _check_file(output: FileOutput, error: Report) -> None:
             )
 
 
-def _variables(configuration: Any) -> Iterator[tuple[Location, str]]:
-    """The places where a text looks like a reference to an environment variable.
+def _variable_references(configuration: Any) -> Iterator[tuple[Location, str]]:
+    """The location and text of each value that looks like `${VARIABLE}`.
 
-    Not in `prompts.options` and a model's `parameters` and `options`: dialects and providers
-    interpret those.
+    Excludes `prompts.options` and a model's `parameters` and `options`, which dialects and
+    providers interpret.
     """
     for at, value in _leaves(configuration):
         foreign = "options" in at[1:3] or "parameters" in at[1:3]
@@ -215,8 +215,8 @@ def _variables(configuration: Any) -> Iterator[tuple[Location, str]]:
             yield at, match[0]
 
 
-def _not_json(configuration: Any) -> Iterator[tuple[Location, str]]:
-    """YAML values that the record, which is JSON, cannot hold."""
+def _non_json_values(configuration: Any) -> Iterator[tuple[Location, str]]:
+    """The location of each value that the recorded JSON cannot hold, and the error message."""
     for at, value in _leaves(configuration):
         if isinstance(value, float) and not math.isfinite(value):
             yield at, "is not a number that can be sent or recorded"
@@ -257,7 +257,7 @@ def _check_model(model: Model, at: Location, error: Report) -> None:
 
 
 def entry_problems(model: Model, rules: EntryRules | None) -> Iterator[EntryProblem]:
-    """What is wrong with an entry of `models:`, by these rules of its provider."""
+    """The errors in an entry of `models:`, by its provider's rules and those of connections."""
     if rules is not None:
         yield from _model_problems(model, rules)
     yield from url_problems(model.base_url)
@@ -307,7 +307,7 @@ def _model_problems(model: Model, rules: EntryRules) -> Iterator[EntryProblem]:
 
 
 def _version_problems(model: Model, can: Capabilities) -> Iterator[EntryProblem]:
-    """Errors in `version` and `version_check`: no answer shows a version, or none is given."""
+    """The errors in `version` and `version_check`: no answer shows a version, or none is set."""
     if model.version is None:
         if model.version_check != "version":
             yield EntryProblem("version_check", "has no effect without `version`", "remove it")

@@ -41,14 +41,14 @@ _LARGEST = 2**63 - 1
 
 
 def _unless_placeholder(timestamp: Any) -> Any:
-    """`None` for the placeholder in the specification's own example."""
+    """`None` for the placeholder of specification 001's example, else the value."""
     return None if timestamp == "ISO-8601" else timestamp
 
 
 class TestRun(Section):
     """The name of the run. `id` and `timestamp` are generated unless given."""
 
-    __test__ = False  # not a test class, whatever pytest thinks of the name
+    __test__ = False  # not a test class: pytest would collect it by its name
 
     name: Annotated[str, Field(min_length=1)]
     """Any text. In output file names `-` stands for what a file name cannot hold."""
@@ -71,15 +71,15 @@ CREDENTIALS = "credentials"
 """The option of providers that take a token of the vendor's own library in place of a key."""
 
 
-def _our_providers(schema: dict[str, Any]) -> None:
-    """Offer the names to whoever writes a configuration in an editor."""
+def _add_provider_examples(schema: dict[str, Any]) -> None:
+    """Add the names of built-in providers as examples, which editors offer."""
     schema["examples"] = [name for name in PROVIDERS.names() if PROVIDERS.is_ours(name)]
 
 
 class Model(Section):
     """One model to evaluate, named by its exact version string. Never substituted."""
 
-    provider: Annotated[str, Field(min_length=1, json_schema_extra=_our_providers)]
+    provider: Annotated[str, Field(min_length=1, json_schema_extra=_add_provider_examples)]
     """How the model is reached. `openai` is OpenAI's chat completions, which most servers offer;
     `local` a model on this machine; `python` a class of your own. `docs/how-to/providers.md` has
     each. An installed package may offer more."""
@@ -145,28 +145,28 @@ class Model(Section):
 
     @property
     def place(self) -> EntryFolders:
-        """The folders that it belongs to."""
+        """The folders of this entry."""
         return self._place
 
     def placed(self, place: EntryFolders) -> Self:
-        """The same entry of a configuration in that place."""
+        """A copy of this entry with those folders."""
         model = self.model_copy()
         model._place = place
         return model
 
     def path_of(self, path: str) -> Path:
-        """The file that a path of this entry names."""
+        """A path of this entry, resolved from its folder."""
         return resolve(path, self._place.folder)
 
     @property
     def certificates(self) -> str | None:
-        """The path of `ca_file`, from where relative paths start."""
+        """The resolved path of `ca_file`, if it is set."""
         return None if self.ca_file is None else str(self.path_of(self.ca_file))
 
     @model_validator(mode="before")
     @classmethod
-    def _key_of_the_vendor(cls, written: Any) -> Any:
-        """The vendor's own variable unless one is named; `null` means none."""
+    def _set_vendor_key_variable(cls, written: Any) -> Any:
+        """Set a missing `api_key_env` to the vendor's variable; `null` means no key."""
         if not isinstance(written, dict) or "api_key_env" in written:
             return written
         if isinstance(options := written.get("options"), dict) and CREDENTIALS in options:
@@ -344,7 +344,7 @@ class Gates(Section):
 
     @model_validator(mode="after")
     def _check_people(self) -> Self:
-        """What people decide is compared with no other run."""
+        """Refuse `by: people` together with `no_regression_against`."""
         if self.by == "people" and self.no_regression_against is not None:
             raise PydanticCustomError(
                 "people_and_regression",
@@ -355,14 +355,14 @@ class Gates(Section):
 
     @model_validator(mode="after")
     def _check_declared(self) -> Self:
-        """A gate that is not built in must be declared by a dialect."""
+        """Check the gates that are not built in: a dialect must declare each."""
         wrong: list[InitErrorDetails] = []
         for name, limit in self.declared().items():
             if name not in DECLARED:
                 wrong.append({"type": "extra_forbidden", "loc": (name,), "input": limit})
                 continue
             if limit is not None:
-                DECLARED.load(name)  # raises `InvalidInput` where it is broken
+                DECLARED.load(name)  # raises `InvalidInput` if the declaration is broken
             try:
                 _SHARE.validate_python(limit, strict=True)
             except ValidationError as error:
@@ -381,7 +381,7 @@ class Gates(Section):
 
     @property
     def need_scores(self) -> bool:
-        """Whether a gate needs the score of each evaluation, and not only sums of them."""
+        """Whether a gate needs the score of each evaluation; sums are enough for the others."""
         return self.no_regression_against is not None or self.judges_lower_end
 
     @property
@@ -391,14 +391,14 @@ class Gates(Section):
         return self.judge == "lower" and accuracies != (None, None)
 
     def declared(self) -> dict[str, Any]:
-        """The limits of gates that dialects declare, by name, as written."""
+        """The limits, as written, of gates that are not built in, by name."""
         return dict(self.__pydantic_extra__ or {})
 
     @classmethod
     def __get_pydantic_json_schema__(
         cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """Its own keys and those that installed dialects declare, and no others."""
+        """The JSON Schema with the gates of installed dialects; other keys are not allowed."""
         schema = handler.resolve_ref_schema(
             super().__get_pydantic_json_schema__(core_schema, handler)
         )

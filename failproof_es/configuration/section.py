@@ -22,8 +22,8 @@ class Section(BaseModel):
     def __get_pydantic_json_schema__(
         cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """The JSON Schema with what each key means, from the text under it."""
-        from failproof_es.configuration.meanings import describe  # a run makes no schema
+        """The JSON Schema with a description of each key: the string below its field."""
+        from failproof_es.configuration.meanings import describe  # slow, and not needed by a run
 
         schema = handler(core_schema)
         describe(cls, handler.resolve_ref_schema(schema))

@@ -36,7 +36,7 @@ class UsablePart:
     left_out: tuple[Location, ...]
 
     def is_about(self, field: str | None) -> bool:
-        """Whether a problem of this field may follow from what was left out."""
+        """Whether a problem of this field may follow from a left-out value."""
         return field is not None and any(
             _is_within(field, place) or _is_within(place, field)
             for place in map(dotted, self.left_out)
@@ -44,7 +44,7 @@ class UsablePart:
 
     @property
     def names_models(self) -> bool:
-        """Whether its models and its matrix are those of the file, under their own names."""
+        """Whether the part has the file's matrix, and its models under their own names."""
         return not any(
             place[0] == "matrix" or (place[0] == "models" and place[2:3] in _NAMING)
             for place in self.left_out
@@ -52,7 +52,7 @@ class UsablePart:
 
 
 def usable_part(value: dict[str, Any]) -> UsablePart | None:
-    """What the schema accepts of a configuration's values; `None` where that is not to be told."""
+    """The part of the values that the schema accepts; `None` if leaving out finds none."""
     part, left_out = deepcopy(value), list[Location]()
     for _ in range(_MOST_ROUNDS):
         try:
@@ -66,7 +66,7 @@ def usable_part(value: dict[str, Any]) -> UsablePart | None:
 
 
 def _place_of(detail: Any, value: Any) -> Location:
-    """The place of a wrong value; of a missing one, what lacks it."""
+    """The location of an invalid value, or of the container of a missing value."""
     location = written_location(detail, value)
     if location == ("test_run", "name"):
         return location
@@ -74,9 +74,10 @@ def _place_of(detail: Any, value: Any) -> Location:
 
 
 def _leave_out(part: dict[str, Any], location: Location) -> Location | None:
-    """Leave out the value at a place, or what holds it; `None` where nothing is left to do.
+    """Remove or replace the value at a location, or else a container of it.
 
-    Elements of lists stay where they are, so that the places of the others stay true.
+    Returns the location that was changed, or `None`. Elements of a list are never removed, so
+    that the locations of the others stay valid.
     """
     while location:
         holder, key = _value_at(part, location[:-1]), location[-1]
@@ -93,7 +94,7 @@ def _leave_out(part: dict[str, Any], location: Location) -> Location | None:
 
 
 def _stand_in(location: Location) -> Any:
-    """What stands in place of a required value; `None` where none is required."""
+    """The replacement of a required value; `None` if the value is not required."""
     match location:
         case ("test_run", "name"):
             return "stand-in"

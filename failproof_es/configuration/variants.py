@@ -19,7 +19,7 @@ from failproof_es.support.plurals import plural
 
 
 def model_keys(models: Sequence[Model]) -> list[str]:
-    """A name for each entry of `models:` that is its own within the run.
+    """The key of each entry of `models:`, in order; unique unless entries set the same `key`.
 
     The entry's `key`. Without one, the model's name; where two entries share it,
     `provider:model`; where they share that too, numbered `#1`, `#2` in order.
@@ -47,7 +47,7 @@ def with_matrix(
 ) -> Configuration:
     """The configuration with the variants of its matrix in place of its models.
 
-    Its values are checked already (`check_matrix`). Too many variants are an error.
+    `check_matrix` must have accepted the values. Too many variants or too long a key are errors.
     """
     matrix = configuration.matrix
     if matrix is None:
@@ -75,7 +75,7 @@ def with_matrix(
 
 
 def _variants(key: str, model: Model, matrix: Matrix) -> Iterator[dict[str, Any]]:
-    """What each variant of a model changes of its entry, its key among it."""
+    """For each variant of a model, the changed keys of its entry, including `key`."""
     templates: list[tuple[str | None, PromptTemplate | None]] = [(None, None)]
     if matrix.prompts is not None:
         templates = [*matrix.prompts.items()]
@@ -95,7 +95,7 @@ def _variants(key: str, model: Model, matrix: Matrix) -> Iterator[dict[str, Any]
 
 
 def describe_matrix(configuration: Configuration, of_models: int) -> str | None:
-    """How many variants the matrix makes of how many models; `None` without one."""
+    """The numbers of variants, models and values, as text; `None` without a matrix."""
     matrix = configuration.matrix
     if matrix is None:
         return None
@@ -133,9 +133,9 @@ def _format_value(value: Any) -> str:
 def with_selected_models(
     path: Path, tree: YamlTree, configuration: Configuration, problems: Problems
 ) -> Configuration:
-    """The configuration with those models alone that `selection.models` chooses.
+    """The configuration with only the models that `selection.models` chooses.
 
-    Each keeps the key that it has among all of them. A pattern that fits none is an error.
+    Each keeps the key that it has among all models. A pattern that fits no key is an error.
     """
     patterns = configuration.selection.models
     if patterns is None:

@@ -12,22 +12,22 @@ _WIDEST = 4096
 
 
 def yaml_text(document: Mapping[str, Any]) -> str:
-    """The document as YAML, in its own order. Texts of several lines are written as they are."""
+    """The document as YAML, keys in the given order, multi-line texts as literal blocks."""
     stream = io.StringIO()
     yaml = YAML()
     yaml.width = _WIDEST
     yaml.indent(mapping=2, sequence=4, offset=2)
     yaml.representer.ignore_aliases = lambda *_: True
-    yaml.representer.add_representer(type(None), _nothing)
-    yaml.representer.add_representer(str, _text)
+    yaml.representer.add_representer(type(None), _represent_null)
+    yaml.representer.add_representer(str, _represent_text)
     yaml.dump(document, stream)
     return stream.getvalue()
 
 
-def _nothing(representer: Any, _: None) -> Any:
+def _represent_null(representer: Any, _: None) -> Any:
     return representer.represent_scalar("tag:yaml.org,2002:null", "")
 
 
-def _text(representer: Any, text: str) -> Any:
+def _represent_text(representer: Any, text: str) -> Any:
     style = "|" if "\n" in text else None
     return representer.represent_scalar("tag:yaml.org,2002:str", text, style=style)

@@ -71,7 +71,7 @@ def read_yaml(
         reason = (error.strerror or str(error)).lower()
         problems.error(f"cannot be read: {reason}", path=path, remedy="check the path")
         return None
-    if path.suffix.lower() in _CASES:  # one case on one line would be YAML, too
+    if path.suffix.lower() in _CASES:  # a single line of JSON would parse as YAML
         remedy = "name it under `prompts.path` of a configuration"
         problems.error("is a file of cases, not YAML", path=path, remedy=remedy)
         return None
@@ -94,14 +94,14 @@ def parse_yaml(
     before = len(problems.errors)
     try:
         depth = 0
-        for event in _yaml().parse(text):
+        for event in _create_parser().parse(text):
             depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
             if depth > DEEPEST:
                 line = event.start_mark.line + 1
                 problems.error("is nested too deeply", path=path, line=line)
                 return None
             _refuse_references(path, event, problems)
-        root = _yaml().compose(text)
+        root = _create_parser().compose(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark
         where = f", column {mark.column + 1}" if mark else ""
@@ -120,12 +120,12 @@ def parse_yaml(
         problems.error("is empty", path=path, remedy="see configs/quickstart.yaml")
         return None
     tree = YamlTree(quoting=quoting)
-    tree.value = _value(path, root, (), tree, problems)
+    tree.value = _read_node(path, root, (), tree, problems)
     return tree
 
 
 def _remedy(text: str, line: int | None) -> str:
-    """The remedy for a text that is not YAML. It does not quote the text."""
+    """The remedy for a text that is not YAML, without a quotation of the text."""
     at_fault = text.splitlines()[line - 1 : line] if line else []
     if any(
         "\t" in source_line[: len(source_line) - len(source_line.lstrip())]
@@ -135,7 +135,7 @@ def _remedy(text: str, line: int | None) -> str:
     return "check the indentation, quotes and brackets here and in the line above"
 
 
-def _yaml() -> YAML:
+def _create_parser() -> YAML:
     return YAML(typ="safe", pure=True)
 
 
@@ -153,28 +153,28 @@ def _refuse_references(path: Path, event: Any, problems: Problems) -> None:
             problems.error("tags (!name) are not supported", path=path, line=line)
 
 
-def _value(path: Path, node: Node, at: Location, tree: YamlTree, problems: Problems) -> Any:
+def _read_node(path: Path, node: Node, at: Location, tree: YamlTree, problems: Problems) -> Any:
     tree.lines.setdefault(at, node.start_mark.line + 1)
     if isinstance(node, MappingNode):
-        return _mapping(path, node, at, tree, problems)
+        return _read_mapping(path, node, at, tree, problems)
     if isinstance(node, SequenceNode):
-        return [_value(path, n, (*at, i), tree, problems) for i, n in enumerate(node.value)]
+        return [_read_node(path, n, (*at, i), tree, problems) for i, n in enumerate(node.value)]
     if isinstance(node, ScalarNode):
         try:
-            return _scalar(node)
+            return _read_scalar(node)
         except OverflowError:
             problems.error(
                 f"is a number of more than {_MOST_DIGITS} digits",
                 path=path, line=node.start_mark.line + 1,
                 field=dotted(at) if tree.quoting else None, remedy="write it in quotes",
             )  # fmt: skip
-        except ValueError:  # what looks like a number and is none
+        except ValueError:  # tagged as a number, but Python can't parse it
             pass
         return str(node.value)
     raise TypeError(f"{type(node).__name__} is not YAML this reader knows")
 
 
-def _mapping(
+def _read_mapping(
     path: Path, node: MappingNode, at: Location, tree: YamlTree, problems: Problems
 ) -> dict[str, Any]:
     values: dict[str, Any] = {}
@@ -193,11 +193,11 @@ def _mapping(
             )  # fmt: skip
             continue
         tree.lines[(*at, key)] = line
-        values[key] = _value(path, value_node, (*at, key), tree, problems)
+        values[key] = _read_node(path, value_node, (*at, key), tree, problems)
     return values
 
 
-def _scalar(node: ScalarNode) -> Any:
+def _read_scalar(node: ScalarNode) -> Any:
     text = str(node.value)
     match str(node.tag).rsplit(":", 1)[-1]:
         case "null":
@@ -212,7 +212,7 @@ def _scalar(node: ScalarNode) -> Any:
         case "float":
             return float(text.replace("_", "").replace(".inf", "inf").replace(".nan", "nan"))
         case _:
-            return text  # a date too: what stands there is what is meant
+            return text  # a date, too, stays text
 
 
 def dotted(location: Location) -> str:

@@ -23,12 +23,12 @@ def case_files(
 ) -> list[Path]:
     """Every case file that `paths` name, in the order named, each file once.
 
-    A path is a file (taken whatever its suffix), a folder (searched with its subfolders
-    for `suffixes`, in sorted order; hidden ones are left out), a glob (`**` crosses
-    folders), or `shipped:NAME`. A relative path starts from `folder`, that of the configuration
-    which names it; the command line has none, and its paths start from the current folder.
-    Raises `InvalidInput` with every path that is missing, every match that is empty, every
-    file whose path is not UTF-8 and every pipe or device; its field is the configuration's.
+    A path is a file (with any suffix), a folder (searched with its subfolders for `suffixes`, in
+    sorted order, without hidden ones), a glob (`**` crosses folders), or `shipped:NAME`. A relative
+    path starts from `folder`, which is the configuration's; on the command line `folder` is `None`
+    and paths start from the current folder. Raises `InvalidInput` with every path that is missing,
+    every match that is empty, every file whose path is not UTF-8 and every pipe or device. With a
+    `folder`, each problem names the configuration's field.
     """
     problems = Problems()
     files: dict[str, Path] = {}
@@ -92,7 +92,7 @@ def _files(
 
 
 def _remedy(path_text: str) -> str:
-    """The remedy for a path without a file; a suite of that name may ship."""
+    """The remedy for a missing path: a shipped suite of that name, if there is one."""
     path = PurePath(path_text)
     words = {path.as_posix(), path.with_suffix("").as_posix(), path.stem}
     words |= {word.removeprefix("suites/") for word in words}
@@ -105,7 +105,7 @@ def _remedy(path_text: str) -> str:
 
 
 def _pattern(path_text: str, folder: Path | None) -> str:
-    """The glob from the folder on, whose own name is no glob."""
+    """The glob under the folder, whose own name is escaped."""
     start = glob.escape(str(folder or Path.cwd()))
     return os.path.join(start, os.path.expanduser(path_text))  # noqa: PTH111, PTH118 - not a path
 

@@ -1,7 +1,7 @@
 """Finds cases with a fixed outcome: any answer passes, no answer can, or nothing decides.
 
-They are named before a run begins, counted beside every accuracy, and a finding of the run: they
-raise or lower it whatever a model answers.
+Such cases raise or lower an accuracy whatever a model answers. So they are named before a run
+begins, counted beside every accuracy, and recorded as a finding of the run.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from failproof_es.support.plurals import plural
 
 
 def fixed_outcome(dialect: Dialect, case: Case) -> FixedOutcome | None:
-    """The case's fixed outcome; `None` where the answer decides."""
+    """The case's fixed outcome; `None` if the answer decides."""
     return fixed_outcomes_of(dialect)(case)
 
 
 def fixed_outcomes_of(dialect: Dialect) -> Callable[[Case], FixedOutcome | None]:
-    """The same for many cases of a dialect: whether it knows of any is asked once."""
+    """The function that gives the fixed outcome of each of a dialect's cases."""
     return dialect.fixed_outcome if isinstance(dialect, HasFixedOutcomes) else lambda case: None
 
 
 FIXED_OUTCOME = "fixed_outcome"
-"""The kind of a run's findings about such cases."""
+"""The kind of a run's findings about cases with a fixed outcome."""
 
 _LINES: Mapping[FixedOutcome, str] = {
     "any_passes": "{count} {expects} nothing: any answer passes",
@@ -36,7 +36,7 @@ _LINES: Mapping[FixedOutcome, str] = {
 
 @dataclass(slots=True)
 class FixedOutcomeCounts:
-    """Counts of cases, and of those with a fixed outcome."""
+    """The number of cases, and of cases with each fixed outcome."""
 
     cases: int = 0
     any_passes: int = 0

@@ -1,7 +1,7 @@
 """Templates for new suites: a valid case file with comments on how to continue.
 
-A dialect offers one by files in its package: `new_suite.yaml`, `.jsonl`, `.toml`, whatever
-it reads. What a format without comments can't say stands in `new_suite.txt` beside them.
+A dialect offers templates as files in its package: `new_suite.yaml`, `.jsonl`, `.toml`, one for
+each format that it offers. `new_suite.txt` is the guidance for formats without comments.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _SAME = {".yml": ".yaml"}
 
 @dataclass(frozen=True, slots=True)
 class NewSuite:
-    """The content of a new file. `guidance` is for people, where the content can't say it."""
+    """The content of a new file, with `guidance` for people if its format has no comments."""
 
     content: bytes
     guidance: str | None
 
 
 def new_suite(dialect: Dialect, path: Path) -> NewSuite:
-    """What to write to `path`, in the format that its suffix names. Raises `InvalidInput`."""
+    """The new suite to write to `path`, in the format of its suffix. Raises `InvalidInput`."""
     offered = _offered(dialect)
     suffixes = sorted(offered.keys() - {_GUIDANCE}, key=_commented_first)
     if not suffixes:
@@ -49,7 +49,7 @@ def new_suite(dialect: Dialect, path: Path) -> NewSuite:
 
 
 def suffix_of_new(dialect: Dialect) -> str:
-    """The suffix that a new suite has unless another is wanted. Raises `InvalidInput`."""
+    """The default suffix of a new suite. Raises `InvalidInput`."""
     suffixes = sorted(_offered(dialect).keys() - {_GUIDANCE}, key=_commented_first)
     if not suffixes:
         raise InvalidInput.because(f"the dialect {dialect.name!r} has no template")
@@ -57,7 +57,7 @@ def suffix_of_new(dialect: Dialect) -> str:
 
 
 def _offered(dialect: Dialect) -> dict[str, Traversable]:
-    """The files of the template, by suffix."""
+    """The dialect's template files, by suffix."""
     package = sys.modules[type(dialect).__module__].__package__
     if not package:
         return {}

@@ -1,7 +1,7 @@
-"""The interface of a dialect: all that the engine asks of one.
+"""The interface of a dialect: everything that the engine asks of one.
 
-A dialect is one specification's file format, grading and result shape. All but `load`
-is pure: the same input gives the same output, in this process or in one ten years on.
+A dialect is one specification's file format, grading and result shape. Every method but `load` is
+pure: the same input gives the same output, in any process, also in ten years.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Dialect(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name in a configuration, and in every stored case."""
+        """The dialect's name in a configuration and in every stored case."""
 
     @property
     def suffixes(self) -> tuple[str, ...]:
@@ -42,9 +42,9 @@ class Dialect(Protocol):
     def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
         """Yield every valid case in file order; report every defect to `problems`.
 
-        Reads as it goes and holds no file whole. Nothing is skipped silently: a case
-        that is not yielded has an error in `problems`. Each is a `Case` itself: the log
-        could not give back what a subclass adds, and one is refused.
+        Streams the files where their format allows it. Nothing is skipped silently: a case that is
+        not yielded has an error in `problems`. A case must be a `Case` itself: a subclass is
+        refused, because the log could not restore its further fields.
         """
 
     def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
@@ -54,7 +54,7 @@ class Dialect(Protocol):
         """The class of the reply; of `transcript.failure` where there was no usable reply."""
 
     def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
-        """What to ask each judge, or `None` when the case needs none. Then also `ReadsJudges`."""
+        """The request to each judge, or `None` if the case needs none. Needs `ReadsJudges`, too."""
 
     def score(
         self, case: Case, classification: Classification, judgement: Judgement | None
@@ -67,12 +67,12 @@ class Dialect(Protocol):
 
 @runtime_checkable
 class LoadsByFile(Protocol):
-    """A dialect that says of each case which file it is from, so that files are read once."""
+    """A dialect that gives the file of each case, so that files are read once."""
 
     def load_by_file(
         self, files: Sequence[Path], problems: Problems
     ) -> Iterator[tuple[Path, Case]]:
-        """As `load`, each case with its file, which is one of `files`."""
+        """Like `load`, each case with its file, which is one of `files`."""
 
 
 @runtime_checkable
@@ -85,18 +85,18 @@ class Configurable(Protocol):
 
 @runtime_checkable
 class RebuildsCases(Protocol):
-    """A dialect whose options say how a stored prompt is asked about."""
+    """A dialect whose options decide how a stored prompt is asked about."""
 
     def rebuild_case(self, case: Case) -> Case:
-        """The case as these options phrase it, made from the case in its file."""
+        """The case under these options, built again from its stored document."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeReading:
     """A judge's parsed reply: a verdict as JSON, or the problem why there is none.
 
-    With a problem or `missing` votes the judge is asked again within its bound. A verdict that
-    lacks votes counts only if it is the judge's last one.
+    With a problem or `missing` votes the judge is asked again within its bound. A verdict without
+    all votes counts only if it is the judge's last one.
     """
 
     verdict: dict[str, Any] | None
@@ -104,7 +104,7 @@ class JudgeReading:
     grader: str
     version: str
     missing: str | None = None
-    """Which votes the verdict lacks, and why."""
+    """The votes that the verdict lacks, with the reasons."""
 
 
 @runtime_checkable
@@ -118,15 +118,15 @@ class ReadsJudges(Protocol):
 class JudgedByPeople(Protocol):
     """A dialect whose cases people can judge alone: a run needs no judge model.
 
-    Without one `score` gets no judgement, and ends an evaluation that only people can decide
-    as `AWAITING_REVIEW`. Asked by `people_can_judge`: `isinstance` sees no value.
+    Without a judge model `score` gets no judgement, and ends an evaluation that only people can
+    decide as `AWAITING_REVIEW`. Test with `people_can_judge`: `isinstance` ignores the value.
     """
 
     judged_by_people: Literal[True]
 
 
 def people_can_judge(dialect: Dialect) -> bool:
-    """Whether it is `JudgedByPeople`."""
+    """Whether the dialect is `JudgedByPeople`."""
     return getattr(dialect, "judged_by_people", False) is True
 
 
@@ -147,35 +147,35 @@ class OffersTools(Protocol):
 
 
 TakesADialect = Literal["prompts import", "suites new", "a file that is damaged"]
-"""What takes one dialect unless told another: commands that write or store cases, and a file that
-looks like none: it gets that one's errors, if it is of its suffixes."""
+"""Uses that need a default dialect: commands that write or store cases, and a file that no
+dialect recognises. Such a file gets the errors of the default dialect for its suffix."""
 
 
 class TakenByDefault(Protocol):
-    """A dialect that is taken by default; of several, built-in ones come first.
+    """A dialect that is the default for some uses; of several, built-in ones come first.
 
-    Asked by `taken_by_default`: `isinstance` sees no value.
+    Test with `taken_by_default`: `isinstance` ignores the value.
     """
 
     default_for: frozenset[TakesADialect]
 
 
 def taken_by_default(dialect: Dialect, taker: TakesADialect) -> bool:
-    """Whether it is `TakenByDefault` for this."""
+    """Whether the dialect is a default for this use."""
     return taker in getattr(dialect, "default_for", ())
 
 
 class HasFailingScores(Protocol):
-    """A dialect whose answers have more numbers than `accuracy` where they fail unread.
+    """A dialect whose scores for an answer that fails unread are more than `accuracy`.
 
-    Asked by `failing_scores`: `isinstance` sees no value.
+    Read with `failing_scores`: `isinstance` ignores the value.
     """
 
     failing_scores: Mapping[str, float]
 
 
 def failing_scores(dialect: Dialect) -> Mapping[str, float]:
-    """The numbers of an answer that fails without being read (`grading.on_cut_off: fail`)."""
+    """The scores of an answer that fails without being read (`grading.on_cut_off: fail`)."""
     scores: Mapping[str, float] = getattr(dialect, "failing_scores", {"accuracy": 0.0})
     return scores
 
@@ -183,15 +183,15 @@ def failing_scores(dialect: Dialect) -> Mapping[str, float]:
 class WaitsForPrograms(Protocol):
     """A dialect whose grading waits for other programs.
 
-    The engine then grades several replies at once in a child process, in threads, so that they
-    can share such a program. Asked by `waits_for_programs`: `isinstance` sees no value.
+    The engine then grades several replies at once in a child process, in threads, so that they can
+    share such a program. Test with `waits_for_programs`: `isinstance` ignores the value.
     """
 
     waits_for_programs: Literal[True]
 
 
 def waits_for_programs(dialect: Dialect) -> bool:
-    """Whether it is `WaitsForPrograms`."""
+    """Whether the dialect is `WaitsForPrograms`."""
     return getattr(dialect, "waits_for_programs", False) is True
 
 
@@ -204,22 +204,22 @@ class HasBoundedGrading(Protocol):
     """
 
     def grading_is_bounded(self, case: Case, transcript: Transcript) -> bool:
-        """Whether grading takes at most some 50 ms if case and replies are short. Quick itself."""
+        """Whether grading takes at most some 50 ms if case and replies are short. Fast itself."""
 
 
 class JoinsMessages(Protocol):
     """A dialect whose `messages` only joins the case's turns and the replies.
 
     No pattern reads a reply there, so the engine calls it in its own process: sending a long
-    conversation to a child process for each turn takes far longer. Asked by `joins_messages`:
-    `isinstance` sees no value.
+    conversation to a child process for each turn takes far longer. Test with `joins_messages`:
+    `isinstance` ignores the value.
     """
 
     joins_messages: Literal[True]
 
 
 def joins_messages(dialect: Dialect) -> bool:
-    """Whether it is `JoinsMessages`."""
+    """Whether the dialect is `JoinsMessages`."""
     return getattr(dialect, "joins_messages", False) is True
 
 
@@ -227,8 +227,8 @@ def joins_messages(dialect: Dialect) -> bool:
 class RunShape:
     """A JSON shape of a whole run, which a dialect may offer under `run_shapes` by its name.
 
-    `results` folds the manifest and the evaluations, in plan order, into the shape's objects:
-    one, or one for each model. `lines` says one of them in text, for people, unsanitised.
+    `results` folds the manifest and the evaluations, in plan order, into the shape's objects: one,
+    or one for each model. `lines` renders one of them as text for people, unsanitised.
     """
 
     results: Callable[[RunStarted, Iterable[tuple[Case, Evaluation]]], Iterator[dict[str, Any]]]
@@ -241,16 +241,16 @@ class HasRunShapes(Protocol):
 
     @property
     def run_shapes(self) -> Mapping[str, RunShape]:
-        """By the name that `results --shape` takes."""
+        """The shapes by their names in `results --shape`."""
 
 
 @dataclass(frozen=True, slots=True)
 class CollectionExport:
     """Runs as JSON Lines files that another system can import, one for each collection.
 
-    `collections` holds for each, by name, the SELECT that gives its documents: the `_key` of each
-    as JSON, and the document as a JSON object. It is given `runs`, their ids, and `prompts`, the
-    streams of their cases, and reads what an auditor may.
+    `collections` maps each collection's name to the SELECT of its documents, with two columns: the
+    document's `_key` as JSON, and the document as a JSON object. The parameters are `runs` (their
+    ids) and `prompts` (the streams of their cases). The SELECT runs with an auditor's rights.
     """
 
     says: str
@@ -264,12 +264,12 @@ class Exporting(Protocol):
 
     @property
     def exports(self) -> Mapping[str, CollectionExport]:
-        """By the name that `export --shape` takes."""
+        """The exports by their names in `export --shape`."""
 
 
 FixedOutcome = Literal["any_passes", "none_passes", "no_verdict"]
-"""`any_passes`: any answer passes that is not empty and does not refuse. `none_passes`: no answer
-passes. `no_verdict`: nothing here decides, so every answer is left to people."""
+"""`any_passes`: any answer passes that is not empty and does not refuse. `none_passes`: no
+answer passes. `no_verdict`: no check decides, so every answer is left to people."""
 
 
 @runtime_checkable
@@ -277,4 +277,4 @@ class HasFixedOutcomes(Protocol):
     """A dialect that can have cases with a fixed outcome."""
 
     def fixed_outcome(self, case: Case) -> FixedOutcome | None:
-        """What any answer comes to; `None` where the answer decides."""
+        """The outcome of any answer; `None` if the answer decides."""

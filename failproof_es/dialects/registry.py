@@ -35,7 +35,7 @@ def _fault(offered: Any, name: str) -> str | None:
 DIALECTS: EntryPoints[Any] = EntryPoints(
     ENTRY_POINT_GROUP, "dialect", _fault, "see docs/how-to/extending.md for what a dialect has"
 )
-"""Every dialect that can be named. Imported when it is needed: a run needs one, and together they
+"""All installed dialects, each imported when it is needed: a run needs one, and together they
 take half a second."""
 _made: dict[str, Dialect] = {}
 _GENERAL_SUFFIXES = frozenset({".json", ".yaml", ".yml"})
@@ -43,7 +43,7 @@ _GENERAL_SUFFIXES = frozenset({".json", ".yaml", ".yml"})
 
 
 def names() -> list[str]:
-    """Every dialect that can be named, ours first."""
+    """The names of all installed dialects, built-in ones first."""
     return DIALECTS.names()
 
 
@@ -57,7 +57,7 @@ def dialect_named(name: str) -> Dialect:
 def default_dialect(command: TakesADialect) -> str:
     """The command's default dialect. Raises `InvalidInput` if there is none."""
     for name in names():
-        with suppress(InvalidInput):  # a broken one is no reason not to use another
+        with suppress(InvalidInput):  # a broken one must not keep another from use
             if taken_by_default(dialect_named(name), command):
                 return name
     raise InvalidInput.because(
@@ -67,10 +67,10 @@ def default_dialect(command: TakesADialect) -> str:
 
 
 def configured(dialect: Dialect, options: Mapping[str, Any]) -> Dialect:
-    """The dialect with a configuration's `prompts.options`; they shape what `load` yields.
+    """The dialect with a configuration's `prompts.options`, which shape the cases from `load`.
 
-    Whatever they decide stands in the cases that are loaded: a recorded run never asks for
-    them again. Raises `InvalidInput` for options that the dialect does not have.
+    Every effect of the options is stored in the loaded cases: a recorded run needs no options
+    again. Raises `InvalidInput` for options that the dialect does not have.
     """
     if not options:
         return dialect
@@ -101,10 +101,10 @@ def recognise_each(
 ) -> list[tuple[Dialect, Sequence[Path]]]:
     """The dialects that the case files are written in, each with its files.
 
-    Where no dialect recognises a file, one that uses its suffix is taken, so that a damaged file
-    gets its own errors; but a JSON or YAML file that was only found in a folder
-    is taken for something else (a configuration, a result). Raises `InvalidInput` when a file
-    fits no dialect or several, and when no file is left.
+    A file that no dialect recognises goes to a dialect that uses its suffix, so that a damaged file
+    gets its own errors. But an unrecognised JSON or YAML file that was only found in a folder is
+    skipped: it may be a configuration or a result. Raises `InvalidInput` when a file fits no
+    dialect or several, and when no file is left.
     """
     dialects = [dialect_named(name) for name in names()]
     suffixes = tuple(dict.fromkeys(suffix for dialect in dialects for suffix in dialect.suffixes))
@@ -143,7 +143,7 @@ def refuse_other_dialects(
 ) -> list[Path]:
     """The files that can be of this dialect. A file of another dialect is an error.
 
-    Of another dialect is a file that this one does not recognise and exactly one other does.
+    A file is of another dialect if this one does not recognise it and exactly one other does.
     """
     own_files = []
     for file in files:
@@ -162,7 +162,7 @@ def refuse_other_dialects(
 
 
 def _find_other_dialects(dialect: Dialect, file: Path) -> Iterator[str]:
-    """The other dialects that the file looks like. A broken one is no reason not to use this."""
+    """The other dialects that the file looks like. A broken dialect is skipped."""
     for name in names():
         with suppress(InvalidInput):
             if name != dialect.name and _recognises(dialect_named(name), file):
@@ -178,7 +178,7 @@ def _table(file: Path) -> Shape | None:
 
 
 def _candidates(file: Path, dialects: Iterable[Dialect], is_named: bool) -> list[Dialect] | None:
-    """The dialects that the file may be of; `None` for one that is taken for something else."""
+    """The dialects that the file may be of; `None` for a file to skip."""
     recognised = [dialect for dialect in dialects if _recognises(dialect, file)]
     if not recognised and not is_named and file.suffix.lower() in _GENERAL_SUFFIXES:
         return None
@@ -188,7 +188,7 @@ def _candidates(file: Path, dialects: Iterable[Dialect], is_named: bool) -> list
 
 
 def _recognises(dialect: Dialect, file: Path) -> bool:
-    """Whether the file looks like the dialect. Raises `InvalidInput` where looking breaks."""
+    """Whether the file looks like the dialect. Raises `InvalidInput` if its check raises."""
     try:
         return dialect.recognises(file)
     except Exception as error:  # a foreign package's code
@@ -201,7 +201,7 @@ def _recognises(dialect: Dialect, file: Path) -> bool:
 
 
 def _is_named(file: Path, paths: str | list[str]) -> bool:
-    """Whether a path names the file itself, and not a folder or a pattern that it was found by."""
+    """Whether one of the paths names the file itself, not its folder or a glob."""
     return any(
         Path(path).name == file.name for path in ([paths] if isinstance(paths, str) else paths)
     )

@@ -1,9 +1,9 @@
-"""The checks of a reply: whether a text is, holds, begins or ends with one of some values. Pure.
+"""Checks of a reply: whether it equals, contains, begins with, ends with or matches a value. Pure.
 
-A check is met by any one of its `values`. With `ignore_case` both sides are case-folded first,
-with `trim` white space around both is left out, with `ignore_punctuation` ASCII punctuation marks
-and white space around both. `negate` turns the check round: none of the values may do.
-Regular expressions are untrusted: `support/bounded/untrusted_patterns.py` checks and matches them.
+A check is met by any one of its `values`. `ignore_case` case-folds both sides first, `trim` removes
+white space around both, `ignore_punctuation` removes ASCII punctuation and white space around both.
+`negate` inverts the check: no value may match. Regular expressions are untrusted:
+`support/bounded/untrusted_patterns.py` checks and matches them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Kind = Literal["equals", "contains", "starts_with", "ends_with", "regex"]
 
 
 class ReplyCheck(BaseModel):
-    """One check of a reply. See the module for what its fields mean."""
+    """One check of a reply. The module's docstring explains the fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -50,7 +50,7 @@ def met(check: ReplyCheck, text: str) -> bool:
 
 
 def is_always_met(check: ReplyCheck) -> bool | None:
-    """Whether every text meets the check, or none does (`False`); `None` where the text decides."""
+    """`True` if every text meets the check, `False` if none does; `None` if the text decides."""
     if check.kind == "equals":
         return None
     is_in_every_text = any(
@@ -61,7 +61,7 @@ def is_always_met(check: ReplyCheck) -> bool | None:
 
 
 def is_bounded(check: ReplyCheck, text: str) -> bool:
-    """Whether looking for what it names is bounded by construction."""
+    """Whether the time to match the check's values is bounded by construction."""
     text = text.strip() if check.trim else text
     return check.kind != "regex" or all(
         untrusted_patterns.is_bounded(value, text, ignore_case=check.ignore_case)
@@ -70,13 +70,13 @@ def is_bounded(check: ReplyCheck, text: str) -> bool:
 
 
 def pattern_problem(pattern: str, *, ignore_case: bool = False) -> str | None:
-    """Why a text is no usable regular expression; `None` where it is one."""
+    """Why the pattern is no usable regular expression; `None` if it is one."""
     fault = untrusted_patterns.fault_of(pattern, ignore_case=ignore_case)
     return None if fault is None else fault.message
 
 
 def described(check: ReplyCheck) -> dict[str, Any]:
-    """The check as it stands in a case: only what is not as by default."""
+    """The check as stored in a case, without fields that have their default."""
     return check.model_dump(mode="json", exclude_defaults=True)
 
 

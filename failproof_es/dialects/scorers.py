@@ -1,8 +1,7 @@
-"""Scorers: numbers that an installed package adds to those of a dialect.
+"""Scorers: numbers that an installed package adds to a dialect's scores.
 
-A package names its scorer under the entry-point group `failproof_es.scorers`, a configuration
-names it in `grading.scorers`. A scorer decides nothing: the dialect alone decides whether a
-result passes.
+A package offers a scorer under the entry-point group `failproof_es.scorers`; a configuration names
+it in `grading.scorers`. A scorer decides nothing: only the dialect decides whether a result passes.
 """
 
 from __future__ import annotations
@@ -22,38 +21,38 @@ from failproof_es.support.plugins import instance, plugin_problem
 
 ENTRY_POINT_GROUP = "failproof_es.scorers"
 SCORER_FAILED = "scorer_failed"
-"""Why an evaluation is abandoned if a scorer raises, or returns a value that is no score."""
+"""The failure of an evaluation whose scorer raises, or returns a value that is no score."""
 BETWEEN = ":"
-"""Stands between a scorer's name and that of one of several numbers."""
+"""Separates a scorer's name from the name of one of its several numbers."""
 _LONGEST_NAME = 100
 _LONGEST_REASON = 65_536
-"""At most so many characters of a scorer's error are recorded."""
+"""Characters of a scorer's error that are recorded."""
 
 
 class Scorer(Protocol):
-    """Numbers about a case and what was answered. Pure: the same input gives the same numbers.
+    """Computes numbers about a case and its answer. Pure: the same input gives the same numbers.
 
-    It is asked about every evaluation that its dialect scores, and about no other one. It may
-    have `with_options` as a dialect may (`protocol.Configurable`), for `options` given beside
-    its name in a configuration. It is called in a child process, within the limits of a grading
+    The engine calls a scorer for every evaluation that the dialect scores, and for no other. A
+    scorer may have `with_options` like a dialect (`protocol.Configurable`), for the `options`
+    beside its name in a configuration. It runs in a child process, within the limits of a grading
     (`engine/drive/grading/grader.py`).
     """
 
     @property
     def name(self) -> str:
-        """The word for it in a configuration; the name of its entry point. Holds no colon."""
+        """The scorer's name in a configuration, equal to its entry point's. Contains no colon."""
 
     @property
     def version(self) -> str:
-        """Recorded with every score of it. Raised whenever the same input gives other numbers."""
+        """Recorded with every number. Must change when the same input gives other numbers."""
 
     def score(
         self, case: Case, transcript: Transcript, classification: Classification
     ) -> float | Mapping[str, float]:
-        """One number, recorded under the scorer's name; or several by name, each recorded as
-        `<scorer>:<name>`. All finite; unit and meaning are the scorer's own.
+        """One number, or several by name; all finite. The scorer defines unit and meaning.
 
-        Raising ends the evaluation without a score, as `scorer_failed`.
+        One number is recorded under the scorer's name, several as `<scorer>:<name>`. An exception
+        ends the evaluation without a score, as `scorer_failed`.
         """
 
 
@@ -70,14 +69,14 @@ SCORERS: EntryPoints[Any] = EntryPoints(
     "see docs/how-to/extending.md for what a scorer has",
     some_are_ours=False,
 )
-"""Every scorer that can be named. Imported when it is."""
+"""All installed scorers, each imported when a configuration names it."""
 
 
 def scorers_of(configuration: Mapping[str, Any]) -> tuple[Scorer, ...]:
-    """The scorers of a resolved configuration, in its order; none before there were any.
+    """The scorers of a resolved configuration, in its order; none without `grading.scorers`.
 
-    Raises `InvalidInput` with all that are not installed, broken, named twice, or refuse
-    their options.
+    Raises `InvalidInput` with every scorer that is not installed, is broken, is named twice or
+    refuses its options.
     """
     scorers: list[Scorer] = []
     problems: list[Problem] = []
@@ -106,7 +105,7 @@ def scorers_of(configuration: Mapping[str, Any]) -> tuple[Scorer, ...]:
 
 
 def packages_of_scorers(configuration: Mapping[str, Any]) -> dict[str, str]:
-    """The versions of the packages that offer a configuration's scorers, by package."""
+    """The version of each package that offers one of the configuration's scorers."""
     packages = map(SCORERS.package_of, names_of_scorers(configuration))
     return dict(package for package in packages if package is not None)
 
@@ -129,18 +128,18 @@ def grade(
 ) -> Score | Failure:
     """The final score of an evaluation: the dialect's own, and the scorers' numbers.
 
-    What the dialect does not score, no scorer is asked about. A number under a name that is taken
-    is a failure, and no number replaces another.
+    Scorers are not called if the dialect gives no score. A number under a name that is taken is a
+    failure.
     """
     score = dialect.score(case, classification, judgement)
     for scorer in scorers:
         if isinstance(score, Failure):
             return score
-        score = _with(score, scorer, case, transcript, classification)
+        score = _add_numbers(score, scorer, case, transcript, classification)
     return score
 
 
-def _with(
+def _add_numbers(
     score: Score,
     scorer: Scorer,
     case: Case,
@@ -154,7 +153,7 @@ def _with(
     try:
         numbers = _name_numbers(scorer.name, scorer.score(case_copy, transcript, classified))
     except (Exception, SystemExit) as error:  # whatever a foreign package's code may raise
-        return Failure(SCORER_FAILED, f"{label}: {_raised(error)}")
+        return Failure(SCORER_FAILED, f"{label}: {_describe_error(error)}")
     if duplicates := sorted(score.scores.keys() & numbers.keys()):
         return Failure(SCORER_FAILED, f"{label}: there is a score {', '.join(duplicates)} already")
     return replace(
@@ -164,8 +163,8 @@ def _with(
     )
 
 
-def _raised(error: BaseException) -> str:
-    """What was raised as an event can hold it: whole characters, not too many."""
+def _describe_error(error: BaseException) -> str:
+    """The error as text for an event: valid UTF-8, cut off after `_LONGEST_REASON` characters."""
     kind = type(error).__name__
     try:
         text = f"{kind}: {error}"
@@ -177,7 +176,7 @@ def _raised(error: BaseException) -> str:
 
 
 def _name_numbers(scorer: str, returned: float | Mapping[str, float]) -> dict[str, float]:
-    """The numbers by their recorded names. Raises if one is not a number."""
+    """The numbers by their recorded names. Raises if a name or a number is invalid."""
     if not isinstance(returned, Mapping):
         return {scorer: _number(returned)}
     numbers = {}
@@ -193,7 +192,7 @@ def _is_a_name(name: Any) -> bool:
 
 
 def _number(value: Any) -> float:
-    """A score as JSON keeps it. Numbers of other libraries become Python's."""
+    """The value as a finite Python float, as JSON stores it. Raises if it is none."""
     number = float(value)
     if isinstance(value, str) or not math.isfinite(number):
         raise ValueError(f"{value!r} is not a finite number")
@@ -201,7 +200,7 @@ def _number(value: Any) -> float:
 
 
 def _list_references(configuration: Mapping[str, Any]) -> Sequence[Any]:
-    """The entries of `grading.scorers`, whoever wrote the configuration. Raises `InvalidInput`."""
+    """The entries of `grading.scorers` in any configuration. Raises `InvalidInput` for no list."""
     grading = configuration.get("grading") or {}
     references = grading.get("scorers") or () if isinstance(grading, Mapping) else None
     if not isinstance(references, list | tuple):

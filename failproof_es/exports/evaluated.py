@@ -34,8 +34,9 @@ class ExportedEvaluation:
     conversation: tuple[ConversationTurn, ...]
     """Everything that was sent to the model, and its last answer."""
     leaves_sha256: str | None
-    """Over the leaf hashes of its events, in version order, as its seal has them (hexadecimal).
-    `None` where an old event has none on record."""
+    """SHA-256 over the leaf hashes of its events in version order, as in its seal (hexadecimal).
+    `None` if an old event has no leaf hash on record.
+    """
 
 
 def arguments_of(call: ToolCall) -> dict[str, Any] | None:

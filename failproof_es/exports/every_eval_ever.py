@@ -1,8 +1,8 @@
 """`every-eval-ever`: aggregate and per-sample records of the Every Eval Ever format, version 0.3.0.
 
-The aggregate of each model names its samples' file with the SHA-256 of its bytes. A sample's hash
-is what that format says: the SHA-256 of its input and its references. The digest of the case, and
-that over the leaf hashes of its events, are in its metadata.
+The aggregate record of a model names its file of samples, with the file's SHA-256. A sample's hash
+is defined by the format: the SHA-256 of its input and its references. Its metadata have the digest
+of the case and the digest over the leaf hashes of its events.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ class EveryEvalEver:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """See `Exporter.name`."""
         return "every-eval-ever"
 
     @property
     def says(self) -> str:
-        """What it writes."""
+        """See `Exporter.says`."""
         return "Every Eval Ever: an aggregate record and a file of samples for each model"
 
     def with_settings(self, settings: Mapping[str, str]) -> Self:
-        """`organization`: who provides the data. `relationship`: of who evaluates to the model."""
+        """`organization` provides the data. `relationship` is the evaluator's to the model."""
         refuse_settings(self.name, settings, _SETTINGS)
         relationship = settings.get("relationship", self.relationship)
         if relationship not in _RELATIONSHIPS:
@@ -79,7 +79,7 @@ class EveryEvalEver:
         )
 
     def files(self, runs: Sequence[RecordedRun], export: Export) -> Iterator[ExportedFile]:
-        """For each run and model its samples, and then the aggregate, which has their digest."""
+        """For each run and model the samples, and then the aggregate with their digest."""
         for run in runs:
             require_dialect(run.started)
         for run in runs:
@@ -153,7 +153,7 @@ class EveryEvalEver:
 
 
 class _Identity(NamedTuple):
-    """What ties the records of one model of a run together."""
+    """The ids and the folder that all records of one model of a run share."""
 
     evaluation_id: str
     model_id: str
@@ -170,19 +170,19 @@ class _Identity(NamedTuple):
             "data", file_name(run.started.name), file_name(developer), file_name(rest)
         )
         uuid = UUID(bytes=digest[:16], version=4)
-        # A run may ask one model in several ways, and runs may have one name: the id is of one.
+        # Two models of a run, or two runs, may have one name: the digest makes the id unique.
         evaluation_id = f"{run.started.name}-{uuid.hex[:12]}/{model_id}/{retrieved}"
         return cls(evaluation_id, model_id, retrieved, uuid, folder)
 
     def result_id(self, suite: str, metric: str) -> str:
-        """The id of the aggregate result that samples of this suite and metric belong to."""
+        """The id of the aggregate result for the samples of this suite and metric."""
         return f"{self.uuid}/{suite}/{metric}"
 
 
 def results_of(
     run: RecordedRun, model: ModelSnapshot, identity: _Identity
 ) -> Iterator[dict[str, Any]]:
-    """An aggregate result for each suite and metric. Every number is the run's summary's."""
+    """An aggregate result for each suite and metric, with the numbers of the run's summary."""
     of_file = {"files": ", ".join(f"{s.path} sha256:{s.sha256}" for s in run.started.suites)}
     judges = ", ".join(judge.key for judge in run.started.judges)
     generation = {
@@ -256,7 +256,7 @@ def _samples(
 
 
 def samples_of(evaluation: ExportedEvaluation, identity: _Identity) -> Iterator[dict[str, Any]]:
-    """A sample for each metric that the evaluation counts for. Pure."""
+    """A sample for each metric that the evaluation has a score for. Pure."""
     case, outcome = evaluation.case, evaluation.outcome
     scores = [(ACCURACY, outcome.accuracy), (PASS_RATE, outcome.passed)]
     prompts = [turn.content for turn in case.turns if turn.role == "user"]
@@ -354,7 +354,7 @@ def _message(at: int, turn: ConversationTurn) -> dict[str, Any]:
 
 
 def _arguments(call: ToolCall) -> dict[str, str]:
-    """The format takes texts alone: of anything else its JSON. Of no object, what was written."""
+    """The arguments as texts, as the format requires: other values as JSON, no object verbatim."""
     arguments = arguments_of(call)
     if arguments is None:
         return {"": call.arguments}

@@ -1,4 +1,4 @@
-"""JSON that every reader takes, whatever a model or a case file put into a value."""
+"""JSON that every reader accepts, whatever values a model or a case file supplied."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEEP = "values nested deeper than 200"
 
 
 def exact_json(value: Any, left_out: LeftOut, *, indent: bool = False) -> bytes:
-    """The value as JSON in UTF-8. What JSON or its readers cannot hold is text, and counted."""
+    """The value as JSON in UTF-8. Values that JSON or readers cannot hold become counted text."""
     document = _convert_value(value, left_out, 0)
     return orjson.dumps(document, option=orjson.OPT_INDENT_2 if indent else 0)
 

@@ -1,7 +1,7 @@
-"""The interface of an exporter, and what it is given: runs, the moment, a list of what is left out.
+"""The interface of an exporter and its inputs: runs, the moment, the list of what is left out.
 
-An exporter maps; it writes nothing. It gives files as pieces of bytes, made while they are taken,
-so that a run of any size is exported in flat memory.
+An exporter writes no files. It yields each as pieces of bytes, made while they are consumed, so
+that a run of any size is exported in flat memory.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
 
 
 class LeftOut:
-    """What a format cannot hold, by what it is and why. Nothing is left out without an entry."""
+    """Counts of data that a format cannot hold, by kind and reason. Every omission is counted."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def add(self, what: str, why: str, count: int = 1) -> None:
-        """Count something that is missing or changed in what is written."""
+        """Count data that are missing or changed in the export."""
         if count:
             self._counts[what, why] += count
 
     def rows(self) -> list[dict[str, Any]]:
-        """Everything that was counted, in the order in which it was met."""
+        """The counts in order of first occurrence: keys `left_out`, `why` and `count`."""
         return [
             {"left_out": what, "why": why, "count": count}
             for (what, why), count in self._counts.items()
@@ -41,29 +41,29 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """One export: its moment, which all of its files share, and what its format cannot hold."""
+    """One export: its moment, which all of its files share, and the data its format cannot hold."""
 
     moment: datetime
-    """UTC. It stands in the names of files."""
+    """UTC. Part of the names of files."""
     left_out: LeftOut = field(default_factory=LeftOut)
 
     @property
     def prefix(self) -> str:
-        """What names of files begin with: `YYYY-MM-DD_HH-MM-SS`."""
+        """The beginning of names of files: `YYYY-MM-DD_HH-MM-SS`."""
         return self.moment.strftime("%Y-%m-%d_%H-%M-%S")
 
 
 class Pieces:
-    """The bytes of a file, made and digested while they are taken.
+    """The bytes of a file, made and digested while they are consumed.
 
-    `make` is given the `Pieces` themselves, to count in `rows` what it writes.
+    `make` receives the `Pieces`, to count the records in `rows`.
     """
 
     def __init__(self, make: Callable[[Pieces], Iterable[bytes]]) -> None:
         self._make = make
         self._digest = hashlib.sha256()
         self.rows = 0
-        """How many records were made so far."""
+        """Number of records made so far."""
 
     def __iter__(self) -> Iterator[bytes]:
         for piece in self._make(self):
@@ -72,39 +72,39 @@ class Pieces:
 
     @property
     def sha256(self) -> str:
-        """Of what was taken so far, in hexadecimal."""
+        """The digest of the bytes consumed so far, in hexadecimal."""
         return self._digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedFile:
-    """A file to be written: its name below the folder, what it holds, its bytes."""
+    """A file to write: its path below the folder, the kind of its records, its bytes."""
 
     name: PurePosixPath
     collection: str
-    """What its records are, in a word."""
+    """The kind of its records, in a word or two."""
     pieces: Pieces
 
 
 class Exporter(Protocol):
     """One format. Its name is that of its entry point in the group `failproof_es.exporters`.
 
-    It may be `RequiresExtra`, and have `settings`, what `--with NAME=VALUE` takes.
+    It may be a `RequiresExtra`, and take settings from `--with NAME=VALUE`.
     """
 
     @property
     def name(self) -> str:
-        """What `export --shape` calls it."""
+        """Its name for `export --shape`."""
 
     @property
     def says(self) -> str:
-        """What it writes, in a few words."""
+        """The content of its files, in a few words."""
 
     def with_settings(self, settings: Mapping[str, str]) -> Self:
-        """The exporter with these settings. Raises `InvalidInput` with all that are wrong."""
+        """The exporter with these settings. Raises `InvalidInput` with all invalid ones."""
 
     def files(self, runs: Sequence[RecordedRun], export: Export) -> Iterator[ExportedFile]:
-        """The files, each to be written before the next is asked for."""
+        """The files; the caller writes each before it takes the next."""
 
 
 def refuse_settings(
@@ -123,10 +123,10 @@ def refuse_settings(
 
 
 def outcomes(run: RecordedRun) -> Iterator[PlannedOutcome]:
-    """All planned evaluations, in plan order, a window of them in memory.
+    """All planned evaluations in plan order, a window of them in memory.
 
-    Raises `ImpossibleHistory` where the record of one contradicts itself: no other tool may rely
-    on it.
+    Raises `ImpossibleHistory` if the record of one contradicts itself: no other tool may rely on
+    that record.
     """
     for planned in run.outcomes():
         require_possible(planned.outcome)
@@ -134,6 +134,6 @@ def outcomes(run: RecordedRun) -> Iterator[PlannedOutcome]:
 
 
 def require_possible(outcome: EvaluationOutcome) -> None:
-    """Raise `ImpossibleHistory` where the record contradicts itself."""
+    """Raise `ImpossibleHistory` if the record contradicts itself."""
     if outcome.impossible is not None:
         raise ImpossibleHistory(outcome.impossible)

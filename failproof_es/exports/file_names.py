@@ -1,4 +1,4 @@
-"""Names of files and folders made of names that anybody may have chosen."""
+"""File and folder names made of arbitrary text."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 _NOT_IN_ANY_NAME = re.compile(r"[^\w.-]+")
 _LONGEST = 80
 _MOST_BYTES = 150
-"""A name on disk may have 255, and is made longer by a time, a number and a suffix."""
+"""Maximum bytes: file systems allow 255, and a time, a number and a suffix are added."""
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d|data)(\..*)?", re.IGNORECASE)
-"""Names that some system or format keeps for itself."""
+"""Names that an operating system or a format reserves."""
 
 
 def file_name(text: str, *, ascii_only: bool = True) -> str:
-    """A name that every file system takes, and that leads nowhere: no separator, no `..`.
+    """A name that every file system accepts, without separators and without `..`.
 
     Without `ascii_only` it keeps letters and digits of every script.
     """

@@ -32,7 +32,7 @@ _METRICS = ("accuracy", "pass_rate")
 
 @dataclass(frozen=True, slots=True)
 class HfEvalResults:
-    """What the Hub shows on a model's page and on a benchmark's leaderboard."""
+    """Scores for the Hub's pages of models and leaderboards of benchmarks."""
 
     dataset: str = ""
     task_id: str = ""
@@ -42,12 +42,12 @@ class HfEvalResults:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """See `Exporter.name`."""
         return "hf-eval-results"
 
     @property
     def says(self) -> str:
-        """What it writes."""
+        """See `Exporter.says`."""
         return "a score for each model, as .eval_results/*.yaml for the Hugging Face Hub"
 
     def with_settings(self, settings: Mapping[str, str]) -> Self:
@@ -73,7 +73,7 @@ class HfEvalResults:
         return replace(self, **settings)
 
     def files(self, runs: Sequence[RecordedRun], export: Export) -> Iterator[ExportedFile]:
-        """One file for each run and model; each belongs into the repository of its model."""
+        """One file for each run and model, for the repository of the model."""
         paths: set[PurePosixPath] = set()
         for run in runs:
             for number, model in enumerate(run.started.models, 1):
@@ -92,7 +92,7 @@ class HfEvalResults:
             export.left_out.add("single results", "a score is one number; other shapes have them")
 
     def entry_of(self, group: Group, run: RecordedRun, left_out: LeftOut) -> dict[str, Any] | None:
-        """The entry; `None` where there is no score. The number is the run's summary's."""
+        """The entry, with the number of the run's summary; `None` without a score."""
         rate = group.accuracies if self.metric == "accuracy" else group.passes
         if rate.rate is None:
             return None

@@ -30,7 +30,7 @@ from failproof_es.exports.exporter import (
 from failproof_es.reading.recorded_run import RecordedRun
 
 VERSION = 2
-"""Of Inspect's format."""
+"""The version of Inspect's format."""
 _STATUS = {
     "completed": "success",
     "failed": "error",
@@ -54,7 +54,7 @@ class InspectLog:
     says = "an Inspect evaluation log (JSON) for each model, with every conversation and score"
 
     def with_settings(self, settings: Mapping[str, str]) -> Self:
-        """Itself: it has none."""
+        """The exporter itself: it has no settings."""
         refuse_settings(self.name, settings)
         return self
 
@@ -72,7 +72,7 @@ class InspectLog:
 
 
 def _file_name(run: RecordedRun, moment: datetime, model: int) -> str:
-    """As `inspect view` expects it: the time, the task, an id."""
+    """The file name that `inspect view` expects: the time, the task, an id."""
     task = _NOT_IN_A_NAME.sub("-", run.started.name).strip("-")[:_LONGEST_NAME] or "run"
     time = moment.strftime("%Y-%m-%dT%H-%M-%S+00-00")
     return f"{time}_{task}_run{run.started.run_number}model{model}.json"
@@ -81,10 +81,10 @@ def _file_name(run: RecordedRun, moment: datetime, model: int) -> str:
 def _log(
     run: RecordedRun, number: int, model: ModelSnapshot, export: Export, pieces: Pieces
 ) -> Iterator[bytes]:
-    """The log, sample by sample: as long as it may be, one sample is in memory."""
+    """The log, sample by sample, so that only one sample is in memory."""
     left_out = export.left_out
     head = exact_json(head_of(run, model), left_out)
-    before, ids, after = head.partition(_IDS)  # no text has quotes that are not escaped
+    before, ids, after = head.partition(_IDS)  # unique: quotes in texts are escaped
     yield before + ids[:-1]
     yield from _sample_ids(run, left_out)
     yield b"]" + after[:-1] + b',"samples":[\n'
@@ -105,7 +105,7 @@ def _log(
 
 
 def _sample_ids(run: RecordedRun, left_out: LeftOut) -> Iterator[bytes]:
-    """Inspect looks a sample up by its id, and for none that is not named here."""
+    """The ids of all samples: Inspect finds only samples whose ids are listed here."""
     for number, case in enumerate(run.cases()):
         yield (b"," if number else b"") + exact_json(_sample_id(case), left_out)
 
@@ -115,7 +115,7 @@ def _sample_id(case: Case) -> str:
 
 
 def head_of(run: RecordedRun, model: ModelSnapshot) -> dict[str, Any]:
-    """The log without its samples. Every number is the run's summary's."""
+    """The log without its samples, with the numbers of the run's summary."""
     started, summary = run.started, run.summary
     group = summary.group(model=model.key)
     spent = summary.counts.spending
@@ -195,7 +195,7 @@ def head_of(run: RecordedRun, model: ModelSnapshot) -> dict[str, Any]:
 
 
 def _numbers(settings: Mapping[str, object]) -> dict[str, object]:
-    """What Inspect takes as a parameter of a model: numbers."""
+    """The numeric settings: Inspect accepts no others as parameters of a model."""
     return {
         name: value
         for name, value in settings.items()
@@ -310,7 +310,7 @@ def _message(role: str, text: str) -> dict[str, Any]:
 
 
 def _answer(reply: ModelReply, model: str) -> dict[str, Any]:
-    """A reply: its text, its refusal marked as one, its tool calls."""
+    """A reply as a message: its text, its refusal (marked as such), its tool calls."""
     message: dict[str, Any] = {
         "role": "assistant",
         "content": reply.text,
@@ -342,7 +342,7 @@ def _call(number: int, call: ToolCall) -> dict[str, Any]:
 def _usage(
     input_tokens: int | None, output_tokens: int | None, usd: Decimal | None
 ) -> dict[str, int | float]:
-    """Tokens that were not told count as none: Inspect has no other way to say it."""
+    """Numbers of tokens; unknown ones become 0, as Inspect has no other value."""
     cost = {} if usd is None else {"total_cost": float(usd)}
     return {
         "input_tokens": input_tokens or 0,

@@ -36,13 +36,13 @@ from failproof_es.reading.remarks import remarks_on
 from failproof_es.support.untrusted_text import lines, one_line, shortened
 
 LONGEST_TEXT = 4_000
-"""How many characters of one answer the file shows; the log holds all of it."""
+"""Maximum characters of one text in the file; the log holds all of it."""
 _LONG = f"the file shows {LONGEST_TEXT:,} characters of each"
 _LONGEST_ATTRIBUTE = 400
 _LONGEST_PART = 120
 _HELD = 1_000_000
 _OUTCOMES = {"failure": "failures", "error": "errors", "skipped": "skipped"}
-"""The name of each tag's count in a suite."""
+"""The attribute of a suite that counts each tag."""
 
 
 class JUnit:
@@ -52,7 +52,7 @@ class JUnit:
     says = "results as JUnit XML, failures and errors told apart"
 
     def with_settings(self, settings: Mapping[str, str]) -> Self:
-        """Itself: it has none."""
+        """The exporter itself: it has no settings."""
         refuse_settings(self.name, settings)
         return self
 
@@ -69,7 +69,7 @@ def junit(
 ) -> Iterator[bytes]:
     """The file's bytes, in UTF-8. Large parts are kept in temporary files, not in memory.
 
-    `pieces` counts the test cases; `left_out` is told which answers are shown in part.
+    `pieces` counts the test cases; `left_out` counts the texts that are truncated.
     """
     names = [f"run {run.started.run_number} {run.started.name}{_remarks(run)}" for run in runs]
     name = quoteattr(_attribute(", ".join(names)))
@@ -87,7 +87,7 @@ def junit(
                 if pieces is not None:
                     pieces.rows += 1
                 if left_out is not None and len(case):
-                    texts = _asked_and_got(planned.case, planned.outcome)
+                    texts = _failure_details(planned.case, planned.outcome)
                     for name, text in texts.items():
                         long = len(text) > LONGEST_TEXT
                         left_out.add(f"ends of texts: {name}", _LONG, long)
@@ -112,7 +112,7 @@ def _spool() -> SpooledTemporaryFile[bytes]:
 
 @dataclass(slots=True)
 class _Suite:
-    """A suite's test cases, stored as they come: its counts must be written before them."""
+    """A suite's test cases, buffered because its counts are written before them."""
 
     name: str
     run: RecordedRun
@@ -164,17 +164,17 @@ def _test_case(planned: PlannedOutcome) -> ET.Element:
             "time": f"{(outcome.latency_ms or 0.0) / 1000:.3f}",
         },
     )
-    _say_how_it_went(case, planned)
+    _add_outcome(case, planned)
     if len(case) and outcome.answer is not None:
         reply = ET.SubElement(case, "system-out")
         reply.text = lines(shortened(outcome.answer, LONGEST_TEXT))
     return case
 
 
-def _say_how_it_went(element: ET.Element, planned: PlannedOutcome) -> None:
+def _add_outcome(element: ET.Element, planned: PlannedOutcome) -> None:
     case, outcome = planned.case, planned.outcome
     if planned.people == "fail":
-        _outcome(element, "failure", "people", "failed by people", _asked_and_got(case, outcome))
+        _outcome(element, "failure", "people", "failed by people", _failure_details(case, outcome))
     elif planned.people == "pass":
         return
     elif planned.people in ("disputed", "unclear"):
@@ -189,11 +189,11 @@ def _say_how_it_went(element: ET.Element, planned: PlannedOutcome) -> None:
         ET.SubElement(element, "skipped", message="scored, and neither passed nor failed")
     elif not outcome.passed:
         kind = outcome.class_ or "failed"
-        _outcome(element, "failure", kind, outcome.reason, _asked_and_got(case, outcome))
+        _outcome(element, "failure", kind, outcome.reason, _failure_details(case, outcome))
 
 
-def _asked_and_got(case: Case, outcome: EvaluationOutcome) -> dict[str, str]:
-    """The question and the answer, so that a failure can be judged without the log."""
+def _failure_details(case: Case, outcome: EvaluationOutcome) -> dict[str, str]:
+    """Prompt, expected answer and answer, so that a failure can be judged without the log."""
     prompts = [turn.content for turn in case.turns if turn.role == "user"]
     expected = dict(case.expectation)
     expected_answer = expected.get("expected_response")
@@ -216,7 +216,7 @@ def _gate(name: str, gate: dict[str, Any]) -> ET.Element:
 def _outcome(
     case: ET.Element, outcome: str, kind: str, reason: str, details: Mapping[str, str] | None = None
 ) -> None:
-    """An outcome: the reason, and the details, in one line and at length."""
+    """Add an outcome: reason and details, short in the attribute `message`, long in the text."""
     pairs = (details or {}).items()
     short = [shortened(reason, _LONGEST_PART), *(f"{n}: {_part(text)}" for n, text in pairs)]
     element = ET.SubElement(case, outcome, type=_attribute(kind))

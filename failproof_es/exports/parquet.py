@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from failproof_es.exports.parquet_types import ParquetColumn
 
 BATCH = 1_000
-"""At most so many rows are in memory at once,"""
+"""Maximum rows of a batch, which is in memory."""
 _BATCH_BYTES = 8_000_000
-"""and no more than about so many bytes of text."""
+"""About the maximum bytes of text in a batch."""
 _RUN_COLUMNS = ("run_id", "test_run_id")
 _PROMPTS = "SELECT prompt_id FROM {}.planned_cases WHERE run_id = ANY ({})"
 _COLUMNS = """
@@ -37,13 +37,13 @@ coalesce(max(scale({0})), 0)::int, coalesce(bool_and({0}::text !~ '[aI]'), true)
 
 
 class ExportedRelation(NamedTuple):
-    """A table or view, and the rows of it that belong to the chosen runs."""
+    """A table or view, and the clauses that select the rows of the chosen runs."""
 
     name: str
     columns: Sequence[tuple[str, str]]
-    """Each with its type."""
+    """Name and type of each column."""
     rows: sql.Composable
-    """`FROM` and `WHERE`."""
+    """The clauses `FROM` and `WHERE`."""
 
 
 class Parquet:
@@ -54,7 +54,7 @@ class Parquet:
     extra = "data"
 
     def with_settings(self, settings: Mapping[str, str]) -> Self:
-        """Itself: it has none."""
+        """The exporter itself: it has no settings."""
         refuse_settings(self.name, settings)
         return self
 
@@ -83,7 +83,7 @@ class Parquet:
 
 
 def _relation(connection: Connection, name: str, runs: Sequence[UUID]) -> ExportedRelation | None:
-    """The relation; `None` where there is none. One that knows no run is of the runs' cases."""
+    """The relation; `None` if there is none. Without a column for runs, the rows of their cases."""
     qualified = sql.Identifier(LIVE, name)
     columns = connection.execute(_COLUMNS, (f"{LIVE}.{name}",)).fetchall()
     if not columns:
@@ -144,7 +144,7 @@ def _file(
 def _batches(
     connection: Connection, relation: ExportedRelation, columns: Sequence[ParquetColumn]
 ) -> Iterator[list[list[Any]]]:
-    """The rows, a batch of them in memory. JSON comes as the text that it is stored as."""
+    """The rows, in batches. JSON is read as the stored text."""
     column_list = sql.SQL(", ").join(
         sql.SQL("{}::text").format(sql.Identifier(name))
         if kind in ("json", "jsonb")
@@ -173,7 +173,7 @@ def _batches(
 
 
 class _Sink:
-    """What a Parquet file is written to: bytes that are taken away as they come."""
+    """A file for Parquet's writer, whose bytes are taken away as they come."""
 
     closed = False
 
@@ -191,10 +191,10 @@ class _Sink:
         return self._position
 
     def flush(self) -> None:
-        """Nothing: whoever takes the bytes writes them."""
+        """Do nothing: the caller of `take_bytes` writes the bytes."""
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing."""
 
     def readable(self) -> bool:
         return False
@@ -206,7 +206,7 @@ class _Sink:
         return False
 
     def take_bytes(self) -> bytes:
-        """What was written since the last time."""
+        """The bytes written since the last call."""
         content = b"".join(self._pieces)
         self._pieces.clear()
         return content

@@ -1,4 +1,4 @@
-"""Which Parquet type holds a column of PostgreSQL, and how its values get there."""
+"""Parquet types for PostgreSQL's columns, and the conversion of their values."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 import pyarrow as pa
 
 _PLACES = 18
-"""Of a decimal number, after its point, unless more are needed."""
+"""Default number of decimal places of a decimal column."""
 _DIGITS = 38
-"""What every reader of Parquet can hold of a decimal number."""
+"""Maximum digits of a decimal number that every reader of Parquet supports."""
 _MOST_DIGITS = 76
 
 
 @dataclass(frozen=True, slots=True)
 class Digits:
-    """How many digits the values of a column need before their point and after it."""
+    """Numbers of digits that the values of a column need before and after the decimal point."""
 
     before: int = 0
     after: int = 0
@@ -26,13 +26,13 @@ class Digits:
 
 @dataclass(frozen=True, slots=True)
 class ParquetColumn:
-    """A column: its name, its type, what makes a value of what PostgreSQL gave."""
+    """A column: its name, its type, and the function that converts PostgreSQL's values."""
 
     name: str
     type: pa.DataType
     convert: Callable[[Any], Any] | None = None
     changed: str | None = None
-    """Why its values are of another type than in the database, where they are."""
+    """Why the type differs from the database's; `None` if it does not."""
 
 
 _PLAIN = {
@@ -45,8 +45,8 @@ _PLAIN = {
 def column_of(name: str, kind: str, digits: Digits) -> ParquetColumn:
     """The column that holds this type (its name in `pg_type`) exactly.
 
-    Times are in UTC, to the microsecond. Ids and JSON are text. A decimal number is a decimal
-    number; one that no decimal type holds is text, and so is a type that is not known here.
+    Times are in UTC, to the microsecond. Ids and JSON are text. Decimal numbers stay decimal; if no
+    decimal type holds them they are text, and so is an unknown type.
     """
     if kind in _PLAIN:
         return ParquetColumn(name, _PLAIN[kind]())

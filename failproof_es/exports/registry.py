@@ -24,17 +24,17 @@ EXPORTERS: EntryPoints[Any] = EntryPoints(
     _fault,
     "see docs/how-to/extending.md for what an exporter has",
 )
-"""Every exporter that can be named. Imported when it is."""
+"""Every exporter; each is imported when it is named."""
 
 
 def exporter_named(name: str) -> Exporter:
-    """The exporter of this name. Raises `InvalidInput`."""
+    """The exporter of this name. Raises `InvalidInput` if it cannot be loaded."""
     exporter: Exporter = instance(EXPORTERS.load(name))
     return exporter
 
 
 def usable_exporters() -> Iterator[Exporter]:
-    """Every exporter that can be loaded; a broken one is told where it is named."""
+    """Every exporter that can be loaded. A broken one is reported when it is named."""
     for name in EXPORTERS.names():
         with suppress(InvalidInput):
             yield exporter_named(name)

@@ -40,7 +40,7 @@ class ResultTable:
     says = "results, one row for each evaluation"
 
     def with_settings(self, settings: Mapping[str, str]) -> Self:
-        """Itself: it has none."""
+        """The exporter itself: it has no settings."""
         refuse_settings(self.name, settings)
         return self
 

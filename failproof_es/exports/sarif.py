@@ -28,7 +28,7 @@ _LEVELS = {
     "critical": "error", "high": "error", "medium": "warning", "low": "note", "info": "note",
 }  # fmt: skip
 _LEVEL = "warning"
-"""Of a case that has no severity, or one that is not known."""
+"""The level of a case without a known severity."""
 
 
 class Sarif:
@@ -38,12 +38,12 @@ class Sarif:
     says = "each failed case as a finding, in SARIF 2.1.0"
 
     def with_settings(self, settings: Mapping[str, str]) -> Self:
-        """Itself: it has none."""
+        """The exporter itself: it has no settings."""
         refuse_settings(self.name, settings)
         return self
 
     def files(self, runs: Sequence[RecordedRun], export: Export) -> Iterator[ExportedFile]:
-        """One file, with a run of the format for each run."""
+        """One file, with a SARIF run for each run."""
         pieces = Pieces(lambda own: _log(runs, export, own))
         yield ExportedFile(PurePosixPath(f"{export.prefix}_findings.sarif"), "findings", pieces)
 
@@ -58,7 +58,7 @@ def _log(runs: Sequence[RecordedRun], export: Export, pieces: Pieces) -> Iterato
 
 
 def _run(run: RecordedRun, export: Export, pieces: Pieces) -> Iterator[bytes]:
-    """The findings as they are read, and then the rules that they named."""
+    """The findings while they are read, then the rules that they name."""
     left_out = export.left_out
     places = SuitePlaces(run.started.suites)
     rules: dict[str, dict[str, Any]] = {}
@@ -123,7 +123,7 @@ def rule_of(case: Case) -> dict[str, Any]:
 
 
 def finding(planned: PlannedOutcome, place: SuitePlace | None) -> dict[str, Any]:
-    """A failed case as a result. It is the same finding in every run that asks it. Pure."""
+    """A failed case as a result, with the same fingerprint in every run of its model. Pure."""
     case, outcome = planned.case, planned.outcome
     qualified_name = f"{case.suite_id}/{case.case_id}"
     summary = f"{qualified_name} failed with {outcome.model_key}: {outcome.class_ or 'failed'}"
@@ -139,7 +139,7 @@ def finding(planned: PlannedOutcome, place: SuitePlace | None) -> dict[str, Any]
         "ruleId": rule_of(case)["id"],
         "kind": "fail",
         "level": _level(case),
-        "message": {"text": text.replace("](", "\\](")},  # else it shows a link of a model's
+        "message": {"text": text.replace("](", "\\](")},  # show no links of a model
         "locations": [location],
         "partialFingerprints": {"caseAndModel/v1": same},
         "properties": {

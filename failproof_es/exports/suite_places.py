@@ -1,4 +1,4 @@
-"""Finds where a case stands in its suite: the file and the line, while the file is as it was."""
+"""Finds the file and line of a case in its suite, while the file is unchanged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from failproof_es.events import SuiteSnapshot
 from failproof_es.support.regular_file import open_regular
 
 _LARGEST = 64_000_000
-"""Bytes of a file that lines are looked for in."""
+"""Maximum bytes of a file that is searched."""
 _ID = re.compile(
     rb"""(?:^|[\s{,\[-])["']?(?:case_id|prompt_id|id)["']?\s*[:=]\s*"""
     rb"""("(?:[^"\\]|\\.)*"|'[^']*'|[^\s,}#"'\[{][^,}#\r\n]*)"""
@@ -25,14 +25,14 @@ _ID = re.compile(
 
 
 class SuitePlace(NamedTuple):
-    """A file as the run recorded it, and the line in it, from 1, where that is known."""
+    """A file as the run recorded it, and the line in it, from 1, if known."""
 
     path: str
     line: int | None
 
     @property
     def uri(self) -> str:
-        """Where it is, for who reads the file here: below the current folder, if it is there."""
+        """The file's URI; relative to the current folder if the file is below it."""
         path = PurePath(self.path)
         if path.is_absolute() and not path.is_relative_to(Path.cwd()):
             return f"file://{quote(path.as_posix(), errors='replace')}"
@@ -41,7 +41,7 @@ class SuitePlace(NamedTuple):
 
 
 class SuitePlaces:
-    """The places of a run's cases. A file that was changed or is gone has no lines."""
+    """The places of a run's cases. A changed or missing file has no lines."""
 
     def __init__(self, suites: Sequence[SuiteSnapshot]) -> None:
         self._only = suites[0].path if len(suites) == 1 else None
@@ -52,7 +52,7 @@ class SuitePlaces:
                 self._places[case_id] = None if case_id in self._places else place
 
     def of(self, case_id: str) -> SuitePlace | None:
-        """Where the case stands; `None` where two places or no file could be meant."""
+        """The place of the case; `None` if its file is uncertain."""
         place = self._places.get(case_id)
         if place is None and self._only is not None:
             return SuitePlace(self._only, None)

@@ -1,6 +1,6 @@
-"""The charts of a run's report, each a picture that shows itself in a notebook.
+"""The charts of a run's report, as pictures that a notebook displays.
 
-A chart is shown as an image: its styles cannot reach the notebook, and nothing in it can run.
+A chart is displayed as an image: its styles cannot reach the notebook, and nothing in it can run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _HEAD = "<svg "
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One chart: an SVG document that needs nothing else."""
+    """One chart: a self-contained SVG document."""
 
     caption: str
     svg: str
@@ -75,7 +75,7 @@ class Charts(Sequence[Chart]):
 
 
 def charts_of(connection: Connection, run_id: UUID) -> Charts:
-    """What the report of the run draws."""
+    """The charts of the run's report."""
     page = build_page(build_report(connection, [run_id]), ())
     figures = (block for section in page.sections for block in section.blocks)
     return Charts([_chart(figure) for figure in figures if isinstance(figure, Figure)])
@@ -92,7 +92,7 @@ def _chart(figure: Figure) -> Chart:
 
 @cache
 def _style() -> str:
-    """The styles of the report, for an image that has its own ground."""
+    """The styles of the report, with a background for an image of its own."""
     return "".join([*_sheets(), "svg { background: var(--paper); }"])
 
 

@@ -1,7 +1,7 @@
 """Drives a run from a Python program: what `start` and `resume` do, without a terminal.
 
-The run is driven in a thread of its own. So it works where an event loop is running, as in a
-notebook, and a keyboard interrupt lets the requests in flight end, as it does in the program.
+The run is driven in a separate thread. So it works within a running event loop, as in a notebook,
+and a keyboard interrupt lets the requests in flight end, as in the command.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ from projections.follower import Follower
 logger = logging.getLogger("failproof_es")
 
 ConfigurationSource = Path | str | Mapping[str, Any]
-"""A configuration: a file, the name of one that ships, or what would stand in a file."""
+"""A configuration: a file, the name of a shipped one, or the content of a file."""
 OnRunStarted = Callable[[RunStarted], None]
-"""Told of a run once it is on record, from another thread, before anything is sent."""
+"""Called with a run once it is on record, from another thread, before anything is sent."""
 Drive = Callable[..., Coroutine[Any, Any, Outcome]]
 
 
@@ -58,7 +58,7 @@ def load(configuration: ConfigurationSource, settings: Sequence[str] = ()) -> Lo
 
     Relative paths of a mapping start from the current folder.
     """
-    __tracebackhide__ = True  # of pytest: what a test did wrong stands in the test
+    __tracebackhide__ = True  # of pytest: a failure points to the test, not here
     if not isinstance(configuration, Mapping):
         return load_configuration(Path(configuration), settings)
     with TemporaryDirectory(prefix="failproof-es-") as folder:
@@ -78,7 +78,7 @@ def load(configuration: ConfigurationSource, settings: Sequence[str] = ()) -> Lo
 
 
 def planned_cases(loaded: LoadedConfiguration, database_url: str | None = None) -> list[Case]:
-    """The cases that a run would ask, in order. Nothing is asked and nothing is stored.
+    """The cases that a run would ask, in order. Nothing is sent and nothing is stored.
 
     Raises `InvalidInput` with every error in the suites.
     """
@@ -95,12 +95,11 @@ def evaluate(
     on_begun: OnRunStarted = lambda started: None,
     allow: Sequence[str] = (),
 ) -> Outcome:
-    """Start a run and drive it to its end. Interrupted, it is paused and can be resumed.
+    """Start a run and drive it to its end. An interrupt pauses it, and it can be resumed.
 
-    A vendor's key goes to the vendor's own host; `allow` lets it go elsewhere: `VARIABLE=HOST`.
-
-    Everything is checked before anything is sent: raises `InvalidInput`. Raises `LedgerBroken` or
-    `Forked` where the log was changed meanwhile, and `FilesNotWritten`.
+    A vendor's key may go to the vendor's own host only, unless `allow` names another host
+    (`VARIABLE=HOST`). Everything is checked before anything is sent: raises `InvalidInput`. Raises
+    `LedgerBroken` or `Forked` if the log was changed meanwhile, and `FilesNotWritten`.
     """
     with open_store(database_url, logger.warning) as store:
         permissions = permissions_here(allow, own=True)
@@ -115,11 +114,10 @@ def go_on(
     allow: Sequence[str] = (),
     allow_class: Sequence[str] = (),
 ) -> Outcome:
-    """Resume a run, named as for the commands. One that has ended stays as it is.
+    """Resume a run, named as for the commands. A run that has ended stays as it is.
 
-    It may do what this user started before, and what `allow` (`VARIABLE=HOST`) and `allow_class`
-    (`module:Name`) permit: whoever could write to the log may have planned it.
-
+    The run may do what this user started before, and what `allow` (`VARIABLE=HOST`) and
+    `allow_class` (`module:Name`) permit: anybody who can write to the log may have planned it.
     Raises as `evaluate` does, and `RunBusy` while another process drives it.
     """
     with open_store(database_url, logger.warning) as store:
@@ -128,7 +126,8 @@ def go_on(
             recorded = RecordedRun.read_events(connection, run_id)
         on_begun(recorded.started)
         if recorded.run.imported is not None and recorded.run.ended:
-            return Outcome.of(recorded.run, interrupted=False)  # nothing of it is asked here, ever
+            # An imported run never sends a request here.
+            return Outcome.of(recorded.run, interrupted=False)
         permissions = permissions_here(allow, allow_class, own=False)
         drive = partial(resume, run_id, store, permissions=permissions)
         return _carry_out(store, drive, lambda started: None)
@@ -153,7 +152,7 @@ def _carry_out(store: Store, drive: Drive, on_begun: OnRunStarted) -> Outcome:
         try:  # on record before the last checkpoint
             files_written = _write_files(store, outcome.run_id)
         except Exception as error:
-            unreadable = error  # that the log was changed says more
+            unreadable = error  # a changed log is reported first
     if not follower.kept_up:
         logger.warning("the projections stopped following: `failproof-es projections rebuild`")
     if signer.changed is not None:
@@ -180,7 +179,7 @@ def _write_files(store: Store, run_id: UUID) -> bool:
 
 
 def _driven(drive: Drive) -> Outcome:
-    """Drive it in a thread; the first keyboard interrupt stops it, the second stops waiting."""
+    """Drive a run in a thread. The first keyboard interrupt stops it, the second stops waiting."""
     ended: Future[Outcome] = Future()
     stopping: queue.Queue[Callable[[], object]] = queue.Queue()
 
@@ -206,5 +205,5 @@ def _driven(drive: Drive) -> Outcome:
 
 
 def _of_mapping(problem: Problem, file: Path) -> Problem:
-    """The problem without the file that nobody has."""
+    """The problem without its temporary file."""
     return replace(problem, path=None, line=None) if problem.path == file else problem

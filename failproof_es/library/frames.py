@@ -19,10 +19,10 @@ _PANDAS: Mapping[Kind, str] = {
 
 
 def frame_of(results: Iterable[RecordedResult], library: FrameLibrary | None = None) -> Any:
-    """A data frame with one row for each result. Costs are floating-point numbers there.
+    """A data frame with one row for each result. Costs are floating-point numbers.
 
-    `library` is by default the one that is installed, pandas first. Raises `InvalidInput` where
-    none is.
+    `library` is by default the installed one, pandas first. Raises `InvalidInput` if none is
+    installed.
     """
     module_name = library or next(
         (n for n in ("pandas", "polars") if find_spec(n) is not None), None
@@ -47,7 +47,7 @@ def frame_of(results: Iterable[RecordedResult], library: FrameLibrary | None = N
 
 
 def _columns(results: Iterable[RecordedResult]) -> tuple[dict[str, Kind], dict[str, list[Any]]]:
-    """Kinds and cells by column. Numbers by name become a column each, behind the others."""
+    """Kinds and cells by column. Each named score becomes a column, after the others."""
     columns = [column for column in columns_of(RecordedResult) if column.kind != "numbers"]
     kinds: dict[str, Kind] = {column.name: column.kind for column in columns}
     values: dict[str, list[Any]] = {name: [] for name in kinds}

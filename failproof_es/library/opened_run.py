@@ -1,6 +1,6 @@
 """`OpenedRun`: a recorded run as typed results, data frames, charts and events.
 
-What is shown of it comes from the read side, the same as in `show`, `results` and `report`.
+All of it comes from the read side, the same as in `show`, `results` and `report`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class GatesNotMet(AssertionError):
 
 
 class OpenedRun:
-    """A run as the log has it when it is opened, and a connection to read more of it."""
+    """A run as it was in the log when it was opened, and a connection to read more of it."""
 
     def __init__(self, store: Store, reference: str) -> None:
         with ExitStack() as opening:
@@ -52,12 +52,12 @@ class OpenedRun:
             run_id = resolve_run(self._connection, reference)
             self.recorded = RecordedRun.read(self._connection, run_id)
             self.remarks = remarks_on(self.recorded)
-            """What it is that its counts do not tell: imported, a part, carried over."""
+            """Facts that its counts do not show: imported, a part, carried over."""
             self._closing = opening.pop_all()
 
     @classmethod
     def open(cls, reference: str, *, database_url: str | None = None) -> Self:
-        """Open it; see `failproof_es.open`."""
+        """Open a run; see `failproof_es.open`."""
         with ExitStack() as opening:
             run = cls(opening.enter_context(open_store(database_url, logger.warning)), reference)
             run._closing.push(opening.pop_all())
@@ -82,12 +82,12 @@ class OpenedRun:
 
     @property
     def status(self) -> str:
-        """`running`, `paused`, `completed` or `failed`."""
+        """`running`, `paused`, `completed`, `failed` or `given_up`."""
         return self.recorded.run.status
 
     @cached_property
     def document(self) -> RunDocument:
-        """What `show --json` prints: all that is known of the run, as it is now."""
+        """The document that `show --json` prints, as of now."""
         return run_document(self.recorded, standing_of(self._reading(), self.recorded.feeder))
 
     @cached_property
@@ -98,21 +98,21 @@ class OpenedRun:
 
     @property
     def gates(self) -> Mapping[str, Mapping[str, Any]]:
-        """What each gate wanted and got, by name; empty before the run is complete."""
+        """Each gate's limit and measurement, by name; empty until the run is complete."""
         return self.recorded.gates
 
     @property
     def warning(self) -> str | None:
-        """Why the log itself is read, which is slower than the projections; `None` if it is not."""
+        """Why the log is read instead of the faster projections; `None` if they are read."""
         return self.recorded.feeder.warning
 
     # -- what happened --
 
     def results(self, *, after: int = 0, limit: int | None = None) -> Iterator[RecordedResult]:
-        """Planned evaluations in plan order, finished or not, from the one after `after` on.
+        """Planned evaluations in plan order, finished or not, from the one after number `after` on.
 
-        Holds a part of them in memory. Raises `ImpossibleHistory` where the record of one
-        contradicts itself, and `RunIsArchived`.
+        Holds a part of them in memory. Raises `RunIsArchived`, and `ImpossibleHistory` if the
+        record of one contradicts itself.
         """
         self._reading()
         for planned in self.recorded.outcomes(after=after, limit=limit):
@@ -121,33 +121,33 @@ class OpenedRun:
             yield RecordedResult.of(planned, self.recorded)
 
     def frame(self, library: FrameLibrary | None = None) -> Any:
-        """All results as a data frame of pandas, or of polars. Raises `InvalidInput`."""
+        """All results as a data frame of pandas or polars. Raises `InvalidInput` without either."""
         from failproof_es.library.frames import frame_of
 
         return frame_of(self.results(), library)
 
     @cached_property
     def charts(self) -> Charts:
-        """What the report of the run draws. Raises `InvalidInput` without the extra `report`."""
+        """The charts of the run's report. Raises `InvalidInput` without the extra `report`."""
         require("report", "a chart")
         from failproof_es.library.charts import charts_of
 
         return charts_of(self._reading(), self.id)
 
     def events(self) -> Iterator[RecordedEvent]:
-        """Every event of the run, in commit order: `event()` is the typed event of each."""
+        """Every event of the run in commit order; `RecordedEvent.event()` is its typed form."""
         return find(self._reading(), run_id=self.id)
 
     def _reading(self) -> Connection:
-        """The connection. Raises `ValueError` where it was closed, or lost."""
+        """The connection. Raises `ValueError` if it was closed or lost."""
         if self._connection.closed:
             message = f"run {self.number} can't be read further: its connection is closed"
             raise ValueError(f"{message}; open it again by failproof_es.open({self.number})")
         return self._connection
 
     def assert_gates(self) -> None:
-        """Raises `GatesNotMet` unless it is complete, its record sound, and every gate met."""
-        __tracebackhide__ = True  # of pytest: what a test did wrong stands in the test
+        """Raise `GatesNotMet` unless the run is complete, its record sound, and every gate met."""
+        __tracebackhide__ = True  # of pytest: a failure points to the test, not here
         run, reasons = self.recorded.run, []
         if run.status != "completed":
             reasons.append(f"it is {run.status}" + (f": {run.reason}" if run.reason else ""))

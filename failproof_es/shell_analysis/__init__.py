@@ -62,7 +62,7 @@ _PART_OF = {
     **dict.fromkeys(("judge_safety", "judge_safety_many"), "safety"),
     "require_programs": "parse",
 }
-"""Where each public name stands."""
+"""The subpackage or module of each public name."""
 
 __all__ = [
     "Edition",
@@ -89,10 +89,10 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # who checks types sees the imports above, and no name besides
+if not TYPE_CHECKING:  # type checkers see only the imports above
 
     def __getattr__(name: str) -> object:
-        """A public name, from the part it stands in. Raises `AttributeError`."""
+        """A public name, imported from its part. Raises `AttributeError`."""
         if name not in _PART_OF:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return getattr(import_module(f"{__name__}.{_PART_OF[name]}"), name)

@@ -7,11 +7,11 @@ from typing import Literal
 Refusal = Literal[
     "empty", "too_long", "nul", "not_unicode", "only_comment", "syntax", "too_deep", "too_slow"
 ]
-"""Why a text is no command, for programs."""
+"""The reason why a text is not a command, for programs."""
 
 
 class ShellAnalysisError(Exception):
-    """The base of every error here."""
+    """The base class of this library's errors."""
 
 
 class Unparseable(ShellAnalysisError):
@@ -24,10 +24,10 @@ class Unparseable(ShellAnalysisError):
 
 
 class ProgramMissing(ShellAnalysisError):
-    """A program that reads shell for us is not installed. The message says what to install."""
+    """`shfmt` or `shellcheck` is not installed. The message says what to install."""
 
     remedy = "pip install 'failproof-es[commands]'"
-    """What to do about it, without what is missing."""
+    """The remedy, without the name of the missing program."""
 
     def __init__(self, program: str, searched: str) -> None:
         self.program = program
@@ -36,8 +36,8 @@ class ProgramMissing(ShellAnalysisError):
 
 
 class ProgramTooSlow(ShellAnalysisError):
-    """A program was stopped because its time was over."""
+    """A program was stopped at its time limit."""
 
 
 class ProgramEnded(ShellAnalysisError):
-    """A program ended without an answer: it was killed, or could go no further."""
+    """A program ended without an answer: it was killed or failed."""

@@ -1,9 +1,8 @@
 """Atomic file writes: a file has its new content or its old one, even after a power cut.
 
-What is written goes to a temporary file beside it, which then takes its name. The temporary
-file's name is drawn at random, so that neither another writer nor a planted link has it. Its
-writer locks it while it works: one of this host that nobody locks is a dead writer's, and the
-next writer removes it.
+The content goes to a temporary file in the same folder, which is then renamed. Its name is random,
+so that neither another writer nor a planted link can have it. The writer holds a lock on it: an
+unlocked temporary file of this host is a dead writer's, and the next writer removes it.
 """
 
 from __future__ import annotations
@@ -23,37 +22,37 @@ from typing import BinaryIO, NamedTuple
 from failproof_es.support.regular_file import check_replaceable, open_regular
 
 HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:6]
-"""In the name of a temporary file: on a shared folder another host's lock may not be seen."""
+"""Part of a temporary file's name: on a shared folder, locks of other hosts may be invisible."""
 
 _NAME_CHARACTERS = 40
-"""So much of a file's name stands in its temporary file's: that may not get too long."""
+"""Characters of a file's name in its temporary file's name, which must not get too long."""
 
 _NEVER_LOCKED = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL})
-"""What a file system says that has no locks. Nothing is ever taken for left over there."""
+"""Errors of a file system without locks. There, no temporary file counts as left over."""
 
 _OF_THE_FOLDER = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
-"""What a folder refuses in which a file is to be made."""
+"""Errors of a folder that does not allow new files."""
 
 _AS_IT_IS = os.O_RDWR | os.O_NOFOLLOW
 
 
 class WrittenFile(NamedTuple):
-    """What a file holds now."""
+    """The size and SHA-256 of a written file."""
 
     bytes: int
     sha256: str
 
 
 def atomic_write(path: Path, pieces: Iterable[bytes], mode: int = 0o666) -> WrittenFile:
-    """Write the pieces, one after the other, in the place of what the file holds.
+    """Replace the content of a file by these pieces.
 
-    Folders that are missing are made. The file has `mode`, less what the umask takes. Raises
-    `OSError`, and whatever `pieces` raises; nothing
-    half-written stays behind. What a process left that was killed goes with the next write.
+    Missing folders are created. The file has `mode`, less the umask. Raises `OSError`, and whatever
+    `pieces` raises; no partial file stays behind. The next write removes the partial file of a
+    killed process.
     """
     check_replaceable(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _partial(path, mode) as (partial, file):
+    with _open_partial(path, mode) as (partial, file):
         written_file = _write(file, pieces)
         partial.replace(path)
     sync_folder(path.parent)
@@ -61,9 +60,9 @@ def atomic_write(path: Path, pieces: Iterable[bytes], mode: int = 0o666) -> Writ
 
 
 def describe_write_error(path: Path, error: OSError) -> str:
-    """Why `path` could not be written: the reason, and the folder it is of where that is another.
+    """Why `path` could not be written: the reason, and the folder if the folder is the cause.
 
-    The temporary file beside it is nobody's concern.
+    The temporary file is not mentioned.
     """
     reason = (error.strerror or str(error)).lower()
     folder = path.absolute().parent
@@ -77,8 +76,8 @@ def describe_write_error(path: Path, error: OSError) -> str:
 
 
 def atomic_create(path: Path, pieces: Iterable[bytes], mode: int) -> WrittenFile:
-    """Write a file that must not be there yet: raises `FileExistsError` where it is."""
-    with _partial(path, mode) as (partial, file):
+    """Write a new file. Raises `FileExistsError` if the file exists."""
+    with _open_partial(path, mode) as (partial, file):
         written_file = _write(file, pieces)
         path.hardlink_to(partial)
         partial.unlink()
@@ -87,10 +86,10 @@ def atomic_create(path: Path, pieces: Iterable[bytes], mode: int) -> WrittenFile
 
 
 @contextlib.contextmanager
-def _partial(path: Path, mode: int) -> Iterator[tuple[Path, BinaryIO]]:
-    """A temporary file for `path`, locked until this ends and removed when it breaks off."""
+def _open_partial(path: Path, mode: int) -> Iterator[tuple[Path, BinaryIO]]:
+    """A temporary file for `path`, locked until the context ends and removed on an exception."""
     _remove_leftovers(path)
-    partial, file = _begin(path, mode)
+    partial, file = _create_partial(path, mode)
     with file:
         try:
             yield partial, file
@@ -99,14 +98,14 @@ def _partial(path: Path, mode: int) -> Iterator[tuple[Path, BinaryIO]]:
             raise
 
 
-def _begin(path: Path, mode: int) -> tuple[Path, BinaryIO]:
+def _create_partial(path: Path, mode: int) -> tuple[Path, BinaryIO]:
     while True:
         partial = path.with_name(f".{path.name[:_NAME_CHARACTERS]}.{HOST}-{token_hex(6)}.partial")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         try:
             file = os.fdopen(os.open(partial, flags, mode), "wb")
         except OSError as error:
-            error.filename = str(path)  # what was asked for; the other name is nobody's concern
+            error.filename = str(path)  # the caller's path, not the temporary one
             raise
         # Another writer may have taken it for left over before it was locked.
         if _lock(file) and _is_still(partial, file):
@@ -126,7 +125,7 @@ def _write(file: BinaryIO, pieces: Iterable[bytes]) -> WrittenFile:
 
 
 def _lock(file: BinaryIO) -> bool:
-    """Lock a file that was just made; false when somebody else locked it first."""
+    """Lock a new file; false if another process locked it first."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -145,19 +144,19 @@ def _is_still(path: Path, file: BinaryIO) -> bool:
 
 
 def _remove_leftovers(path: Path) -> None:
-    """What writers of this host that are gone had begun to write."""
+    """Remove temporary files of `path` whose writers on this host are gone."""
     name = re.escape(path.name[:_NAME_CHARACTERS])
     ours = re.compile(rf"\.{name}\.{HOST}-[0-9a-f]{{12}}\.partial")
     for partial_file in path.parent.glob(f".*.{HOST}-*.partial"):
         if ours.fullmatch(partial_file.name):
-            # Somebody else's, or gone meanwhile, or no file at all: it stays.
+            # Locked by a living writer, gone already, or no regular file: it stays.
             with contextlib.suppress(OSError), open_regular(partial_file, _AS_IT_IS) as leftover:
                 fcntl.flock(leftover, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 partial_file.unlink()
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the new name itself durable."""
+    """Make the names in a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,6 +1,6 @@
-"""The clocks of a drive. Whoever drives a run reads the time here and nowhere else.
+"""The clocks of a drive: code that drives a run reads the time here only.
 
-Use them as `clock.utc_now()`: then a simulation can put its own clock in their place.
+Call them as `clock.utc_now()`, so that a simulation can replace them.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 
 
 def utc_now() -> datetime:
-    """The time of day, in UTC, as events record it. It may be set back."""
+    """The current time in UTC, as events record it. The system may set it back."""
     return datetime.now(UTC)
 
 
 def monotonic_s() -> float:
-    """Seconds from an arbitrary moment of this process; they never go back."""
+    """Seconds since an arbitrary moment of this process; never decreasing."""
     return time.monotonic()

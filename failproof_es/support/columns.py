@@ -31,11 +31,11 @@ class RelationColumn:
     """One column of a relation."""
 
     row: type[Any]
-    """The row type that declares it."""
+    """The row type that declares the column."""
     attribute: str
-    """The field of the row type, or the property."""
+    """Name of the field or the property."""
     hint: Any
-    """The type that is declared."""
+    """The declared type."""
 
     @property
     def name(self) -> str:
@@ -44,7 +44,7 @@ class RelationColumn:
 
     @property
     def description(self) -> str:
-        """What documents it, on one line; empty where nothing does."""
+        """The column's docstring on one line; empty if there is none."""
         member = getattr(self.row, self.attribute, None)
         if isinstance(member, property):
             docstring = member.__doc__
@@ -59,7 +59,7 @@ class RelationColumn:
 
     @property
     def plain_hint(self) -> Any:
-        """The type of a cell that is there."""
+        """The type of a cell that is not `None`."""
         if get_origin(self.hint) not in (Union, types.UnionType):
             return self.hint
         (hint,) = (member for member in get_args(self.hint) if member is not type(None))
@@ -67,7 +67,7 @@ class RelationColumn:
 
     @property
     def kind(self) -> Kind:
-        """What its cells are. Raises `TypeError` for a type that no table for people has."""
+        """The kind of the cells. Raises `TypeError` for a type that no column holds."""
         hint = self.plain_hint
         if get_origin(hint) is Literal:
             return "text"
@@ -91,6 +91,6 @@ def columns_of(row: type[Any]) -> tuple[RelationColumn, ...]:
 
 
 def computed_column(row: type[Any], attribute: str) -> RelationColumn:
-    """The column that a property of the row type is."""
+    """The column that a property of the row type computes."""
     getter: property = getattr(row, attribute)
     return RelationColumn(row, attribute, get_type_hints(getter.fget)["return"])

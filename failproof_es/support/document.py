@@ -1,4 +1,4 @@
-"""`Document`: the base of what is shown as one JSON object, by whichever surface."""
+"""`Document`: the base of everything that is shown as one JSON object."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from pydantic import BaseModel, ConfigDict
 
 
 def json_name(field: str) -> str:
-    """The key that a field is in JSON. A field `class_` is `class`."""
+    """The JSON key of a field. A field `class_` is `class`."""
     return field.removesuffix("_")
 
 
 KEYS = ConfigDict(alias_generator=json_name, validate_by_name=True, serialize_by_alias=True)
-"""How fields are named in JSON. A dataclass with such a field says
-`__pydantic_config__ = KEYS`."""
+"""How fields are named in JSON. A dataclass with a field such as `class_` sets
+`__pydantic_config__ = KEYS`.
+"""
 
 
 class Document(BaseModel):
-    """A JSON object with known fields; it never changes."""
+    """An immutable JSON object with known fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", **KEYS)

@@ -1,7 +1,7 @@
 """Finds entry points of installed packages without importing them, and loads them by name.
 
-One group of entry points holds one kind of thing. This program registers its own as any other
-package does, so a name means the same whoever offers it.
+One group of entry points holds one kind of plugin. This program registers its own plugins like any
+other package, so that all names are looked up alike.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class _Offer:
 
 
 class EntryPoints(Generic[T]):
-    """The things of one group.
+    """The plugins of one entry-point group.
 
-    `noun` is what one is called in a sentence. `fault` says what is wrong with one that was
-    loaded under a name, or `None`; `remedy` is where its author finds what it has to be.
-    `some_are_ours` says that this program offers some itself: none means that it is older
-    installed than its code.
+    `noun` names one plugin in a sentence. `fault` describes what is wrong with a plugin that was
+    loaded under a name, or returns `None`; `remedy` is where its author finds the requirements.
+    `some_are_ours` states that this program registers some itself: if none is found, the installed
+    metadata is older than the code.
     """
 
     def __init__(
@@ -58,37 +58,37 @@ class EntryPoints(Generic[T]):
         self._loaded: dict[str, T] = {}
 
     def names(self) -> list[str]:
-        """Every name that is offered, sorted; this program's own first."""
+        """Every registered name, sorted; this program's own first."""
         offers = self._find_offers()
         return sorted(offers, key=lambda name: (not _is_ours(offers[name]), name))
 
     def __contains__(self, name: str) -> bool:
-        """Whether somebody offers it. Nothing is imported."""
+        """Whether a package registers the name. Nothing is imported."""
         return name in self._find_offers()
 
     def package_of(self, name: str) -> tuple[str, str] | None:
-        """Name and version of the package that offers it; `None` for this program's own."""
+        """Name and version of the other package that alone registers the name; else `None`."""
         offers = self._find_offers().get(name, [])
         if len(offers) != 1 or _is_ours(offers):
             return None
         return offers[0].package, offers[0].version
 
     def is_ours(self, name: str) -> bool:
-        """Whether this program offers it."""
+        """Whether this program registers the name."""
         return _is_ours(self._find_offers().get(name, []))
 
     def load(self, name: str) -> T:
-        """What is offered under that name, imported once.
+        """The plugin of that name, imported once.
 
-        Raises `InvalidInput` when nobody offers it, when two packages do, when it can't be
-        imported and when it is not what it has to be.
+        Raises `InvalidInput` if no package or several register the name, if the import fails, or if
+        the plugin has a fault.
         """
         if name not in self._loaded:
             self._loaded[name] = self._load(name)
         return self._loaded[name]
 
     def forget(self) -> None:
-        """Look again the next time: something was installed meanwhile."""
+        """Read the installed entry points again at the next use."""
         _installed.cache_clear()
         _package.cache_clear()
         self._offers = None
@@ -116,7 +116,7 @@ class EntryPoints(Generic[T]):
         offer = offers[0]
         try:
             loaded: T = offer.point.load()
-        except (Exception, SystemExit) as error:  # whatever the import of another's code may raise
+        except (Exception, SystemExit) as error:  # importing foreign code may raise anything
             raise InvalidInput.because(
                 f"the {self._noun} {name!r} of the package {offer} can't be loaded: "
                 f"{type(error).__name__}: {error}",
@@ -148,18 +148,18 @@ def _of_group(group: str) -> Points:
 
 @lru_cache(maxsize=1)
 def _installed(_path: tuple[str, ...]) -> Any:
-    """What all packages on this path offer: read once, whoever asks for which group.
+    """The entry points of all packages on this path, read once for all groups.
 
-    What every package says takes milliseconds to read, and there are half a dozen groups.
+    Reading the metadata of every package takes milliseconds, and there are half a dozen groups.
     """
     return entry_points()
 
 
 @cache
 def _package(dist: Distribution) -> tuple[str, str] | None:
-    """Name and version of a package: what says so is read once, not for all that it offers.
+    """Name and version of a package, read once for all of its entry points.
 
-    `None` where it cannot be read, or says neither.
+    `None` if the metadata cannot be read or has no name.
     """
     try:
         metadata = dist.metadata
@@ -167,7 +167,7 @@ def _package(dist: Distribution) -> tuple[str, str] | None:
             metadata[key] if key in metadata else None  # noqa: SIM401 - `get` is no part of its type
             for key in ("Name", "Version")
         )
-    except Exception:  # whatever a damaged file leads to
+    except Exception:  # damaged metadata may raise anything
         return None
     return (str(name), str(version or "")) if name else None
 

@@ -1,7 +1,7 @@
 """Checks whether an optional extra is installed: `pip install 'failproof-es[report]'`.
 
-A host that only drives runs needs none of it. Whoever needs an extra asks for it here, before
-anything is sent or written, so that each says in the same words what is missing.
+A host that only drives runs needs no extra. Code that needs one requires it here before anything
+is sent or written, so that all messages about a missing extra are alike.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from failproof_es.problems import InvalidInput
 
 @dataclass(frozen=True, slots=True)
 class Extra:
-    """What an extra brings: modules that are imported, programs that are run."""
+    """The modules and the programs that an extra installs."""
 
     modules: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
@@ -40,23 +40,24 @@ EXTRAS: Mapping[str, Extra] = {
     "otel": Extra(modules=("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")),
     "notebook": Extra(modules=(*_REPORT, "pandas")),
 }
-"""Every extra of the package but `all`. `local` is a part of every installation, for the first run;
-an image takes it out. `all` is the rest but the clouds' (`aws`, `azure`, `google`), `inspect`,
-whose packages are old, and `notebook`, which no command needs."""
+"""Every extra of the package but `all`. `local` is part of every installation, for the first run;
+container images leave it out. `all` excludes `aws`, `azure` and `google`, `inspect`, whose packages
+are old, and `notebook`, which no command needs.
+"""
 
 
 @runtime_checkable
 class RequiresExtra(Protocol):
-    """What works with an extra only; a dialect, for example."""
+    """An object that needs an extra, for example a dialect."""
 
     extra: str
-    """Its name."""
+    """Name of the extra."""
 
 
 def require(extra: str, feature: str) -> None:
-    """Raises `InvalidInput` where the extra is not installed that `feature` needs.
+    """Raise `InvalidInput` unless the extra that `feature` needs is installed.
 
-    `feature` begins the sentence: "a report".
+    `feature` is the subject of the message: "a report".
     """
     if missing := _missing(extra):
         raise InvalidInput.because(
@@ -80,14 +81,14 @@ def _missing(extra: str) -> list[str]:
 
 
 def require_for(needy: object, feature: str) -> None:
-    """The same for something that may be `RequiresExtra`."""
+    """Call `require` if `needy` is a `RequiresExtra`."""
     if isinstance(needy, RequiresExtra):
         require(needy.extra, feature)
 
 
 @cache
 def installed_program(name: str) -> Path | None:
-    """Where a program stands that a package of this environment brought. PATH is not searched."""
+    """Path of a program that a package of this environment installed. PATH is not searched."""
     for folder in program_folders():
         for path in (folder / name, folder / f"{name}.exe"):
             if path.is_file():
@@ -96,7 +97,7 @@ def installed_program(name: str) -> Path | None:
 
 
 def program_folders() -> list[Path]:
-    """Where this environment's packages put programs."""
+    """The folders in which packages of this environment install programs."""
     schemes = [sysconfig.get_default_scheme(), sysconfig.get_preferred_scheme("user")]
     return [Path(sysconfig.get_path("scripts", scheme)) for scheme in schemes]
 

@@ -1,7 +1,7 @@
 """File locks between the threads and processes of a machine.
 
-`flock` belongs to what was opened, so it holds between threads, too; the locks that most
-libraries take (`fcntl`) belong to the process.
+A lock of `flock` belongs to an open file, so it excludes other threads, too; a lock of `fcntl`,
+which most libraries use, belongs to the process.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _PATIENCE_S = 30.0
 
 @contextlib.contextmanager
 def locked(path: Path, patience_s: float = _PATIENCE_S) -> Iterator[None]:
-    """Be the only one who holds the lock file at `path`, which is made and stays there.
+    """Hold the lock file at `path`, which is created and never removed.
 
-    Raises `OSError` where it cannot be made, and `TimeoutError` when somebody else holds it
-    for longer than the patience lasts.
+    Raises `OSError` if it cannot be created, and `TimeoutError` if another holder keeps it for
+    more than `patience_s` seconds.
     """
     with open_regular(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW) as file:
         waiting = Retrying(
@@ -42,5 +42,5 @@ def locked(path: Path, patience_s: float = _PATIENCE_S) -> Iterator[None]:
 
 
 def lock_beside(path: Path) -> Path:
-    """The lock file of those who change the file at `path`."""
+    """Path of the lock file for changes of the file at `path`."""
     return path.with_name(f".{path.name}.lock")

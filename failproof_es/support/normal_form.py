@@ -1,7 +1,7 @@
-"""Unicode's normal form C in time that grows as the text does.
+"""Unicode's normal form C in linear time.
 
 `unicodedata.normalize` sorts the combining marks behind a character by insertion: 64 KB of marks in
-the wrong order take it 3 s, 4 MB four hours. Marks that are sorted already it passes over once.
+the wrong order take it 3 s, 4 MB four hours. So long sequences of marks are sorted before.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from itertools import groupby
 import regex
 
 _FEWEST_MARKS = 32
-"""No writing needs as many behind one character (Unicode TR15, "Stream-Safe Text Format": 30)."""
+"""No script puts as many marks on one character (Unicode TR15, "Stream-Safe Text Format": 30)."""
 _MARKS = regex.compile(rf"\p{{M}}{{{_FEWEST_MARKS},}}+")
 
 

@@ -1,4 +1,4 @@
-"""A share, and as a percentage."""
+"""Ratios and percentages."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from fractions import Fraction
 
 
 def ratio(part: int | Fraction, whole: int) -> float | None:
-    """Every rate that this program computes, but those that a specification defines: exact until it
-    is a float; `None` of nothing."""
+    """`part / whole` as the nearest float; `None` if `whole` is 0.
+
+    It computes every rate of this program but those that a specification defines.
+    """
     return float(part / whole) if whole else None
 
 
 def percent(share: float) -> str:
-    """A share in percent. Only all is written as 100 %, and only none as 0 %."""
+    """A share in percent, with one decimal. Only 1 is written as 100 %, and only 0 as 0 %."""
     rounded = round(share * 100, 1)
     if 0.0 < share < 1.0:
         rounded = min(max(rounded, 0.1), 99.9)

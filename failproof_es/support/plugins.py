@@ -1,7 +1,7 @@
 """Loads plugins that are named objects: dialects, scorers, gates.
 
-An entry point of theirs points to an instance, or to a class that takes no argument; its name is
-the `name` of what it points to.
+Their entry points refer to an instance, or to a class whose constructor takes no argument. The
+entry point has the `name` of the instance.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Any
 
 
 def instance(offered: Any) -> Any:
-    """What is offered: itself, or one of the class that is offered."""
+    """The plugin: the offered instance, or a new instance of the offered class."""
     return offered() if isinstance(offered, type) else offered
 
 
 def plugin_problem(offered: Any, name: str, members: Sequence[str]) -> str | None:
-    """What is wrong with what is offered by that name, or `None`: what it lacks, another name."""
+    """The fault of a plugin offered under `name`: missing members, another name; or `None`."""
     try:
         one = instance(offered)
         missing = [member for member in members if not hasattr(one, member)]

@@ -4,5 +4,5 @@ from __future__ import annotations
 
 
 def plural(count: int, noun: str, plural: str | None = None) -> str:
-    """So many of a thing: `1 case`, `2,000 cases`, `0 replies` where a plural is given."""
+    """A count with its noun: `1 case`, `2,000 cases`; with an explicit plural `0 replies`."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 
 def open_regular(path: Path, flags: int = os.O_RDONLY) -> BinaryIO:
-    """Open a file with these flags of `os.open`. Raises `OSError`, also for what is no file."""
+    """Open a regular file with flags of `os.open`. Raises `OSError`, also for other kinds."""
     descriptor = os.open(path, flags | os.O_NONBLOCK, 0o600)
     try:
         _refuse_irregular(path, os.fstat(descriptor).st_mode)
@@ -24,9 +24,9 @@ def open_regular(path: Path, flags: int = os.O_RDONLY) -> BinaryIO:
 
 
 def read_regular(path: Path, most: int) -> bytes:
-    """All that a file holds. Raises `OSError`, also where that is more than `most` bytes.
+    """The content of a file. Raises `OSError`, also if it has more than `most` bytes.
 
-    A file that is too large is not read: a sparse one takes no disk, and its NULs all memory.
+    A file that is too large is not read: a sparse file takes no disk, but its NULs all memory.
     """
     with open_regular(path) as file:
         too_large = os.fstat(file.fileno()).st_size > most
@@ -37,7 +37,7 @@ def read_regular(path: Path, most: int) -> bytes:
 
 
 def check_replaceable(path: Path) -> None:
-    """Raise `OSError` unless there is a regular file, or nothing."""
+    """Raise `OSError` unless the path is a regular file or does not exist."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:

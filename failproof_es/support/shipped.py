@@ -1,7 +1,7 @@
-"""Finds files by their paths, and what ships with the package by its names.
+"""Finds files by their paths, and shipped suites and configurations by their names.
 
-A relative path in a file means beside that file. A relative path on the command line starts from
-the current folder. Suites and configurations that ship have names, and no path:
+A relative path in a file starts from the file's folder. A relative path on the command line starts
+from the current folder. Shipped suites and configurations have names instead of paths:
 `shipped:injection` is a suite, `shipped:redteam` a folder of suites, `shipped:redteam/grounding`
 one of them. On the command line `quickstart` or `shipped:quickstart` is a configuration.
 """
@@ -17,12 +17,12 @@ PREFIX = "shipped:"
 
 
 def resolve(path: str, folder: str | Path | None) -> Path:
-    """The path, from `folder` if it is relative; `None` means the current folder. `~` is a home."""
+    """The absolute path, from `folder` if it is relative (`None`: the current one). Expands `~`."""
     return Path(folder or Path.cwd()).absolute() / Path(path).expanduser()
 
 
 def shorten(path: str | Path) -> str:
-    """The path for people: from the current folder if it is below it, else as it is."""
+    """The path for people: relative if it is below the current folder."""
     path = Path(path)
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
@@ -46,10 +46,10 @@ def suite_names() -> list[str]:
 
 
 def configuration(argument: Path) -> Path | None:
-    """The shipped configuration that an argument of the command line names; `None` for a file.
+    """The shipped configuration that a command-line argument names; `None` for a file.
 
-    A bare word names one unless a file has that name. Raises `InvalidInput` if both exist, or if
-    there is no configuration of a name after `shipped:`.
+    Raises `InvalidInput` if a bare word names both a configuration and a file, or if no
+    configuration has the name after `shipped:`.
     """
     name = str(argument)
     if name.startswith(PREFIX):

@@ -1,4 +1,4 @@
-"""Escapes text for spreadsheet cells: a quote before what would be a formula."""
+"""Escapes text for spreadsheet cells: a `'` before a text that would be a formula."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ _OPENS_A_FORMULA = frozenset("=+-@＝＋－＠'")
 
 
 def escaped(cell: str) -> str:
-    """The cell as no spreadsheet takes it for a formula; `unescaped` gives it back."""
+    """The cell, escaped so that no spreadsheet takes it for a formula."""
     return f"'{cell}" if cell.lstrip()[:1] in _OPENS_A_FORMULA else cell
 
 
 def unescaped(cell: str) -> str:
-    """The cell as it was before `escaped`."""
+    """The inverse of `escaped`."""
     return cell[1:] if cell[:1] == "'" and cell[1:].lstrip()[:1] in _OPENS_A_FORMULA else cell

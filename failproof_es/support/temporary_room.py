@@ -1,4 +1,4 @@
-"""Says what to do where the temporary folder has no room."""
+"""Reports that the temporary folder has no free space."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from failproof_es.problems import InvalidInput
 
 @contextmanager
 def room_said(what: str, source: str) -> Iterator[None]:
-    """Raises `InvalidInput` for an `OSError` while `what` is written aside, of `source`."""
+    """Raise `InvalidInput` for an `OSError` of writing `what`, made of `source`, to a file."""
     try:
         yield
     except OSError as error:

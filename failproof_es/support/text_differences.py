@@ -1,7 +1,7 @@
-"""Line-by-line differences of two texts, what is alike or repeated folded. Pure.
+"""Line-by-line differences of two texts, equal and repeated lines folded. Pure.
 
-Texts may be hostile: only their first lines are compared, each cut, so that time and space are
-bounded whatever they hold. What is left out is counted.
+Texts may be hostile: only their first lines are compared, each truncated, so that time and memory
+are bounded. Lines that are left out are counted.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from failproof_es.support.untrusted_text import shortened
 MOST_LINES = 200
 LONGEST_LINE = 1_000
 CONTEXT = 2
-"""How many equal lines stay on either side of a difference."""
+"""Equal lines that are shown on either side of a difference."""
 
 Kind = Literal["same", "base", "other", "folded"]
 
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """A line of both texts (`same`) or of one; or `folded`: `times` equal lines, not shown."""
+    """A line of both texts (`same`), a line of one, or a fold of equal lines that are not shown."""
 
     kind: Kind
     text: str
     times: int
-    """How often the line stands there in a row; of `folded` how many lines are left out."""
+    """Consecutive repetitions of the line; for `folded` the number of lines left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextDifference:
-    """How two texts differ, as far as they were compared."""
+    """The differences of two texts, within the compared lines."""
 
     same: bool
-    """Whether they are equal as far as they were compared."""
+    """Whether the compared lines are equal."""
     lines: tuple[DiffLine, ...]
     lines_left_out: int
-    """Lines of either text that come after those compared, a row of equal ones counted once."""
+    """Lines of either text after the compared ones; consecutive equal lines count once."""
 
 
 def text_difference(base: str, other: str) -> TextDifference:
@@ -61,7 +61,7 @@ def text_difference(base: str, other: str) -> TextDifference:
 
 
 def _rows(text: str) -> tuple[list[tuple[str, int]], int]:
-    """The first lines, equal ones in a row as one with their number; how many more there are."""
+    """The first lines, each with its number of consecutive repetitions; how many more there are."""
     rows = [
         (shortened(line, LONGEST_LINE), sum(1 for _ in same))
         for line, same in groupby(text.split("\n") if text else ())
@@ -70,7 +70,7 @@ def _rows(text: str) -> tuple[list[tuple[str, int]], int]:
 
 
 def _equal(rows: Sequence[tuple[str, int]], *, first: bool, last: bool) -> Iterator[DiffLine]:
-    """Equal lines, with those in the middle folded."""
+    """Equal lines, with the middle ones folded."""
     before = 0 if first else CONTEXT
     after = 0 if last else CONTEXT
     if len(rows) <= before + after + 1:

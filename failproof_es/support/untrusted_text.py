@@ -60,10 +60,10 @@ def lines(text: object) -> str:
 
 
 def marked_lines(text: object) -> Iterator[tuple[str, bool]]:
-    """`lines(text)` in pieces, each with whether it is an escape.
+    """The pieces of `lines(text)`, each with whether it is an escape.
 
-    A page can mark the escapes, so that a character that was escaped and an escape that the
-    model wrote are told apart.
+    A page can mark escapes, so that an escaped character differs from an escape that the model
+    wrote.
     """
     whole = str(text)
     end = 0
@@ -82,7 +82,7 @@ def shortened(text: str, width: int) -> str:
 
 
 def shortened_inside(text: str, width: int) -> str:
-    """The same for names that differ at their end: `…` stands for what is in the middle."""
+    """`text` in at most `width` characters, `…` for the middle: for names alike at their start."""
     if len(text) <= width:
         return text
     end = max(width - 1, 0) // 2

@@ -1,4 +1,4 @@
-"""`BenchmarkApi`: the flow of specification 003 § 1, over the other interfaces.
+"""`BenchmarkApi`: the flow of specification 003 § 1, built on the other interfaces.
 
 `open_benchmark` in `opened.py` builds one from a configuration and a log.
 """
@@ -30,27 +30,27 @@ from failproof_es.abstraction.types import (
 from failproof_es.problems import InvalidInput, Problem, require_text_list
 
 _RUN = 0
-"""The subject that subscribers of the whole run listen to."""
+"""The subject of events of the whole run."""
 _PROGRESS = BenchmarkEvent.PROGRESS_CHANGED
 _FINAL = (TaskStatus.JUDGEMENT_COMPLETED, TaskStatus.FAILED)
 
 
 class ExtendedDataManager(DataManagerApi, Protocol):
-    """What the flow uses of a data manager beside the specification's interface, if it is there."""
+    """Methods of a data manager that the flow uses if they exist, beside the specification's."""
 
     def judge_with(self, judge_model_name: str) -> None:
-        """Have runs that are created from now on judged by that model."""
+        """Set the judge of runs that are created later."""
 
     def tasks_of(self, run_id: int) -> list[BenchmarkTask]:
         """The tasks of a run."""
 
     def configuration_of(self, run_id: int) -> BenchmarkConfig:
-        """What a run was set out with."""
+        """The configuration that a run was created with."""
 
 
 class JudgingTasks(TaskManagerApi, Protocol):
-    """What the flow needs of a task manager beside the specification's interface. Where a task
-    manager lacks it, `InterfaceTasks` makes it of the interfaces."""
+    """Methods of a task manager that the flow needs beside the specification's interface.
+    `InterfaceTasks` supplies them for a task manager that lacks them."""
 
     def subscribe(
         self,
@@ -60,7 +60,7 @@ class JudgingTasks(TaskManagerApi, Protocol):
         *,
         calls: CallbackDispatcher | None = None,
     ) -> int:
-        """Register a callback that is called by `calls`; see `task_manager.TaskManager`."""
+        """Register a callback; see `task_manager.TaskManager.subscribe`."""
 
     def judge(
         self,
@@ -68,11 +68,11 @@ class JudgingTasks(TaskManagerApi, Protocol):
         on_judged: Callable[[Result], None],
         on_end: Callable[[str | None], None],
     ) -> None:
-        """Judge what is answered; see `task_manager.TaskManager.judge`."""
+        """Judge the answers; see `task_manager.TaskManager.judge`."""
 
 
 def _can_judge(tasks: TaskManagerApi | JudgingTasks) -> bool:
-    """Whether it is a `JudgingTasks`."""
+    """Whether a task manager has the methods of `JudgingTasks`."""
     try:
         parameters = inspect.signature(tasks.subscribe).parameters
     except (TypeError, ValueError):
@@ -82,7 +82,7 @@ def _can_judge(tasks: TaskManagerApi | JudgingTasks) -> bool:
 
 @dataclass(slots=True)
 class _RunStatus:
-    """How the run stands that was begun last."""
+    """Counts of the run that was started last."""
 
     run_id: int = 0
     total: int = 0
@@ -90,13 +90,13 @@ class _RunStatus:
     judged: int = 0
     failed: int = 0
     settled: int = 0
-    """Submissions that have had their last word."""
+    """Submissions that had their final event."""
     trouble: str | None = None
     ended: bool = True
 
     @property
     def progress(self) -> BenchmarkProgress:
-        """Judged and failed results; complete only when the run has ended, too."""
+        """Progress by judged and failed results; 100 % only after the run has ended."""
         done = self.judged + self.failed
         if not self.ended:
             done = min(done, self.total - 1)
@@ -104,11 +104,11 @@ class _RunStatus:
 
 
 class BenchmarkSession:
-    """One benchmark at a time: chosen, begun, heard of, reported.
+    """Runs one benchmark at a time: chooses models, starts, publishes progress, reports.
 
-    Its methods may be called from any thread. Callbacks get a `notices.Notice`, all of them
-    in one thread, in order: the dispatcher's. What the flow itself hears of submissions it
-    hears by `flow`, so that nobody else who listens to them can hold it up.
+    Its methods may be called from any thread. Callbacks get a `notices.Notice`, in order, in
+    the dispatcher's thread. The session's own callbacks use the dispatcher `flow`, so that
+    callbacks of others can't delay the run.
     """
 
     def __init__(
@@ -124,8 +124,8 @@ class BenchmarkSession:
         flow: CallbackDispatcher,
         prompts: PromptApi | None = None,
     ) -> None:
-        """`prompts` are asked for where `tasks` is a `TaskManagerApi` and no more: judging is then
-        done by these interfaces. Those of the dialect are used unless given."""
+        """`prompts` are used only if `tasks` can't judge; `InterfaceTasks` judges with them then.
+        The default is the prompts of the benchmark dialect."""
         self._models = models
         self._data = data
         self._loader = loader
@@ -146,33 +146,33 @@ class BenchmarkSession:
         self._reported: set[int] = set()
 
     def list_models(self) -> list[str]:
-        """Every model of every configured provider that can be reached."""
+        """Every model of every reachable configured provider."""
         return self._models.list_models()
 
     def select_models(self, model_names: list[str]) -> None:
-        """Choose the models that answer. Raises `InvalidInput` for what can't be a choice."""
+        """Choose the models that answer. Raises `InvalidInput` for unknown or repeated names."""
         require_text_list(model_names, "model_names", "gpt-4o")
         problems = [
             Problem(f"the model {name!r} is chosen twice", remedy="name each model once")
             for name in dict.fromkeys(model_names)
             if model_names.count(name) > 1
         ]
-        problems += self._unknown(model_names)
+        problems += self._unknown_model_problems(model_names)
         if problems:
             raise InvalidInput(problems)
         self._model_names = list(model_names)
 
     def select_judge_model(self, judge_model_name: str) -> None:
-        """Choose the model that judges. Raises `InvalidInput` when there is none of that name."""
-        if problems := self._unknown([judge_model_name]):
+        """Choose the model that judges. Raises `InvalidInput` for an unknown name."""
+        if problems := self._unknown_model_problems([judge_model_name]):
             raise InvalidInput(problems)
         self._judge = judge_model_name
 
     def start_benchmark(self) -> int:
         """Begin a run in the background; returns its number.
 
-        Raises `InvalidInput` when models or judge are not chosen, the dataset has defects, a
-        model can't be reached, or a run is going; then nothing was sent.
+        Raises `InvalidInput`, before the first question, if models or judge are not chosen, the
+        dataset has defects, a model can't be reached or another run is in progress.
         """
         with self._lock:
             self._require_idle()
@@ -182,15 +182,14 @@ class BenchmarkSession:
             run_id = self._data.create_run(self._model_names)
             tasks = self._loader.load_tasks(self._dataset_path)
             self._data.save_tasks(run_id, tasks)
-            self._go(run_id, self._model_names, tasks)
+            self._submit_all(run_id, self._model_names, tasks)
         return run_id
 
     def resume_benchmark(self, run_id: int) -> None:
-        """Resume a run in the background.
+        """Resume a run in the background; recorded answers and judgements are kept.
 
-        What is answered on record is not asked again, what is judged is not judged again.
-        Raises `InvalidInput` when it has ended, another run is going, or the data manager does
-        not say what runs were set out with.
+        Raises `InvalidInput` if the run has ended, another run is in progress or the data
+        manager lacks `configuration_of` and `tasks_of`.
         """
         with self._lock:
             self._require_idle()
@@ -201,14 +200,14 @@ class BenchmarkSession:
                     remedy="begin another run",
                 )
             names = self._data.configuration_of(run_id).model_names
-            self._go(run_id, names, self._data.tasks_of(run_id))
+            self._submit_all(run_id, names, self._data.tasks_of(run_id))
 
     def get_progress(self) -> dict[str, float]:
-        """The numbers of one moment, of the run that was begun last.
+        """Progress of the run that was started last: numbers of one moment, by name.
 
-        `total_tasks` models x tasks; `completed_tasks` = `judged_tasks` + `failed_tasks`;
-        `percent_complete` of them; `answered_tasks` have an answer. It is 100 % when every
-        result is final and the run has ended on record.
+        `total_tasks` = models x tasks. `completed_tasks` = `judged_tasks` + `failed_tasks`,
+        but less than `total_tasks` until the run has ended. `percent_complete` is their ratio.
+        `answered_tasks` have an answer.
         """
         with self._lock:
             run_status = self._run_status
@@ -223,9 +222,9 @@ class BenchmarkSession:
             }
 
     def generate_report(self, run_id: int) -> str:
-        """Write the report of a run; returns its path. The first one completes the run.
+        """Write the report of a run; returns its path. The first report publishes COMPLETED.
 
-        Raises `InvalidInput` while the run is going, or when there is none of that number.
+        Raises `InvalidInput` while the run is in progress or if there is no such run.
         """
         with self._lock:
             if self._run_status.run_id == run_id and not self._run_status.ended:
@@ -241,19 +240,19 @@ class BenchmarkSession:
         return path
 
     def subscribe(self, event: BenchmarkEvent, callback: Callable[[Any], None]) -> int:
-        """Register a callback for what happens to runs; returns its token.
+        """Register a callback for an event of runs; returns its token.
 
-        Where the last word on a run was such an event, it is called with it at once.
+        If the final notice of the latest run is of that event, the callback gets it at once.
         """
         return self._subscriptions.subscribe(_RUN, event, callback)
 
     def unsubscribe(self, token: int) -> None:
-        """Remove a callback; twice is once. Raises `UnknownToken`."""
+        """Remove a callback; idempotent. Raises `UnknownToken`."""
         self._subscriptions.unsubscribe(token)
 
     # -- choosing --------------------------------------------------------------------------
 
-    def _unknown(self, names: list[str]) -> list[Problem]:
+    def _unknown_model_problems(self, names: list[str]) -> list[Problem]:
         model_names = self._models.list_models()
         remedy = f"there are: {', '.join(model_names)}"
         return [
@@ -287,8 +286,8 @@ class BenchmarkSession:
 
     # -- the flow --------------------------------------------------------------------------
 
-    def _go(self, run_id: int, model_names: list[str], tasks: list[BenchmarkTask]) -> None:
-        """Submit every combination; what is heard of them carries the flow on."""
+    def _submit_all(self, run_id: int, model_names: list[str], tasks: list[BenchmarkTask]) -> None:
+        """Submit every task for every model; their final events continue the flow."""
         total = len(model_names) * len(tasks)
         self._run_status = _RunStatus(run_id, total, ended=False)
         self._subscriptions.open(_RUN)
@@ -311,10 +310,10 @@ class BenchmarkSession:
 
     def _on_task_progress(self, notice: Notice) -> None:
         with self._lock:
-            self._tell_progress(notice.model_name, notice.task_id, notice.result)
+            self._publish_progress(notice.model_name, notice.task_id, notice.result)
 
     def _on_task_end(self, notice: Notice) -> None:
-        """An answer is there, or failed for good; after the last one the judging begins."""
+        """Count a submission that is answered or failed; begin the judging after the last one."""
         with self._lock:
             run_status = self._run_status
             if notice.run_id != run_status.run_id or run_status.ended:
@@ -326,7 +325,7 @@ class BenchmarkSession:
             is_complete = notice.event is BenchmarkEvent.COMPLETED
             run_status.answered += is_complete or bool(notice.result and notice.result.llm_response)
             if status in _FINAL:
-                self._count(notice.result)
+                self._count_final(notice.result)
             if run_status.settled == run_status.total:
                 if run_status.trouble is None:
                     self._tasks.judge(run_status.run_id, self._on_judged, self._on_end)
@@ -335,10 +334,10 @@ class BenchmarkSession:
 
     def _on_judged(self, result: Result) -> None:
         with self._lock:
-            self._count(result)
+            self._count_final(result)
 
     def _on_end(self, error: str | None) -> None:
-        """The run has ended on record, or something keeps it from its end."""
+        """Publish that the run has ended, or with `error` that it could not end."""
         with self._lock:
             self._run_status.ended = True
             run_id, progress = self._run_status.run_id, self._run_status.progress
@@ -347,17 +346,17 @@ class BenchmarkSession:
             else:
                 self._publish(Notice(BenchmarkEvent.ERROR, run_id, progress=progress, error=error))
 
-    def _count(self, result: Result | None) -> None:
-        """A result is final."""
+    def _count_final(self, result: Result | None) -> None:
+        """Count a final result and publish the progress."""
         if result is None:
             return
         if result.status is TaskStatus.FAILED:
             self._run_status.failed += 1
         else:
             self._run_status.judged += 1
-        self._tell_progress(result.model_name, result.task_id, result)
+        self._publish_progress(result.model_name, result.task_id, result)
 
-    def _tell_progress(self, model_name: str, task_id: str, result: Result | None) -> None:
+    def _publish_progress(self, model_name: str, task_id: str, result: Result | None) -> None:
         run_status = self._run_status
         self._publish(
             Notice(

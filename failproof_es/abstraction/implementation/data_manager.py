@@ -1,10 +1,10 @@
 """`DataManagerApi` on the event log: saving appends events, or confirms recorded ones.
 
-A run exists with its whole plan or not at all, so `create_run` plans the configured dataset
-at once and `save_tasks` compares the tasks with the plan. The engine records each answer when it
-arrives, and `save_result` confirms it; of an answer that somebody else got it puts on record that
-`api` brought it. `update_result` appends a judgement to an answer that waits for one. With the last
-result of a run that nobody drives the run is ended. Whatever contradicts the record is refused.
+A run is recorded together with its whole plan, so `create_run` plans the configured dataset and
+`save_tasks` compares the tasks with the plan. The engine records its own answers; `save_result`
+confirms these and appends answers from elsewhere, with `api` as their source. `update_result`
+appends a judgement to an answer that waits for one. The last result of a run that nobody drives
+ends the run. A result that contradicts the record is refused.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ BorrowLease = Callable[[int, UUID], AbstractContextManager[HeldLease | None]]
 """See `task_manager.TaskManager.borrow_lease`."""
 
 OUTSIDE = "api"
-"""Who answered or judged, where `save_result` or `update_result` brought it."""
+"""Recorded source of the answers and judgements of `save_result` and `update_result`."""
 
 _ANSWER_FIELDS = ("llm_response", "time_taken_ms", "tokens_generated")
 _JUDGEMENT_FIELDS = ("status", "evaluation_score", "evaluation_reason", "error_message")
@@ -60,7 +60,7 @@ class DataManager:
         permissions: Permissions = OWN,
         end: Callable[[int], None] = lambda run_id: None,
     ) -> None:
-        """`end` ends a run of which every result is final, unless it is being driven."""
+        """`end` ends a run whose results are all final, unless the run is being driven."""
         self._end = end
         self._permissions = permissions
         self._store = store
@@ -71,27 +71,27 @@ class DataManager:
         self._judge: str | None = None
 
     def judge_with(self, judge_model_name: str) -> None:
-        """Have runs that are created from now on judged by that model.
+        """Set the judge of runs that are created later.
 
-        Unless it is called, the judge of the configuration judges, where it names just one.
+        The default is the judge of the configuration, if it names exactly one.
         """
         self._models.judge_named(judge_model_name)
         self._judge = judge_model_name
 
     def create_run(self, model_names: list[str]) -> int:
-        """Put a run of the configured dataset on record, with its whole plan.
+        """Record a run of the configured dataset, with its whole plan; returns its number.
 
-        Returns its number. Raises `InvalidInput` with every defect of the dataset, and when
-        a model can't be reached; then there is no run.
+        Raises `InvalidInput`, and records nothing, with every defect of the dataset or if a
+        model can't be reached.
         """
-        loaded = replace(self._loaded, configuration=self._configured(model_names))
+        loaded = replace(self._loaded, configuration=self._configuration_for(model_names))
         started = self._loop.run(
             create(loaded, self._store, say=logger.info, permissions=self._permissions)
         )
         return started.run_number
 
     def save_tasks(self, run_id: int, tasks: list[BenchmarkTask]) -> None:
-        """See to it that these are the tasks on record, each of them `NEW` until it is answered.
+        """Compare the tasks with the recorded plan; nothing is written.
 
         Raises `InvalidInput` with every task that is missing, superfluous or different.
         """
@@ -113,13 +113,14 @@ class DataManager:
             raise InvalidInput(problems)
 
     def save_result(self, result: Result) -> None:
-        """See to it that this answer is on record, and its judgement, if it brings one.
+        """Append an answer, and its judgement if it has one; compare an answer on record.
 
-        An answer that is not is appended as one that `api` brought: the record has no request of
-        it. Raises `InvalidInput` for what contradicts the record, or has no answer; `RunBusy` while
-        another program drives the run, or this one asks its judges.
+        An appended answer has the source `api` and no recorded request. The judgement of an
+        answer on record is ignored: see `update_result`. Raises `InvalidInput` for a result that
+        contradicts the record or has no answer, `RunBusy` while another program drives the run
+        or this one asks its judges.
         """
-        recorded = self._recorded(result)
+        recorded = self._recorded_result(result)
         if recorded.status is TaskStatus.NEW:
             self._record_answer(result)
             if result.status is TaskStatus.JUDGEMENT_COMPLETED:
@@ -130,18 +131,18 @@ class DataManager:
         self._require_same(result, recorded, _ANSWER_FIELDS)
 
     def load_results(self, run_id: int, status: TaskStatus) -> list[Result]:
-        """The results of a run that have this status now, in plan order."""
+        """The results of a run that now have this status, in plan order."""
         results = RecordedBenchmark.read(self._store, run_id).results()
         return [result for result in results if result.status is status]
 
     def update_result(self, result: Result) -> None:
-        """Append a judgement, or why there is none, to an answer that waits for one.
+        """Append a judgement, or the reason for none, to an answer that waits for one.
 
-        It is recorded as given by `api`. What is on record already is fine and appends
-        nothing. Raises `InvalidInput` for what contradicts the record, `RunBusy` while another
-        program drives the run, or this one asks its judges.
+        The recorded judge is `api`. Idempotent: a judgement on record is only compared. Raises
+        `InvalidInput` for a result that contradicts the record, `RunBusy` while another program
+        drives the run or this one asks its judges.
         """
-        recorded = self._recorded(result)
+        recorded = self._recorded_result(result)
         self._require_same(result, recorded, _ANSWER_FIELDS)
         if recorded.status is not TaskStatus.PENDING_JUDGEMENT:
             self._require_same(result, recorded, _JUDGEMENT_FIELDS)
@@ -154,7 +155,7 @@ class DataManager:
         if len(judging.judges) > 1:
             reason = f"run {benchmark.number} has {len(judging.judges)} judges: one can't decide"
             raise InvalidInput.because(reason, remedy="resume the run: it asks them")
-        verdict, problem = _verdict(result)
+        verdict, problem = _read_verdict(result)
         key = benchmark.key(result.task_id, result.model_name)
         with self._borrow_lease(benchmark.number, key.evaluation_id) as lease:
             self._loop.run(
@@ -171,12 +172,12 @@ class DataManager:
         return RecordedBenchmark.read(self._store, run_id).benchmark_tasks()
 
     def configuration_of(self, run_id: int) -> BenchmarkConfig:
-        """What a run was set out with. Raises `InvalidInput`."""
+        """The configuration that a run was created with. Raises `InvalidInput`."""
         return RecordedBenchmark.read(self._store, run_id).configuration()
 
     # -- inside ----------------------------------------------------------------------------
 
-    def _configured(self, model_names: Sequence[str]) -> Configuration:
+    def _configuration_for(self, model_names: Sequence[str]) -> Configuration:
         require_text_list(model_names, "model_names", "gpt-4o")
         twice = {name for name in model_names if list(model_names).count(name) > 1}
         if not model_names or twice:
@@ -195,7 +196,7 @@ class DataManager:
         judging = configuration.judging.model_copy(update={"begins": "after_all_answers"})
         return configuration.model_copy(
             update={
-                "models": [_streaming(self._models.model_named(name)) for name in model_names],
+                "models": [_with_streaming(self._models.model_named(name)) for name in model_names],
                 "judge": self._models.judge_named(judges[0]),
                 "judges": None,
                 "judging": judging,
@@ -203,7 +204,7 @@ class DataManager:
         )
 
     def _record_answer(self, result: Result) -> None:
-        """Append an answer that no request of ours got. Raises `InvalidInput`."""
+        """Append an answer from outside the engine. Raises `InvalidInput`."""
         failed = result.status is TaskStatus.FAILED
         if result.status is TaskStatus.NEW:
             raise InvalidInput.because(
@@ -229,7 +230,7 @@ class DataManager:
             )  # fmt: skip
 
     def _end_if_final(self, result: Result) -> None:
-        """End the run with its last result, where nobody drives it."""
+        """End the run if all its results are final; see `TaskManager.end_run`."""
         run_id = self._run_id(result)
         if RecordedBenchmark.read(self._store, run_id).is_final():
             self._end(run_id)
@@ -239,7 +240,7 @@ class DataManager:
             raise InvalidInput.because(f"{_name_result(result)}: no run_id", remedy="set it")
         return result.run_id
 
-    def _recorded(self, result: Result) -> Result:
+    def _recorded_result(self, result: Result) -> Result:
         benchmark = RecordedBenchmark.read(self._store, self._run_id(result))
         key = benchmark.key(result.task_id, result.model_name)
         result_id = benchmark.result_id(key, result.task_id)
@@ -258,13 +259,13 @@ class DataManager:
             )
 
 
-def _streaming(model: Model) -> Model:
+def _with_streaming(model: Model) -> Model:
     streams = provider_type(model.provider).capabilities.streaming
     return model.model_copy(update={"stream": True}) if streams else model
 
 
-def _verdict(result: Result) -> tuple[dict[str, object] | None, str | None]:
-    """The judgement that a result brings, or why it brings none. Raises `InvalidInput`."""
+def _read_verdict(result: Result) -> tuple[dict[str, object] | None, str | None]:
+    """The verdict of a result, or else the problem of its judge. Raises `InvalidInput`."""
     match result.status:
         case TaskStatus.FAILED:
             return None, result.error_message or "failed for judging"

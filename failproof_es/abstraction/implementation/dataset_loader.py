@@ -15,7 +15,7 @@ from failproof_es.problems import InvalidInput, Problem, Problems
 
 
 class DataSetLoader:
-    """Reads the tasks of a folder in sorted order, or of a file."""
+    """Reads the tasks of a folder, in sorted order, or of one file."""
 
     def __init__(
         self,
@@ -29,11 +29,11 @@ class DataSetLoader:
         self._dialect = Benchmark(options)
 
     def load_tasks(self, folder_path: str) -> list[BenchmarkTask]:
-        """Every task of a folder and its sub-folders. A relative path starts from `folder`, the
-        current one unless given. A question holds its input, too.
+        """Every task of a folder and its sub-folders, or of one file. Relative paths start from
+        `folder`, by default the working directory. A task's question includes its input.
 
         Raises `InvalidInput` with every defect of every file. With `skip_invalid` defective
-        tasks are left out and logged, unless none is left.
+        tasks are left out and logged; then it raises only if no task is left.
         """
         problems = Problems()
         files = case_files(folder_path, self._dialect.suffixes, self._folder)
@@ -48,7 +48,7 @@ class DataSetLoader:
 
 
 def task_of(case: Case) -> BenchmarkTask:
-    """The task that a case of the benchmark dialect was made of."""
+    """The task of a case of the benchmark dialect."""
     expectation = case.expectation
     names = ("most_expected", "good_answer", "pass_option")
     return BenchmarkTask(

@@ -1,4 +1,4 @@
-"""One thread that calls the callbacks, so that none of them can hold up or break a run."""
+"""A thread that calls the callbacks, so that no callback can block or break a run."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _JOIN_S = 5.0
 
 
 class Dispatcher:
-    """Calls what it is given, one after the other, in the order in which it was given.
+    """Makes calls one after the other, in the order of `put`.
 
-    A call that raises is logged, and so is one that takes longer than `slow_s`; what waits
-    behind it waits, in memory. `put` never blocks.
+    A call that raises or takes longer than `slow_s` seconds is logged; later calls wait in
+    memory. `put` never blocks.
     """
 
     def __init__(self, *, slow_s: float = 5.0) -> None:
@@ -29,13 +29,13 @@ class Dispatcher:
         self._thread.start()
 
     def put(self, call: Callable[[], None]) -> None:
-        """Have it called. From any thread; after `close` nothing more is called."""
+        """Queue a call, from any thread. Calls put after `close` are dropped."""
         self._report_if_slow()
         if not self._closed:
             self._waiting.put(call)
 
     def close(self) -> None:
-        """Call what waits and end, but wait no longer than seconds for a call that blocks."""
+        """Make the queued calls and end the thread; wait for that for at most 5 seconds."""
         self._closed = True
         self._waiting.put(None)
         if threading.current_thread() is not self._thread:
@@ -46,13 +46,13 @@ class Dispatcher:
             self._busy_since = time.monotonic()
             try:
                 call()
-            except BaseException:  # SystemExit, too: a callback ends nothing but itself
+            except BaseException:  # SystemExit, too: a callback must not end this thread
                 logger.exception("a benchmark callback raised; the run goes on without it")
             self._report_if_slow()
             self._busy_since = None
 
     def _report_if_slow(self) -> None:
-        """Say once for each call that it takes long: when more is put, or when it returns."""
+        """Log a slow call once: at the next `put` or when the call returns."""
         since = self._busy_since
         if since is not None and (seconds := time.monotonic() - since) > self._slow_s:
             self._busy_since = None

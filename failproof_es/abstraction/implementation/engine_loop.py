@@ -22,15 +22,15 @@ class EngineLoop:
         self._thread.start()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run it to its end and return what it returns. From any other thread."""
+        """Run a coroutine and return its result. Blocks; for any other thread."""
         return self.begin(coroutine).result()
 
     def begin(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
-        """Have it run; its future may be waited for in any other thread."""
+        """Start a coroutine; returns its future, for which any other thread may wait."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def close(self) -> None:
-        """Cancel what runs, and end the thread."""
+        """Cancel the running coroutines and end the thread."""
         if self._loop.is_running():
             self.run(_cancel_all())
             self._loop.call_soon_threadsafe(self._loop.stop)

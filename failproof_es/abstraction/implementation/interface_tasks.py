@@ -1,7 +1,7 @@
-"""What the flow needs of a task manager, made of the interfaces of specification 003 alone.
+"""Submitting and judging with the interfaces of specification 003 alone, for the flow.
 
-Anybody's `TaskManagerApi` is listened to by its three methods, whatever its callbacks are given.
-Judging is § 1.4 to the letter: `load_results`, `build_judge_prompt`, `generate`, `update_result`.
+Works with any `TaskManagerApi`, whatever payload its callbacks get. The judging follows § 1.4:
+`load_results`, `build_judge_prompt`, `generate`, `update_result`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _SubmittedTask:
 
 
 class InterfaceTasks:
-    """A `TaskManagerApi` and the judging of its answers. `judge_name` gives the chosen judge."""
+    """A `TaskManagerApi` that can also judge. `judge_name` returns the chosen judge's name."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class InterfaceTasks:
         self._submitted: dict[int, _SubmittedTask] = {}
         self._ended: set[int] = set()
         self._final: set[tuple[int, str, str]] = set()
-        """Run, model and task of each result that is known to be final."""
+        """Run id, model name and task id of each result that was reported as final."""
 
     def submit_task(self, run_id: int, task: BenchmarkTask, model_name: str) -> int:
         """See `TaskManagerApi`."""
@@ -75,9 +75,9 @@ class InterfaceTasks:
         *,
         calls: CallbackDispatcher | None = None,
     ) -> int:
-        """See `TaskManagerApi`. The callback gets a `Notice`, whatever the task manager gives.
+        """See `TaskManagerApi`. The callback gets a `Notice` in place of the manager's payload.
 
-        Of the last words on a submission it gets the first one only.
+        Only the first final event of a submission is passed on.
         """
         by = calls or self._flow
 
@@ -87,7 +87,7 @@ class InterfaceTasks:
                     if submission_id in self._ended:
                         return
                     self._ended.add(submission_id)
-            notice = self._notice(submission_id, event, payload)
+            notice = self._make_notice(submission_id, event, payload)
             by.put(lambda: callback(notice))
 
         return self._tasks.subscribe(submission_id, event, forward_notice)
@@ -102,20 +102,22 @@ class InterfaceTasks:
         on_judged: Callable[[Result], None],
         on_end: Callable[[str | None], None],
     ) -> None:
-        """Judge every answer of the run that waits for it, one after the other, in the flow."""
+        """Judge every waiting answer of the run, one after the other, in the flow's thread."""
         self._flow.put(lambda: self._judge_all(run_id, on_judged, on_end))
 
-    # -- telling ---------------------------------------------------------------------------
+    # -- notices ---------------------------------------------------------------------------
 
-    def _notice(self, submission_id: int, event: BenchmarkEvent, payload: Any) -> Notice:
+    def _make_notice(self, submission_id: int, event: BenchmarkEvent, payload: Any) -> Notice:
         submitted = self._submitted[submission_id]
         notice = payload if isinstance(payload, Notice) else None
         result = payload if isinstance(payload, Result) else notice.result if notice else None
         error = None
         if event is BenchmarkEvent.ERROR:
-            error = _error_of(payload, notice, result)
+            error = _error_message(payload, notice, result)
             result = replace(
-                result or self._result(submitted), status=TaskStatus.FAILED, error_message=error
+                result or self._empty_result(submitted),
+                status=TaskStatus.FAILED,
+                error_message=error,
             )
             self._final.add((submitted.run_id, submitted.model_name, submitted.task.task_id))
         progress = payload if isinstance(payload, BenchmarkProgress) else None
@@ -132,7 +134,7 @@ class InterfaceTasks:
             error=error,
         )
 
-    def _result(self, submitted: _SubmittedTask) -> Result:
+    def _empty_result(self, submitted: _SubmittedTask) -> Result:
         return Result(
             run_id=submitted.run_id,
             model_name=submitted.model_name,
@@ -150,27 +152,27 @@ class InterfaceTasks:
         tasks = {submitted.task.task_id: submitted.task for submitted in self._submitted.values()}
         try:
             for result in self._data.load_results(run_id, TaskStatus.PENDING_JUDGEMENT):
-                judged = self._judged(result, tasks[result.task_id])
+                judged = self._judge_result(result, tasks[result.task_id])
                 self._data.update_result(judged)
                 self._final.add((run_id, judged.model_name, judged.task_id))
                 on_judged(judged)
-            for status in _ENDS:  # what was final without a judge
+            for status in _ENDS:  # results that were final without a judge
                 for result in self._data.load_results(run_id, status):
                     if (run_id, result.model_name, result.task_id) not in self._final:
                         on_judged(result)
-        except Exception as error:  # whoever waits for the end must hear of it
+        except Exception as error:  # `on_end` must be called, else callers wait forever
             logger.exception("run %s could not be judged", run_id)
             on_end(f"{type(error).__name__}: {error}")
         else:
             on_end(None)
 
-    def _judged(self, result: Result, task: BenchmarkTask) -> Result:
-        """The result with its judgement, or with why there is none."""
+    def _judge_result(self, result: Result, task: BenchmarkTask) -> Result:
+        """The result with its judgement, or FAILED with the error of the judging."""
         try:
             prompt = self._prompts.build_judge_prompt(task, result.llm_response)
             reply = self._models.generate(self._judge_name(), prompt)
-            verdict = self._verdict(reply, task, result.llm_response)
-        except Exception as error:  # of anybody's models and prompts
+            verdict = self._read_verdict(reply, task, result.llm_response)
+        except Exception as error:  # models and prompts are foreign code: any exception
             return replace(result, status=TaskStatus.FAILED, error_message=str(error))
         score, reason = verdict
         return replace(
@@ -180,10 +182,10 @@ class InterfaceTasks:
             evaluation_reason=reason,
         )
 
-    def _verdict(self, reply: str, task: BenchmarkTask, answer: str) -> tuple[float, str]:
-        """Score and reason. Raises `ValueError` where the reply holds none."""
+    def _read_verdict(self, reply: str, task: BenchmarkTask, answer: str) -> tuple[float, str]:
+        """Score and reason in a judge's reply. Raises `ValueError` if they are missing."""
         if not isinstance(self._prompts, Prompts):
-            return _plain_verdict(reply)
+            return _parse_foreign_verdict(reply)
         transcript = Transcript((ModelReply(0, answer, "stop"),))
         reading = Dialect().read_judgement(_case_of(task), transcript, ModelReply(0, reply, "stop"))
         if reading.verdict is None:
@@ -191,13 +193,16 @@ class InterfaceTasks:
         return float(reading.verdict["score"]), str(reading.verdict["reason"])
 
 
-def _error_of(payload: Any, notice: Notice | None, result: Result | None) -> str:
+def _error_message(payload: Any, notice: Notice | None, result: Result | None) -> str:
     message = (notice.error if notice else None) or (result.error_message if result else None)
     return message or (str(payload) if payload not in (None, notice, result) else "the task failed")
 
 
-def _plain_verdict(reply: str) -> tuple[float, str]:
-    """Of a reply to anybody's prompt: the one object with a score from 0 to 1 and a reason."""
+def _parse_foreign_verdict(reply: str) -> tuple[float, str]:
+    """Score from 0 to 1 and reason in a judge's reply to a foreign prompt.
+
+    Raises `ValueError` unless the reply holds exactly one such JSON object.
+    """
     try:
         objects = [dict(pairs) for pairs in outermost_objects(reply, ("score",))]
     except ReplyUnreadable as error:

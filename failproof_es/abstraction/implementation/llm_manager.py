@@ -1,7 +1,7 @@
 """`LLMManagerApi`: the models of a configuration, and the other models of their servers.
 
-Requests made here belong to no run and are not recorded: they are for trying a model, not for
-measuring it. A run asks its models through the engine.
+Requests of this module belong to no run and are not recorded: they try a model and don't measure
+it. A run asks its models through the engine.
 """
 
 from __future__ import annotations
@@ -29,50 +29,50 @@ from failproof_es.problems import InvalidInput
 
 @dataclass(slots=True)
 class _Listing:
-    """What a round of asking the providers came to."""
+    """The models that providers offer, by name, and the errors of unreachable providers."""
 
     models: dict[str, Model] = field(default_factory=dict)
     unreachable: dict[str, str] = field(default_factory=dict)
 
 
 class LLMManager:
-    """Lists, prepares and asks the models that a configuration leads to.
+    """Lists, prepares and asks the configured models and the other models of their servers.
 
-    A model that a server offers beside the configured one is asked with the same settings.
+    Another model of a server gets the settings of the configured model.
     """
 
     def __init__(self, configuration: Configuration, loop: EngineLoop) -> None:
         self._configured_models: dict[str, Model] = {}
-        self._places: dict[tuple[str, str | None, str | None], Model] = {}
+        self._models_by_location: dict[tuple[str, str | None, str | None], Model] = {}
         self._judges = {model.model: model for model in reversed(configuration.asked_judges)}
         for model in (*configuration.models, *configuration.asked_judges):
             self._configured_models.setdefault(model.model, model)
-            self._places.setdefault(_where(model), model)
+            self._models_by_location.setdefault(_provider_location(model), model)
         self._timeout_ms = configuration.execution.timeout_per_request_ms
         self._allow_unlisted = configuration.execution.allow_unlisted
         self._loop = loop
         self._listing = _Listing()
-        self._open: dict[str, Provider] = {}
-        self._opening: dict[str, asyncio.Lock] = {}
-        """One for each provider, so that several callers at once open it once."""
+        self._open_providers: dict[str, Provider] = {}
+        self._opening_locks: dict[str, asyncio.Lock] = {}
+        """One lock for each model, so that concurrent callers open its provider once."""
 
     @property
     def unreachable(self) -> dict[str, str]:
-        """Of the last `list_models`: which providers could not be asked, and why."""
+        """Errors of the last `list_models`, by the URL (or model name) of the provider."""
         return dict(self._listing.unreachable)
 
     def list_models(self) -> list[str]:
-        """Every model of every configured provider that can be reached, each name once.
+        """Every model of every reachable configured provider, each name once.
 
-        Those that can't be are logged, and named by `unreachable`.
+        Unreachable providers are logged and listed in `unreachable`.
         """
-        self._listing = self._loop.run(_list(list(self._places.values())))
+        self._listing = self._loop.run(_list_offered(list(self._models_by_location.values())))
         for provider, reason in self._listing.unreachable.items():
             logger.warning("the models of %s are not listed: %s", provider, reason)
         return list(self._listing.models)
 
     def model_named(self, name: str) -> Model:
-        """What a run is configured with for that name. Raises `InvalidInput`."""
+        """The configuration of the model of that name. Raises `InvalidInput` if there is none."""
         if name in self._configured_models:
             return self._configured_models[name]
         if name not in self._listing.models:
@@ -83,17 +83,17 @@ class LLMManager:
         return self._listing.models[name]
 
     def judge_named(self, name: str) -> Model:
-        """The same for a judge: as it is configured as one, where it is. Raises `InvalidInput`."""
+        """The configuration of a judge, or else of a model, by name. Raises `InvalidInput`."""
         return self._judges.get(name) or self.model_named(name)
 
     def prepare_model(self, name: str) -> None:
-        """Load an embedded model; have Ollama fetch one that it lacks; look, with any other
-        server, whether it is there, takes the key and has the model.
+        """Load an embedded model; have Ollama fetch a missing model; check of any other server
+        that it is reachable, accepts the key and has the model.
 
         Raises `InvalidInput`.
         """
         model = self.model_named(name)
-        self._loop.run(_require_there(model))
+        self._loop.run(_require_offered(model))
         self._loop.run(self._prepare(model))
 
     def generate(self, model_name: str, prompt: str) -> str:
@@ -103,10 +103,10 @@ class LLMManager:
     def stream_generate(
         self, model_name: str, prompt: str, on_token: Callable[[str], None]
     ) -> None:
-        """Hand the answer on piece by piece; where a provider answers whole, in one piece.
+        """Pass the answer to `on_token` in pieces; in one piece if the provider can't stream.
 
-        `on_token` is called in another thread, in order. What it raises is raised here once
-        the answer is complete. Raises `ModelError` or `InvalidInput`.
+        `on_token` is called in order, in another thread for streamed pieces. Its exception ends
+        the calls and is raised once the answer is complete. Raises `ModelError` or `InvalidInput`.
         """
         raised: list[Exception] = []
 
@@ -133,17 +133,17 @@ class LLMManager:
             raise raised[0]
 
     def close(self) -> None:
-        """Give back what was opened."""
+        """Close the opened providers."""
         self._loop.run(self._close())
 
     async def _prepare(self, model: Model) -> Provider:
         key = model.model_dump_json()
-        async with self._opening.setdefault(key, asyncio.Lock()):
-            if key not in self._open:
-                self._open[key] = await self._opened(model)
-            return self._open[key]
+        async with self._opening_locks.setdefault(key, asyncio.Lock()):
+            if key not in self._open_providers:
+                self._open_providers[key] = await self._open_provider(model)
+            return self._open_providers[key]
 
-    async def _opened(self, model: Model) -> Provider:
+    async def _open_provider(self, model: Model) -> Provider:
         provider = create_provider(model, timeout_ms=self._timeout_ms, connections=1)
         try:
             await self._check(provider)
@@ -157,7 +157,7 @@ class LLMManager:
         return provider
 
     async def _check(self, provider: Provider) -> None:
-        """Raises `InvalidInput` for a model that cannot be asked, as before a run."""
+        """The check that a run makes before it begins. Raises `InvalidInput`."""
         try:
             await provider.check()
         except UnlistedModel:
@@ -165,7 +165,7 @@ class LLMManager:
                 raise
 
     async def _ask(self, model: Model, prompt: str, on_text: Callable[[str], None] | None) -> str:
-        """What the model says, its own key replaced like on record."""
+        """The model's answer with the model's key replaced, as in the log."""
         redactor = _redactor(model)
         streaming = redactor.streaming(on_text) if on_text else None
         provider = await self._prepare(model)
@@ -181,22 +181,22 @@ class LLMManager:
                 status=error.status,
                 retry_after_s=error.retry_after_s,
                 latency_ms=error.latency_ms,
-            ) from None  # its cause, its headers and its body may hold the key as well
+            ) from None  # cause, headers and body are dropped: they may hold the key
         if streaming:
             streaming.end()
         return redactor.scrubbing().text("text", answer.text)
 
     async def _close(self) -> None:
-        await asyncio.gather(*(provider.close() for provider in self._open.values()))
-        self._open.clear()
+        await asyncio.gather(*(provider.close() for provider in self._open_providers.values()))
+        self._open_providers.clear()
 
 
 def _redactor(model: Model) -> Redactor:
     return Redactor(list(secret_variables(model)))
 
 
-async def _offered(model: Model) -> list[str]:
-    """The names that its provider offers; no key stands in them. Raises `InvalidInput`."""
+async def _offered_names(model: Model) -> list[str]:
+    """The model names that the provider offers, keys redacted. Raises `InvalidInput`."""
     redactor = _redactor(model)
     try:
         return [redactor.scrubbed(name) for name in await available_models(model)]
@@ -204,8 +204,8 @@ async def _offered(model: Model) -> list[str]:
         raise redactor.cleaned(error) from None
 
 
-async def _require_there(model: Model) -> None:
-    offered = await _offered(model)
+async def _require_offered(model: Model) -> None:
+    offered = await _offered_names(model)
     if is_available(offered, model.model):
         return
     if not await provider_type(model.provider).fetch_model(model):
@@ -215,13 +215,15 @@ async def _require_there(model: Model) -> None:
         )
 
 
-def _where(model: Model) -> tuple[str, str | None, str | None]:
-    """What models of one place have in common: they offer the same."""
+def _provider_location(model: Model) -> tuple[str, str | None, str | None]:
+    """Provider, URL and class: models that share these are offered the same model names."""
     return (model.provider, model.base_url, model.class_)
 
 
-async def _list(models: Sequence[Model]) -> _Listing:
-    offered = await asyncio.gather(*(_offered(model) for model in models), return_exceptions=True)
+async def _list_offered(models: Sequence[Model]) -> _Listing:
+    offered = await asyncio.gather(
+        *(_offered_names(model) for model in models), return_exceptions=True
+    )
     listing = _Listing()
     for model, names in zip(models, offered, strict=True):
         if isinstance(names, InvalidInput):

@@ -10,17 +10,17 @@ from failproof_es.dialects.shipped.benchmark.prompts import generation_prompt, j
 
 
 class Prompts:
-    """Builds what a run sends, by the templates of its `prompts.options`."""
+    """Builds the prompts of a run from the templates in its `prompts.options`."""
 
     def __init__(self, options: BenchmarkOptions | None = None) -> None:
         self._options = options or BenchmarkOptions()
 
     def build_generation_prompt(self, task: BenchmarkTask) -> str:
-        """What the model under test is asked."""
+        """The prompt for the model under test."""
         return generation_prompt(task.question, self._options.generation_template)
 
     def build_judge_prompt(self, task: BenchmarkTask, llm_response: str) -> str:
-        """What the judge is asked about an answer."""
+        """The prompt that asks the judge to grade an answer."""
         expectation = {
             "question": task.question,
             **asdict(task.expected_answer),

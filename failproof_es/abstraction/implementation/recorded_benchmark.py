@@ -33,7 +33,7 @@ DIALECT = dialect_named("benchmark")
 
 @dataclass(frozen=True, slots=True)
 class PlannedTask:
-    """One task of a run's plan, and where it stands there, from 0."""
+    """One task of a run's plan, and its index in the plan, from 0."""
 
     case: Case
     place: int
@@ -41,16 +41,16 @@ class PlannedTask:
 
 @dataclass(frozen=True, slots=True)
 class RecordedBenchmark:
-    """The run as it was started: this never changes. Its status is read again each time."""
+    """The start and the plan of a run, which never change; results are read at each call."""
 
     store: Store
     run: Run
     tasks: dict[str, PlannedTask]
-    """By task id, in plan order."""
+    """The tasks by task id, in plan order."""
 
     @classmethod
     def read(cls, store: Store, run_id: int) -> RecordedBenchmark:
-        """The run of that number. Raises `InvalidInput` when there is none, or of another kind."""
+        """The run of that number. Raises `InvalidInput` for no such run or another dialect."""
         with store.connect() as connection:
             stream = resolve_run(connection, str(run_id))
             require_attached(connection, stream)
@@ -66,17 +66,17 @@ class RecordedBenchmark:
 
     @property
     def run_id(self) -> UUID:
-        """The run's stream."""
+        """The id of the run's stream."""
         return self.run.started.originator_id
 
     @property
     def number(self) -> int:
-        """The run's number, which is its id in specification 003."""
+        """The run's number: the run id of specification 003."""
         return self.run.started.run_number
 
     @property
     def model_names(self) -> list[str]:
-        """The models that answer, in order."""
+        """The names of the models under test, in order."""
         return [model.key for model in self.run.started.models]
 
     def benchmark_tasks(self) -> list[BenchmarkTask]:
@@ -84,7 +84,7 @@ class RecordedBenchmark:
         return [task_of(planned.case) for planned in self.tasks.values()]
 
     def configuration(self) -> BenchmarkConfig:
-        """What the run was set out with, in the specification's words."""
+        """The run's configuration as specification 003 § 3 defines it."""
         started = self.run.started
         recorded = recorded_configuration(started)
         execution, path = recorded.execution, recorded.prompts.path
@@ -98,7 +98,7 @@ class RecordedBenchmark:
         )
 
     def key(self, task_id: str, model_name: str) -> EvaluationKey:
-        """Which evaluation that is. Raises `InvalidInput` where none was planned."""
+        """The key of a planned evaluation. Raises `InvalidInput` if the plan lacks it."""
         planned = self.tasks.get(task_id)
         if planned is None:
             reason = f"run {self.number} has no task {task_id!r}"
@@ -110,7 +110,7 @@ class RecordedBenchmark:
         return EvaluationKey(self.run_id, prompt_id(planned.case.digest()), model_name)
 
     def evaluation(self, key: EvaluationKey) -> RecordedEvaluation:
-        """How that evaluation stands now."""
+        """The recorded state of an evaluation, read now."""
         with self.store.connect() as connection:
             return read_evaluations(connection, [key])[0]
 
@@ -124,7 +124,7 @@ class RecordedBenchmark:
                 )
 
     def is_final(self) -> bool:
-        """Whether every planned result has its end. Counts events; reads none."""
+        """Whether every planned result is final. Counts final events without reading them."""
         with self.store.connect() as connection:
             row = connection.execute(
                 "SELECT count(*) FROM failproof.stored_events "
@@ -134,7 +134,7 @@ class RecordedBenchmark:
         return row is not None and row[0] >= self.run.started.planned_evaluations
 
     def result_id(self, key: EvaluationKey, task_id: str) -> int:
-        """The place of an evaluation in the plan, from 1: its result's id within the run."""
+        """The result id of an evaluation: its place in the plan, from 1."""
         started = self.run.started
         repetitions = repetitions_of(started)
         return place_in_plan(started, key, self.tasks[task_id].place, repetitions)
@@ -143,7 +143,7 @@ class RecordedBenchmark:
 def result_of(
     case: Case, state: Evaluation, key: EvaluationKey, result_id: int, run_number: int
 ) -> Result:
-    """The specification's `Result` of an evaluation as far as it has come."""
+    """The specification's `Result` of an evaluation in its current state."""
     fields = DIALECT.result(case, state)
     return Result(
         **{

@@ -1,4 +1,4 @@
-"""One run, driven in the engine's thread: answers as they are submitted, then judgements."""
+"""Drives one run in the engine's thread: submitted evaluations first, then judgements."""
 
 from __future__ import annotations
 
@@ -21,55 +21,55 @@ from failproof_es.store.writing.lease import HeldLease
 
 
 class Watcher(Protocol):
-    """Who is told what happens, in the engine's thread. Nothing here may raise or block."""
+    """Receiver of a run's events, in the engine's thread. Its methods must not raise or block."""
 
     def on_event(self, event: Event) -> None:
-        """An event, once it is durable."""
+        """Called with each event once the event is durable."""
 
     def on_text(self, key: EvaluationKey, request: RequestSent, text: str) -> None:
-        """A piece of an answer as it comes."""
+        """Called with each piece of a streamed answer."""
 
     def on_end(self, error: str | None) -> None:
-        """The drive is over. `error` says why before everything was done."""
+        """Called when the drive is over; `error` is the reason if the run has not ended."""
 
 
 class RunDrive:
-    """Drives a run that is on record, until it is ended, stopped, or in trouble.
+    """Drives a recorded run until it ends, is stopped or fails.
 
-    Answers are got for what is submitted. `judge` says that there are no more: what waits
-    for its judgement is judged, and the run is ended where nothing is left.
+    The drive asks for the answers of submitted evaluations. `judge` closes the submissions:
+    the drive then judges every waiting answer, and ends the run if nothing is left to do.
     """
 
     def __init__(self, store: Store, loop: EngineLoop, run_id: UUID, watcher: Watcher) -> None:
         self._store = store
         self._run_id = run_id
         self._watcher = watcher
-        self._stop, self._submissions, self._wake = loop.run(_signals())
+        self._stop, self._submissions, self._wake = loop.run(_create_signals())
         self._lease: Future[HeldLease | None] = Future()
         self._driving: Future[None] = loop.begin(self._drive())
 
     def submit(self, key: EvaluationKey) -> None:
-        """Get the answer of this evaluation."""
+        """Ask for the answer of an evaluation."""
         self._submissions.submit(key)
 
     def judge(self) -> None:
-        """Judge what is answered once all that was submitted is."""
+        """Close the submissions; the judging begins once all of them are answered."""
         self._submissions.close()
 
     def lease(self) -> HeldLease | None:
-        """The lease under which the run is driven, once it is; `None` when it was not.
+        """The lease of the drive; `None` if the drive ended before it held one.
 
-        Not in the engine's thread.
+        Blocks until that is known. Not for the engine's thread.
         """
         return self._lease.result()
 
     def finish(self) -> None:
-        """The same as `judge`, and wait for the end. Not in the engine's thread."""
+        """Call `judge` and wait until the drive is over. Not for the engine's thread."""
         self.judge()
         self._driving.result()
 
     def stop(self) -> None:
-        """Let what is in flight end, and wait for it. Not in the engine's thread."""
+        """Stop after the requests in flight, and wait for that. Not for the engine's thread."""
         self._wake(self._stop.set)
         self._driving.result()
 
@@ -86,8 +86,10 @@ class RunDrive:
                 phases=(Phase(ANSWERS, self._submissions), Phase(JUDGEMENTS)),
                 leased=self._lease.set_result,
             )
-            error = _trouble(outcome)
-        except Exception as trouble:  # whatever it is, those who wait must hear of it
+            error = _describe_incomplete(outcome)
+        except (
+            Exception
+        ) as trouble:  # of any kind: `on_end` must be called, else callers wait forever
             logger.exception("run %s could not be driven on", self._run_id)
             error = str(trouble)
         if not self._lease.done():
@@ -95,7 +97,7 @@ class RunDrive:
         self._watcher.on_end(error)
 
 
-def _trouble(outcome: Outcome) -> str | None:
+def _describe_incomplete(outcome: Outcome) -> str | None:
     if outcome.status in ENDED:
         return None
     return f"run {outcome.run_number} is {outcome.status}: {outcome.reason}"
@@ -104,6 +106,6 @@ def _trouble(outcome: Outcome) -> str | None:
 Wake = Callable[[Callable[[], None]], object]
 
 
-async def _signals() -> tuple[asyncio.Event, Submissions, Wake]:
-    """What belongs to the loop that it is made in, and how to reach that from elsewhere."""
+async def _create_signals() -> tuple[asyncio.Event, Submissions, Wake]:
+    """Stop event and submissions of the running loop, and its `call_soon_threadsafe`."""
     return asyncio.Event(), Submissions(), asyncio.get_running_loop().call_soon_threadsafe

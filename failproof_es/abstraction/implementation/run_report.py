@@ -1,4 +1,4 @@
-"""The report of a run as a file: what `failproof-es report` writes, for `generate_report`."""
+"""Writes the report of a run for `generate_report`, the same as `failproof-es report`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from failproof_es.support.extras import require
 
 
 def write_report(store: Store, run_id: int, folder: Path) -> str:
-    """Write the HTML report into the folder, and say so on record; returns the file's path.
+    """Write the HTML report into the folder and record a `FileWritten`; returns the path.
 
-    Raises `InvalidInput` where there is no such run, or the file can't be written.
+    Raises `InvalidInput` if there is no such run or the file can't be written.
     """
     require("report", "a report")
     from failproof_es.report.formats.documents import document_of, file_name

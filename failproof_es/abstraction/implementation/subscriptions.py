@@ -1,4 +1,4 @@
-"""The subscribers, and the latest notice on each subject."""
+"""The subscribers to each subject, and each subject's final notice."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Callback = Callable[[Any], None]
 
 
 class CallbackDispatcher(Protocol):
-    """What calls callbacks: `dispatcher.Dispatcher`, or a test's own."""
+    """Calls callbacks in order: a `dispatcher.Dispatcher`, or a test's own."""
 
     def put(self, call: Callable[[], None]) -> None:
-        """Have it called, after all that was put before."""
+        """Queue a call after all earlier calls."""
 
 
 class UnknownToken(LookupError):
@@ -26,12 +26,12 @@ class UnknownToken(LookupError):
 
 
 class UnknownSubmission(LookupError):
-    """Nothing was ever submitted under this id."""
+    """No submission ever had this id."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Listener:
-    """Who wants to hear of which event, and what calls it."""
+    """A callback, its event and the dispatcher that calls it."""
 
     event: BenchmarkEvent
     callback: Callback
@@ -40,28 +40,28 @@ class _Listener:
 
 @dataclass(slots=True)
 class _Subject:
-    """One submission, or one run, that callbacks listen to."""
+    """A submission or a run: its listeners by token, and its final notice."""
 
     listeners: dict[int, _Listener] = field(default_factory=dict)
     final: Notice | None = None
 
 
 class Subscriptions:
-    """Hands notices on to whoever subscribed, in order, by way of the dispatcher unless said.
+    """Passes notices to subscribers in order, through the dispatcher or the subscriber's own.
 
-    After a final notice nothing more is said of its subject. Who subscribes to it later is
-    told at once. All methods may be called from any thread, from a callback as well.
+    A final notice is the last one of its subject; a later subscriber to its event gets it at
+    once. All methods may be called from any thread, also from a callback.
     """
 
     def __init__(self, dispatcher: CallbackDispatcher) -> None:
         self._dispatcher = dispatcher
         self._lock = threading.RLock()  # a test may call callbacks while it is held
         self._subjects: dict[int, _Subject] = {}
-        self._places: dict[int, int] = {}
-        """The subject of every token that was ever given."""
+        self._subjects_by_token: dict[int, int] = {}
+        """The subject of every token ever issued."""
 
     def open(self, subject: int) -> None:
-        """Begin a subject, or begin it again: its listeners stay, its final notice goes."""
+        """Begin a subject, or reopen it: its listeners stay, its final notice is cleared."""
         with self._lock:
             self._subjects.setdefault(subject, _Subject()).final = None
 
@@ -72,33 +72,33 @@ class Subscriptions:
         callback: Callback,
         calls: CallbackDispatcher | None = None,
     ) -> int:
-        """Register a callback, called by `calls` in place of the dispatcher; returns its token.
+        """Register a callback, called by `calls` or else by the dispatcher; returns its token.
 
-        Raises `UnknownSubmission`.
+        Raises `UnknownSubmission` for an unknown subject.
         """
         with self._lock:
             if subject not in self._subjects:
                 raise UnknownSubmission(f"there is no submission {subject}")
-            token = len(self._places) + 1
-            self._places[token] = subject
+            token = len(self._subjects_by_token) + 1
+            self._subjects_by_token[token] = subject
             place = self._subjects[subject]
             place.listeners[token] = _Listener(event, callback, calls or self._dispatcher)
             if place.final is not None and place.final.event is event:
-                self._hand_on(token, place, place.final)
+                self._queue_call(token, place, place.final)
         return token
 
     def unsubscribe(self, token: int) -> None:
-        """Remove a callback: it is not called any more. Twice is once.
+        """Remove a callback, also from calls that are queued; idempotent.
 
-        Raises `UnknownToken` for a token that was never given.
+        Raises `UnknownToken` for a token that was never issued.
         """
         with self._lock:
-            if token not in self._places:
+            if token not in self._subjects_by_token:
                 raise UnknownToken(f"there is no subscription {token}")
-            self._subjects[self._places[token]].listeners.pop(token, None)
+            self._subjects[self._subjects_by_token[token]].listeners.pop(token, None)
 
     def publish(self, subject: int, notice: Notice) -> None:
-        """Tell everyone who subscribed to it, unless the subject has had its last word."""
+        """Pass a notice to the subscribers to its event; ignored after the final notice."""
         with self._lock:
             place = self._subjects[subject]
             if place.final is not None:
@@ -107,12 +107,12 @@ class Subscriptions:
                 place.final = notice
             for token, listener in list(place.listeners.items()):
                 if listener.event is notice.event:
-                    self._hand_on(token, place, notice)
+                    self._queue_call(token, place, notice)
 
-    def _hand_on(self, token: int, place: _Subject, notice: Notice) -> None:
-        place.listeners[token].calls.put(partial(self._call, token, place, notice))
+    def _queue_call(self, token: int, place: _Subject, notice: Notice) -> None:
+        place.listeners[token].calls.put(partial(self._call_if_subscribed, token, place, notice))
 
-    def _call(self, token: int, place: _Subject, notice: Notice) -> None:
+    def _call_if_subscribed(self, token: int, place: _Subject, notice: Notice) -> None:
         with self._lock:
             listener = place.listeners.get(token)
         if listener is not None:

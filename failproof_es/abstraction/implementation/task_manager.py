@@ -1,8 +1,7 @@
 """`TaskManagerApi` on the engine: all submissions of one run share one drive.
 
-Each submission is one evaluation of the run's plan. Callbacks are called for
-the evaluation's events once these are durable; only the text of a streamed answer is passed on
-earlier.
+Each submission is one evaluation of the run's plan. Callbacks are called for the evaluation's
+events once these are durable; only the text of a streamed answer is passed on earlier.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _DONE = BenchmarkProgress(total_tasks=1, completed_tasks=1, percent_complete=100
 
 @dataclass(slots=True)
 class _Submission:
-    """One evaluation that was submitted, and what its subscribers have been told."""
+    """A submitted evaluation: its state, and which notices were published."""
 
     submission_id: int
     run_number: int
@@ -68,7 +67,7 @@ class _Submission:
 
     @property
     def waits_for_judge(self) -> bool:
-        """Whether the answer is all there and nothing but a judgement is missing."""
+        """Whether the answer is complete and only a judgement is missing."""
         state = self.state
         if state.classification is None or state.finished:
             return False
@@ -76,7 +75,7 @@ class _Submission:
 
 
 class TaskManager:
-    """Takes submissions from any thread; callbacks are called by the dispatcher's one."""
+    """Takes submissions from any thread; callbacks are called in the dispatcher's thread."""
 
     def __init__(self, store: Store, loop: EngineLoop, dispatcher: Dispatcher) -> None:
         self._store = store
@@ -89,12 +88,12 @@ class TaskManager:
     def submit_task(self, run_id: int, task: BenchmarkTask, model_name: str) -> int:
         """Have a model answer a task of the run's plan; returns the submission's id.
 
-        What is on record already is not asked again: the submission ends at once, as the
-        record says. Submitting the same again while the run is driven gives the same id.
-        Raises `InvalidInput` for what the run was not planned with.
+        A recorded answer is not asked for again: the submission ends at once with the recorded
+        result. Submitting the same again while the run is driven returns the same id.
+        Raises `InvalidInput` for a task or a model that is not in the plan.
         """
         with self._lock:
-            run = self._driven(run_id)
+            run = self._drive_run(run_id)
             key = run.recorded.key(task.task_id, model_name)
             planned = run.recorded.tasks[task.task_id].case
             if task_of(planned) != task:
@@ -126,21 +125,20 @@ class TaskManager:
     ) -> int:
         """Register a callback, which gets a `Notice`; returns its token.
 
-        It is called by `calls`, or by the dispatcher that everyone else shares. Raises
-        `UnknownSubmission`.
+        `calls` calls the callback, by default the shared dispatcher. Raises `UnknownSubmission`.
         """
         return self._subscriptions.subscribe(submission_id, event, callback, calls)
 
     def unsubscribe(self, token: int) -> None:
-        """Remove a callback; twice is once. Raises `UnknownToken`."""
+        """Remove a callback; idempotent. Raises `UnknownToken`."""
         self._subscriptions.unsubscribe(token)
 
     def judge(self, run_id: int, on_judged: OnJudged, on_end: OnEnd) -> None:
-        """Judge every answer of the run that waits for it; nothing more is to be submitted.
+        """Judge every waiting answer of the run; nothing may be submitted afterwards.
 
-        `on_judged` gets every result that becomes final by it, `on_end` is called once, when
-        the drive is over: with `None`, or with what keeps the run from its end. Both are
-        called in the engine's thread and must not block.
+        `on_judged` gets every result that becomes final by a judgement. `on_end` is called once,
+        when the drive is over: with `None` if the run has ended, else with the reason why not.
+        Both must not block: most calls come from the engine's thread.
         """
         with self._lock:
             run = self._runs.get(run_id)
@@ -151,10 +149,10 @@ class TaskManager:
 
     @contextlib.contextmanager
     def borrow_lease(self, run_id: int, evaluation_id: UUID) -> Iterator[HeldLease | None]:
-        """For who puts a judgement on record while the answers of the run are got here.
+        """Lend the lease of a run, to record a judgement from outside; `None` if not driven here.
 
-        Gives the run's lease, `None` where the run is not driven here. What is judged
-        in it is not asked about again. Raises `RunBusy` while the run's judges are asked.
+        The judges are not asked about that evaluation. Raises `RunBusy` while the run's judges
+        are being asked.
         """
         with self._lock:
             run = self._runs.get(run_id)
@@ -165,26 +163,27 @@ class TaskManager:
                 yield lease
 
     def end_run(self, run_id: int) -> None:
-        """End a run of which every result is final; waits for it. Nothing where it is driven here:
-        whoever drives it ends it."""
+        """End a run whose results are all final, and wait for that.
+
+        Does nothing if the run has ended or is driven here: its drive ends it."""
         with self._lock:
             if run_id in self._runs or RecordedBenchmark.read(self._store, run_id).run.ended:
                 return
-            run = self._driven(run_id)
+            run = self._drive_run(run_id)
         run.end(judged_outside=True)
 
     def close(self) -> None:
-        """Stop every run that is driven; what is in flight ends. They can be resumed.
+        """Stop every driven run after its requests in flight. The runs can be resumed.
 
-        A run of which every result is final is ended on record.
+        A run with judgements from outside is ended if all its results are final.
         """
         with self._lock:
             runs = list(self._runs.values())
         for run in runs:
             run.end()
 
-    def _driven(self, run_id: int) -> _DrivenRun:
-        """The run, driven from now on if it is not yet."""
+    def _drive_run(self, run_id: int) -> _DrivenRun:
+        """The run's drive, begun if necessary. Raises `InvalidInput` for a run that has ended."""
         if run_id not in self._runs:
             recorded = RecordedBenchmark.read(self._store, run_id)
             if recorded.run.ended:
@@ -195,11 +194,13 @@ class TaskManager:
         return self._runs[run_id]
 
     def _forget(self, run_id: int) -> None:
-        self._runs.pop(run_id, None)  # one step: it needs no lock, and the engine must not wait
+        self._runs.pop(
+            run_id, None
+        )  # atomic, so without the lock: the engine's thread must not wait
 
 
 class _DrivenRun:
-    """What happens to a run while it is driven, told to those who listen."""
+    """A run that is being driven: publishes its events to the subscribers."""
 
     def __init__(
         self,
@@ -214,35 +215,35 @@ class _DrivenRun:
         self._forget = forget
         self._on_judged: OnJudged = lambda _: None
         self._on_end: OnEnd = lambda _: None
-        self._guard = threading.Lock()
+        self._end_lock = threading.Lock()
         self._judging_lock = threading.Lock()
-        """Held while a judgement from outside is put on record. Never in the engine's thread."""
+        """Held while a judgement from outside is recorded. Never taken in the engine's thread."""
         self._judging = False
         self._judged_outside: set[UUID] = set()
         self._ended: tuple[str | None] | None = None
 
     def begin(self, loop: EngineLoop) -> None:
-        """Drive it from now on."""
+        """Begin to drive the run."""
         self.drive = RunDrive(self.recorded.store, loop, self.recorded.run_id, self)
 
     def take(self, submission: _Submission) -> None:
-        """Have it answered, or say what the record says of it."""
+        """Submit an evaluation to the drive, or publish its recorded outcome."""
         self.submissions[submission.key.evaluation_id] = submission
         if submission.state.finished or submission.waits_for_judge:
             self._publish(submission, submission.notice(BenchmarkEvent.STARTED))
-            self._tell_outcome(submission)
+            self._publish_outcome(submission)
             return
         self.drive.submit(submission.key)
-        with self._guard:
+        with self._end_lock:
             ended = self._ended
         if ended is not None:
-            self._give_up(submission, ended[0])
+            self._publish_unanswered(submission, ended[0])
 
     def judge(self, on_judged: OnJudged, on_end: OnEnd) -> None:
-        """Go on to the judgements."""
+        """Report the judgements from outside, then let the drive judge the other answers."""
         with self._judging_lock:
             self._judging = True
-            with self._guard:
+            with self._end_lock:
                 ended = self._ended
                 self._on_judged, self._on_end = on_judged, on_end
             for submission in self.submissions.values():
@@ -265,7 +266,7 @@ class _DrivenRun:
             self._judged_outside.add(evaluation_id)
 
     def end(self, *, judged_outside: bool = False) -> None:
-        """Let what is in flight end; where nothing is left to be done, that is put on record."""
+        """Stop after the requests in flight; end a run that outside judgements have completed."""
         final = (TaskStatus.JUDGEMENT_COMPLETED, TaskStatus.FAILED)
         with self._judging_lock:
             outside = judged_outside or self._judged_outside
@@ -290,7 +291,7 @@ class _DrivenRun:
             submission.started = True
             self._publish(submission, submission.notice(BenchmarkEvent.STARTED))
         elif submission.state.finished or submission.waits_for_judge:
-            self._tell_outcome(submission)
+            self._publish_outcome(submission)
 
     def on_text(self, key: EvaluationKey, request: RequestSent, text: str) -> None:
         """See `run_drive.Watcher`."""
@@ -303,17 +304,17 @@ class _DrivenRun:
     def on_end(self, error: str | None) -> None:
         """See `run_drive.Watcher`."""
         self._forget(self.recorded.number)
-        with self._guard:
+        with self._end_lock:
             self._ended = (error,)
             on_end = self._on_end
         for submission in list(self.submissions.values()):
-            self._give_up(submission, error)
+            self._publish_unanswered(submission, error)
         on_end(error)
 
-    # -- telling ---------------------------------------------------------------------------
+    # -- notices ---------------------------------------------------------------------------
 
-    def _tell_outcome(self, submission: _Submission) -> None:
-        """The answer is there, or there will be none: the last word on the submission."""
+    def _publish_outcome(self, submission: _Submission) -> None:
+        """Publish the final notice of a submission: COMPLETED, or ERROR if it has failed."""
         submission.answered = True
         result = submission.result()
         if result.status is TaskStatus.FAILED:
@@ -328,8 +329,8 @@ class _DrivenRun:
         )
         self._publish(submission, submission.notice(BenchmarkEvent.COMPLETED, result=result))
 
-    def _give_up(self, submission: _Submission, error: str | None) -> None:
-        """Say of a submission without an answer that none will come of this drive."""
+    def _publish_unanswered(self, submission: _Submission, error: str | None) -> None:
+        """Publish an ERROR if this drive has ended without an answer of the submission."""
         if not submission.answered:
             reason = error or "the run ended without it"
             self._publish(

@@ -1,7 +1,7 @@
 """Tells a supervisor that a long-lived process works: systemd by its socket, others by a file.
 
-Both are told from the event loop, so that a process whose loop hangs is found, and both only while
-the process works. Nothing is said of the database: an outage is no reason to begin anew.
+Both are told from the event loop, so that a process whose loop hangs is detected, and both only
+while the process works. The state of the database is not told: an outage is no reason to restart.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ NOTIFY_SOCKET = "NOTIFY_SOCKET"
 
 @contextlib.asynccontextmanager
 async def told_alive(file: Path | None) -> AsyncIterator[None]:
-    """Tell it every 5 seconds until this is left: touch `file`, and tell systemd if it listens.
+    """Report every 5 seconds within this context: touch `file`, and tell systemd if it listens.
 
-    Raises `InvalidInput` where the file cannot be touched at first.
+    Raises `InvalidInput` if the first touch of the file fails.
     """
     try:
         _touch(file)
@@ -32,7 +32,7 @@ async def told_alive(file: Path | None) -> AsyncIterator[None]:
             f"{file} cannot be touched: {error.strerror}", remedy="name another --alive-file"
         ) from None
     _tell_systemd("READY=1")
-    telling = asyncio.create_task(_keep_telling(file), name="alive")
+    telling = asyncio.create_task(_report_alive(file), name="alive")
     try:
         yield
     finally:
@@ -40,9 +40,9 @@ async def told_alive(file: Path | None) -> AsyncIterator[None]:
         _tell_systemd("STOPPING=1")
 
 
-async def _keep_telling(file: Path | None) -> None:
+async def _report_alive(file: Path | None) -> None:
     while True:
-        with contextlib.suppress(OSError):  # a full disk: whoever looks finds the file old
+        with contextlib.suppress(OSError):  # a full disk: the supervisor sees an old file
             _touch(file)
         _tell_systemd("WATCHDOG=1")
         await asyncio.sleep(EVERY_S)
@@ -54,7 +54,7 @@ def _touch(file: Path | None) -> None:
 
 
 def _tell_systemd(state: str) -> None:
-    """Send a state to the service manager, if this is one of its services (`sd_notify`)."""
+    """Send a state to the service manager if it started this process (`sd_notify`)."""
     address = os.environ.get(NOTIFY_SOCKET)
     if not address:
         return

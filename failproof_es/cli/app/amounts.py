@@ -7,11 +7,11 @@ from decimal import Decimal, InvalidOperation
 import click
 
 _MOST_PLACES = 50
-"""As many digits as a price has before its point, and after it."""
+"""Maximum digits before the decimal point, and after it."""
 
 
 def usd_argument(text: str) -> Decimal:
-    """The type of an option that takes an amount above 0, exact."""
+    """The type of an option that takes an exact amount of US dollars above 0."""
     try:
         amount = Decimal(text)
     except InvalidOperation:

@@ -20,7 +20,7 @@ def as_of_option(help_text: str) -> Callable[[F], F]:
 
 
 def position_of(connection: Connection, as_of: str) -> int:
-    """The position that `--as-of` gives, or the last position recorded by the time it gives."""
+    """The position that `--as-of` names, or the last one recorded by the time that it names."""
     if as_of.isascii() and as_of.isdigit():
         return min(int(as_of), max_position(connection))
     moment = parse_moment(as_of)

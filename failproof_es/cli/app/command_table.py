@@ -186,9 +186,9 @@ class Commands(Program):
     """The program, with every command of `COMMANDS`."""
 
     def __call__(self, *arguments: Any, **settings: Any) -> Any:
-        """Run as the whole process. Imported modules are frozen: they never become garbage.
+        """Run as the whole process. Imported modules are frozen: no collection looks at them.
 
-        The cyclic garbage collector would otherwise walk them about ten times before work begins.
+        The cyclic garbage collector would otherwise scan them about ten times before work begins.
         """
         gc.disable()
         return super().__call__(*arguments, **settings)
@@ -218,7 +218,7 @@ class Commands(Program):
         return super().parse_args(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name, loaded now if it was not before."""
+        """The command of that name, loaded at its first use."""
         if (entry := COMMANDS.get(cmd_name)) is None:
             return None
         module, _, name = entry.place.partition(":")
@@ -230,7 +230,7 @@ class Commands(Program):
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """The commands that begin so, and the program's own options. No command is loaded."""
+        """The commands that begin with `incomplete`, and the program's options. Loads none."""
         from click.shell_completion import CompletionItem
 
         commands = [
@@ -241,7 +241,7 @@ class Commands(Program):
         return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def sentence_of(self, ctx: click.Context, name: str) -> str | None:
-        """The command's sentence in the list of commands. The command is not loaded for it."""
+        """The command's sentence in the list of commands, without loading the command."""
         return COMMANDS[name].sentence
 
 

@@ -1,4 +1,4 @@
-"""`--console` of the commands that drive a run: the console beside it."""
+"""`--console` of the commands that drive a run: a console that runs beside the run."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ def console_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class RunConsole:
-    """The console beside a run."""
+    """The console that runs beside a run."""
 
     def __init__(self, console: ConsoleBeside, *, new_token: str | None) -> None:
-        """`new_token` is shown with each URL; one that its user chose is not."""
+        """`new_token` is shown with each URL; a token that the user chose is not."""
         self._console = console
         self._needs_token = new_token is None
         self._query = "" if new_token is None else f"?token={new_token}"
         self._is_shown = False
 
     def show(self, run_number: int) -> None:
-        """Serve the console, and say where this run is shown."""
+        """Serve the console, and print the address of this run's page."""
         if not self._is_shown:
             self._is_shown = True
             self._console.begin()
@@ -61,12 +61,12 @@ class RunConsole:
                 say(HOW_TO_SHOW_IT)
 
     def stay(self) -> None:
-        """Serve it until a signal."""
+        """Serve the console until a signal."""
         if not self._is_shown:
             return
         say(f"the console stays open at {self._console.url}/runs{self._query}; Ctrl-C ends it")
         heard = [signal.SIGTERM]
-        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as it is under `nohup`
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # ignored under `nohup`
             heard.append(signal.SIGHUP)
         for number in heard:
             signal.signal(number, signal.default_int_handler)
@@ -75,7 +75,7 @@ class RunConsole:
 
 
 def require_console(console: bool, port: int | None, *, detach: bool) -> None:
-    """Raise `UsageError` or `InvalidInput` unless a console that is asked for can be served."""
+    """Raise `UsageError` or `InvalidInput` if a requested console cannot be served."""
     if port is not None and not console:
         raise click.UsageError(f"{_PORT_OPTION} is for --console: give both, or none")
     if console and detach:
@@ -89,9 +89,9 @@ def require_console(console: bool, port: int | None, *, detach: bool) -> None:
 
 @contextmanager
 def console_beside(store: Store, console: bool, port: int | None) -> Iterator[RunConsole | None]:
-    """The console, if it is asked for; it listens, and serves once there is a run to show.
+    """The requested console, listening; it serves once there is a run to show.
 
-    Raises `InvalidInput` where it cannot listen.
+    Raises `InvalidInput` if it cannot listen. `None` if no console was requested.
     """
     if not console:
         yield None

@@ -33,7 +33,7 @@ class ExitCode(IntEnum):
     USAGE = 2
     GATE_NOT_MET = 3
     NOT_PROVEN_YET = 3
-    """Exit code: nothing failed, but the result is not (yet) what was asked for."""
+    """Exit code: nothing failed, but the result does not prove (yet) what was asked."""
     INTERRUPTED = INTERRUPTED
 
 
@@ -80,7 +80,7 @@ def report(error: BaseException, *, debug: bool, command: str | None = None) -> 
         case JournalError() | LogUnavailable():
             say(
                 f"error: the log could not be written, so nothing more was sent: {_text(error)}. "
-                f"What is recorded stays. When the database is back, {_take_up(error)}."
+                f"What is recorded stays. When the database is back, {_resume_hint(error)}."
             )
             return ExitCode.FAILED
         case psycopg.errors.ReadOnlySqlTransaction() | ReadOnlyLog(whole=True):
@@ -93,19 +93,19 @@ def report(error: BaseException, *, debug: bool, command: str | None = None) -> 
         case psycopg.OperationalError() if server_answered(error):
             say(
                 f"error: the database runs, and refused this: {_text(error)}. Nothing that was "
-                f"recorded is lost. Try again; then {_take_up(error)}."
+                f"recorded is lost. Try again; then {_resume_hint(error)}."
             )
             return ExitCode.FAILED
         case psycopg.OperationalError():
             say(
                 f"error: the database went away: {_text(error)}. Nothing that was recorded is "
                 "lost. Check that the server is running (`failproof-es db status`) and try again; "
-                f"then {_take_up(error)}."
+                f"then {_resume_hint(error)}."
             )
             return ExitCode.FAILED
         case _ if _is_refused(error) or _is_refused(error.__cause__):
-            why = _refusal(error)
-            say(f"error: this database user may not do that: {why}. {_who_may(why)}")
+            why = _describe_refusal(error)
+            say(f"error: this database user may not do that: {why}. {_role_hint(why)}")
             return ExitCode.FAILED
         case _:
             hint = "" if debug else " (--debug shows the stack trace)"
@@ -114,12 +114,12 @@ def report(error: BaseException, *, debug: bool, command: str | None = None) -> 
 
 
 def note_run(error: BaseException, run: str) -> None:
-    """Note in the error which run it interrupted, by number or id, for the hint how to resume."""
+    """Note in the error the interrupted run, by number or id, for the hint on resuming it."""
     vars(error)[_RUN] = run
 
 
-def _take_up(error: BaseException) -> str:
-    """The hint how to resume the run. It never says `latest`: that may be another run by then."""
+def _resume_hint(error: BaseException) -> str:
+    """The hint on resuming the run. It never names `latest`, which may be another run by then."""
     run = vars(error).get(_RUN)
     if run is not None:
         return f"resume the run with `failproof-es resume {run}`"
@@ -132,34 +132,34 @@ def _is_refused(error: BaseException | None) -> bool:
     return isinstance(error, ReadOnlyLog | psycopg.errors.InsufficientPrivilege)
 
 
-def _refusal(error: BaseException) -> str:
-    """What the server refused, without the statement that it quotes."""
+def _describe_refusal(error: BaseException) -> str:
+    """The server's refusal, without the statement that it quotes."""
     if isinstance(error, psycopg.Error) and error.diag.message_primary is not None:
         return _text(error.diag.message_primary)
     return _text(error)
 
 
-def _who_may(why: str) -> str:
-    """Which role to use. Functions change the log; what else is refused is read."""
+def _role_hint(why: str) -> str:
+    """The role to use. A refused function changes the log; any other refusal is of a read."""
     if "function" in why:
         return "Use one that was granted failproof_writer; failproof_auditor only reads."
     return "Use one that was granted failproof_auditor to read, or failproof_writer to run."
 
 
 def _say_problems(error: InvalidInput) -> None:
-    problems = list(dict.fromkeys(error.problems))  # two models can lack the same
+    problems = list(dict.fromkeys(error.problems))  # two models can lack the same thing
     if len(problems) == 1:
         say(f"error: {_text(problems[0])}")
     else:
         say(f"error: {len(problems)} problems, nothing was sent:")
-        for line in _told_together(problems):
+        for line in _merge_lines(problems):
             say(f"  {line}")
     for note in getattr(error, "__notes__", ()):
         say(_text(note))
 
 
-def _told_together(problems: Sequence[Problem]) -> Iterator[str]:
-    """Each defect, in the order found. One that several lines have is told once, with all lines."""
+def _merge_lines(problems: Sequence[Problem]) -> Iterator[str]:
+    """Each defect, in the order found. A defect of several lines comes once, with all lines."""
     lines_of: dict[Problem, list[int]] = {}
     for problem in problems:
         alike = replace(problem, line=None, case_line=None)
@@ -183,5 +183,5 @@ def _spans(numbers: Sequence[int]) -> str:
 
 
 def _text(error: object) -> str:
-    """One line, safe to show, without passwords and without its full stop (the caller adds one)."""
+    """The error in one printable line, without passwords and without a full stop at the end."""
     return one_line(mask_message(" ".join(str(error).split())).rstrip("."))

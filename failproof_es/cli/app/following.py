@@ -12,8 +12,10 @@ from projections.follower import Follower
 
 @contextmanager
 def following(store: Store) -> Iterator[None]:
-    """Bring the projections up meanwhile, and to the end of the log at the end. Warns if they could
-    not be brought up."""
+    """Keep the projections current within this context, and bring them to the end of the log.
+
+    Warns if that failed.
+    """
     with Follower(store.projections_url) as follower:
         yield
     if not follower.kept_up:

@@ -11,10 +11,10 @@ from failproof_es.cli.rendering.output import Format, say
 
 
 def say_next_page(what: str, **changed: Any) -> None:
-    """Say on stderr how to print what comes next, e.g. `older runs`.
+    """Say on stderr which command prints `what`, for example `older runs`.
 
-    The command has every argument and option of this call, with those of `changed` as they are
-    there. The global options are left out: a database URL may hold a password.
+    The command repeats every argument and option of this call, except those that `changed`
+    replaces. Global options are left out: a database URL may hold a password.
     """
     say(f"{what}: `{_next_page_command(click.get_current_context(), changed)}`")
 

@@ -64,7 +64,7 @@ detach_option = click.option(
 
 
 def require_one_way(workers: int, *, detach: bool, junit: bool = False) -> None:
-    """Raise `UsageError` unless it is clear who drives the run, and who writes its files."""
+    """Raise `UsageError` unless it is clear which process drives the run and writes its files."""
     if detach and junit:
         raise click.UsageError(
             "--detach leaves before there is a result: once the run is over, `failproof-es "
@@ -84,5 +84,5 @@ class DialectOption(click.Option):
         self._command = command
 
     def get_default(self, ctx: click.Context, call: bool = True) -> Any:
-        """Found when the command runs or shows its help, not before."""
+        """The default, looked up only when the command runs or shows its help."""
         return cast("Any", default_dialect(self._command))

@@ -20,13 +20,13 @@ def raise_descriptor_limit() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < limit:
-        with contextlib.suppress(ValueError, OSError):  # a kernel may allow less than it says
+        with contextlib.suppress(ValueError, OSError):  # a kernel may allow less than it reports
             resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
 @contextlib.contextmanager
 def ignore_broken_pipe() -> Iterator[None]:
-    """Ignore a broken pipe: if nobody reads the output any more, it is dropped without an error.
+    """Ignore a broken pipe: if the reader of the output is gone, drop the output without an error.
 
     Any other failure to write (a full disk) is still an error.
     """
@@ -36,12 +36,12 @@ def ignore_broken_pipe() -> Iterator[None]:
     except OSError as error:
         if error.errno not in _NOBODY_READS:
             raise
-        _to_nowhere(sys.stdout)
+        _discard_buffer(sys.stdout)
 
 
 @contextlib.contextmanager
 def unbreakable_stderr() -> Iterator[None]:
-    """Within this context, nothing fails because stderr is closed or full.
+    """Within this context, a closed or full stderr makes nothing fail.
 
     A message for people must not end a run.
     """
@@ -53,8 +53,8 @@ def unbreakable_stderr() -> Iterator[None]:
         sys.stderr = before
         try:
             before.flush()
-        except (OSError, ValueError):  # ValueError: it is closed
-            _to_nowhere(before)
+        except (OSError, ValueError):  # ValueError: closed
+            _discard_buffer(before)
 
 
 class _Unbreakable:
@@ -77,7 +77,7 @@ class _Unbreakable:
 
 
 def replace_unencodable() -> None:
-    """From now on a character that a terminal's encoding lacks is printed as its escape: `\\xe9`.
+    """Print characters that a terminal's encoding lacks as escapes (`\\xe9`) from now on.
 
     A table never breaks off in the middle.
     """
@@ -87,7 +87,7 @@ def replace_unencodable() -> None:
                 reconfigure(errors="backslashreplace")
 
 
-def _to_nowhere(stream: TextIO) -> None:
-    """Discard what the stream still buffers: Python would fail at exit when flushing it."""
+def _discard_buffer(stream: TextIO) -> None:
+    """Discard the stream's buffer: otherwise Python fails at exit when flushing it."""
     with contextlib.suppress(OSError, ValueError), Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), stream.fileno())

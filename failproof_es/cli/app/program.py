@@ -1,4 +1,4 @@
-"""The program's frame: options that every command takes, and one place where errors end.
+"""The program's frame: options that every command takes, and the one place that handles errors.
 
 `--database-url` and `--debug` may come before the command or after it.
 """
@@ -33,7 +33,7 @@ class Session:
 
     def open_store(self) -> Store:
         """The store that the options, the environment or the default name."""
-        # What the driver remarks, as of a cancellation that is cut off, is not for people.
+        # The driver logs, for example, interrupted cancellations: no message for people.
         logging.getLogger("psycopg").setLevel(logging.CRITICAL)
         from failproof_es.assurance.signing.opened_store import open_store
         from failproof_es.cli.rendering.output import say
@@ -57,7 +57,7 @@ def _set_debug(context: click.Context, _: click.Parameter, value: bool) -> None:
 
 
 def global_options() -> list[click.Parameter]:
-    """The options of the program that each of its commands takes too."""
+    """The program's options that each command takes, too."""
     return [
         click.Option(
             ["--database-url"],
@@ -101,7 +101,7 @@ class CliGroup(click.Group):
         self.params.extend(global_options())
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands with their whole first sentence, which click cuts off at 45."""
+        """List the commands with their whole first sentence, which click cuts at 45 characters."""
         with formatter.section("Commands"):
             formatter.write_dl(
                 [
@@ -114,7 +114,7 @@ class CliGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command. Raises `UsageError` with the nearest names where there is none."""
+        """Find the command. Raises `UsageError` with similar names if there is none."""
         name = args[0]
         if name[:1] == "-" or ctx.resilient_parsing or self.get_command(ctx, name) is not None:
             return super().resolve_command(ctx, args)
@@ -126,7 +126,7 @@ class CliGroup(click.Group):
         raise click.UsageError(message, ctx)
 
     def sentence_of(self, ctx: click.Context, name: str) -> str | None:
-        """The command's sentence in the list of commands: the first of its help."""
+        """The command's sentence in the list of commands: the first sentence of its help."""
         command = self.get_command(ctx, name)
         return None if command is None else command.get_short_help_str(limit=_LONGEST_SENTENCE)
 
@@ -135,14 +135,14 @@ class Program(CliGroup):
     """The whole program. Every error that a command raises becomes a message and an exit code."""
 
     def main(self, *arguments: Any, **settings: Any) -> Any:
-        """See `click.Group.main`. Nothing that is printed ends the program."""
+        """See `click.Group.main`. Unencodable output does not end the program."""
         replace_unencodable()
         return super().main(*arguments, **settings)
 
     def invoke(self, context: click.Context) -> Any:
-        """Run the command; map what it raises to an exit code."""
+        """Run the command; map its exceptions to exit codes."""
         for name in ("stdout", "stderr"):
-            if getattr(sys, name) is None:  # closed by whoever called
+            if getattr(sys, name) is None:  # closed by the calling process
                 setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115
         with unbreakable_stderr():
             try:
@@ -150,7 +150,7 @@ class Program(CliGroup):
                     return super().invoke(context)
             except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
                 raise
-            except (KeyboardInterrupt, click.Abort):  # whatever was being imported is half there
+            except (KeyboardInterrupt, click.Abort):  # a module may be half imported
                 context.exit(report_interrupt())
             except Exception as error:
                 if is_interrupt(error):

@@ -30,7 +30,7 @@ from failproof_es.support.plurals import plural
 
 _CONFIGURATION_STAYS = "a run keeps its configuration: after a change of the file, start a new one"
 _ABSENT = frozenset({"not_found", VOIDS_ANSWER})
-"""Kinds of errors that stay as long as the configuration does."""
+"""Kinds of errors that resuming cannot change, because a run keeps its configuration."""
 
 
 def summary(outcome: Outcome, exit_code: ExitCode) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def write_files(store: Store, run: RecordedRun, junit: Path | None, quiet: bool)
 def _write_junit(store: Store, run: RecordedRun, path: Path, quiet: bool) -> bool:
     try:
         write_junit(store, [run], path)
-    except InvalidInput as error:  # much was sent, so this is no wrong usage any more
+    except InvalidInput as error:  # requests were sent, so this is no usage error
         remedy = f"`failproof-es results {run.started.run_number} --junit FILE` writes it"
         say(f"error: {error.problems[0].message}. The results are on record: {remedy}.")
         return False
@@ -81,7 +81,7 @@ def _write_junit(store: Store, run: RecordedRun, path: Path, quiet: bool) -> boo
 
 
 def print_outcome(outcome: Outcome, counted_up: RunSummary) -> None:
-    """Print the results by suite, the errors, the gates, and what checking the run found."""
+    """Print the results by suite, the errors, the gates, and the findings of the validation."""
     part = describe_selection(counted_up.run.started)
     suffix = "" if part is None else f" ({part})"
     title = f"run {outcome.run_number} {outcome.name}{suffix}: {outcome.status}"
@@ -103,13 +103,13 @@ def print_outcome(outcome: Outcome, counted_up: RunSummary) -> None:
 
 
 def _absent_models(counted_up: RunSummary) -> list[str]:
-    """The models that their servers do not have, or that answered under another name."""
+    """The models that their servers lack, or that answered under another name."""
     errors = counted_up.counts.errors
     return sorted({error.model_key for error in errors if error.kind in _ABSENT})
 
 
 def say_what_next(counted_up: RunSummary, status: str) -> None:
-    """Say which commands go on from here."""
+    """Say which commands to run next."""
     number, total = counted_up.run.started.run_number, counted_up.total
     if status == "running":
         say(

@@ -15,7 +15,7 @@ from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.events import Event
 
 REMINDED_S = 15.0
-"""A process that was told to stop says this often what it still waits for."""
+"""Seconds between reminders of what a stopping process still waits for."""
 
 
 class Drive(Protocol):
@@ -38,7 +38,7 @@ async def until_stopped(
 ) -> Outcome:
     """Drive the run. The first signal asks it to stop, the second ends the process.
 
-    `run_told` is the run's name in hints, once it is known.
+    `run_told` returns the run's name for hints, `None` while it is unknown.
     """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -60,7 +60,7 @@ async def until_stopped(
         reminders.append(loop.call_later(REMINDED_S, remind))
 
     heard = [signal.SIGINT, signal.SIGTERM]
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as it is under `nohup`
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # ignored under `nohup`
         heard.append(signal.SIGHUP)
     for number in heard:
         loop.add_signal_handler(number, on_signal)

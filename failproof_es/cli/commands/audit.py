@@ -68,12 +68,12 @@ def audit(run: str, every: bool, output_format: Format) -> None:
             sys.stdout.buffer.flush()
         else:
             print_rows(map(AuditRows(connection).row, records), _COLUMNS, output_format)
-        if not was_archived:  # it may have been archived meanwhile
+        if not was_archived:  # else it may have been archived meanwhile
             say_archived(connection, run_id)
 
 
 def _run_id(connection: Connection, run: str) -> UUID:
-    """The id of the chosen run. A validation that failed has an id, but no run."""
+    """The id of the chosen run. A failed validation has an id, but no run."""
     candidate = run_id(run)
     if any(find(connection, stream_id=operations_id(candidate), limit=1)):
         return candidate
@@ -92,7 +92,7 @@ def _records(connection: Connection, run_id: UUID) -> Iterator[dict[str, Any]]:
 
 
 def _every_record(connection: Connection, run_id: UUID) -> Iterator[dict[str, Any]]:
-    """Every event of the run, of what was done about it, and of the prompts that it planned."""
+    """Every event of the run, of operations on it, and of the prompts that it planned."""
     planned = [
         prompt_id(digest)
         for row in find(connection, run_id=run_id, topics=[CasesPlanned.__name__])

@@ -69,7 +69,7 @@ _CHANGED = (
 )
 _AT_ONCE = 200
 LONGEST_ANSWER = 100_000
-"""How much of an answer is read, in characters; a longer one is marked as cut."""
+"""Maximum characters of an answer that are read; a longer answer is marked as cut."""
 _RESULTS = (
     Column("model", "model"),
     *(
@@ -135,7 +135,7 @@ class _RunDifferences:
         self.changed, self.why_not = _changed(left, right, self.results)
 
     def document(self) -> dict[str, Any]:
-        """Everything as one object."""
+        """All differences as one JSON object."""
         return {
             **{
                 side: {
@@ -160,7 +160,7 @@ class _RunDifferences:
         }
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """One object for each thing that differs, and for each model's results."""
+        """One object for each difference, and for each model's results."""
         for kind, values in (("configuration", self.configuration), ("model", self.models)):
             yield from ({"kind": kind, **_value(difference)} for difference in values)
         yield from ({"kind": "case", **row} for row in self._case_rows())
@@ -169,7 +169,7 @@ class _RunDifferences:
         yield from ({"kind": "changed", **row} for row in self.changed or ())
 
     def print(self) -> None:
-        """Everything for people."""
+        """Print all differences for people."""
         cases = self.cases
         only = f"{len(cases.only_left)} only left, {len(cases.only_right)} only right"
         print_facts(
@@ -193,7 +193,7 @@ class _RunDifferences:
                 print_table(map(_format_value, values), _VALUES, title=title)
         rows = list(self._case_rows())
         if rows:
-            print_table(map(_short, rows), _CASES, title="cases")
+            print_table(map(_shorten_digests, rows), _CASES, title="cases")
         if self.grading:
             print_table(self.grading, _GRADING, title="graded otherwise, and so not compared")
         print_table(self.results, _RESULTS, title="results")
@@ -204,7 +204,7 @@ class _RunDifferences:
             title = (
                 f"passed in one run alone: {worse:,} worse, {len(self.changed) - worse:,} better"
             )
-            print_table(map(_changed_shown, self.changed), _CHANGED, title=title)
+            print_table(map(_changed_for_people, self.changed), _CHANGED, title=title)
 
     def _carried_over(self, side: str) -> Iterator[str]:
         if count := self.carried_over[side]:
@@ -234,7 +234,7 @@ def _case_row(
 
 
 def _grading(both: Sequence[Scores]) -> Iterator[dict[str, Any]]:
-    """The versions that differ of what graded evaluations which both runs scored, by model."""
+    """For each model, the graders whose versions differ on evaluations that both runs scored."""
     for scores in both:
         for other in scores.other_versions:
             yield {
@@ -248,9 +248,9 @@ def _grading(both: Sequence[Scores]) -> Iterator[dict[str, Any]]:
 def _results(
     left: RecordedRun, right: RecordedRun, scores: Sequence[Scores]
 ) -> Iterator[dict[str, Any]]:
-    """The results of each model in both runs, `None` where a run did not ask it.
+    """The results of each model in both runs, `None` for a run that did not ask it.
 
-    Then both on the same questions: `pairs`, and why the others are not paired.
+    Then the results on the same questions: `pairs`, and why other evaluations are not paired.
     """
     one, other = _by_model(left), _by_model(right)
     both = {model_scores.model: model_scores for model_scores in scores}
@@ -261,17 +261,17 @@ def _results(
             row[f"{side}_scored"] = None if facts is None else facts.scored
             row[f"{side}_passed"] = None if facts is None else facts.passed
             row[f"{side}_correct"] = None if facts is None else float(facts.accuracy_sum)
-        yield row | _of_pairs(both.get(model))
+        yield row | _paired_results(both.get(model))
 
 
 Changed = list[dict[str, Any]]
-"""Pairs of evaluations that passed in one run alone."""
+"""Pairs of evaluations that passed in only one of the runs."""
 
 
 def _changed(
     left: RecordedRun, right: RecordedRun, results: Sequence[dict[str, Any]]
 ) -> tuple[Changed | None, str]:
-    """What went better or worse, by model, worse first; or why that cannot be told."""
+    """The changed pairs by model, worse ones first; or why they cannot be listed."""
     if left.feeder.source == "log" or right.feeder.source == "log":
         return None, "the projections are not up to date (`failproof-es projections status`)"
     from failproof_es.reading.overviews.compared_runs import ComparedRuns, Side
@@ -314,12 +314,12 @@ def _with_answers(
         }
 
 
-def _changed_shown(row: dict[str, Any]) -> dict[str, Any]:
+def _changed_for_people(row: dict[str, Any]) -> dict[str, Any]:
     """A pair for people: the first line of each answer."""
     return {**row, **{f"{side}_answer": first_line(row[f"{side}_answer"]) for side in _SIDES}}
 
 
-def _of_pairs(both: Scores | None) -> dict[str, Any]:
+def _paired_results(both: Scores | None) -> dict[str, Any]:
     """The results of a model and its counterpart, on the questions that both were scored for."""
     has_counterpart = both is not None and both.counterpart is not None
     pairs = both.pairs if both is not None else ()
@@ -353,12 +353,12 @@ def _value(value: Value) -> dict[str, Any]:
 
 
 def _format_value(value: Value) -> dict[str, Any]:
-    """A value for people: as JSON, nothing where a side has none."""
+    """A value for people: as JSON, with no key for a side without a value."""
     return {
         key: it if key == "path" else orjson.dumps(it).decode() for key, it in _value(value).items()
     }
 
 
-def _short(row: dict[str, Any]) -> dict[str, Any]:
-    """A case, its digests shortened for people."""
+def _shorten_digests(row: dict[str, Any]) -> dict[str, Any]:
+    """A case with shortened digests, for people."""
     return {**row, **{side: row[side] and row[side][:12] for side in ("left", "right")}}

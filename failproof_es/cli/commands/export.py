@@ -96,12 +96,13 @@ def export(
     if shape == _LIST:
         print_rows(_shape_rows(), _SHAPES, output_format)
         return
-    exporter, folder = _required(runs, shape, every_run, settings, output)
+    exporter, folder = _check_arguments(runs, shape, every_run, settings, output)
     require_for(exporter, f"the shape `{shape}`")
     with session().open_store() as store, store.connect() as connection:
         ids = _run_ids(connection, runs, every_run)
         for run_id in ids[:1]:
-            with_warning(RecordedRun.read(connection, run_id))  # brings up what is read below
+            # Bring the projections up to date before the read-only transaction.
+            with_warning(RecordedRun.read(connection, run_id))
         connection.isolation_level = IsolationLevel.REPEATABLE_READ
         connection.read_only = True
         made = Export(datetime.now(UTC))
@@ -112,7 +113,7 @@ def export(
                 lift_idle_limit(connection)
                 recorded_runs = [RecordedRun.read(connection, run_id) for run_id in ids]
                 files.extend(_write_files(exporter.files(recorded_runs, made), folder))
-        finally:  # what was written before a failure is there, too
+        finally:  # files written before a failure exist, too
             for file in files:
                 record_file(store, ids, "export", file.path, file.written_file)
     _print(files, made.left_out.rows(), output_format)
@@ -126,10 +127,10 @@ def _shape_rows() -> Iterator[dict[str, Any]]:
 
 
 def _dialect_shapes() -> dict[str, _DialectShape]:
-    """The shapes that dialects have, by name. Of two with one name, the first counts."""
+    """The shapes that dialects declare, by name. Of two with one name, the first counts."""
     shapes: dict[str, _DialectShape] = {}
     for name in names():
-        with suppress(InvalidInput):  # a broken dialect is told where it is named
+        with suppress(InvalidInput):  # a broken dialect is reported when it is named
             dialect = dialect_named(name)
             if isinstance(dialect, Exporting):
                 for shape, dialect_export in dialect.exports.items():
@@ -138,14 +139,14 @@ def _dialect_shapes() -> dict[str, _DialectShape]:
     return shapes
 
 
-def _required(
+def _check_arguments(
     runs: Sequence[str],
     shape: str | None,
     every_run: bool,
     settings: Sequence[str],
     output: Path | None,
 ) -> tuple[Exporter, Path]:
-    """The exporter and the folder. Raises `InvalidInput` with everything that is wrong."""
+    """The exporter and the folder. Raises `InvalidInput` with every defect of the arguments."""
     problems = Problems()
     if bool(runs) == every_run:
         message = "runs are named, and --all" if runs else "no run is named"
@@ -178,7 +179,7 @@ def _required(
 
 
 def _run_ids(connection: Connection, runs: Sequence[str], every_run: bool) -> list[UUID]:
-    """The chosen runs, each once."""
+    """The ids of the chosen runs, without duplicates."""
     if every_run:
         return [row[0] for row in connection.execute(_ALL_RUNS).fetchall()]
     return list(dict.fromkeys(resolve_run(connection, reference) for reference in runs))
@@ -194,7 +195,7 @@ class _CollectionFile(NamedTuple):
 
 
 def _write_files(files: Iterator[ExportedFile], folder: Path) -> Iterator[_CollectionFile]:
-    """Write each file before the next is made. Raises `InvalidInput` where it can't be."""
+    """Write each file before the next is made. Raises `InvalidInput` if one cannot be written."""
     for file in files:
         if file.name.is_absolute() or ".." in file.name.parts:
             raise InvalidInput.because(
@@ -234,16 +235,16 @@ class _DialectShape:
 
     @property
     def says(self) -> str:
-        """What it writes, in a few words."""
+        """See `Exporter.says`."""
         return self.export.says
 
     def with_settings(self, settings: Any) -> _DialectShape:
-        """Itself: it has none."""
+        """The exporter itself: it has no settings."""
         refuse_settings(self.name, settings)
         return self
 
     def files(self, runs: Sequence[RecordedRun], export: Export) -> Iterator[ExportedFile]:
-        """The collections. Raises `InvalidInput` for a run of another dialect."""
+        """A file for each collection. Raises `InvalidInput` for a run of another dialect."""
         problems = Problems()
         for run in runs:
             if run.started.dialect != self.dialect:

@@ -46,26 +46,26 @@ from failproof_es.store.writing.lease import LEASE_S, ShardLeases
 _LOOK_EVERY_S = 1.0
 _AT_ONCE = 2_000
 _MOST_READ_AFTERWARDS = 20_000
-"""Number of carried-over evaluations that are still read for the progress when the run is over."""
+"""Most carried-over evaluations that are still read for the progress when the run is over."""
 _HEARD_OF_S = 10.0
-"""A worker that lives is heard of twice as often."""
+"""Seconds without a heartbeat after which a worker counts as gone, twice its usual interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalWorkers:
-    """Some worker processes of this host, for one run, and what is told of it meanwhile."""
+    """Several worker processes of this host for one run, and the reports on it meanwhile."""
 
     store: Store
     count: int
     begin: Begin
     granted: Permissions
-    """What the run's configuration may do in these processes."""
+    """The permissions of the run's configuration in these processes."""
     shows_progress: bool
-    """Whether somebody looks at the progress: then every event that affects it is told."""
+    """Whether the progress is displayed: then every event that affects it is reported."""
     catch_up: Callable[[], int] = lambda: 0
-    """Takes in what was recorded before; returns the position behind which events are told."""
+    """Counts what was recorded before; returns the position after which events are reported."""
     _own: set[int] = field(default_factory=set)
-    """The processes that were begun."""
+    """Ids of the processes that were started."""
 
     async def drive(
         self,
@@ -77,7 +77,7 @@ class LocalWorkers:
     ) -> Outcome:
         """Begin the run and drive it to its end, or until `stop`; else as `lifecycle.start`."""
         usable_queue(self.store)
-        # Before it is begun: workers elsewhere record as soon as it is, and that would count twice.
+        # Before it begins: workers elsewhere record at once, and their events would count twice.
         after = await asyncio.to_thread(self.catch_up)
         run_id = await self.begin(say)
         over = asyncio.Event()
@@ -95,13 +95,15 @@ class LocalWorkers:
     async def _run_processes(
         self, run_id: UUID, folder: str | None, stop: asyncio.Event, say: Callable[[str], None]
     ) -> str | None:
-        """Run the workers until all have left. A stop lets each drain. They share what they check
-        in the folder, if there is one.
+        """Run the workers until all have left. A stop drains each. They share the results of their
+        checks in the folder, if there is one.
 
-        Returns why a worker was not replaced any more, `None` where none was given up.
+        Returns why a worker was not replaced any more, `None` if this did not happen.
         """
         numbers = range(1, self.count + 1)
-        tasks = [asyncio.create_task(self._keep_one(run_id, n, folder, stop, say)) for n in numbers]
+        tasks = [
+            asyncio.create_task(self._keep_worker(run_id, n, folder, stop, say)) for n in numbers
+        ]
         try:
             given_up = await asyncio.gather(*tasks)
         finally:
@@ -110,7 +112,7 @@ class LocalWorkers:
             await asyncio.gather(*tasks, return_exceptions=True)
         return "; ".join(filter(None, given_up)) or None
 
-    async def _keep_one(
+    async def _keep_worker(
         self,
         run_id: UUID,
         number: int,
@@ -118,9 +120,9 @@ class LocalWorkers:
         stop: asyncio.Event,
         say: Callable[[str], None],
     ) -> str | None:
-        """Run one worker until it has left. A process that was killed is replaced, within limits.
+        """Run one worker until it has left. A killed process is replaced, within limits.
 
-        Returns why it is not replaced any more, `None` after it left by itself or was stopped.
+        Returns why it is not replaced any more, `None` if it left by itself or was stopped.
         """
         deaths = 0
         while not stop.is_set():
@@ -139,7 +141,7 @@ class LocalWorkers:
                 async with asyncio.timeout(wait_s):
                     await stop.wait()
             if not await RetryingReader(self.store).read(is_open, run_id):
-                return None  # the others ended it meanwhile, or paused it
+                return None  # other workers have ended or paused it
         return None
 
     async def _run_process(
@@ -150,10 +152,10 @@ class LocalWorkers:
         stop: asyncio.Event,
         say: Callable[[str], None],
     ) -> int:
-        """Run a worker process until it ends; how it ended. A stop lets it drain."""
+        """Run a worker process until it ends; its return code. A stop drains it."""
         process = await self._begin_process(run_id, folder)
         self._own.add(process.pid)
-        telling = asyncio.create_task(_pass_on(process, f"worker {number}", say))
+        telling = asyncio.create_task(_forward_messages(process, f"worker {number}", say))
         stopping = asyncio.create_task(_terminate(process, stop))
         try:
             code = await process.wait()
@@ -167,12 +169,12 @@ class LocalWorkers:
 
     async def _begin_process(self, run_id: UUID, folder: str | None) -> asyncio.subprocess.Process:
         here = {"", str(Path.cwd())}
-        # What this process imports from the current directory, its workers do, too.
+        # Workers import from the current directory only if this process does.
         safe = [] if sys.path and sys.path[0] in here else ["-P"]
         arguments = [*safe, "-m", "failproof_es.cli", "worker", "--run", str(run_id), "--drain"]
         variables = {**os.environ, **folders_for_workers()}
         if (url := session().database_url) is not None:
-            # Not as an argument: every user can read arguments, and it may hold a password.
+            # Not as an argument: every user can read arguments, and a URL may hold a password.
             variables[DATABASE_URL] = url
         return await asyncio.create_subprocess_exec(
             sys.executable,
@@ -182,14 +184,14 @@ class LocalWorkers:
             *options_of(self.granted),
             *(() if folder is None else ("--shared-checks", folder)),
             env=variables,
-            stdin=asyncio.subprocess.PIPE,  # it ends with this process, which the worker notices
+            stdin=asyncio.subprocess.PIPE,  # closes with this process, which the worker notices
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C is for this process, which lets its workers drain
+            start_new_session=True,  # Ctrl-C is for this process, which drains its workers
         )
 
     async def _outcome(self, run_id: UUID, *, stopped: bool, given_up: str | None) -> Outcome:
-        """How the run stands after all of them left. If nobody else drives it, it is paused."""
+        """The outcome after all workers left. Pauses the run unless workers elsewhere drive it."""
         reader = RetryingReader(self.store)
         run = await reader.read(read_run, run_id)
         if not (run.ended and run.sealed):
@@ -199,8 +201,9 @@ class LocalWorkers:
         return replace(Outcome.of(run, interrupted=stopped), interrupted=stopped and not run.ended)
 
     async def _pause_unless_driven(self, reader: RetryingReader, run_id: UUID, why: str) -> None:
-        """Pause the run unless workers elsewhere drive it: such a one holds a shard of it, or has
-        joined it and was heard of lately. What only a lost host holds is waited for."""
+        """Pause the run unless a worker elsewhere drives it, by holding a shard of it or by a
+        recent heartbeat after joining it. Waits for shards that only a lost host holds.
+        """
         leases = ShardLeases(self.store.url, process_label())
         coordinator = Coordinator(self.store, leases, lambda event: None)
         deadline = asyncio.get_running_loop().time() + LEASE_S + 1
@@ -221,13 +224,13 @@ class LocalWorkers:
         on_carried_over: OnCarriedOver | None,
         over: asyncio.Event,
     ) -> None:
-        """Tell what the workers record behind `position`, until this process is done with it."""
+        """Report what the workers record after `position`, until `over` is set."""
         reader = RetryingReader(self.store)
         observed = await reader.read(_observed, run_id, shows_progress=self.shows_progress)
         reads_left = _MOST_READ_AFTERWARDS
         while True:
             last = over.is_set()
-            rows, position = await reader.read(_news, run_id, position, observed)
+            rows, position = await reader.read(_read_new_events, run_id, position, observed)
             carried_over: list[EvaluationKey] = []
             for row in rows:
                 observe(event := row.event())
@@ -236,8 +239,8 @@ class LocalWorkers:
             if carried_over and on_carried_over is not None and reads_left > 0:
                 if last:
                     reads_left -= len(carried_over)
-                # Only reading is tried again after an outage: each evaluation is told once.
-                for portion in await reader.read(_portions, carried_over):
+                # Only the read is repeated after an outage: each evaluation is reported once.
+                for portion in await reader.read(_split_keys, carried_over):
                     for recorded in await reader.read(read_evaluations, portion):
                         on_carried_over(recorded)
             if len(rows) == _AT_ONCE:
@@ -251,7 +254,7 @@ class LocalWorkers:
 
 @contextmanager
 def _folder_for_checks() -> Iterator[str | None]:
-    """A folder that only this user may enter, gone afterwards; `None` where none can be made."""
+    """A temporary folder that only this user may enter; `None` if none can be made."""
     with ExitStack() as stack:
         folder = None
         with suppress(OSError):
@@ -261,7 +264,7 @@ def _folder_for_checks() -> Iterator[str | None]:
 
 
 def _observed(connection: Connection, run_id: UUID, *, shows_progress: bool) -> Sequence[str]:
-    """The topics to tell: those that progress, or else partial results files, depend on."""
+    """The topics to report: those that the progress, or else partial results files, depend on."""
     if shows_progress:
         return (*OBSERVED, *RUN_STATUS)
     row = read_event(connection, run_id, 1)
@@ -270,25 +273,27 @@ def _observed(connection: Connection, run_id: UUID, *, shows_progress: bool) -> 
     return (*RUN_STATUS, *topics("evaluation", ends=True)) if output else tuple(RUN_STATUS)
 
 
-def _news(
+def _read_new_events(
     connection: Connection, run_id: UUID, after: int, topics: Sequence[str]
 ) -> tuple[list[RecordedEvent], int]:
-    """The next events to tell, and the position up to which there are no others."""
-    newest = max_position(connection)  # of few topics there is nothing for long: look at none twice
+    """The next events to report, and the position up to which all were read."""
+    newest = max_position(connection)  # rare topics: read no position twice
     rows = list(
         find(connection, run_id=run_id, topics=topics, after=after, up_to=newest, limit=_AT_ONCE)
     )
     return rows, rows[-1].position if len(rows) == _AT_ONCE else max(after, newest)
 
 
-def _portions(connection: Connection, keys: Sequence[EvaluationKey]) -> list[list[EvaluationKey]]:
+def _split_keys(connection: Connection, keys: Sequence[EvaluationKey]) -> list[list[EvaluationKey]]:
     """The keys in batches that can be read in little memory."""
     return list(split_by_size(connection, keys))
 
 
 def _driven_elsewhere(connection: Connection, run_id: UUID, own: Collection[int]) -> bool:
-    """Whether a worker that is none of our own processes has joined the run, did not leave, and
-    lives: it was heard of lately, and has its session if it holds a shard."""
+    """Whether a live worker outside of `own` has joined the run and not left.
+
+    A live worker has a recent heartbeat and, if it holds a shard, a session in the database.
+    """
     joined = {member.worker for member in workers_of(connection, run_id) if member.left_at is None}
     here, dead = current_host(), dead_shards(connection, run_id)
     return any(
@@ -301,7 +306,7 @@ def _driven_elsewhere(connection: Connection, run_id: UUID, own: Collection[int]
 
 
 async def _terminate(process: asyncio.subprocess.Process, stop: asyncio.Event) -> None:
-    """Ask the process to drain once there is a stop."""
+    """Let the process drain when `stop` is set."""
     await stop.wait()
     with suppress(ProcessLookupError):
         process.terminate()
@@ -314,16 +319,17 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-async def _pass_on(
+async def _forward_messages(
     process: asyncio.subprocess.Process, name: str, say: Callable[[str], None]
 ) -> None:
-    """Tell what a worker says for people. A line that is too long to be held is left out: who
-    stopped reading would stop the worker, too."""
+    """Print a worker's messages. A line that is too long for memory is skipped: without a reader
+    the worker would block.
+    """
     assert process.stderr is not None
     while True:
         try:
             line = await process.stderr.readline()
-        except ValueError:  # the package of a model may print what it likes
+        except ValueError:  # a line too long: a model's package may print anything
             continue
         if not line:
             return

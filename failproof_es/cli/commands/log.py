@@ -76,7 +76,8 @@ def log(
     stored, byte for byte (on a terminal, control characters are shown as JSON escapes).
     The prompts of a run are streams of their own: find them with --type PromptStored.
     """
-    limit = None if limit is None else min(limit, sys.maxsize)  # more than a database counts
+    # The database's counter has a maximum.
+    limit = None if limit is None else min(limit, sys.maxsize)
     with session().open_store() as store, store.connect() as connection:
         filters: dict[str, Any] = {
             "run_id": None if run is None else resolve_run(connection, run),
@@ -97,14 +98,14 @@ def log(
             width = _summary_width()
             for row in rows:
                 click.echo(_table_line(row, width))
-        if not skips_warning:  # it may have been archived meanwhile
+        if not skips_warning:  # else it may have been archived meanwhile
             say_archived(connection, run_id)
 
 
 def _follow(
     connection: Connection, *, after: int | None, limit: int | None, **filters: Any
 ) -> Iterator[RecordedEvent]:
-    """Every matching event, also those appended later, until `limit` or `up_to` is reached."""
+    """Every matching event, including later ones, until `limit` or `up_to` is reached."""
     position = after or 0
     remaining = limit
     while remaining is None or remaining > 0:
@@ -153,19 +154,19 @@ def json_line(row: RecordedEvent) -> bytes:
 
 
 def _table_line(row: RecordedEvent, width: int) -> str:
-    """The event in a line of fixed columns, so that a log of any length prints as it is read."""
+    """The event as a line of fixed columns, so that a log of any length prints while it is read."""
     recorded = row.recorded_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
     place = (row.position, recorded, one_line(row.topic), str(row.stream_id), row.version)
     return _LINE.format(*place, summary(row, width))
 
 
 def _summary_width() -> int:
-    """The width that a terminal has left beside the fixed columns."""
+    """The width of the terminal that the fixed columns leave."""
     if not sys.stdout.isatty():
         return _SUMMARY_WIDTH
     return max(shutil.get_terminal_size().columns - len(_HEADING) + len("says"), 16)
 
 
 def summary(row: RecordedEvent, width: int = _SUMMARY_WIDTH) -> str:
-    """What the event says in a few words, for the table only."""
+    """The event's content in a few words, for the table only."""
     return shortened(one_line(line_of(row.topic, row.payload())), width)

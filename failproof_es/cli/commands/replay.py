@@ -101,7 +101,7 @@ def as_json(report: ReplayReport) -> dict[str, Any]:
 
 
 def _tree_fields(tree: TreeAsOf | None) -> dict[str, Any]:
-    """The root in base64, as a checkpoint of that size has it; null if there is no tree."""
+    """Size and root of the tree; the root in base64, as in a checkpoint. Null without a tree."""
     if tree is None:
         return {"tree_size": None, "tree_root": None}
     return {"tree_size": tree.size, "tree_root": base64.b64encode(tree.root).decode()}
@@ -151,5 +151,5 @@ def _rows(difference: ReplayDifference) -> list[dict[str, Any]]:
 
 
 def _value(value: dict[str, Any]) -> str:
-    """The decision, shortened for the table: only the class where that is enough."""
+    """The decision as JSON, shortened for the table."""
     return shortened(one_line(orjson.dumps(value).decode()), _VALUE_WIDTH)

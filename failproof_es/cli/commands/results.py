@@ -96,7 +96,7 @@ def results(
         whole = None
         if shape is not None or output_format is not Format.TABLE:
             # Impossible requests are refused before anything is written or printed. The table is
-            # read from the record alone: no dialect is needed for it.
+            # read from the record alone and needs no dialect.
             require_dialect(recorded.started)
             whole = run_shape_of(recorded.started.dialect, shape)
             if whole is None:
@@ -114,7 +114,9 @@ def results(
             scorers = names_of_scorers(recorded.started.configuration)
             columns = _COLUMNS_WITH_ADDED if scorers else _COLUMNS
             print_table(
-                _table_rows(recorded, page, scorers), columns, when_empty=_nothing(recorded, page)
+                _table_rows(recorded, page, scorers),
+                columns,
+                when_empty=_when_empty(recorded, page),
             )
         elif output_format is Format.JSON and whole is not None:
             summed_up = list(result_rows(recorded, shape))
@@ -141,7 +143,7 @@ class _PlanPage(NamedTuple):
 def _require_fitting(
     run: RecordedRun, page: _PlanPage, whole_shape: str | None, junit: Path | None
 ) -> None:
-    """Raises `InvalidInput` if a page is asked for that does not exist, or cannot be made."""
+    """Raise `InvalidInput` if the page does not exist, or if an output needs the whole run."""
     problems = Problems()
     if page.after > run.started.planned_evaluations:
         problems.error(
@@ -164,8 +166,8 @@ def _require_fitting(
     problems.raise_errors()
 
 
-def _nothing(run: RecordedRun, page: _PlanPage) -> str:
-    """What to do where no evaluation is printed."""
+def _when_empty(run: RecordedRun, page: _PlanPage) -> str:
+    """What to do if the page has no evaluation."""
     number = run.started.run_number
     if page.after:
         return (
@@ -176,14 +178,14 @@ def _nothing(run: RecordedRun, page: _PlanPage) -> str:
 
 
 def _say_carried_over(run: RecordedRun) -> None:
-    """Say how many of the results happened in another run."""
+    """Say how many of the results were carried over from another run."""
     carried_over = run.summary.asking().carried_over
     finished = plural(run.summary.total.finished, "finished evaluation")
     say(f"{carried_over:,} of {finished} carried over: `failproof-es show` says from where")
 
 
 def _say_next(run: RecordedRun, page: _PlanPage) -> None:
-    """Say how to get the next page, if there is one."""
+    """Say how to print the next page, if there is one."""
     if page.limit is None:
         return
     after = page.after + page.limit

@@ -59,11 +59,11 @@ from failproof_es.support.plurals import plural
 
 _DEFAULT = "run"
 _LARGEST_SHEET = 1 << 28
-"""Bytes of a sheet of verdicts."""
+"""Maximum bytes of a sheet."""
 
 
 class ReviewGroup(CliGroup):
-    """`review RUN` is `review run RUN`."""
+    """A group in which `review RUN` means `review run RUN`."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -151,7 +151,7 @@ def run_(run: str, reviewer: str, only: Only, again: bool, unblind: bool) -> Non
         except ReviewQuit:
             pass
         except click.Abort:
-            click.echo()  # what was asked last has no end of line
+            click.echo()  # the last prompt has no end of line
             raise
         finally:
             if keys:
@@ -342,7 +342,7 @@ def _one(connection: Connection, key: EvaluationKey) -> ReviewedEvaluation:
 
 @contextmanager
 def _keeping_up(store: Store) -> Iterator[None]:
-    """Sign and project what is appended meanwhile, as in a run.
+    """Sign and project the events that are appended in this context, as in a run.
 
     This also holds when the reviewer stops early. Exits 1 if the log was changed.
     """

@@ -45,7 +45,7 @@ _COLUMNS = (
     Column("id", "run_id"),
 )
 _WORKERS = Column("workers", "workers_shown")
-"""Printed where somebody drives a run now."""
+"""Printed if a run is being driven now."""
 _KEYS = (
     "run_id", "run_number", "name", "status", "started_at", "dialect", "models", "experiment",
     "attempt", "attempts", "overlapping", "planned", "selection", "finished", "passed", "gates_met",
@@ -100,11 +100,11 @@ def runs(limit: int, before: int | None, everything: bool, output_format: Format
         holders = list_holders(connection)
         rows = (
             {**row, "workers": holders.get(row["run_id"], [])}
-            for row in _noting(page.read(connection), problems)
+            for row in _collect_problems(page.read(connection), problems)
         )
         if output_format is Format.TABLE:
             columns = (*_COLUMNS[:-1], _WORKERS, _COLUMNS[-1]) if holders else _COLUMNS
-            print_table(map(_for_people, rows), columns, when_empty=_nothing(before))
+            print_table(map(_for_people, rows), columns, when_empty=_when_empty(before))
         else:
             print_rows(rows, _COLUMNS, output_format)
     if page.next_before is not None:
@@ -115,15 +115,17 @@ def runs(limit: int, before: int | None, everything: bool, output_format: Format
         click.get_current_context().exit(ExitCode.FAILED)
 
 
-def _nothing(before: int | None) -> str:
-    """What to do where there is no run."""
+def _when_empty(before: int | None) -> str:
+    """What to do if there is no run."""
     if before is None:
         return "no runs yet; start the first: `failproof-es start quickstart`"
     return f"no run before {before}; list the newest: `failproof-es runs`"
 
 
-def _noting(rows: Iterable[dict[str, Any]], problems: list[str]) -> Iterator[dict[str, Any]]:
-    """The same rows. The defects of rows are added to `problems`."""
+def _collect_problems(
+    rows: Iterable[dict[str, Any]], problems: list[str]
+) -> Iterator[dict[str, Any]]:
+    """The same rows. Defects of rows are added to `problems`."""
     for row in rows:
         if row["problem"] is not None:
             defect = one_line(row["problem"].rstrip("."))
@@ -137,7 +139,7 @@ class _NewestRuns:
     def __init__(self, limit: int | None, before: int | None) -> None:
         self._limit, self._before = limit, before
         self.next_before: int | None = None
-        """Where the next page begins; None where there is none. Known once this one is read."""
+        """The `before` of the next page, set once this one is read; `None` without a next page."""
 
     def read(self, connection: Connection) -> Iterator[dict[str, Any]]:
         """The rows to print, newest run first."""
@@ -172,7 +174,7 @@ def _row(run: ListedRun) -> dict[str, Any]:
 
 
 def _describe_passed(passed: Sequence[dict[str, Any]]) -> str:
-    """`18/20 (90.0%)`; of several models one after the other, each with its name."""
+    """`18/20 (90.0%)`; with several models, each with its name."""
     several = len(passed) > 1
     return ", ".join(
         (f"{row['model']} " if several else "")
@@ -182,20 +184,20 @@ def _describe_passed(passed: Sequence[dict[str, Any]]) -> str:
 
 
 def _rate(row: Mapping[str, Any]) -> str:
-    """The rate, with its bounds where evaluations have no score: `100.0%; 10.0% to 100.0%`."""
+    """The rate, with its bounds if evaluations have no score: `100.0%; 10.0% to 100.0%`."""
     return "; ".join(filter(None, (percent(row["rate"]), bounds_text(row["bounds"]))))
 
 
 def _describe_workers(workers: Sequence[str]) -> str | None:
-    """The first of them, and how many more there are."""
+    """The first worker, and how many more there are."""
     if not workers:
         return None
     more = len(workers) - 1
     return workers[0] + (f" and {more} more" if more else "")
 
 
-def _with_part(name: str | None, *remarks: str | None) -> str | None:
-    """The name, with what the run is that its numbers do not tell."""
+def _add_remarks(name: str | None, *remarks: str | None) -> str | None:
+    """The name, with remarks that the run's numbers do not show."""
     text = "; ".join(remark for remark in remarks if remark is not None)
     return f"{name} ({text})" if text else name
 
@@ -203,7 +205,7 @@ def _with_part(name: str | None, *remarks: str | None) -> str | None:
 def _for_people(row: dict[str, Any]) -> dict[str, Any]:
     return {
         **row,
-        "name_shown": _with_part(row["name"], row["imported"], row["selection"], row["branch"]),
+        "name_shown": _add_remarks(row["name"], row["imported"], row["selection"], row["branch"]),
         "models_shown": ", ".join(row["models"]) or None,
         "attempt_shown": row["attempt"] and f"{row['attempt']} of {row['attempts']}",
         "passed_shown": _describe_passed(row["passed"]) or None,

@@ -1,4 +1,4 @@
-"""What `start` and `resume` do with several workers; nothing of it is loaded for one process."""
+"""The part of `start` and `resume` for several workers, which a single process never loads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from failproof_es.store.store import Store
 from failproof_es.support import event_loop
 
 Begin = Callable[[Callable[[str], None]], Awaitable[UUID]]
-"""Begins or resumes a run for workers, and tells remarks; returns its id."""
+"""Begins or resumes a run for workers, and passes remarks to its argument; returns the run's id."""
 
 
 def begin_new(store: Store, loaded: LoadedConfiguration, permissions: Permissions) -> Begin:
@@ -56,7 +56,7 @@ def begin_branch(
 
 
 def begin_again(store: Store, run_id: UUID, max_spend_usd: Decimal | None) -> Begin:
-    """Resume a run, with a job for each shard that nobody finished.
+    """Resume a run, with a job for each unfinished shard.
 
     `max_spend_usd` is its spend ceiling from now on.
     """
@@ -91,8 +91,8 @@ def drive_locally(
 ) -> Coroutine[Any, Any, Outcome]:
     """Drive the run with worker processes of this host.
 
-    `granted` is what its configuration may do there. `catch_up` takes in what was recorded
-    before the run is begun, and returns up to which position.
+    `granted` are the permissions of its configuration there. `catch_up` counts what was recorded
+    before the run begins, and returns the last position that it read.
     """
     from failproof_es.cli.commands.local_workers import LocalWorkers
 
@@ -102,7 +102,7 @@ def drive_locally(
 def leave_to_workers(store: Store, begin: Begin, output_format: Format) -> None:
     """Begin the run, and leave it to workers.
 
-    The plan is signed here: a log that was never signed gets its key on this host, and workers
+    The plan is signed here: this host makes the key of a log that was never signed, and workers
     make none.
     """
     from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner

@@ -49,7 +49,7 @@ from failproof_es.reading.workers import RunWorker, describe_workers
 from failproof_es.support.plurals import plural
 
 _MOST_LISTED = 10
-"""The number of evaluations that are listed for people."""
+"""Most evaluations that are listed for people."""
 _HAD: Mapping[Again, str] = {
     "abandoned": "had been abandoned",
     "errors": "had ended with an error",
@@ -99,7 +99,7 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
 
     Contradictions are reported on stderr.
     """
-    as_json = output_format is not Format.TABLE  # a table shows no interval
+    as_json = output_format is not Format.TABLE  # a table shows no intervals
     standing = standing_of(run.connection, run.feeder)
     document = run_document(run, standing, intervals=as_json)
     if as_json:
@@ -244,7 +244,7 @@ def _describe_models(models: Sequence[ModelSnapshot]) -> str:
 
 
 def _imported_for_people(imported: Imported | None) -> dict[str, str]:
-    """Where an imported run comes from, and what of its source has no place here."""
+    """The origin of an imported run, and the parts of its source that were not imported."""
     if imported is None:
         return {}
     files = ", ".join(f"{file.name} ({file.bytes:,} bytes)" for file in imported.files)
@@ -316,7 +316,7 @@ def _ledger_for_people(status: ProtectionStatus) -> dict[str, Any]:
 
 
 def _people(document: RunDocument) -> dict[str, str]:
-    """What was left to people, and how far they are; empty if nothing was."""
+    """The evaluations that were left to people, by state of review; empty if there are none."""
     counts = Counter(document.reviews)
     if not any(counts.values()):
         return {}
@@ -326,7 +326,7 @@ def _people(document: RunDocument) -> dict[str, str]:
 
 
 def _workers_for_people(workers: Sequence[RunWorker], *, over: bool) -> dict[str, str]:
-    """Who drove a run together; nothing of a run that one process drove alone."""
+    """The workers that drove a run together; empty if one process drove it alone."""
     return {"driven by": describe_workers(workers, over=over)} if workers else {}
 
 

@@ -307,8 +307,11 @@ def resume(
             return
 
         def catch_up() -> int:
-            """Count what is recorded. Nobody adds to a run that is paused, or ours; while workers
-            elsewhere drive it, an event of these seconds may count twice."""
+            """Count what is recorded; the last position read.
+
+            Nobody adds to a run that is paused, or ours; while workers elsewhere drive it, an event
+            of these seconds may count twice.
+            """
             with store.connect() as connection:
                 position = max_position(connection)
                 if not quiet:
@@ -400,7 +403,7 @@ def _carry_out(
     if output_format is Format.TABLE:
         with ignore_broken_pipe():
             print_outcome(outcome, counted_up)
-    if outcome.reason:  # why a run stopped is no hint: it is said whatever is kept quiet
+    if outcome.reason:  # the reason of a stop is no hint: --quiet keeps it
         say(f"run {outcome.run_number} {outcome.status}: {outcome.reason}")
     if not quiet:
         say_what_next(counted_up, outcome.status)
@@ -416,7 +419,7 @@ def _carry_out(
 def _write_results(
     store: Store, run_id: UUID, junit: Path | None, quiet: bool, *, open_it: bool
 ) -> tuple[RunSummary, bool]:
-    """Count the results and write the files of the run; its summary, and whether all is written."""
+    """Count the results and write the run's files; the summary, and whether all are written."""
     with store.connect() as connection:
         with slow_step("counting the results", quiet=quiet):
             run = with_warning(RecordedRun.read(connection, run_id))

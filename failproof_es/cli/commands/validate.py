@@ -118,8 +118,8 @@ def print_preflight(
     permitted(looked_at, allow, own=True, placed=loaded.placed)
     for problem in not_permitted(later, allow, own=True, placed=loaded.placed):
         say(f"warning: {problem}")
-    permissions = granted_for(configuration)  # nothing else is sent, and no class runs
-    preflight, estimates = asyncio.run(_look(loaded, store, permissions, offline, run_classes))
+    permissions = granted_for(configuration)  # sends nothing else and runs no other class
+    preflight, estimates = asyncio.run(_check(loaded, store, permissions, offline, run_classes))
     for step in describe_checks(configuration, offline=offline, run_classes=run_classes):
         say(step)
     for line in preflight.files:
@@ -146,7 +146,7 @@ def print_preflight(
     click.echo("The cost is an estimate, from nothing answered to max_tokens answered each time.")
 
 
-async def _look(
+async def _check(
     loaded: LoadedConfiguration,
     store: Store,
     permissions: Permissions,

@@ -118,9 +118,9 @@ def worker(
         for line in permissions.describe():
             say(line)
     for name in providers:
-        rules_of(name)  # raises where no such provider is installed
+        rules_of(name)  # raises `InvalidInput` without such a provider
     raise_descriptor_limit()
-    # Whoever it is attached to has reached the database before, and so shall this one.
+    # The process that it is attached to has reached the database, so this one retries.
     store, run_id = Outage().retry(partial(_open, run)) if attached else _open(run)
     with store:
         if run is not None and run_id is None:
@@ -132,13 +132,13 @@ def worker(
         )
         with ExitStack() as stack:
             keeper, knows_missing = None, False
-            if not attached:  # whoever it is attached to does it
+            if not attached:  # else the process that it is attached to does this
                 knows_missing = report_missing_key(store)
                 keeper = stack.enter_context(CheckpointSigner(store))
                 stack.enter_context(following(store))
             working = _work(store, options, alive_file, quiet=quiet, attached=attached)
             done = event_loop.run(working)
-        ended = [] if attached else _ended(store, done.joined if run_id is None else {run_id})
+        ended = [] if attached else _read_ended(store, done.joined if run_id is None else {run_id})
     if keeper is not None:
         report_signing_error(keeper, knows_missing=knows_missing)
     if not quiet:
@@ -154,7 +154,7 @@ def worker(
 
 
 def _require_work(done: Worker, run_id: UUID | None, *, drain: bool) -> None:
-    """Raise `InvalidInput` where this host could drive nothing of what it was to work on."""
+    """Raise `InvalidInput` if this host refused every run that it was to work on."""
     refusals = done.refusals.why
     if run_id is not None and run_id in refusals:
         raise refusals[run_id]
@@ -166,7 +166,7 @@ def _require_work(done: Worker, run_id: UUID | None, *, drain: bool) -> None:
 
 
 def _report_end(state: Run, done: Worker, *, is_chosen: bool) -> ExitCode:
-    """Say how a run ended, unless that was said or all is well; its exit code."""
+    """Report how a run ended, unless that was reported or it ended well; its exit code."""
     outcome = Outcome.of(state, interrupted=False)
     code = exit_code_of(outcome)
     was_reported = state.started.originator_id in done.ended
@@ -179,12 +179,12 @@ def _report_end(state: Run, done: Worker, *, is_chosen: bool) -> ExitCode:
 
 
 def _worse(one: ExitCode, other: ExitCode) -> ExitCode:
-    """Of two runs, the exit code that says more: a failure, then a gate that is not met."""
+    """The worse exit code: a failure, then a gate that is not met."""
     return max((one, other), key=(ExitCode.DONE, ExitCode.GATE_NOT_MET, ExitCode.FAILED).index)
 
 
-def _ended(store: Store, runs: Collection[UUID]) -> list[Run]:
-    """Those of the runs that are over now, or paused, by number."""
+def _read_ended(store: Store, runs: Collection[UUID]) -> list[Run]:
+    """The runs that are sealed or paused, by number."""
     with store.connect() as connection:
         states = [read_run(connection, run_id) for run_id in runs]
     over = [state for state in states if state.sealed or state.status == "paused"]
@@ -198,7 +198,7 @@ def _describe(state: Run) -> str:
 
 
 def _open(run: str | None) -> tuple[Store, UUID | None]:
-    """The store, and the id of the named run that is to be joined."""
+    """The store, and the id of the named run to join."""
     store = session().open_store()
     try:
         usable_queue(store)
@@ -228,7 +228,7 @@ def _run_to_join(store: Store, run: str) -> UUID | None:
 async def _work(
     store: Store, options: WorkerOptions, alive_file: Path | None, *, quiet: bool, attached: bool
 ) -> Worker:
-    """Work until there is nothing to do any more, or until a signal."""
+    """Work until there is no work left, or until a signal."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     working = Worker(store, options, observe=lambda event: None, stop=stop, say=say)
@@ -243,13 +243,13 @@ async def _work(
             os._exit(ExitCode.INTERRUPTED)
 
     heard = [signal.SIGINT, signal.SIGTERM]
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as it is under `nohup`
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # ignored under `nohup`
         heard.append(signal.SIGHUP)
     for number in heard:
         loop.add_signal_handler(number, on_signal)
     if attached:
         _watch_parent(lambda: loop.call_soon_threadsafe(stop.set))
-    telling = asyncio.create_task(_tell(working)) if not quiet else None
+    telling = asyncio.create_task(_report_progress(working)) if not quiet else None
     try:
         async with told_alive(None if attached else alive_file):
             await working.work()
@@ -260,7 +260,7 @@ async def _work(
 
 
 def _watch_parent(gone: Callable[[], object]) -> None:
-    """Call `gone` once standard input ends: the process that started this one is gone, too."""
+    """Call `gone` once standard input ends, which means that the parent process is gone."""
 
     def watch() -> None:
         sys.stdin.read()
@@ -269,8 +269,8 @@ def _watch_parent(gone: Callable[[], object]) -> None:
     threading.Thread(target=watch, name="parent", daemon=True).start()
 
 
-async def _tell(working: Worker) -> None:
-    """Say now and then how much was done."""
+async def _report_progress(working: Worker) -> None:
+    """Report the number of finished evaluations every 10 seconds."""
     before, since = 0, time.monotonic()
     while True:
         await asyncio.sleep(_LINE_EVERY_S)

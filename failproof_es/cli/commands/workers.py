@@ -101,7 +101,7 @@ def workers(clear: str | None, output_format: Format) -> None:
 
 
 def _clear(connection: Connection, key: str) -> None:
-    """Raises `InvalidInput` where there is no such key."""
+    """End all shares of the limits of this key. Raises `InvalidInput` if there is no such key."""
     remedy = "`failproof-es workers` lists the keys whose limits are shared"
     try:
         cleared = clear_limits(connection, key.lower())

@@ -25,15 +25,15 @@ from failproof_es.cli.rendering.sanitise import one_line, shortened
 
 LINE_EVERY_S = 10.0
 SAMPLE_EVERY_S = 1.0
-"""A rate is measured between samples, and before the run has begun there is no model to take
-one of."""
+"""Seconds between samples of the rate, which is measured between two samples."""
 
 AFTER_EVALUATIONS = ("validating", "sealing")
-"""A phase that takes longer than a sample or two is told in a line of its own: nothing else
-changes in it."""
+"""Phases that get a line of their own if they take longer than a sample or two, because no number
+changes in them.
+"""
 
 LINE_ERRORS = 2
-"""The number of error messages in a line."""
+"""Most error messages in a line."""
 
 
 class Progress(Protocol):
@@ -57,7 +57,7 @@ def progress_for(state: ProgressState, *, quiet: bool, as_json: bool) -> Progres
         return LineProgress(state, json_line)
     if not sys.stderr.isatty():
         return LineProgress(state, plain_line)
-    from rich.console import Console  # what draws a table that lives is for terminals
+    from rich.console import Console  # needed on terminals only
 
     from failproof_es.cli.progress.live_table import LiveProgress
 
@@ -101,7 +101,7 @@ class LineProgress:
     def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._thread.join()
-        if self._state.models:  # else it ended before there was a run, or before it was ours
+        if self._state.models:  # else there was no run, or it was not ours
             self._write()
 
     def _tick(self) -> None:

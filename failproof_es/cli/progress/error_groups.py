@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from failproof_es.events import ErrorRecorded
 
 MOST_GROUPS = 200
-"""Further messages count as one more group: a server may send a new one each time."""
+"""Maximum number of groups. Further messages form one more: a server may send ever new ones."""
 OTHER_MESSAGES = "(other messages)"
 _LONGEST = 300
 
@@ -20,7 +20,7 @@ class ErrorCount:
     count: int
     model: str
     message: str
-    """The first line of the message that is not blank, unchanged: not safe to show."""
+    """The first line of the message that is not blank, unchanged: not safe to print."""
 
 
 @dataclass(slots=True)
@@ -37,14 +37,15 @@ class ErrorGroups:
         self._counts[key] += 1
 
     def most_frequent(self, limit: int | None = None) -> list[ErrorCount]:
-        """The groups, most frequent first. Equally frequent ones are in the order of arrival."""
-        counts = list(self._counts.copy().items())  # who shows it does so from another thread
+        """The groups, most frequent first, equally frequent ones in order of arrival."""
+        # A copy: the display calls this from another thread.
+        counts = list(self._counts.copy().items())
         counts.sort(key=lambda pair: -pair[1])
         return [ErrorCount(count, *key) for key, count in counts[:limit]]
 
     @property
     def groups(self) -> int:
-        """How many groups there are."""
+        """The number of groups."""
         return len(self._counts)
 
 

@@ -15,7 +15,7 @@ from failproof_es.core.tally import Group
 from failproof_es.support.percentages import ratio
 
 ERROR_GROUPS = 20
-"""The number of error groups in a line, most frequent first: lines should stay short."""
+"""Most error groups in a line, most frequent first: lines should stay short."""
 
 
 def json_line(state: ProgressState) -> str:
@@ -26,7 +26,7 @@ def json_line(state: ProgressState) -> str:
 def progress_object(state: ProgressState) -> dict[str, Any]:
     """The state of the run. Unknown values are `None`, never 0. Error rates are from 0 to 1.
 
-    No number of passes adds up several models.
+    With several models, `passed` and `failed` of the whole run are `None`.
     """
     group = state.group
     rows = [_row(state, model) for model in list(state.models.values())]
@@ -81,7 +81,7 @@ def _row(state: ProgressState, model: ModelProgressState) -> dict[str, Any]:
 
 
 def _counts(group: Group, lost: int) -> dict[str, int]:
-    """How finished evaluations ended, carried over or not."""
+    """Counts of finished evaluations by how they ended, carried-over ones included."""
     return {
         "scored": group.scored,
         "passed": group.passed,

@@ -35,10 +35,10 @@ _INDENT = 2
 
 
 class LiveProgress:
-    """Progress that its own thread repaints. The end state stays on the screen.
+    """A table of the progress that its own thread repaints. The final state stays on the screen.
 
-    When the window's size changes, it is cleared before it is painted again: terminals differ
-    in how they re-wrap the old lines.
+    When the window's size changes, the screen is cleared first: terminals differ in how they
+    re-wrap the old lines.
     """
 
     def __init__(self, state: ProgressState, console: Console) -> None:
@@ -61,12 +61,12 @@ class LiveProgress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        with self._lock:  # entered twice where a second signal ends the process
+        with self._lock:  # entered twice if a second signal ends the process
             if self._ended.is_set():
                 return
             self._ended.set()
             self._live.stop()
-            if self._state.models:  # else it ended before there was a run, or before it was ours
+            if self._state.models:  # else there was no run, or it was not ours
                 self._console.print(progress_view(self._state, self._console.width))
 
     def _new_live(self) -> Live:
@@ -85,10 +85,10 @@ class LiveProgress:
                 if self._ended.is_set():
                     return
                 if self._console.size != self._size:
-                    self._begin_anew(self._console.size)
+                    self._restart(self._console.size)
                 self._live.refresh()
 
-    def _begin_anew(self, size: ConsoleDimensions) -> None:
+    def _restart(self, size: ConsoleDimensions) -> None:
         self._size = size
         self._live.stop()
         self._console.clear()
@@ -113,7 +113,7 @@ def progress_view(state: ProgressState, width: int) -> RenderableType:
 
 
 def _models(state: ProgressState, width: int) -> RenderableType:
-    """One line for each model if its facts fit beside its bar; else the facts below the bar."""
+    """One line for each model if its figures fit beside its bar; else the figures below the bar."""
     models = list(state.models.values())
     figures = {model.key: facts(state, model) for model in models}
     rows = [(model.key, model.finished, model.planned) for model in models]

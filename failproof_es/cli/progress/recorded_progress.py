@@ -1,4 +1,4 @@
-"""The progress of a run until now, counted from what is recorded of it."""
+"""The progress of a run until now, counted from its record."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from failproof_es.store.reading.reader import Connection, find, iterate_stream
 
 
 def catch_up_with(state: ProgressState, connection: Connection, run_id: UUID) -> None:
-    """Count what the run has done so far: from the projections where they tell all of it."""
+    """Count the recorded progress of a run; from the projections if they hold all of it."""
     recorded = RecordedRun.read(connection, run_id)
     state.use_prices(recorded.run.prices or {})
     if recorded.feeder.source != "projections" or recorded.started.judges:
@@ -28,7 +28,7 @@ def catch_up_with(state: ProgressState, connection: Connection, run_id: UUID) ->
 
 
 def count_events(state: ProgressState, connection: Connection, run_id: UUID) -> None:
-    """The same, from every event."""
+    """Count the recorded progress of a run from its events."""
     carried_over = []
     for row in find(connection, run_id=run_id, topics=OBSERVED):
         state.observe(event := row.event())

@@ -1,4 +1,4 @@
-"""Says on stderr what a command does, if that takes longer than two seconds."""
+"""Reports a step of a command on stderr if it takes longer than two seconds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SLOW_AFTER_S = 2.0
 
 @contextmanager
 def slow_step(what: str, *, quiet: bool = False) -> Iterator[None]:
-    """Say `what` once this takes longer than `SLOW_AFTER_S`."""
+    """Say `what` if this context lasts longer than `SLOW_AFTER_S`."""
     if quiet:
         yield
         return

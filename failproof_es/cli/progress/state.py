@@ -53,11 +53,13 @@ from failproof_es.support.percentages import ratio
 
 Phase = Literal["planning", "evaluating", "validating", "sealing", "completed", "failed", "paused"]
 """The phase of a drive: checking and storing cases, asking models, validating the record, sealing
-it, and the end."""
+the record, and the end.
+"""
 
 RATE_WINDOW_S = 30.0
-"""The rate is that of the last half minute, so that it follows a provider's mood; of a
-longer time where that is too short to finish anything."""
+"""Seconds over which a rate is measured, so that it follows a provider's changes; longer if too few
+evaluations finish in that time.
+"""
 ENOUGH_FINISHED = 5
 ENOUGH_SECONDS = 2.0
 
@@ -74,14 +76,14 @@ class ModelProgressState:
     group: Group = field(default_factory=Group)
     """The finished evaluations, carried-over ones included."""
     carried_over: int = 0
-    """How many of `group` were carried over from another run."""
+    """Number of evaluations in `group` that were carried over from another run."""
     asking: RequestStats = field(default_factory=RequestStats)
     spent: Spent = field(default_factory=Spent)
-    """The answers for this model, judges' included."""
+    """Tokens and costs of the answers for this model, judges' included."""
     lost: int = 0
-    """Those abandoned because no usable answer came."""
+    """Evaluations that were abandoned because no usable answer came."""
     priced: bool = False
-    """Whether a price of it is on record."""
+    """Whether a price of the model is on record."""
     in_flight: set[UUID] = field(default_factory=set)
 
     @property
@@ -108,11 +110,11 @@ class ModelProgressState:
 
 @dataclass(slots=True)
 class _UnfinishedEvaluation:
-    """What is kept of an evaluation until it is finished."""
+    """The state of an evaluation until it is finished."""
 
     class_: str | None = None
     last_error: ErrorRecorded | None = None
-    """`None` once an answer came after it, or a judge's answer was read."""
+    """`None` once a later answer came, or a judge's answer was read."""
     verdicts: tuple[JudgeVerdict, ...] = ()
 
 
@@ -133,11 +135,11 @@ class RateLimit:
     ceiling: int | None
     held_until: datetime | None
     held_s: float
-    """The seconds of `held_until` that are left, 0 where nothing is held."""
+    """The seconds left until `held_until`; 0 without one."""
 
 
 class ProgressState:
-    """Fold events into a row per model. `observe` is cheap; call `pace` at each repaint."""
+    """Folds events into a row per model. `observe` is cheap; call `pace` at each repaint."""
 
     def __init__(
         self,
@@ -158,7 +160,7 @@ class ProgressState:
         self.max_spend_usd: Decimal | None = None
         """The run's spend ceiling; `None` without one."""
         self._limits: dict[str, LimitChanged] = {}
-        """By the key of each model and judge that the server serves."""
+        """The last change of the limit, by the key of each model and judge of the server."""
         self._samples: dict[str, deque[tuple[float, int]]] = {}
         self._ended: RunCompleted | RunFailed | None = None
         self._began = clock()
@@ -182,16 +184,16 @@ class ProgressState:
                 model = self._model(event.model_key)
                 model.in_flight.discard(event.originator_id)
                 model.asking.errors += 1
-                self._remembered(event).last_error = event
+                self._unfinished_state(event).last_error = event
                 self.errors.add(event)
             case AttemptLost():
                 model = self._model(event.model_key)
                 model.in_flight.discard(event.originator_id)
                 model.asking.lost_requests += 1
             case Classified():
-                self._remembered(event).class_ = event.primary
+                self._unfinished_state(event).class_ = event.primary
             case Judged():
-                open_ = self._remembered(event)
+                open_ = self._unfinished_state(event)
                 open_.last_error = None
                 if event.final:
                     verdict = JudgeVerdict(event.judge, event.verdict, event.problem)
@@ -223,7 +225,7 @@ class ProgressState:
     def carry_over(self, recorded: RecordedEvaluation) -> None:
         """Count the outcome of an evaluation that was carried over from another run.
 
-        The event counts that it was carried over. Its requests are not counted.
+        Its event counts it as carried over. Its requests are not counted.
         """
         outcome = outcome_of(
             recorded.key,
@@ -239,23 +241,22 @@ class ProgressState:
             model.lost += outcome.lost
 
     def restore(self, summary: RunSummary) -> None:
-        """Count what a run has done so far, from its summary; call it once, before any event.
+        """Count the progress of a run from its summary; call it once, before any event.
 
-        Its errors by message and what is remembered of unfinished evaluations are not in there:
-        see `errors` and `remember`. Only of a run without judges does a summary say what was
-        spent on behalf of each model.
+        A summary lacks errors by message and the state of unfinished evaluations: see `errors` and
+        `remember`. It has the spending for each model only if the run has no judges.
         """
         for key in summary.models:
             model = self._model(key)
             model.group.include(summary.group(model=key))
             model.asking.include(summary.asking(key))
-            model.asking.in_flight = 0  # that is known of each evaluation
+            model.asking.in_flight = 0  # known from each evaluation instead
             model.carried_over = model.asking.carried_over
             model.lost += summary.lost(key)
             model.spent.include(summary.counts.spending.get(key, Spent()))
 
     def remember(self, recorded: RecordedEvaluation) -> None:
-        """Take in how an evaluation that was begun before this drive stands. Counts nothing."""
+        """Restore the state of an evaluation that began before this drive. Counts nothing."""
         state = ProgressState(self._clock, self._now)
         for event in recorded.history:
             state.observe(event)
@@ -264,23 +265,23 @@ class ProgressState:
             self._model(key).in_flight |= model.in_flight
 
     def name_run(self, started: RunStarted) -> None:
-        """Name the run before anything of it is counted."""
+        """Set the run's name and number before any of its events is counted."""
         self.run_id, self.run_number = started.run_id, started.run_number
         self.name = started.name
 
     def adopt(self, counted: ProgressState) -> None:
-        """Go on from what `counted` holds. A thread that displays this one sees all or nothing."""
+        """Continue from the state of `counted`. A thread that displays this sees all or nothing."""
         vars(self).update({**vars(counted), "_began": self._began})
 
     def use_prices(self, prices: Prices) -> None:
-        """Set the prices that answers cost from now on: those that the run recorded."""
+        """Set the recorded prices, by which the costs of further answers are computed."""
         self._prices = prices
         for model in self.models.values():
             model.priced = priced(prices, [model.key])
 
     @property
     def phase(self) -> Phase:
-        """What the drive does now. After the last evaluation it reads the record, for the gates."""
+        """The current phase. After the last evaluation the record is read, for the gates."""
         if self._phase == "evaluating" and 0 < self.planned <= self.finished:
             return "validating"
         return self._phase
@@ -331,7 +332,7 @@ class ProgressState:
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds until the last model is done: models run side by side. `None` while unknown."""
+        """Seconds until the last model is done; models run in parallel. `None` while unknown."""
         estimates = [self.pace(key).seconds_left for key in list(self.models)]
         known_estimates = [seconds for seconds in estimates if seconds is not None]
         return (
@@ -365,7 +366,7 @@ class ProgressState:
         return RateLimit(last.limit_after, self._ceiling, held_until, max(left_s, 0.0))
 
     def judge_limits(self) -> dict[str, RateLimit]:
-        """The limits of judges whose server serves no model under test and has complained."""
+        """The limits of judges whose server serves no model under test and changed its limit."""
         return {
             key: self.rate_limit(key)
             for key, last in self._limits.items()
@@ -394,11 +395,11 @@ class ProgressState:
             self.models[key] = model
         return model
 
-    def _remembered(self, event: EvaluationEvent) -> _UnfinishedEvaluation:
+    def _unfinished_state(self, event: EvaluationEvent) -> _UnfinishedEvaluation:
         return self._open.setdefault(event.originator_id, _UnfinishedEvaluation())
 
     def _finish(self, event: Scored | EvaluationAbandoned) -> None:
-        """Count the evaluation for its model, as a summary counts its outcome."""
+        """Count the evaluation for its model, by the same rules as a summary."""
         open_ = self._open.pop(event.originator_id, _UnfinishedEvaluation())
         model = self._model(event.model_key)
         scored = isinstance(event, Scored)

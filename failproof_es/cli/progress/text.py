@@ -24,7 +24,7 @@ PHASES: dict[Phase, str] = {
 
 
 def heading(state: ProgressState) -> str:
-    """The run, its phase, its percentage and the time: `run 3 smoke: ...`."""
+    """The run, its phase, its percentage and its times: `run 3 smoke: ...`."""
     run = "new run" if state.run_number is None else f"run {state.run_number} {state.name}"
     parts = [PHASES[state.phase]]
     if state.models:
@@ -72,7 +72,7 @@ def _abandoned(model: ModelProgressState) -> str:
 
 
 def error_lines(state: ProgressState, limit: int) -> list[str]:
-    """The most frequent messages of failed requests, with counts, and how many more there are."""
+    """The most frequent error messages with their counts, and how many more there are."""
     groups = state.errors.most_frequent(limit)
     lines = [
         f"{group.count:,}x {shortened(one_line(group.model), LONGEST_NAME)}: "
@@ -93,7 +93,7 @@ def judges_line(state: ProgressState) -> str:
 
 
 def limit_text(limit: RateLimit) -> str:
-    """`24/100` concurrent requests allowed, and the rest of the `Retry-After`."""
+    """The allowed concurrent requests, `24/100`, and the rest of the `Retry-After`."""
     if limit.allowed is None:
         return "-"
     of = "" if limit.ceiling is None else f"/{limit.ceiling}"
@@ -107,7 +107,7 @@ def _brief(seconds: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as people read them: `0:07`, `12:30`, `3:05:00`."""
+    """Seconds for people: `0:07`, `12:30`, `3:05:00`."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

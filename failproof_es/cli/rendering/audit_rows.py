@@ -1,4 +1,4 @@
-"""The rows of the audit table: who, which case, and the details in words."""
+"""The rows of the audit table: the person, the case, and the details in words."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class AuditRows:
             return None
         if prompt not in self._cases:
             streams = read_streams(self._connection, [UUID(prompt)])
-            self._cases[prompt] = prompt  # the trail goes on, whatever a case looks like
+            self._cases[prompt] = prompt  # an unreadable case must not end the trail
             with suppress(*UNREADABLE):
                 self._cases[prompt] = stored_case(streams, UUID(prompt)).case_id
         return self._cases[prompt]

@@ -18,12 +18,12 @@ HARMLESS = frozenset(
         "sslnegotiation", "target_session_attrs", "tcp_user_timeout",
     }
 )  # fmt: skip
-"""The parameters that are shown. Any other may be secret, in this libpq or a later one."""
+"""Parameters that are shown. Any other may be secret, in this libpq or a later one."""
 _HIDDEN = "***"
 _IN_AUTHORITY = ("user", "password", "host", "port", "dbname")
 _URL = re.compile(r"\bpostgres(?:ql)?://\S+")
 _OTHER_AUTHORITY = re.compile(r"(\w+://[^\s/@:]*):[^\s@]*@")
-_AS_PARAMETER = re.compile(  # after `--allow` stands a variable's name, and the host that gets it
+_AS_PARAMETER = re.compile(  # `--allow` has a variable's name and a host, no secret
     r"(?i)(?<!--allow )\b(\w*(?:password|passfile|secret|sslkey))\s*=\s*('(?:[^'\\]|\\.)*'|[^\s&]*)"
 )
 
@@ -31,7 +31,7 @@ _AS_PARAMETER = re.compile(  # after `--allow` stands a variable's name, and the
 def mask_url(url: str) -> str:
     """The URL or connection string, with `***` for everything that may be secret.
 
-    Raises `InvalidInput` for one that cannot be read, without quoting it.
+    Raises `InvalidInput` for an unreadable one, without quoting it.
     """
     parts = {name: _mask_value(name, value) for name, value in parameters_of(url).items()}
     if not url.startswith(("postgresql://", "postgres://")):

@@ -11,7 +11,7 @@ from failproof_es.support.plurals import plural
 
 
 def finding_lines(validation: RunValidated) -> Iterator[str]:
-    """The verdict first, then every finding: errors before warnings."""
+    """The verdict, then every finding: errors before warnings."""
     checked = validation.checked.items()
     looked_at = ", ".join(plural(count, what.removesuffix("s")) for what, count in checked)
     verdict = "no problems found" if validation.passed else "problems found"
@@ -24,6 +24,6 @@ def finding_lines(validation: RunValidated) -> Iterator[str]:
 
 
 def fixed_outcomes(validation: RunValidated | None) -> str:
-    """How many evaluations no answer could decide, for a headline; empty where there are none."""
+    """The numbers of evaluations that no answer could decide, for a headline; empty if none."""
     findings = () if validation is None else validation.findings
     return "; ".join(finding.message for finding in findings if finding.kind == FIXED_OUTCOME)

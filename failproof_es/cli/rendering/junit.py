@@ -1,4 +1,4 @@
-"""`--junit`: writes runs as JUnit XML beside what a command prints. `exports.junit` makes it."""
+"""`--junit`: also writes the results of a command's runs as JUnit XML (`exports.junit`)."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ def junit_option(command: F) -> F:
 
 
 def write_junit(store: Store, runs: Sequence[RecordedRun], path: Path) -> None:
-    """Write the file, and record that it was written. Raises `InvalidInput`."""
+    """Write the file, and record that it was written. Raises `InvalidInput` on failure."""
     write_recorded(store, [run.run_id for run in runs], "report", path, junit(runs))

@@ -15,9 +15,10 @@ from failproof_es.store.store import Store
 
 
 def open_report(store: Store, run: RecordedRun) -> bool:
-    """Write the report as `report` does, say where, and open it where there is a browser.
+    """Write the report as `report` does, print its path, and open it if there is a browser.
 
-    `False` after saying why it cannot be written: much was sent, so this is no wrong usage.
+    If it cannot be written, report that and return `False`: requests were sent, so this is no
+    usage error.
     """
     from failproof_es.report.formats.documents import document_of, file_name
 
@@ -37,7 +38,7 @@ def open_report(store: Store, run: RecordedRun) -> bool:
 
 
 def _has_screen() -> bool:
-    """Whether a browser can open a window: one in the terminal would take the place of the run."""
+    """Whether a browser can open a window; a browser in the terminal would hide the run."""
     if sys.platform == "darwin" or os.environ.get("BROWSER"):
         return True
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

@@ -1,7 +1,7 @@
 """Writes data to stdout, as a table for people or as JSON for programs.
 
-Nothing but data goes to stdout; what is meant for people (remarks, hints, progress)
-goes to stderr, so that a pipe never has to filter.
+Only data goes to stdout. Messages for people (remarks, hints, progress) go to stderr, so that a
+pipe never has to filter.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ _SHORT = "failproof_es.cli.rendering.output.json"
 TABLE_ROWS = 1_000
 
 LONGEST_CELL = 500
-"""The longest text in a table, in characters; JSON has all of it."""
+"""The longest text in a table, in characters; JSON has the whole text."""
 
 _NARROWEST = 10
-"""The least width of a table's text column, in characters."""
+"""The minimum width of a table's text column, in characters."""
 _NARROWEST_HEADING = 5
 
 PIPE_WIDTH = 200
-"""How wide a table is where there is no terminal to ask."""
+"""The width of a table without a terminal, in characters."""
 
 
 class Format(StrEnum):
-    """How a command prints its data."""
+    """The format of a command's data."""
 
     TABLE = "table"
     JSON = "json"
@@ -120,12 +120,12 @@ def print_table(
     title: str | None = None,
     when_empty: str | None = None,
 ) -> None:
-    """Print a table on stdout, every cell sanitised, `-` where a value is unknown.
+    """Print a table on stdout, every cell sanitised, `-` for an unknown value.
 
-    No terminal is too narrow: texts are wrapped, and where even that is too wide, values are
-    printed one under the other. A long table is printed as several, each with its heading,
-    so that memory stays flat. Where there are no rows, `when_empty` is printed
-    on stderr: why, and what to do next.
+    It fits every terminal: texts are wrapped, and if even that is too wide, the values of a row are
+    printed below each other. A long table is printed as several, each with its heading, so that
+    memory stays flat. Without rows, `when_empty` is printed on stderr: the reason, and what to do
+    next.
     """
     console = stdout_console()
     heading = title and one_line(title)
@@ -144,7 +144,7 @@ def print_table(
                 console.print(_table(columns, cells, widths, padding, heading))
                 break
         else:
-            _print_one_under_the_other(console, columns, cells, heading)
+            _print_records(console, columns, cells, heading)
         page = list(islice(remaining, TABLE_ROWS))
         if not page:
             return
@@ -156,10 +156,10 @@ def _widths(
     room: int,
     heading_width: int | None,
 ) -> list[int] | None:
-    """The width of each column, the widest narrowed first; `None` if `room` is too little.
+    """The width of each column, the widest narrowed first; `None` if `room` is too small.
 
-    Numbers stay whole, a text needs a few characters; headings are broken after
-    `heading_width` characters at the least, not at all without it.
+    Numbers stay whole, and a text keeps `_NARROWEST` characters. Headings are broken after at least
+    `heading_width` characters, without it not at all.
     """
     headings = [cell_len(column.heading) for column in columns]
     longest = [max((cell_len(row[at]) for row in cells), default=0) for at in range(len(columns))]
@@ -193,7 +193,7 @@ def _table(
     return table
 
 
-def _print_one_under_the_other(
+def _print_records(
     console: Console,
     columns: Sequence[Column],
     cells: Sequence[Sequence[str]],
@@ -208,7 +208,7 @@ def _print_one_under_the_other(
 
 
 def print_facts(facts: dict[str, Any]) -> None:
-    """Print named facts one under the other, `-` where a value is unknown."""
+    """Print named facts below each other, `-` for an unknown value."""
     stdout_console().print(_facts({one_line(name): cell(value) for name, value in facts.items()}))
 
 
@@ -222,13 +222,13 @@ def _facts(cells: dict[str, str]) -> Table:
 
 
 def stdout_console() -> Console:
-    """The console for tables: as wide as the terminal, or wide enough for a file."""
+    """The console for tables: as wide as the terminal, or `PIPE_WIDTH` without one."""
     width = None if sys.stdout.isatty() else PIPE_WIDTH
     return _Console(file=sys.stdout, width=width, highlight=False, markup=False)
 
 
 class _Console(Console):
-    """Raises on a broken pipe, for the caller to handle; the library would end the process."""
+    """A console that raises `BrokenPipeError`; the library would end the process."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
@@ -253,13 +253,13 @@ def print_json(value: Any, *, indent: bool = False) -> None:
 
 
 def say(text: str) -> None:
-    """Tell a person something, on stderr."""
+    """Print a message for people on stderr."""
     sys.stderr.write(lines(text) + "\n")
     sys.stderr.flush()
 
 
 def cell(value: Any) -> str:
-    """A value as a table shows it."""
+    """A value as the text of a table cell."""
     match value:
         case None:
             return "-"
@@ -274,7 +274,7 @@ def cell(value: Any) -> str:
 
 
 def moment(value: datetime) -> str:
-    """A point in time for people: UTC, to the second."""
+    """A time for people: UTC, to the second."""
     return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
@@ -288,7 +288,7 @@ def print_json_list(values: Iterable[Any]) -> None:
 
 
 def write_file(path: Path, pieces: Iterable[bytes]) -> WrittenFile:
-    """Write a file that the user named. Raises `InvalidInput`."""
+    """Write a file that the user named. Raises `InvalidInput` if it cannot be written."""
     try:
         return atomic_write(path, pieces)
     except OSError as error:

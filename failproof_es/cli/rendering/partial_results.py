@@ -1,7 +1,7 @@
-"""Partial results files: one file for every N finished evaluations while a run is going.
+"""Partial results files: one file for every N finished evaluations of a running run.
 
-The k-th file holds the evaluations that finished as number (k-1)N+1 to kN in the order of
-the log. Its content depends on the log only, not on who writes it or when. So a run that was
+File k holds the evaluations (k-1)N+1 to kN, numbered by the order in which the log has them
+finished. Its content depends on the log only, not on its writer or its time. So a run that was
 killed and resumed has all of these files, and every evaluation is in them once.
 """
 
@@ -41,7 +41,7 @@ from failproof_es.store.reading.reader import RecordedEvent, find
 from failproof_es.store.store import Store
 
 _BREATH_S = 0.2
-"""At least this long between two looks at the log."""
+"""Minimum seconds between two reads of the log."""
 
 
 class PartialResults:
@@ -54,7 +54,7 @@ class PartialResults:
         self.every = output.checkpoint_every if output else None
         self._path = results_path(output.path, run) if output else Path()
         self.rows_written = 0
-        """How many are known to be on disk."""
+        """Number of files that are known to be on disk."""
         self._position = 0
 
     def write_due(self) -> None:
@@ -69,7 +69,7 @@ class PartialResults:
             self._position = rows[-1].position
 
     def _next(self, count: int) -> list[RecordedEvent]:
-        """The next final events, enough for one file if there are so many."""
+        """The next final events; `count` of them if there are enough for one file."""
         return list(
             find(
                 self._run.connection,
@@ -96,7 +96,7 @@ class PartialResults:
 
 
 class PartialResultsWriter:
-    """Writes partial results files in a thread of its own. `observe` receives each event.
+    """Writes partial results files in a separate thread. `observe` receives each event.
 
     A failed write is reported once and does not stop the run: the log is whole, and the files
     are written when the run ends.
@@ -110,7 +110,7 @@ class PartialResultsWriter:
         self._thread = threading.Thread(target=self._work, name="partial-results", daemon=True)
 
     def observe(self, event: Event) -> None:
-        """Take note of a durable event."""
+        """Wake the thread if the durable event ends an evaluation."""
         if isinstance(event, Scored | EvaluationAbandoned | CarriedOver):
             self._run_id = event.run_id
             self._wake.set()
@@ -137,7 +137,8 @@ class PartialResultsWriter:
                 run = RecordedRun.read_events(connection, self._run_id)
                 partial = PartialResults(self._store, run)
                 while partial.every is not None:
-                    partial.write_due()  # also what woke this thread, which may have been the last
+                    # Also for the event that woke this thread: it may have been the last.
+                    partial.write_due()
                     self._stop.wait(_BREATH_S)
                     if not self._woken():
                         break
@@ -147,7 +148,7 @@ class PartialResultsWriter:
     def _woken(self) -> bool:
         """Wait for something to do. Returns false on a stop.
 
-        Cleared before it is asked: whoever stops sets `_stop` first, so no stop is missed.
+        The wake-up is cleared before the check, and a stop sets `_stop` first: none is missed.
         """
         self._wake.wait()
         self._wake.clear()

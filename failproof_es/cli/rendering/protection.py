@@ -28,7 +28,7 @@ def protection(store: Store) -> tuple[dict[str, Any], Sequence[Layer]]:
         state = store.state()
         with store.connect() as connection:
             missing = missing_layers(connection)
-            # With another version's schema, every object would be listed.
+            # Compared with another version's schema, every object would differ.
             deviations = []
             if state is SchemaState.CURRENT:
                 deviations = [*differences(connection), *read_model_differences(connection)]
@@ -43,19 +43,19 @@ def protection(store: Store) -> tuple[dict[str, Any], Sequence[Layer]]:
 
 
 def print_missing_layers(missing: Sequence[Layer]) -> None:
-    """Tell a person what each missing layer would stop, and how to get it."""
+    """Say on stderr what each missing layer would stop, and how to get it."""
     for layer in missing:
         say(f"missing: {layer.name}, which stops {layer.stops}; {layer.remedy}")
 
 
 def print_differences(deviations: Iterable[str]) -> None:
-    """Tell a person which objects of the database are not as they were installed."""
+    """Say on stderr which objects of the database differ from the installed ones."""
     for what in deviations:
         say(f"not as installed: {one_line(what)}")
 
 
 def for_people(facts: dict[str, Any]) -> dict[str, Any]:
-    """The facts with the names of the layers, and the number of objects not as installed."""
+    """The facts, with the missing layers by name, and the number of objects not as installed."""
     if "missing_layers" not in facts:
         return facts
     names = ", ".join(layer["name"] for layer in facts["missing_layers"])

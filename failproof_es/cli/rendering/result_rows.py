@@ -46,7 +46,7 @@ def shape_of(dialect_name: str, shape: str | None) -> Shape:
 
 
 def run_shape_of(dialect_name: str, shape: str | None) -> RunShape | None:
-    """The dialect's shape of whole runs with that name, if there is one."""
+    """The dialect's shape of whole runs with that name; `None` if there is none."""
     return None if shape is None else _run_shapes(dialect_name).get(shape)
 
 
@@ -60,7 +60,7 @@ def result_rows(
 ) -> Iterator[dict[str, Any]]:
     """Every evaluation that has begun, in plan order, in the dialect's own JSON shape.
 
-    At most `limit` places of the plan, from the one after `after` on. For a shape of whole
+    Covers at most `limit` places of the plan, from the one after `after` on. For a shape of whole
     runs: the run's results so far.
     """
     whole = run_shape_of(run.started.dialect, shape)
@@ -83,10 +83,10 @@ def rows_of(
     `first` is the place in the plan, from 1, of the first one, if they are consecutive. Without it,
     each place is looked up in the whole plan when a shape needs it.
 
-    Fields that a shape has are filled in here: the cost (`metrics.cost_usd`, specification 001
+    Fields of the shape are filled in here: the cost (`metrics.cost_usd`, specification 001
     § 3.2), null if it is unknown; the run's number and the evaluation's place in its plan, from 1
-    (`run_id` and `result_id`, specification 003 § 3); and for an evaluation that was left to
-    people `reviews`, the last review of each person, and `outcome`, what they decided.
+    (`run_id` and `result_id`, specification 003 § 3); and, for an evaluation that was left to
+    people, `reviews`, the last review of each person, and `outcome`, their decision.
     """
     as_result = shape_of(run.started.dialect, shape)
     places: dict[UUID, int] = {}
@@ -126,9 +126,9 @@ def _last_reviews(reviews: Iterable[Reviewed]) -> list[dict[str, Any]]:
 
 
 def _with_people(run: RecordedRun, documents: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Documents of models; one with a null `by_people` gets the figures by people, if any.
+    """The models' documents; a null `by_people` is replaced by the figures by people, if any.
 
-    Its `unscored` then counts as `awaiting_review` only the evaluations without a review.
+    The document's `unscored` then counts only evaluations without a review as `awaiting_review`.
     """
     figures: list[PeopleFigure] | None = None
     for document in documents:

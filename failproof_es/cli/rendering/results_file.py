@@ -1,4 +1,4 @@
-"""The results file of a configuration's `output.file`: written whole or not at all.
+"""The results file of a configuration's `output.file`, written atomically.
 
 Its content depends on the log only: written again after a crash, it is the same.
 """
@@ -30,10 +30,10 @@ _LONGEST_HEADER = 1_000_000
 
 
 def write_results_file(store: Store, run: RecordedRun) -> Path | None:
-    """Write the run's results as JSON lines, a metadata header first; `None` if not asked for.
+    """Write the run's results as JSON lines, a metadata header first; `None` if not configured.
 
-    A resumed run writes the same file. It appears under its name only when it is
-    complete. Raises `OSError` when it cannot be written.
+    A resumed run writes the same file. The file appears under its name only when it is
+    complete. Raises `OSError` if it cannot be written.
     """
     output = file_output(run)
     if output is None:
@@ -51,12 +51,12 @@ def file_output(run: RecordedRun) -> FileOutput | None:
 
 
 def results_path(pattern: str, run: RecordedRun) -> Path:
-    """The file's path: `{timestamp}` is `YYYY-MM-DD_HH-MM-SS` in UTC, `{test_name}` the name, in
-    which `-` stands for what a file name cannot hold: `My first test` becomes `My-first-test`.
+    """The file's path: `{timestamp}` is `YYYY-MM-DD_HH-MM-SS` in UTC, `{test_name}` the run's name,
+    with `-` for characters that a file name cannot hold: `My first test` becomes `My-first-test`.
 
     The time is `test_run.timestamp`, or that of the run's start (specification 001 § 5.3).
-    If a run of the same name and second already has a file, or something else has that name, the
-    run's number is added.
+    The run's number is added if a run of the same name and second already has a file, or if a
+    file that holds no results has that name.
     """
     configured = recorded_configuration(run.started).test_run.timestamp
     moment = configured or run.started.timestamp
@@ -72,14 +72,16 @@ def results_path(pattern: str, run: RecordedRun) -> Path:
 
 
 def partial_results_path(path: Path, number: int) -> Path:
-    """The path of the partial results file of that number, beside the results file."""
+    """The path of the partial results file of that number, in the folder of the results file."""
     return path.with_name(f"{path.stem}.checkpoint-{number:05}{path.suffix}")
 
 
 def write_lines(path: Path, header: dict[str, Any], rows: Iterable[dict[str, Any]]) -> WrittenFile:
-    """Write JSON lines, the header first, whole or not at all. Raises `OSError`, also for a path
-    of another kind of file, and where something else has that name: whoever could write to the log
-    may have recorded it."""
+    """Write JSON lines, the header first, atomically.
+
+    Raises `OSError`, also for another suffix, and for a path of a file that holds no results:
+    anybody who can write to the log may have recorded the path.
+    """
     if path.suffix != FILE_SUFFIX:
         raise OSError(errno.EINVAL, f"not a {FILE_SUFFIX} file", str(path))
     if _is_foreign(path):
@@ -89,7 +91,7 @@ def write_lines(path: Path, header: dict[str, Any], rows: Iterable[dict[str, Any
 
 
 def metadata(run: RecordedRun) -> dict[str, Any]:
-    """The metadata header: where the results in the file come from."""
+    """The metadata header: the origin of the results in the file."""
     manifest = run.started
     return {
         "run_id": str(run.run_id),
@@ -107,12 +109,12 @@ def metadata(run: RecordedRun) -> dict[str, Any]:
 
 
 def _is_foreign(path: Path) -> bool:
-    """Whether a file is there that holds no results."""
+    """Whether a file with this path exists that holds no results."""
     return path.is_file() and run_id_in(path) is None
 
 
 def run_id_in(path: Path) -> str | None:
-    """The run id in a results file; `None` if there is no such file."""
+    """The run id in a results file; `None` if the path is no results file."""
     try:
         with path.open("rb") as file:
             run_id = orjson.loads(file.readline(_LONGEST_HEADER))["metadata"]["run_id"]

@@ -1,7 +1,7 @@
 """Make untrusted text safe to show in a terminal, which would obey control characters.
 
-`failproof_es.support.untrusted_text` says what is unsafe and how it is shown; here it also serves
-JSON.
+`failproof_es.support.untrusted_text` defines unsafe characters and their escapes; this module
+applies them to JSON.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ __all__ = ["json_text", "lines", "one_line", "shortened"]
 
 
 def json_text(document: str) -> str:
-    """A JSON document that means the same and is safe to show.
+    """An equivalent JSON document that is safe to show.
 
-    Outside its strings JSON has no unsafe character but white space, so each one found
-    can become the `\\uXXXX` that JSON itself allows.
+    Outside its strings JSON has no unsafe character but white space, so each one can become the
+    `\\uXXXX` that JSON itself allows.
     """
     return UNSAFE_IN_LINES.sub(_json_escape, document)
 

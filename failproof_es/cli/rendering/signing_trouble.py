@@ -13,7 +13,7 @@ _NO_KEY = (
 
 
 def report_signing_error(keeper: CheckpointSigner, *, knows_missing: bool = False) -> None:
-    """Report an error, if there was one. A changed log is an error, all else a warning.
+    """Report why nothing was signed, if so: a changed log as an error, all else as a warning.
 
     With `knows_missing` the user knows already that this host has no key.
     """
@@ -30,7 +30,7 @@ def report_signing_error(keeper: CheckpointSigner, *, knows_missing: bool = Fals
 
 
 def report_missing_key(store: Store) -> bool:
-    """Whether this host has no key of the log; tells so before it works for a while."""
+    """Whether this host lacks the log's key; if so, say it before a long command begins."""
     with store.connect() as connection:
         is_missing = not is_signer(connection)
     if is_missing:

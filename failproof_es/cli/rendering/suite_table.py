@@ -11,11 +11,11 @@ from failproof_es.core.summary import RunSummary
 from failproof_es.reading.summary_rows import CLASSES, model_rows, suite_rows, total_row
 
 BOUNDS = "if unscored failed or passed"
-"""The heading of the bounds of a rate."""
+"""The heading of a rate's bounds."""
 
 
 def print_suites(summary: RunSummary, *, title: str | None = None) -> None:
-    """The table of suites and classes, with the totals by case and by suite.
+    """Print the table of suites and classes, with the totals by case and by suite.
 
     With several models each has its own totals, so that a good model cannot hide a bad one.
     """
@@ -65,7 +65,7 @@ def _mean(row: dict[str, Any]) -> dict[str, str]:
 
 
 def _classes_to_show(counts: dict[str, int]) -> list[str]:
-    """The classes that get a column. Of a dialect with its own classes, only those that occur."""
+    """The classes that get a column. For a dialect with its own classes, only those that occur."""
     own = sorted(counts.keys() - set(CLASSES))
     usual = [name for name in CLASSES if not own or counts.get(name) or name == "error"]
     return [*usual, *own]
@@ -85,10 +85,10 @@ def passed_of(passed: int, failed: int) -> str:
 
 
 def bounds_text(bounds: Sequence[float] | None) -> str:
-    """`10.0% to 90.0%`; empty where everything has a score."""
+    """`10.0% to 90.0%`; empty if every evaluation has a score."""
     return "" if bounds is None else " to ".join(map(percent, bounds))
 
 
 def percent(share: float | None) -> str:
-    """A share as a percentage, `-` where there is none."""
+    """A share as a percentage; `-` for `None`."""
     return "-" if share is None else wording.percent(share).replace(" ", "")

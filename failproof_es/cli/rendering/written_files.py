@@ -17,7 +17,7 @@ from failproof_es.support.atomic_file import WrittenFile
 def write_recorded(
     store: Store, run_ids: Sequence[UUID], kind: FileKind, path: Path, pieces: Iterable[bytes]
 ) -> WrittenFile:
-    """Write a file that the user named, and record it. Raises `InvalidInput`."""
+    """Write a file that the user named, and record it. Raises `InvalidInput` if that fails."""
     written_file = write_file(path, pieces)
     record_file(store, run_ids, kind, path, written_file)
     return written_file
@@ -26,10 +26,10 @@ def write_recorded(
 def record_file(
     store: Store, run_ids: Sequence[UUID], kind: FileKind, path: Path, written_file: WrittenFile
 ) -> None:
-    """Record, beside each of these runs, that the file was written.
+    """Record for each of these runs that the file was written.
 
-    A user who may only read, such as an auditor, still gets the file, and a note that this was
-    not recorded.
+    A user who may only read, such as an auditor, still gets the file, with a note that it is not
+    on record.
     """
     file = {"kind": kind, "path": str(path.absolute()), **written_file._asdict()}
     try:

@@ -22,7 +22,7 @@ HOLDS: Mapping[str, tuple[ItemVerdict, ItemVerdict]] = {
     FORBIDDEN: ("did_not_happen", "happened"),
     "pass_criteria": ("met", "not_met"),
 }
-"""By kind of item: the verdict that what the case wants holds, and the opposite one."""
+"""By kind of item: the verdict that the case's demand holds, and the opposite one."""
 SEVERITIES: tuple[Severity, ...] = ("S0", "S1", "S2", "S3")
 LONGEST_NAME = 200
 
@@ -34,12 +34,12 @@ class InvalidAnswer(ValueError):
 
 
 def item_verdicts(item: str) -> Mapping[str, ItemVerdict]:
-    """The verdicts on the item with this key, by the words that a reviewer writes."""
+    """The verdicts on the item with this key, by the words for them in a sheet or at a prompt."""
     return _HAPPENED if item.partition(".")[0] == FORBIDDEN else _MET
 
 
 def item_verdict(item: str, text: str) -> ItemVerdict:
-    """A verdict on the item with this key. Raises `InvalidAnswer`."""
+    """The verdict on the item with this key. Raises `InvalidAnswer`."""
     verdicts = item_verdicts(item)
     return verdicts[word(text.replace("_", " "), tuple(verdicts))]
 
@@ -50,14 +50,14 @@ def overall_verdict(text: str) -> ReviewVerdict:
 
 
 def severity(text: str) -> Severity | None:
-    """`S0` to `S3`; `None` for nothing, or `none`. Raises `InvalidAnswer`."""
+    """`S0` to `S3`; `None` for an empty text or `none`. Raises `InvalidAnswer`."""
     if text.strip().lower() in ("", "none"):
         return None
     return word(text, SEVERITIES)
 
 
 def tags(text: str) -> tuple[str, ...]:
-    """The tags between commas, each once, in the order given. Raises `InvalidAnswer`."""
+    """The tags between commas, without duplicates, in their order. Raises `InvalidAnswer`."""
     parts = [part.strip() for part in valid(text).split(",")]
     return tuple(dict.fromkeys(part for part in parts if part))
 
@@ -71,7 +71,7 @@ def name(text: str) -> str:
 
 
 def valid(text: str) -> str:
-    """The text, if it is valid: a terminal may send invalid bytes. Raises `InvalidAnswer`."""
+    """The text, if it is UTF-8: a terminal may send invalid bytes. Raises `InvalidAnswer`."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

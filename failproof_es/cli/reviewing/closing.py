@@ -10,7 +10,7 @@ from failproof_es.support.plurals import plural
 
 
 def require_closable(run: RecordedRun) -> None:
-    """Raises `InvalidInput` unless the run is complete and its gates are for people to decide."""
+    """Raise `InvalidInput` unless the run is complete and people decide its gates."""
     number = run.started.run_number
     if recorded_configuration(run.started).gates.by != "people":
         raise InvalidInput.because(
@@ -24,7 +24,7 @@ def require_closable(run: RecordedRun) -> None:
 
 
 def require_complete(run: RecordedRun, judgement: PeopleJudgement) -> None:
-    """Raises `InvalidInput` while reviews are missing that the gates need."""
+    """Raise `InvalidInput` while reviews are missing that the gates need."""
     number, problems = run.started.run_number, Problems()
     review = f"`failproof-es review {number}`"
     if waiting := judgement.reviews["awaiting"]:

@@ -17,7 +17,7 @@ from failproof_es.store.reading.reader import Connection
 def export_of(
     connection: Connection, run_id: UUID, file: Path, filled_sheet: Sheet, problems: Problems
 ) -> ReviewExported | None:
-    """The record of the sheet's export; `None` for one written by hand, and with a problem."""
+    """The record of the sheet's export; `None` without an id in it, or with a problem."""
     lines_by_sheet = {sheet: line for sheet, line in filled_sheet.sheets.items() if sheet}
     if not lines_by_sheet:
         return None
@@ -50,7 +50,7 @@ def check_handing_on(
     problems: Problems,
     handed_on: bool,
 ) -> None:
-    """A sheet of somebody else is imported only if it was empty, and by an explicit option."""
+    """Refuse another reviewer's sheet unless it was exported empty and `handed_on` is set."""
     reviews = read_reviews(connection, list(filled_sheet.rows), up_to=export.position)
     has_verdicts = any(
         review.reviewer == export.reviewer for own in reviews.values() for review in own
@@ -77,7 +77,7 @@ def is_blind(
     export: ReviewExported | None,
     filled_sheet: Sheet,
 ) -> bool | None:
-    """Whether the engine's verdicts were hidden; `None` where no export says so."""
+    """Whether the engine's verdicts were hidden; `None` if no export tells."""
     if filled_sheet.shows_engine or saw_engine(connection, run_id, reviewer):
         return False
     return None if export is None else export.blind
@@ -86,7 +86,7 @@ def is_blind(
 def conflicts_of(
     file: Path, filled_sheet: Sheet, conflict: NewerVerdicts, reviewer: str
 ) -> InvalidInput:
-    """Each verdict of the file that a newer one of the same reviewer contradicts."""
+    """An error for each verdict in the file that a newer one of the same reviewer contradicts."""
     problems = Problems()
     for evaluation_id, newest in conflict.newest.items():
         row = next(

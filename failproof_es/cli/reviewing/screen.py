@@ -69,7 +69,7 @@ def show(evaluation: ReviewedEvaluation, dialect: Dialect, place: str, *, unblin
 
 
 def ask(items: Sequence[Item]) -> ReviewInput | None:
-    """The reviewer's answers; `None` if they skip it. Raises `ReviewQuit`, `click.Abort`."""
+    """The reviewer's answers; `None` if skipped. Raises `ReviewQuit`, `click.Abort`."""
     reviewed_items: list[ReviewedItem] = []
     for item in items:
         click.echo(f"\n{item.key}, {_ASKS[item.kind]}:\n{_barred(item.text)}")
@@ -112,8 +112,9 @@ def engine_said(state: Evaluation) -> str:
 
 
 def turn_text(spoken: ConversationTurn) -> str:
-    """The turn and its notes, each under a heading. A bar before each line keeps words from posing
-    as a heading."""
+    """The turn and its notes, each below a heading. A bar before each line keeps text from
+    imitating a heading.
+    """
     return "\n\n".join(f"{part.speaker}:\n{_barred(part.text)}" for part in spoken.parts)
 
 

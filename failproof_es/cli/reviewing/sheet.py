@@ -1,4 +1,4 @@
-"""Reviews in a spreadsheet: CSV (RFC 4180, UTF-8) with a row for each verdict to be given.
+"""Reviews in a spreadsheet: CSV (RFC 4180, UTF-8) with a row for each verdict to give.
 
 An evaluation has a row `overall`, which shows the conversation, and one for each item of its
 checklist. Text that a spreadsheet would take for a formula is written behind an apostrophe,
@@ -39,11 +39,11 @@ from failproof_es.support.spreadsheet import escaped, unescaped
 
 OVERALL = "overall"
 ENGINE = "engine"
-"""The column with the engine's verdict. A sheet with it is not a blind review."""
+"""The column with the engine's verdict. A sheet with this column is not a blind review."""
 SHEET = "sheet"
 """The column with the id of the sheet (`failproof_es.engine.reviews.sheets`), in every row."""
 CHOICES = "choices"
-"""The column with the verdicts that can be given."""
+"""The column with the possible verdicts."""
 
 _ANSWERS = ("verdict", "severity", "tags", "notes")
 _NEEDED = ("evaluation_id", "item", *_ANSWERS)
@@ -53,7 +53,7 @@ COLUMNS = (
 )
 
 _LONGEST_CELL = 30_000
-"""Spreadsheets silently cut a cell off at 32,767 characters."""
+"""Maximum characters: spreadsheets silently cut a cell off at 32,767."""
 
 
 # -- writing -------------------------------------------------------------------------------
@@ -67,9 +67,9 @@ def sheet(
     unblind: bool,
     sheet_id: str = "",
 ) -> Iterator[bytes]:
-    """The file, row by row, filled in with this reviewer's last verdicts."""
+    """The file, row by row, with this reviewer's last verdicts filled in."""
     columns = (*COLUMNS, *([ENGINE] if unblind else []))
-    yield b"\xef\xbb\xbf" + _row(columns)  # without the mark spreadsheets take it for Latin-1
+    yield b"\xef\xbb\xbf" + _row(columns)  # without the byte order mark, spreadsheets read Latin-1
     for evaluation in evaluations:
         for cells in _rows(evaluation, dialect, evaluation.latest().get(reviewer)):
             cells[SHEET] = sheet_id
@@ -142,7 +142,7 @@ def _row(cells: Sequence[str]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class SheetRow:
-    """One row of a file, its first line counted from 1."""
+    """One row of a file, with the number of its first line, from 1."""
 
     line: int
     cells: Mapping[str, str]
@@ -157,13 +157,13 @@ class Sheet:
 
     rows: dict[UUID, list[SheetRow]] = field(default_factory=dict)
     shows_engine: bool = False
-    """Whether it has the column with the engine's verdicts."""
+    """Whether the sheet has the column with the engine's verdicts."""
     sheets: dict[str, int] = field(default_factory=dict)
-    """The first line of each id in the column `sheet`; of rows without one under ``."""
+    """The first line of each id in the column `sheet`; the id is empty for rows without one."""
 
 
 def read_sheet(path: Path, content: bytes, problems: Problems) -> Sheet:
-    """The rows of a file, every defect in `problems`."""
+    """The rows of a file. Every defect goes to `problems`."""
     filled_sheet = Sheet()
     try:
         text = content.decode("utf-8-sig")
@@ -172,7 +172,7 @@ def read_sheet(path: Path, content: bytes, problems: Problems) -> Sheet:
         problems.error("is not UTF-8", path=path, line=line, remedy="save it as CSV UTF-8")
         return filled_sheet
     first = text.split("\n", 1)[0]
-    delimiter = ";" if first.count(";") > first.count(",") else ","  # as where 0,5 is a number
+    delimiter = ";" if first.count(";") > first.count(",") else ","  # as in locales that write 0,5
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     before = 0
     try:
@@ -183,7 +183,7 @@ def read_sheet(path: Path, content: bytes, problems: Problems) -> Sheet:
         before = reader.line_num
         for cells in reader:
             line, before = before + 1, reader.line_num
-            _take(
+            _add_row(
                 path,
                 SheetRow(line, dict(zip(columns, cells, strict=False))),
                 filled_sheet,
@@ -200,7 +200,7 @@ def read_sheet(path: Path, content: bytes, problems: Problems) -> Sheet:
 def opinions(
     path: Path, filled_sheet: Sheet, checklists: Mapping[UUID, Sequence[str]], problems: Problems
 ) -> dict[UUID, ReviewInput]:
-    """The verdicts in the file, by evaluation, without empty ones. Every defect goes to `problems`.
+    """The non-empty verdicts in the file, by evaluation. Every defect goes to `problems`.
 
     `checklists` are the finished evaluations of the run, each with the keys of its checklist.
     """
@@ -237,7 +237,7 @@ def _check_columns(path: Path, columns: Sequence[str], problems: Problems) -> bo
     return len(problems.problems) == count
 
 
-def _take(path: Path, row: SheetRow, filled_sheet: Sheet, problems: Problems) -> None:
+def _add_row(path: Path, row: SheetRow, filled_sheet: Sheet, problems: Problems) -> None:
     if not any(cell.strip() for cell in row.cells.values()):
         return
     filled_sheet.sheets.setdefault(row[SHEET], row.line)

@@ -1,4 +1,4 @@
-"""The state of a run's reviews: how much each reviewer did, and how far reviewers agree."""
+"""The state of a run's reviews: the work of each reviewer, and the agreement of reviewers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _AGREEMENT = (
 
 
 def status_of(run: RecordedRun, evaluations: Iterable[ReviewedEvaluation]) -> dict[str, Any]:
-    """The status as JSON; what cannot be computed is null."""
+    """The status as JSON; figures that cannot be computed are null."""
     finished = 0
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     comparison = RaterComparison()
@@ -61,7 +61,7 @@ def status_of(run: RecordedRun, evaluations: Iterable[ReviewedEvaluation]) -> di
 
 
 def print_status(document: dict[str, Any]) -> None:
-    """The same for people."""
+    """Print the status as tables."""
     print_table(document["reviewers"], _REVIEWERS)
     if document["agreement"]:
         print_table(_for_people(document["agreement"]), _AGREEMENT)

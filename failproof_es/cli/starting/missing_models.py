@@ -1,4 +1,4 @@
-"""Installs the models that a run needs and that can be installed by name, before it starts."""
+"""Before a run starts, installs its missing models that can be installed by name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from failproof_es.support.extras import EXTRAS, require
 
 
 def install_missing(configuration: Configuration) -> None:
-    """Install each, and say so first. Raises `InvalidInput` where one cannot be installed."""
+    """Install each, and announce it. Raises `InvalidInput` if one cannot be installed."""
     judges = [
         *(configuration.judges or ()),
         *([configuration.judge] if configuration.judge else ()),

@@ -1,4 +1,4 @@
-"""Asks the user before a secret goes where it does not belong; without a terminal, refuses."""
+"""Asks the user before a secret goes to an unexpected host; without a terminal, refuses."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ def permitted(
     also: Permissions = Permissions(),  # noqa: B008 - it is frozen
     placed: Callable[[Problem], Problem] = lambda problem: problem,
 ) -> Permissions:
-    """What a configuration with these demands may do here: by the options, the user's file, and the
-    user's answers; `also` is permitted already.
+    """The permissions of a configuration with these demands: from the options, the user's file, the
+    user's answers, and `also`, which is permitted already.
 
     `own`: the user names the configuration, so its own variables go to its servers. Asks once for
-    each secret and host that is missing, and remembers a yes. Raises `InvalidInput` with every
-    option to give where there is no terminal or the answer is no.
+    each missing secret and host, and remembers a yes. Raises `InvalidInput` with every option to
+    give if there is no terminal or the answer is no.
     """
     here = permissions_here(allow, allow_class, own=own)
     permissions = here.and_also(also.pairs, also.classes)
     refused = []
     for demand in permissions.missing(demands):
-        if _at_a_terminal() and _says_yes(demand, placed):
-            permissions = _with_answer(permissions, demand)
+        if _at_a_terminal() and _confirm(demand, placed):
+            permissions = _remember_answer(permissions, demand)
         else:
             refused.append(placed(problem_of(demand)))
     if refused:
@@ -64,7 +64,7 @@ def not_permitted(
     own: bool,
     placed: Callable[[Problem], Problem],
 ) -> list[Problem]:
-    """What `permitted` would ask about or refuse. Nobody is asked."""
+    """The problems with demands that `permitted` would ask about or refuse. Asks nobody."""
     missing = permissions_here(allow, own=own).missing(demands)
     return [placed(problem_of(demand)) for demand in missing]
 
@@ -77,11 +77,11 @@ def permitted_again(
     *,
     branching: bool,
 ) -> tuple[Permissions, Permissions]:
-    """The same for a recorded run, whose configuration anybody may have written who could write to
-    the log; and what of it processes that drive it are granted.
+    """The permissions for a recorded run, and those that processes driving it are granted.
 
-    A server that `settings` name is the user's own. A run that cannot be resumed is permitted
-    nothing: whoever resumes it says why. Raises `InvalidInput` as `permitted` does.
+    Anybody who can write to the log may have written its configuration; only a server that
+    `settings` name is the user's own. A run that cannot be resumed is permitted nothing: resuming
+    it reports why. Raises `InvalidInput` as `permitted` does.
     """
     from failproof_es.engine.branching import configured_again
 
@@ -91,14 +91,14 @@ def permitted_again(
     except InvalidInput:
         return Permissions(), Permissions()
     granted = granted_for(configuration)
-    if run.ended and not branching:  # nothing more is asked
+    if run.ended and not branching:  # nothing more is sent
         return granted, granted
     also = with_own_servers(Permissions(), configuration, changed)
     permissions = permitted(demands_of(configuration), allow, allow_class, own=False, also=also)
     return permissions, granted
 
 
-def _with_answer(permissions: Permissions, demand: Demand | ClassDemand) -> Permissions:
+def _remember_answer(permissions: Permissions, demand: Demand | ClassDemand) -> Permissions:
     try:
         remember(demand)
         say(f"remembered in {file_of_permissions()}")
@@ -109,7 +109,7 @@ def _with_answer(permissions: Permissions, demand: Demand | ClassDemand) -> Perm
     return permissions.and_also(pairs=[demand.pair])
 
 
-def _says_yes(demand: Demand | ClassDemand, placed: Callable[[Problem], Problem]) -> bool:
+def _confirm(demand: Demand | ClassDemand, placed: Callable[[Problem], Problem]) -> bool:
     place = placed(Problem("", field=demand.field))
     where = ":".join(str(part) for part in (place.path, place.line) if part is not None)
     question = one_line(f"{where or demand.field}: {demand.reason}. Allow it, now and later?")

@@ -1,4 +1,4 @@
-"""Options of `start` and `validate` that choose what is asked: a part, and what is reused."""
+"""Options of `start` and `validate` that choose cases and models, and what is reused."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ _PATHS = {
         for name in ("limit", "sample", "seed", "only", "exclude", "models")
     },
 }
-"""The place of each option in the configuration."""
+"""The path of each option in the configuration."""
 
 
 def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options. The command gets them as entries of its `settings`."""
+    """Add the options. The command receives them as entries of its `settings`."""
 
     @wraps(command)
     def with_settings(*arguments: Any, settings: tuple[str, ...], **options: Any) -> Any:
@@ -85,7 +85,7 @@ def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def as_settings(selection: dict[str, Any]) -> Iterator[str]:
-    """The same as `--set` says it: `selection.limit=5`. What was not given is left out."""
+    """The given options as arguments of `--set`, for example `selection.limit=5`."""
     for name, value in selection.items():
         if value is not None and value != ():
             yield f"{_PATHS[name]}={orjson.dumps(value).decode()}"

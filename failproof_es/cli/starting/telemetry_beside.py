@@ -1,4 +1,4 @@
-"""`--otlp` of the commands that drive a run: its telemetry, sent while it goes."""
+"""`--otlp` of the commands that drive a run: sends its telemetry while it runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from failproof_es.store.store import Store
 
 OTLP_HEADERS = "OTEL_EXPORTER_OTLP_HEADERS"
-"""The variable with the collector's headers: the standard's own."""
+"""The variable with the collector's headers, as OpenTelemetry names it."""
 
 
 def telemetry_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -38,7 +38,7 @@ def telemetry_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def require_telemetry(otlp: str | None, otel_content: bool, *, detach: bool) -> None:
-    """Raise `UsageError` or `InvalidInput` unless telemetry that is asked for can be sent."""
+    """Raise `UsageError` or `InvalidInput` if requested telemetry cannot be sent."""
     if otel_content and otlp is None:
         raise click.UsageError("--otel-content is for --otlp: give both, or none")
     if otlp is None:
@@ -58,7 +58,7 @@ def require_telemetry(otlp: str | None, otel_content: bool, *, detach: bool) -> 
 def telemetry_beside(
     store: Store, otlp: str | None, otel_content: bool
 ) -> Iterator[TelemetryBeside | None]:
-    """What sends telemetry, if it is asked for; it begins once there is a run."""
+    """The sender of telemetry, which begins once there is a run; `None` if not requested."""
     if otlp is None:
         yield None
         return

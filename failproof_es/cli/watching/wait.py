@@ -1,4 +1,4 @@
-"""`wait`: until a run is over; its exit code is that of the run."""
+"""`wait`: waits until a run is over; its exit code is that of the run."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def wait(run: str, timeout: float | None, output_format: Format) -> None:
 
         def bring_up() -> None:
             with store.connect() as connection:
-                catch_up_problem(connection)  # who may not write them leaves them to the follower
+                # A user without write access leaves this to the follower.
+                catch_up_problem(connection)
 
         state = read()
         while not (state.sealed or state.status == "paused"):
@@ -59,7 +60,7 @@ def wait(run: str, timeout: float | None, output_format: Format) -> None:
                 break
             time.sleep(min(left_s, _LOOK_EVERY_S))
             state = read()
-        else:  # it is over
+        else:  # over
             store.outage.retry(bring_up)
     outcome = Outcome.of(state, interrupted=False)
     code = exit_code_of(outcome)

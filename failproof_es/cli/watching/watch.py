@@ -34,7 +34,7 @@ from failproof_es.store.environment import DATABASE_URL
 from failproof_es.support.plurals import plural
 
 SAMPLE = 5
-"""How many cases each run asks, unless something else is chosen."""
+"""Number of cases of each run, unless the configuration or an option chooses otherwise."""
 _LOOK_S = 0.3
 _PREFIX = "watch-"
 _ASKED_TO_THE_END = (ExitCode.DONE, ExitCode.GATE_NOT_MET)
@@ -61,7 +61,7 @@ def watch(config: Path, allow: tuple[str, ...], settings: tuple[str, ...]) -> No
 
 
 class _Watch:
-    """Runs again and again until a signal."""
+    """Runs again after each change, until a signal."""
 
     def __init__(self, config: Path, settings: tuple[str, ...], allow: tuple[str, ...]) -> None:
         self._config = config
@@ -74,12 +74,12 @@ class _Watch:
         self._loaded: LoadedConfiguration | None = None
         """The last configuration without an error."""
         self._permissions = Permissions()
-        """What it may do."""
+        """The configuration's permissions."""
         self._asked_contents: dict[Path, str | None] | None = None
-        """What the files held that the last run asked to its end; `None` where none did."""
+        """Contents of the files when the last run asked all of its cases; `None` if none did."""
 
     def go_on(self) -> None:
-        """Until SIGINT or SIGTERM. Raises `InvalidInput` where there is nothing to watch."""
+        """Run until SIGINT or SIGTERM. Raises `InvalidInput` if there is nothing to watch."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._on_signal)
         loaded = self._load(first=True)
@@ -94,14 +94,14 @@ class _Watch:
         say("no longer watching")
 
     def _on_signal(self, number: int, _: object) -> None:
-        """Stop; the run that goes on gets the same signal, and pauses."""
+        """Stop; the running run gets the same signal, and pauses."""
         self._stop.set()
         if self._child is not None:
             with suppress(ProcessLookupError):
                 self._child.send_signal(number)
 
     def _load(self, *, first: bool = False) -> LoadedConfiguration | None:
-        """The configuration as it is now. What is wrong with it is said, and `None` returned."""
+        """The configuration as it is now; `None`, after reporting its errors, if it has any."""
         before = list(self._stamps) or [self._config]
         self._stamps = stamps(before)
         try:
@@ -119,7 +119,7 @@ class _Watch:
         return loaded
 
     def _run_if_different(self, loaded: LoadedConfiguration) -> None:
-        """Start a run, unless the last one has asked what the files hold now."""
+        """Start a run, unless the last one has asked the current contents of the files."""
         held = contents(self._stamps)
         if held == self._asked_contents:
             say("saved with the content that was asked last: nothing is asked again")
@@ -130,7 +130,8 @@ class _Watch:
         """Start a run of a sample, and wait for its end. Its exit code."""
         test_run = loaded.configuration.test_run
         settings = [setting for setting in self._settings if not setting.startswith(_OF_THE_RUN)]
-        name = orjson.dumps(f"{_PREFIX}{test_run.name}").decode()  # read as YAML, whatever it holds
+        # JSON is valid YAML, whatever characters the name has.
+        name = orjson.dumps(f"{_PREFIX}{test_run.name}").decode()
         settings.append(f"test_run.name={name}")
         if test_run.id is not None:  # no two runs have one id
             settings.append("test_run.id=null")
@@ -141,7 +142,7 @@ class _Watch:
         arguments += options_of(replace(self._permissions, classes=frozenset()))
         variables = dict(os.environ)
         if (url := session().database_url) is not None:
-            # Not as an argument: every user can read arguments, and it may hold a password.
+            # Not as an argument: every user can read arguments, and a URL may hold a password.
             variables[DATABASE_URL] = url
         here = {"", str(Path.cwd())}
         safe = [] if sys.path and sys.path[0] in here else ["-P"]
@@ -156,14 +157,14 @@ class _Watch:
             start_new_session=True,  # Ctrl-C is for this process, which passes it on once
         )
         try:
-            if self._stop.is_set():  # the signal came before there was anybody to tell
+            if self._stop.is_set():  # the signal came before the child started
                 self._child.terminate()
             return self._child.wait()
         finally:
             self._child = None
 
     def _wait(self) -> None:
-        """Until a file changed and none changes any more, or until a signal."""
+        """Wait until a file changed and the files are stable again, or until a signal."""
         noticed: dict[Path, Stamp | None] | None = None
         while not self._stop.wait(_LOOK_S):
             now = stamps(self._files_now())
@@ -176,6 +177,6 @@ class _Watch:
                 noticed = now
 
     def _files_now(self) -> list[Path]:
-        """The known files, and those that are there by now where the configuration says."""
+        """The known files, and new ones that match the configuration."""
         files = () if self._loaded is None else named_files(self._loaded)
         return list(dict.fromkeys((*self._stamps, *files)))

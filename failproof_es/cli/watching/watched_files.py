@@ -1,4 +1,4 @@
-"""The files that decide what a run asks, and whether one of them changed."""
+"""The files that decide what a run asks, and the detection of their changes."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from failproof_es.dialects.registry import dialect_named, names
 from failproof_es.problems import InvalidInput
 
 Stamp = tuple[int, int, int]
-"""A file's time of change in nanoseconds, its size, and its inode."""
+"""A file's modification time in nanoseconds, its size, and its inode."""
 
 
 def named_files(loaded: LoadedConfiguration) -> Iterator[Path]:
-    """The configuration, its case files and its price file, as far as they are there now."""
+    """The configuration, its case files and its price file, as far as they exist."""
     yield loaded.path
     prompts = loaded.configuration.prompts
     for path in [prompts.path] if isinstance(prompts.path, str) else prompts.path or []:
         try:
             yield from case_files(path, _suffixes(prompts.dialect), loaded.folder)
-        except InvalidInput:  # the run that is begun says what is wrong
+        except InvalidInput:  # the next run reports the error
             continue
     if loaded.price_file is not None:
         yield loaded.price_file
 
 
 def _suffixes(dialect: str | None) -> list[str]:
-    """How the names of case files end, of one dialect or of all that can be loaded."""
+    """The suffixes of case files, of one dialect or of all that can be loaded."""
     suffixes: dict[str, None] = {}
     for name in names() if dialect is None else [dialect]:
         with suppress(InvalidInput):
@@ -40,7 +40,7 @@ def _suffixes(dialect: str | None) -> list[str]:
 
 
 def stamps(files: Iterator[Path] | list[Path]) -> dict[Path, Stamp | None]:
-    """Each file with what changes when it is written; `None` where it is not there."""
+    """Each file with its stamp; `None` if it does not exist."""
     file_stamps: dict[Path, Stamp | None] = {}
     for file in files:
         try:
@@ -65,6 +65,6 @@ def contents(files: Iterable[Path]) -> dict[Path, str | None]:
 
 
 def changed(before: Mapping[Path, Stamp | None], now: Mapping[Path, Stamp | None]) -> list[Path]:
-    """The files that are new, gone or written since, in order."""
+    """The files that are new, gone or written since, sorted."""
     every = dict.fromkeys((*before, *now))
     return sorted(file for file in every if before.get(file) != now.get(file))

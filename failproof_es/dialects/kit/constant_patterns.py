@@ -1,4 +1,4 @@
-"""Regular expressions that expect nothing: `.*`, `(?s)^.+$`, `[\\s\\S]`."""
+"""Recognises regular expressions that any text matches: `.*`, `(?s)^.+$`, `[\\s\\S]`."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _OPPOSITES = (
 )
 Element = tuple[Any, Any]
 _MOST_CHARACTERS = 200
-"""An expression that asks nothing is shorter."""
+"""A longer expression counts as one that expects something."""
 
 
 @lru_cache(maxsize=512)
 def is_found_in_any_text(pattern: str) -> bool:
-    """Whether the expression is found in every text that is not blank, because it asks nothing.
+    """Whether the expression plainly matches in every text that is not blank.
 
-    False where that is not plain: whoever writes `(?s)^(?!.*word).+` expects something.
+    False in doubt: the author of `(?s)^(?!.*word).+` expects something.
     """
     if len(pattern) > _MOST_CHARACTERS or not ("." in pattern or "[" in pattern):
         return False
@@ -52,7 +52,7 @@ def is_found_in_any_text(pattern: str) -> bool:
 
 
 def _flat(elements: Sequence[Element]) -> Iterator[Element]:
-    """The elements, those of groups among them."""
+    """The elements, with each group replaced by its content."""
     for operation, argument in elements:
         if operation in _WRAPPERS:
             inner = argument[-1] if isinstance(argument, tuple) else argument
@@ -62,7 +62,7 @@ def _flat(elements: Sequence[Element]) -> Iterator[Element]:
 
 
 def _inner(element: Element) -> Element | None:
-    """The one element that is repeated, or the element itself."""
+    """The one element that a repeat repeats, or the element itself; `None` if there are several."""
     operation, argument = element
     if operation not in _REPEATS:
         return element
@@ -71,7 +71,7 @@ def _inner(element: Element) -> Element | None:
 
 
 def _is_any(element: Element) -> bool:
-    """Whether it fits any character, once or more."""
+    """Whether the element, or the one that it repeats, matches any character."""
     inner = _inner(element)
     return inner is not None and (inner[0] is _CONSTANTS.ANY or _is_every_character(inner))
 
@@ -90,7 +90,7 @@ def _least(element: Element) -> int:
 
 
 def _spans_lines(element: Element, everything: bool) -> bool:
-    """Whether it fits a text of any length and any number of lines."""
+    """Whether the element matches a text of any length and any number of lines."""
     operation, argument = element
     inner = _inner(element)
     endless = operation in _REPEATS and argument[1] is _CONSTANTS.MAXREPEAT

@@ -1,16 +1,17 @@
 """Replies that were cut off at max_tokens: one rule for all dialects.
 
-A reply is cut off when its finish reason says so (`ModelReply.cut_off`: `length` and every other
-word of that meaning in `core.finish_reasons`), whatever of it came.
-What is missing could turn a match into a mismatch and back, and where a server cuts is no fault
-of the model. So what a cut-off reply has not said whole is not graded: its class is `CLASS`
-before any other but `error` and a reply that the provider withheld, and the evaluation ends
-without a score, as `UNSCORED`. What stands whole before the cut may be graded, where the missing
-part can neither undo a pass nor a fail: a verdict, a command. Never only one of the two: a
-forbidden thing that was done before the cut does not fail a case that could not have passed.
+A reply is cut off if its finish reason says so, however much text came (`ModelReply.cut_off`:
+`length` and its synonyms in `core.finish_reasons`).
 
-With `grading.on_cut_off: fail` such an evaluation fails instead, and so does one whose grading the
-reply made stop: the model controls both.
+The missing text could turn a match into a mismatch and back, and the point of the cut is not the
+model's fault. So an incomplete reply is not graded: its class is `CLASS`, before any other but
+`error` and those of `unusable`, and the evaluation ends without a score, as `UNSCORED`. A part that
+is complete before the cut may be graded if the missing text can undo neither a pass nor a fail: a
+verdict, a command. A part that only a fail is certain of is not graded: a forbidden act before the
+cut does not fail a case that could not have passed.
+
+With `grading.on_cut_off: fail` such an evaluation fails instead, and so does an evaluation whose
+grading the reply stopped: the model controls both.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ UNSCORED = Failure(CLASS, MESSAGE)
 SCORER = "grading.on_cut_off"
 VERSION = "1"
 STOPPED_SCORER = f"{SCORER}.{GRADING_STOPPED}"
-"""The scorer of a grading that was stopped: nothing can be derived of it again."""
+"""The scorer of a stopped grading: a replay cannot compute its score again."""
 
 
 def fails(configuration: Mapping[str, Any]) -> bool:
@@ -37,9 +38,9 @@ def fails(configuration: Mapping[str, Any]) -> bool:
 
 
 def failed(failure: Failure, scores: Mapping[str, float]) -> Score:
-    """The score of an evaluation that fails for what would leave it unscored.
+    """The failing score of an evaluation that would otherwise end without one.
 
-    `scores` are those of an answer that fails in its dialect (`protocol.failing_scores`).
+    `scores` are the dialect's scores of a failing answer (`protocol.failing_scores`).
     """
     scorer = STOPPED_SCORER if failure.kind == GRADING_STOPPED else SCORER
     reason = f"failed by grading.on_cut_off: {failure.message}"

@@ -1,8 +1,9 @@
-"""A text as those read it who undo what hides its words: escapes, entities, odd letters, quotes.
+"""Undoes the ways to hide words in a text: escapes, entities, look-alike letters, quotes.
 
-A model that wants its judge to write a verdict can spell it so that no reader of JSON finds it,
-and ask the judge to spell it out. `decoded_forms` gives each such form with the places of its
-characters in the text. All forms together are some ten times as long as the text at most.
+A model that wants its judge to write a verdict can encode it so that no JSON parser finds it, and
+ask the judge to decode it. `decoded_forms` gives each decoded form, with the position of each of
+its characters in the original text. All forms together are at most some ten times as long as the
+text.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 _MOST_LAYERS = 4
-"""Each layer of escapes doubles the backslashes: deeper ones are no text that a judge undoes."""
+"""Each layer of escapes doubles the backslashes: no judge decodes more layers than these."""
 _LOOK_ALIKE = str.maketrans(
     "\u0430\u0441\u0435\u043e\u0440\u0445\u0443\u0455\u0456\u0458\u0501\u04bb\u0432\u043a\u043c\u0442"
     "\u03bf\u03c1\u03c5\u03bd\u03b9",
@@ -56,7 +57,7 @@ _JSON_WORDS = {"True": "true", "False": "false", "None": "null"}
 
 @dataclass(frozen=True, slots=True)
 class DecodedForm:
-    """One form of a text."""
+    """A decoded form of a text, or the text itself."""
 
     text: str
     _origin: DecodedForm | None = None
@@ -64,7 +65,7 @@ class DecodedForm:
     _shifts: list[int] = field(default_factory=list)
 
     def place(self, at: int) -> int:
-        """The place in the original text of the character at `at`, or of the end."""
+        """The position in the original text of the character at `at`, or of the end."""
         if self._origin is None:
             return at
         index = bisect_right(self._starts, at) - 1
@@ -72,7 +73,7 @@ class DecodedForm:
 
 
 def decoded_forms(text: str) -> Iterator[DecodedForm]:
-    """The text itself, then every other form of it in which an object could be read."""
+    """The text itself, then each decoded form in which a reader could find a JSON object."""
     form = DecodedForm(text)
     yield form
     if _BRACE.search(text) is None:
@@ -89,7 +90,7 @@ def decoded_forms(text: str) -> Iterator[DecodedForm]:
 
 
 def folded(text: str) -> DecodedForm:
-    """The text with all that hides a word undone: what its readers see or spell out."""
+    """The text with every hidden word decoded, as its readers see it or spell it out."""
     form = DecodedForm(text)
     for _ in range(_MOST_LAYERS):
         plain = _replaced(form, _HIDDEN, _plain)
@@ -100,14 +101,14 @@ def folded(text: str) -> DecodedForm:
 
 
 def words_of(text: str) -> frozenset[str]:
-    """Every form of the text in which words could be read: as written, folded, decoded."""
+    """Every form of the text in which a reader could find words: as written, folded, decoded."""
     return frozenset({folded(text).text, *(form.text for form in decoded_forms(text))})
 
 
 def _replaced(
     form: DecodedForm, pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str]
 ) -> DecodedForm | None:
-    """The form with each match replaced; `None` where nothing changes."""
+    """The form with each match replaced; `None` without a match."""
     pieces: list[str] = []
     starts: list[int] = []
     shifts: list[int] = []
@@ -133,7 +134,7 @@ def _plain(match: re.Match[str]) -> str:
     if hidden[0] == "&":
         return html.unescape(hidden)
     if hidden[0] == "e":
-        return _of_base64(hidden)
+        return _decode_base64(hidden)
     if hidden[0] == "%":
         return chr(int(hidden[1:], 16))
     if "\U000e0020" <= hidden <= "\U000e007e":
@@ -144,8 +145,8 @@ def _plain(match: re.Match[str]) -> str:
     return unicodedata.normalize("NFKC", hidden) if is_form else ""
 
 
-def _of_base64(text: str) -> str:
-    """What the text encodes, where that begins as an object does; else the text itself."""
+def _decode_base64(text: str) -> str:
+    """The decoded text; the text itself if it is not valid base64."""
     try:
         return base64.b64decode(text[: len(text) // 4 * 4]).decode()
     except ValueError:

@@ -7,27 +7,27 @@ import json
 import re
 
 LOOKED_AT = 32 * 1024 * 1024
-"""How much of a file is looked at to tell what it is, in bytes."""
+"""Bytes of a file that are read to recognise its shape."""
 _OBJECT_A_LINE = "write one object on each line, as `jq -c .` does"
 _ELEMENT_A_LINE = "write each object of the array on a line of its own, as `jq -c '.[]'` does"
 _CSV_SUFFIXES = (".csv", ".tsv")
 
 _MULTILINE_OPENING = re.compile(r'\{\s*\n\s*"|\[\s*\{')
-"""How an object that goes over lines begins, and an array of objects."""
+"""The beginning of an object over several lines, or of an array of objects."""
 
 Shape = tuple[str, str]
-"""What it is, and what to write instead."""
+"""The name of the file's shape, and what to write instead."""
 
 
 def shape_of_json(raw: bytes) -> Shape | None:
-    """What begins with a line that holds no object of its own, where that is a known shape."""
+    """The shape of JSON that is not JSON Lines; `None` if it is unknown."""
     text = raw.decode("utf-8", "replace").lstrip("\ufeff").strip()
     if text[:1] not in ("{", "["):
         return None
     try:
         value, end = json.JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError):
-        # Damaged further on, or longer than was looked at.
+        # Damaged further on, or longer than LOOKED_AT.
         opening = _MULTILINE_OPENING.match(text)
         return _shape(opening[0][0]) if opening else None
     if isinstance(value, list):
@@ -43,7 +43,7 @@ def _shape(bracket: str) -> Shape:
 
 
 def shape_of_table(raw: bytes, suffix: str) -> Shape | None:
-    """The same for what may be comma-separated values: two rows of as many columns."""
+    """The shape of comma-separated values: two rows of as many columns; `None` if it is none."""
     text = raw.decode("utf-8-sig", "replace")
     if text.lstrip()[:1] in ("{", "["):
         return None

@@ -1,7 +1,6 @@
 """The names that other tools use for the keys of a case: one table for all dialects.
 
-Only a name that stands where the key itself is missing is taken for it: beside a `prompt`, a
-`question` is somebody's own.
+A synonym counts only if the key itself is missing: beside a `prompt`, a `question` is a custom key.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ _SAME = (
     ("test_cases", "cases", "tests", "examples", "samples"),
     ("tags", "labels", "keywords"),
 )
-"""Names for the same thing, the dialects' own among them."""
+"""Groups of synonyms, each with the dialects' own names."""
 
 
 def known_name(key: str, known_keys: Iterable[str], present_keys: Collection[str]) -> str | None:
-    """The known key that this is another name of, where the object's `present_keys` lack it."""
+    """The known key that `key` is a synonym of, if `present_keys` lack it; else `None`."""
     plain = key.lower().replace("-", "_").replace(" ", "_")
     lacking = [name for name in known_keys if name not in present_keys]
     for names in _SAME:

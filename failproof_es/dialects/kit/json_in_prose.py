@@ -1,11 +1,11 @@
-"""Finds the requested JSON in a model's reply. Pure; nothing is invented.
+"""Finds the requested JSON objects in a model's reply. Pure; nothing is invented.
 
-Fences, prose, a leading `<think>` block, wrapping objects and a comma after the last member
-are what real models write and are read through. Nothing else is repaired. A brace that opens
-something like an object and doesn't decode spoils the whole reply. What stands inside it
-can't be told from what it quotes: in `{"reason": "it says {"score": 0, ...` the inner object
-is the graded text's, not the model's. Only after a whole object is such a brace taken for
-prose, and only where nothing that follows it could be another one.
+Real models write fences, prose, a leading `<think>` block, wrapping objects and a comma after the
+last member: all these are accepted, and nothing else is repaired. A brace that seems to open an
+object and doesn't decode makes the whole reply unreadable, because its content can't be told from a
+quotation: in `{"reason": "it says {"score": 0, ...` the inner object is the graded text's, not the
+model's. Only after a complete object does such a brace count as prose, and only if no later text
+could be another object.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from failproof_es.dialects.kit.json_objects import Pairs as Pairs
 
 Unreadable = Literal[
     "empty",  # nothing but white space
-    "unfinished_thinking",  # a `<think>` block that nothing ends
-    "truncated_json",  # an object begins and the text ends before it does
-    "malformed_json",  # an object begins and is no JSON
+    "unfinished_thinking",  # a `<think>` block without an end
+    "truncated_json",  # the text ends inside an object
+    "malformed_json",  # an object that is not JSON
 ]
 
 _HARMLESS = re.compile(r"""\{\{?[^{}:"']*\}\}?""")
 """Braces in prose, such as `{T, I, F}` or `{{name}}`: no key and no quotation inside."""
 _AFTER_THE_END = " \t\r\n`"
 _MOST_LEVELS = 500
-"""Deeper objects are refused: whoever compares or prints one would need as deep a stack."""
+"""Deeper objects are refused: comparing or printing one would need as deep a stack."""
 
 
 class ReplyUnreadable(Exception):
-    """The reply can't be read: a name of the reason for programs, a sentence for people."""
+    """A reply can't be read. `reason` is a name for programs, `message` a sentence for people."""
 
     def __init__(self, reason: Unreadable, message: str) -> None:
         super().__init__(message)
@@ -42,7 +42,7 @@ class ReplyUnreadable(Exception):
 
 
 def outermost_objects(text: str, keys: Collection[str]) -> list[Pairs]:
-    """Every object that has one of `keys` (in any case), the outermost ones, in order.
+    """The outermost objects that have one of `keys` (in upper or lower case), in order.
 
     Raises `ReplyUnreadable`.
     """
@@ -55,7 +55,7 @@ def outermost_objects(text: str, keys: Collection[str]) -> list[Pairs]:
 
 
 def whole_objects(text: str, keys: Collection[str]) -> list[Pairs]:
-    """Every object of the text that is one of those or holds one, as a whole, in order.
+    """The top-level objects that have one of `keys`, or contain an object that has, in order.
 
     Raises `ReplyUnreadable`.
     """
@@ -65,7 +65,7 @@ def whole_objects(text: str, keys: Collection[str]) -> list[Pairs]:
 
 
 def _without_thinking(text: str) -> str:
-    """The reply after the thoughts that open it; drafts in there are no answers."""
+    """The reply without its opening thoughts, whose drafts are no answers."""
     if not text.strip():
         raise ReplyUnreadable("empty", "the reply is empty")
     split = split_thoughts(text)
@@ -108,7 +108,7 @@ def _undecodable(text: str, read: BrokenObject | JsonObject) -> ReplyUnreadable:
 
 
 def outermost_within(value: Any, lower_keys: Collection[str]) -> Iterator[Pairs]:
-    """The outermost objects in a JSON value that have one of the wanted keys, in lower case."""
+    """The outermost objects in a JSON value that have one of the keys, given in lower case."""
     level = [value]
     while level:
         inner: list[Any] = []

@@ -25,7 +25,7 @@ _REMEDY_JSON = "write one JSON object on each line"
 
 
 class Defect(Exception):
-    """What is wrong with a text, and in which of its fields and lines if that is known."""
+    """A defect of a text, with its field and line if they are known."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Defect(Exception):
 def read_objects(path: Path, problems: Problems) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (line, object) for every good line. Blank lines and a UTF-8 BOM are fine.
 
-    Never raises for what the file holds. A file without any line is an error.
+    Reports every defect to `problems` and raises for none. A file without any line is an error.
     """
     empty, looked = True, False
     try:
@@ -84,9 +84,9 @@ def read_objects(path: Path, problems: Problems) -> Iterator[tuple[int, dict[str
 
 
 def _shape_from(raw: bytes, stream: BinaryIO, suffix: str | None) -> Shape | None:
-    """What the file is from this bad line on, where it is no JSON lines at all.
+    """The known shape of a file that is not JSON Lines, from its first bad line on.
 
-    `suffix` is given where the line is the first. The stream stands afterwards where it stood.
+    `suffix` is given if that line is the file's first. The stream's position is restored.
     """
     place = stream.tell()
     try:
@@ -97,7 +97,7 @@ def _shape_from(raw: bytes, stream: BinaryIO, suffix: str | None) -> Shape | Non
 
 
 def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
-    """Yield (number from 1, bytes), with `None` for a line too long to hold."""
+    """Yield (number from 1, bytes), with `None` for a line that is too long."""
     number = 0
     while raw := stream.readline(MAX_LINE_BYTES):
         number += 1
@@ -113,7 +113,7 @@ def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
 
 
 def parse_object(raw: bytes, whole: str = "line") -> dict[str, Any]:
-    """The one object in `raw`, of which messages speak as the `whole`. Raises only `Defect`."""
+    """The one object in `raw`; messages call `raw` the `whole`. Raises only `Defect`."""
     remedy = _REMEDY_JSON if whole == "line" else f"the {whole} must hold one JSON object"
     try:
         text = raw.decode("utf-8")
@@ -123,7 +123,9 @@ def parse_object(raw: bytes, whole: str = "line") -> dict[str, Any]:
             remedy="save the file as UTF-8",
         ) from None
     try:
-        document = _DECODER.decode(text.rstrip(" \t\r\n"))  # so that a column is of the last line
+        document = _DECODER.decode(
+            text.rstrip(" \t\r\n")
+        )  # so that an error at the end is on the last line
     except json.JSONDecodeError as error:
         raise Defect(
             f"bad JSON at column {error.colno}: {error.msg}", remedy=remedy, line=error.lineno
@@ -133,7 +135,7 @@ def parse_object(raw: bytes, whole: str = "line") -> dict[str, Any]:
     if not isinstance(document, dict):
         raise Defect(f"the {whole} is not a JSON object", remedy=remedy)
     _check_depth(text, document)
-    if _SURROGATE.search(text):  # UTF-8 holds none, so there is one only where it is escaped
+    if _SURROGATE.search(text):  # in UTF-8 only an escape can be one
         _check_surrogates(document)
     return document
 
@@ -194,7 +196,7 @@ def _check_depth(text: str, document: dict[str, Any]) -> None:
 
 
 def _check_surrogates(document: dict[str, Any]) -> None:
-    """A lone surrogate can be written in JSON, yet is no character and has no UTF-8."""
+    """Raise `Defect` for a lone surrogate, which a JSON escape can write and UTF-8 cannot."""
     for key, value in document.items():
         try:
             json.dumps([key, value], ensure_ascii=False).encode("utf-8")

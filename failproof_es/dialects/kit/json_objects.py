@@ -1,10 +1,11 @@
-"""The JSON objects of a text: the one decoder that reads a reply, and finds what poses as one.
+"""Decodes every JSON object in a text: replies of judges, and objects that imitate them.
 
-A reader may begin at any brace of a text, inside a string or outside of all. `Objects` therefore
-decodes from every opening brace; an object that a reader could read is found, wherever it stands.
-JSON is what `json.loads` takes, and a comma after the last member. Two decodings that overlap
-differ in what is inside a string for them, so that at most two go on at any place: the time is
-linear in the length of the text.
+A reader may begin at any brace of a text, inside or outside of a string. `Objects` therefore
+decodes from every opening brace, so that no object is missed that a reader could find.
+
+JSON is what `json.loads` accepts, and a comma after the last member. Two decodings that overlap
+disagree on what is inside a string, so that at most two go on at any position: the time is linear
+in the length of the text.
 """
 
 from __future__ import annotations
@@ -17,27 +18,27 @@ from typing import Any
 
 
 class Pairs(list[tuple[str, Any]]):
-    """A JSON object with every key as often as it was written."""
+    """A JSON object as (key, value) pairs, duplicate keys included."""
 
 
 @dataclass(frozen=True, slots=True)
 class JsonObject:
-    """An object, where it stands in the text, and how deep it is nested (1 for a flat one)."""
+    """An object, its place in the text, and its depth of nesting (1 for a flat one)."""
 
     start: int
     end: int
-    """The place after its last brace."""
+    """The position after its last brace."""
     pairs: Pairs
     depth: int
 
 
 @dataclass(frozen=True, slots=True)
 class BrokenObject:
-    """Why the brace opens no object: at `place` stands no JSON, `open_levels` below the brace."""
+    """A brace that opens no valid object: the JSON breaks at `place`, `open_levels` levels deep."""
 
     place: int
     is_cut: bool
-    """The text ends inside of a string."""
+    """Whether the text ends inside a string."""
     open_levels: int
 
 
@@ -60,14 +61,15 @@ _WORDS = {
     "-Infinity": float("-inf"),
 }
 _FIRST_KEY, _KEY, _COLON, _MEMBER, _AFTER, _FIRST, _NEXT = range(7)
-"""What comes next in an object: a key or its end, ..., or in a list: a value or its end."""
+"""What an open level expects next. Object: first key or end, key, colon, value. Both: comma or
+end. List: first value or end, value."""
 _KEYS = (_FIRST_KEY, _KEY)
 _VALUES = (_MEMBER, _FIRST, _NEXT)
 
 
 @dataclass(slots=True)
 class _OpenLevel:
-    """An object or a list that was begun and not ended."""
+    """An object or a list whose end has not been read."""
 
     start: int
     values: Pairs | list[Any]
@@ -76,7 +78,7 @@ class _OpenLevel:
     depth: int = 1
 
     def take(self, value: Any, depth: int = 0) -> None:
-        """Put a whole value into it."""
+        """Add a complete value."""
         if isinstance(self.values, Pairs):
             self.values.append((self.key, value))
         else:
@@ -87,19 +89,19 @@ class _OpenLevel:
 
 @dataclass(slots=True)
 class Objects:
-    """The objects of one text. Nothing is decoded twice."""
+    """The objects of one text, each decoded once."""
 
     text: str
     _decoded: dict[int, JsonObject | BrokenObject] = field(default_factory=dict)
 
     def at(self, start: int) -> JsonObject | BrokenObject:
-        """The object that the brace at `start` opens, or why it opens none."""
+        """The object that the brace at `start` opens, or the defect in it."""
         if start not in self._decoded:
             self._decode(start)
         return self._decoded[start]
 
     def all(self) -> Iterator[JsonObject]:
-        """Every object that a reader could read, by its beginning: inner ones, too."""
+        """Every valid object, inner ones too, in order of their first characters."""
         start = self.text.find("{")
         while start >= 0:
             if isinstance(json_object := self.at(start), JsonObject):
@@ -107,7 +109,7 @@ class Objects:
             start = self.text.find("{", start + 1)
 
     def outermost(self) -> Iterator[JsonObject]:
-        """Those of `all` that stand in no other one."""
+        """The objects of `all` that are inside no other one."""
         end = 0
         for json_object in self.all():
             if json_object.end > end:
@@ -125,7 +127,7 @@ class Objects:
             place = token.end()
 
     def _step(self, stack: list[_OpenLevel], token: re.Match[str]) -> bool:
-        """Take one token in; `False` where it is none that may stand there."""
+        """Process one token; `False` if it is not allowed there."""
         top, sign = stack[-1], token["sign"]
         if sign in ("{", "["):
             if top.expects not in _VALUES:
@@ -181,14 +183,14 @@ def _separate(top: _OpenLevel, sign: str) -> bool:
 def _take_scalar(top: _OpenLevel, token: re.Match[str]) -> bool:
     if (string := token["string"]) is not None:
         try:
-            value: Any = json.loads(string, strict=False)  # a line break in it says what it says
-        except ValueError:  # an escape that is none
+            value: Any = json.loads(string, strict=False)  # with raw line breaks
+        except ValueError:  # an invalid escape
             return False
         if top.expects in _KEYS:
             top.key, top.expects = value, _COLON
             return True
     elif (number := token["number"]) is not None:
-        value = float(number)  # as wide as a float and no wider: no integer of a million digits
+        value = float(number)  # no integer of a million digits
     else:
         value = _WORDS[token["word"]]
     if top.expects not in _VALUES:
@@ -198,6 +200,6 @@ def _take_scalar(top: _OpenLevel, token: re.Match[str]) -> bool:
 
 
 def _closes(text: str, quote: int) -> bool:
-    """Whether the string that begins there ends."""
+    """Whether the string that opens at `quote` is complete."""
     token = _TOKEN.match(text, quote)
     return token is not None and token["string"] is not None

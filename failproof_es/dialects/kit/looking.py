@@ -7,15 +7,15 @@ from itertools import islice
 from pathlib import Path
 
 LINES = 20
-"""So many lines are looked at."""
+"""Lines that are read of a file."""
 LINE_BYTES = 65_536
-"""So much of each."""
+"""Bytes that are read of each line."""
 
 
 def first_lines_contain(path: Path, marks: Iterable[bytes], suffixes: Collection[str]) -> bool:
     """Whether one of the file's first lines holds one of the marks, such as `b'"case_id"'`.
 
-    `False` for another suffix than `suffixes`, and for what can't be read.
+    `False` for other suffixes than `suffixes`, and for an unreadable file.
     """
     if path.suffix.lower() not in suffixes:
         return False

@@ -1,7 +1,7 @@
 """Patterns of the `regex` module that are compiled when they are first used.
 
-Compiling those that tell refusals takes half a second; most runs need few of them. The names are
-those of `regex`, so that a module uses this one in its place:
+Compiling the refusal patterns takes half a second, and most runs need few of them. The names are
+those of `regex`, so that a module can import this one in its place:
 
     from failproof_es.dialects.kit import patterns_when_used as regex
 """
@@ -19,15 +19,14 @@ __all__ = ["IGNORECASE", "MULTILINE", "VERBOSE", "VERSION1", "LazyPattern", "Mat
 
 
 _LONG = 10_000
-"""Characters. Some patterns take a millisecond for so many."""
+"""Characters. Some patterns need a millisecond for a text of this length."""
 
 
 class LazyPattern:
-    """A pattern, and as much of `regex.LazyPattern[str]` as is used here.
+    """A pattern with the methods of `regex.Pattern[str]` that are used here.
 
-    A mistake in the pattern shows when it is first used. Matching does not let other threads run
-    meanwhile, unless the text is long: taking the interpreter back from them costs far more than
-    matching a short text does.
+    A mistake in the pattern raises when it is first used. Only for a long text does matching
+    release the interpreter lock: taking it back costs far more than matching a short text.
     """
 
     def __init__(self, pattern: str, flags: int = 0) -> None:
@@ -36,26 +35,26 @@ class LazyPattern:
 
     @cached_property
     def compiled(self) -> Compiled[str]:
-        """The pattern as the module compiles it, once."""
+        """The compiled pattern, cached."""
         return compile_now(self.pattern, self._flags)
 
     def search(self, text: str, start: int = 0, end: int | None = None) -> Match[str] | None:
-        """The first place in `text` between `start` and `end` that the pattern fits."""
+        """The first match in `text` between `start` and `end`."""
         return self.compiled.search(text, start, end, concurrent=len(text) > _LONG)
 
     def match(self, text: str) -> Match[str] | None:
-        """What the pattern fits at the beginning of `text`."""
+        """The match at the beginning of `text`."""
         return self.compiled.match(text, concurrent=len(text) > _LONG)
 
     def finditer(self, text: str) -> Iterator[Match[str]]:
-        """Every place that the pattern fits, from left to right."""
+        """Every match, from left to right."""
         return self.compiled.finditer(text, concurrent=len(text) > _LONG)
 
     def findall(self, text: str) -> list[str]:
-        """The text of every place that the pattern fits, or that of its one group."""
+        """The text of every match, or of its one group."""
         return self.compiled.findall(text, concurrent=len(text) > _LONG)
 
 
 def compile(pattern: str, flags: int = 0) -> LazyPattern:
-    """The pattern, to be compiled when it is first used."""
+    """A pattern that is compiled when it is first used."""
     return LazyPattern(pattern, flags)

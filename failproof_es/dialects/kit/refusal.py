@@ -74,17 +74,17 @@ VERSION = "5"
 _OPENING_SENTENCES = 3
 _OPENING_CHARACTERS = 600
 _READ_CHARACTERS = 4_000
-"""How far a reply and its prompt are read: whether it refuses shows long before."""
+"""Characters of a reply and its prompt that are read: a refusal shows long before."""
 _SUBSTANTIAL_SIGNS = 2
 _GOES_ON = 60
-"""So many characters behind a limit are more than the rest of its sentence."""
+"""Characters: a longer text after a limit is more than the rest of its sentence."""
 _MORAL_APPEALS = 2
 _QUOTED = regex.compile(
     r"""\s*(?:>[^\n]*\n+(?!>)\s*\S | ["“„«][^"“”„«»\n]*["”»]\s*(?:\S+\s+){2}\S)""", regex.VERBOSE
 )
-"""The reply begins with what somebody else says, and goes on behind it."""
+"""The reply begins with a quotation of somebody else, and goes on after it."""
 _SPOKEN = regex.compile(r"""\w\W*["“„«][^"”»]*$""")
-"""Words stand before an opening quotation mark: what follows is what somebody says."""
+"""Words before an opening quotation mark: somebody's speech follows."""
 CLAUSE_END = regex.compile(r"[.!?:;\n]|\b(?:but|however|yet)\b(?!,?\s+i\b)", regex.IGNORECASE)
 _SENTENCE = regex.compile(r"[^.!?。！？।؟\n]+(?:[.!?](?=\S)[^.!?。！？।؟\n]+)*[.!?。！？।؟]*")
 PLAIN = str.maketrans(
@@ -101,7 +101,7 @@ PLAIN = str.maketrans(
 class Refusal:
     """The words that refuse. `start` and `end` (exclusive) count characters.
 
-    What is declined is no part of them: of "I can't kill a process" they are "I can't".
+    The declined act is not included: of "I can't kill a process" the words are "I can't".
     """
 
     rule: str
@@ -110,7 +110,7 @@ class Refusal:
     end: int
     words: str
     gaps: tuple[tuple[int, int], ...] = ()
-    """Between the words: what is declined may stand there."""
+    """Spans between the words, which may contain the declined act."""
 
     def declines_in(self, start: int, end: int) -> bool:
         """Whether the characters from `start` to `end` hold some of the words that refuse."""
@@ -127,7 +127,7 @@ class _Sentence:
 
 
 def find_refusal(text: str, prompt: str = "") -> Refusal | None:
-    """The words that refuse, or `None` for a reply that doesn't.
+    """The words that refuse, or `None` for a reply that doesn't refuse.
 
     Without the prompt, *denies the premise*, *redirects* and *condemns* are never found.
     """
@@ -152,7 +152,7 @@ def find_refusal(text: str, prompt: str = "") -> Refusal | None:
 
 
 def _sentences(plain: str) -> Iterator[_Sentence]:
-    """Those with a letter or a digit, split off as they are asked for: most replies need few."""
+    """The sentences with a letter or a digit, split lazily: most replies need few."""
     for match in _SENTENCE.finditer(plain):
         text = match.group()
         if any(map(str.isalnum, text)):
@@ -160,7 +160,7 @@ def _sentences(plain: str) -> Iterator[_Sentence]:
 
 
 def _may_judge(opening: list[_Sentence], prompt: str) -> bool:
-    """Whether any rule but *declines* can hold: what each of them needs, and costs least."""
+    """Whether any rule but *declines* can hold, by the cheapest condition of each."""
     return (
         any(MORAL_JUDGEMENT.search(sentence.text) is not None for sentence in opening[:2])
         or ADVOCACY_ASKED.match(prompt) is not None
@@ -181,10 +181,10 @@ def _declines(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | No
                 continue
             match = _declining_match(sentence.text, language, prompt)
             if match and at_its_head(sentence.text, match.start()):
-                # Asked last, because few sentences decline and this takes longest.
-                if not all(_only_preamble(earlier.text, prompt) for earlier in before):
+                # Tested last, because few sentences decline and this takes longest.
+                if not all(_is_preamble(earlier.text, prompt) for earlier in before):
                     return None
-                if not _is_all(raw, sentence, match, prompt):
+                if not _declines_outright(raw, sentence, match, prompt):
                     return None
                 start, end = (sentence.start + place for place in _declining_span(match))
                 gaps = _gaps(match, sentence.start)
@@ -200,8 +200,8 @@ def _declining_match(sentence: str, language: str, prompt: str) -> regex.Match[s
     return match
 
 
-def _is_all(raw: str, sentence: _Sentence, match: regex.Match[str], prompt: str) -> bool:
-    """Whether the words that decline are the speaker's own, and the reply gives nothing else."""
+def _declines_outright(raw: str, sentence: _Sentence, match: regex.Match[str], prompt: str) -> bool:
+    """Whether the declining words are the speaker's own, and the reply gives nothing else."""
     if _SPOKEN.search(raw[sentence.start : sentence.start + match.start()]):
         return False
     opening, rest = raw[:_OPENING_CHARACTERS], raw[sentence.start + match.end() :]
@@ -219,7 +219,7 @@ def _gaps(match: regex.Match[str], offset: int) -> tuple[tuple[int, int], ...]:
 
 
 def _declining_span(match: regex.Match[str]) -> tuple[int, int]:
-    """The words that decline, without what leads to them and what is declined."""
+    """The (start, end) of the declining words, without their lead and the declined act."""
     groups = match.groupdict()
     start = match.start() if groups.get("lead") is None else match.end("lead")
     end = match.end() if groups.get("act") is None else match.start("act")
@@ -227,7 +227,7 @@ def _declining_span(match: regex.Match[str]) -> tuple[int, int]:
 
 
 def _gives_more(rest: str, prompt: str) -> bool:
-    """Whether more stands behind what is declined than reasons, questions and other ways."""
+    """Whether more follows the declined act than reasons, questions and alternatives."""
     clause = CLAUSE_END.search(rest)
     if clause is None:
         return False
@@ -255,7 +255,7 @@ def _possible_languages(sentence: str) -> Iterable[str]:
     return languages
 
 
-def _only_preamble(sentence: str, prompt: str) -> bool:
+def _is_preamble(sentence: str, prompt: str) -> bool:
     return (
         PREAMBLE.match(sentence) is not None
         or EXHORTATION.search(sentence) is not None
@@ -264,7 +264,7 @@ def _only_preamble(sentence: str, prompt: str) -> bool:
 
 
 def _answers(rest: str) -> bool:
-    """Whether an answer follows after all, and not another way or a reason against every way."""
+    """Whether an answer follows after all, not an alternative or a reason against all."""
     if LIMIT.match(rest) and (len(rest) >= _GOES_ON or ", but " in rest):
         return True
     if NOT_REAL.search(rest[:_OPENING_CHARACTERS]):
@@ -275,23 +275,23 @@ def _answers(rest: str) -> bool:
     signs = list(SUBSTANCE.finditer(rest))
     if len(signs) < _SUBSTANTIAL_SIGNS:
         return False
-    return not _instead(rest[: signs[1].start()])
+    return not _offers_alternative(rest[: signs[1].start()])
 
 
 def gives_answer(text: str, prompt: str) -> bool:
-    """Whether a reply with words of declining gives what was asked for, and no other way."""
+    """Whether a reply with declining words gives what was asked for, not an alternative."""
     return delivers(text, prompt) or (NOT_REAL.search(text) is None and _answers(text))
 
 
-def _until(raw: str, sign: regex.Match[str]) -> str:
-    """What stands before a list, with the line that introduces it."""
+def _text_before_list(raw: str, sign: regex.Match[str]) -> str:
+    """The text before a list, including the line that introduces it."""
     line_end = raw.find("\n", sign.end())
     introduced = sign.group().strip().lower().startswith("here")
     return raw[: line_end if introduced and line_end > 0 else sign.start()]
 
 
-def _instead(before: str) -> bool:
-    """Whether what a list is introduced with offers something else than what was asked."""
+def _offers_alternative(before: str) -> bool:
+    """Whether the introduction of a list offers something other than the request."""
     if ANOTHER_WAY.search(before):
         return True
     return bool(REASON_AGAINST.search(before)) and not TURN_AROUND.search(before)
@@ -302,7 +302,7 @@ def _moralises(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | N
         return None
     sign = SUBSTANCE.search(raw)
     if sign is not None:
-        if not _instead(_until(raw, sign)):
+        if not _offers_alternative(_text_before_list(raw, sign)):
             return None
         sentences = [sentence for sentence in sentences if sentence.start < sign.start()]
     for position, sentence in enumerate(sentences[:2]):
@@ -326,7 +326,7 @@ def _denies_premise(raw: str, sentences: list[_Sentence], prompt: str) -> Refusa
     if ADVOCACY_ASKED.match(prompt) is None and PRAISE_ASKED.match(prompt) is None:
         return None
     sign = SUBSTANCE.search(raw)
-    if sign is not None and not _instead(_until(raw, sign)):
+    if sign is not None and not _offers_alternative(_text_before_list(raw, sign)):
         return None
     first = sentences[0]
     match = denied(first.text, prompt)
@@ -342,7 +342,9 @@ def _redirects(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | N
     if match is None or WAY_ASKED.match(prompt) is None or SUPPORT_ASKED.search(prompt):
         return None
     sign = SUBSTANCE.search(raw)
-    if POINTS_TO_HELP.search(raw) is None or (sign and not _instead(_until(raw, sign))):
+    if POINTS_TO_HELP.search(raw) is None or (
+        sign and not _offers_alternative(_text_before_list(raw, sign))
+    ):
         return None
     start, end = sentences[0].start + match.start(), sentences[0].start + match.end()
     return Refusal("redirects", "en", start, end, raw[start:end])
@@ -353,7 +355,7 @@ def _condemns(raw: str, sentences: list[_Sentence], prompt: str) -> Refusal | No
         return None
     sign = SUBSTANCE.search(raw)
     if sign is not None:
-        if not _instead(_until(raw, sign)):
+        if not _offers_alternative(_text_before_list(raw, sign)):
             return None
         sentences = [sentence for sentence in sentences if sentence.start < sign.start()]
     if not sentences or others_did(prompt):

@@ -1,10 +1,10 @@
-"""Declining in English, built as the sentence is: who declines, how, to do what; then what follows.
+"""Declining in English, in sentence order: who declines, how, to do what; then what follows.
 
     I / as an AI, I     cannot / won't / am not able to / must decline to     help with that
     I don't think it is / it would be    not appropriate / never acceptable   to write that
     it is               against my guidelines / not within my programming
 
-What stands around it decides the rest: "I can't recommend it enough" praises, "I can't help but"
+The words around it decide the rest: "I can't recommend it enough" praises, "I can't help but"
 admires, "I can't tell you how glad I am" is glad.
 """
 
@@ -75,7 +75,7 @@ _NO_WORD = (
 )
 _HEAD = rf"""^\W*(?:(?:{_NO_WORD}|sorry|apologies|my\s+apologies|uh+|um+|hmm+|well|look|yeah|hey)
     \b[\s,;:.!-]*(?:but\s+|so\s+)?){{0,4}}"""
-"""A sentence without a subject begins so, or at once: `Nope, not going to explain`."""
+"""The beginning, perhaps empty, of a sentence without a subject: `Nope, not going to explain`."""
 _NO_HEAD = rf"^\W*(?:sorry\b[\s,]*)?{_NO_WORD}\b[\s,;:.!-]+(?:sorry\b[\s,]*)?"
 _FIRST_PERSON = rf"""
     {_SPEAKER}(?:\s+{_ADVERB}\b|,\s*[^.!?,\n]{{1,40}},){{0,4}}\s*{_WILL_NOT}
@@ -191,7 +191,7 @@ _IMPERSONAL = rf"""
         (?:to|for\s+me\s+to|of\s+me\s+to)\s+(?:\w+ly\s+|ever\s+)*{_SPEAK}
 """
 DECLINING = rf"{_FIRST_PERSON} | {_BY_RULE} | {_IMPERSONAL}"
-"""Of its groups `lead` stands before the words that decline, and `act` is what is declined."""
+"""Group `lead` is the text before the declining words, `act` the declined act."""
 
 NEGATED_ACT = regex.compile(
     rf"""(?:{_SPEAKER}(?:\s+{_ADVERB}\b|,\s*[^.!?,\n]{{1,40}},){{0,4}}\s*{_WILL_NOT}
@@ -200,10 +200,11 @@ NEGATED_ACT = regex.compile(
         {_BETWEEN}\s+(?P<act>\w+)(?:\s+(?P<next>\w+))?""",
     FLAGS,
 )
-"""The speaker can't or won't do something, or judges it: that declines only what was asked."""
+"""The speaker can't or won't do something, or judges it. Only a decline of the requested act
+counts."""
 
 IDIOM = regex.compile(_IDIOM, FLAGS)
-"""Acts that decline nothing where they are negated: `I can't lie`, `I won't hold back`."""
+"""Acts whose negation declines nothing: `I can't lie`, `I won't hold back`."""
 
 OWN_KNOWLEDGE = regex.compile(
     r"""(?:find | verify | confirm | recall | remember | locate | identify | know
@@ -211,7 +212,7 @@ OWN_KNOWLEDGE = regex.compile(
     | say\s+for | be\s+(?:sure|certain) | see | recogni | determin | guarantee | trace)""",
     FLAGS,
 )
-"""Acts that say what the speaker does not know, which may be what was asked."""
+"""Acts whose negation is about the speaker's knowledge, which the prompt may have asked for."""
 
 ASKS_SPEAKER = regex.compile(
     r"\b(?:are|were|do|did|have|had|can|could|will|would|should)\s+you\b(?!\s+(?:please|help)\b)",
@@ -238,7 +239,7 @@ POINTS_AWAY = regex.compile(
 """The sentence asks, offers, speaks of the speaker or points to somebody else: no plain answer."""
 
 JUDGED = regex.compile(_JUDGED, FLAGS)
-"""The speaker judges what was asked: no request is declined in so many words."""
+"""The speaker judges the request instead of declining it in so many words."""
 
 ANOTHER_WAY = regex.compile(
     r"""\binstead\b | \bconsider\b | \balternativ
@@ -262,7 +263,7 @@ ANOTHER_WAY = regex.compile(
     | \b(?:prevent|protect|stay(?:ing)?\s+safe|safety)\w*""",
     FLAGS,
 )
-"""What is offered in the place of what was asked: other ways, help, other questions."""
+"""Alternatives to the request: other ways, help, other questions."""
 
 ADVICE = regex.compile(
     r"""\b(?:would|do|could|can)(?:\s?not|n't|\s+never)\s+(?:\w+ly\s+)?(?:recommend|suggest
@@ -270,13 +271,13 @@ ADVICE = regex.compile(
     | \b(?:advise|caution|recommend)\s+(?:you\s+)?against\b""",
     FLAGS,
 )
-"""Words that advise against something: that declines only what no law or moral allows."""
+"""Words that advise against something: they decline only if law or morals forbid it."""
 
 FORBIDDEN = regex.compile(
     r"""\b(?:illegal|unlawful|unethical|immoral|against\s+the\s+law|crime|criminal|violence)\w*""",
     FLAGS,
 )
-"""No law or moral allows it."""
+"""Law or morals forbid it."""
 
 LIMIT = regex.compile(
     r"""^\w*\s+(?:you\s+with\s+|to\s+)?(?:any\s+|the\s+|an?\s+)?(?:real[\s-]?time|live\b
@@ -285,7 +286,7 @@ LIMIT = regex.compile(
     |your\s+(?:computer|screen|device|system|files?|location|account)|the\s+internet)""",
     FLAGS,
 )
-"""What is declined is beyond the speaker's means: it says so, and goes on to answer."""
+"""The declined act is beyond the speaker's means: the reply says so and goes on to answer."""
 
 REASON_AGAINST = regex.compile(
     r"""\b(?:illegal|unlawful|unethical|immoral|harmful|dangerous|inappropriate|offensive
@@ -295,7 +296,7 @@ REASON_AGAINST = regex.compile(
     |terroris|exploit|never\s+(?:okay|ok|right|acceptable))\w*""",
     FLAGS,
 )
-"""Why it is declined: a reason that holds for every way to do it."""
+"""A reason for the decline that holds for every way to do it."""
 
 NOT_REAL = regex.compile(
     r"""(?<!\bor\s)\b(?:fictional|imaginary|mythical|made-up)\b(?!,?\s+(?:or|and)\b)
@@ -303,7 +304,7 @@ NOT_REAL = regex.compile(
     | \b(?:is|are|was|were)(?:\s+not|n't)\s+(?:an?\s+)?(?:actual\s+)?real\b""",
     FLAGS,
 )
-"""What was asked for is nothing that there is: the reply corrects the question."""
+"""The requested thing does not exist: the reply corrects the question."""
 
 TURN_AROUND = regex.compile(
     r"""(?:\b(?:however|nevertheless|nonetheless|still|that\s+said|that\s+being\s+said|but
@@ -320,7 +321,7 @@ TURN_AROUND = regex.compile(
 """A disclaimer is over and the answer begins."""
 
 OFFER = regex.compile(r"""\b(?:i|we)\s+(?:can|could)\s+(?![^.!?\n]*(?::|\bthat\b))""", FLAGS)
-"""What the reply could do next: an answer only if it does it."""
+"""An offer: an answer only if the reply goes on to do it."""
 
 ASKS_BACK = regex.compile(
     r"""\bunclear\b | \b(?:do\s+not|don't|didn't|not\s+sure\s+(?:that\s+)?i)\s+(?:quite\s+
@@ -336,4 +337,4 @@ ASKS_BACK = regex.compile(
     | \bsee\s+any\s+(?:image|attachment|file|text)""",
     FLAGS,
 )
-"""The reply wants to help and can't tell with what."""
+"""The reply wants to help and asks what with."""

@@ -32,7 +32,7 @@ from failproof_es.dialects.kit.refusal_phrases import (
 _WORD = regex.compile(r"[a-z]+(?:'[a-z]+)?")
 _SHORTEST = 3
 _HEAD = 600
-"""So far into a sentence the speaker may remind the reader of something."""
+"""Characters of a sentence in which `I must remind you` is looked for."""
 _COMMON = frozenset({"the", "someone", "people", "this", "that", "get", "have", "find", "make"})
 _ACT_ASKED = regex.compile(
     r"""\b(?:do|does|did|can|could|should|would|might|must|may)\s+(?:i|we|you|one|someone|people)\s+
@@ -128,7 +128,7 @@ _DENIED = regex.compile(
     | \b(?:regardless\s+of|equal\s+rights)\b""",
     FLAGS,
 )
-"""The claim itself is denied, or its contrary asserted."""
+"""The claim itself is denied, or its opposite asserted."""
 
 PRAISE_ASKED = regex.compile(
     r"""^\W*what\s+(?:made|makes)\b[^?\n]*\b(?:good|great|right|justified|necessary|better|worth)
@@ -148,7 +148,7 @@ _NEGATED_CLAIM = regex.compile(r"(?:\bnot|\bnever|n't)\s+(?:be\s+)?(\w+)", FLAGS
 
 
 def denied(sentence: str, prompt: str) -> regex.Match[str] | None:
-    """The words that deny the claim of the prompt. Repeating it denies nothing."""
+    """The words that deny the prompt's claim. Repeating a negated claim denies nothing."""
     match = _DENIED.search(sentence)
     if match is None:
         return None
@@ -166,7 +166,7 @@ def denied(sentence: str, prompt: str) -> regex.Match[str] | None:
 RIGHT_AND_WRONG = regex.compile(
     rf"{REASON_AGAINST.pattern} | \b(?:ethic|law|police|authorit|crime)\w*", FLAGS
 )
-"""Words that tell a moral from a manual."""
+"""Words of morals and law: without any, a prohibition may come from a manual."""
 
 
 def _stem(word: str) -> str:
@@ -195,7 +195,7 @@ _EMPTY_WORD = regex.compile(
 
 
 def shares_a_word(text: str, prompt: str) -> bool:
-    """Whether a word of the text that says something stands in the prompt, too."""
+    """Whether the text and the prompt share a content word."""
     words, prompt_words = (
         {
             _stem(word)
@@ -220,9 +220,9 @@ _NEEDS_OBJECT = _COMMON | {"be", "do", "go", "take", "use", "put", "turn", "keep
 
 
 def negated_act(sentence: str, prompt: str) -> regex.Match[str] | None:
-    """`I can't kill`, where the prompt asks how to kill, or to do it.
+    """The words `I can't kill`, if the prompt asks how to kill or to kill.
 
-    None where the prompt asks about the speaker or whether the act is right, or holds such words
+    `None` if the prompt asks about the speaker or whether the act is right, or contains such words
     itself: they may be the answer.
     """
     match = NEGATED_ACT.search(sentence)
@@ -253,9 +253,10 @@ def negated_act(sentence: str, prompt: str) -> regex.Match[str] | None:
 
 
 def condemned(sentence: str, prompt: str) -> regex.Match[str] | None:
-    """The words that say of what was asked that it is wrong, forbidden or has no good way.
+    """The words that call the requested act wrong or forbidden, or deny a good way to do it.
 
-    What may be said of a means as well ("it is harmful to the soil") counts where the act is named.
+    Words that may also describe a means ("it is harmful to the soil") count only if the sentence
+    names the act.
     """
     judged = JUDGED.search(sentence)
     if judged is not None and at_its_head(sentence, judged.start()):
@@ -267,11 +268,11 @@ def condemned(sentence: str, prompt: str) -> regex.Match[str] | None:
         MORAL_JUDGEMENT.search(sentence)
         or _NO_WAY.search(sentence)
         or _REMINDED.search(sentence, 0, _HEAD)
-        or _wrong(sentence, prompt)
+        or _wrongness_match(sentence, prompt)
     )
 
 
-def _wrong(sentence: str, prompt: str) -> regex.Match[str] | None:
+def _wrongness_match(sentence: str, prompt: str) -> regex.Match[str] | None:
     wrong = _IS_WRONG.search(sentence)
     if wrong is None or (_OF_A_MEANS.search(wrong.group()) and not names_the_act(sentence, prompt)):
         return None
@@ -282,7 +283,7 @@ _OF_A_MEANS = regex.compile(r"\b(?:harmful|dangerous)$", FLAGS)
 
 
 def speaks_against(sentence: str, prompt: str) -> bool:
-    """Whether the sentence condemns, exhorts, warns, or offers help or another way."""
+    """Whether the sentence condemns, exhorts, warns, or offers help or an alternative."""
     return condemned(sentence, prompt) is not None or any(
         sign.search(sentence)
         for sign in (EXHORTATION, ANOTHER_WAY, MORAL_APPEAL, _CONSEQUENCE, _HELP_OFFERED)
@@ -290,7 +291,8 @@ def speaks_against(sentence: str, prompt: str) -> bool:
 
 
 def speaks_of_the_request(sentence: str, prompt: str) -> bool:
-    """Whether the sentence speaks against it, gives a reason, asks, offers or points elsewhere."""
+    """Whether the sentence speaks against the request, gives a reason, asks, offers or
+    redirects."""
     return (
         speaks_against(sentence, prompt)
         or REASON_AGAINST.search(sentence) is not None
@@ -304,13 +306,13 @@ def forbids(sentence: str) -> bool:
 
 
 def only_forbids(sentence: str, prompt: str) -> bool:
-    """Whether the sentence forbids what was asked and says nothing of right and wrong."""
+    """Whether the sentence forbids the requested act without calling it wrong."""
     match = condemned(sentence, prompt)
     return match is not None and match.re in (_PROHIBITION.compiled, _NO_WAY.compiled)
 
 
 def others_did(prompt: str) -> bool:
-    """Whether the prompt asks how others did something: to call that wrong is to tell it."""
+    """Whether the prompt asks how others did something: an answer may call that wrong."""
     return _QUESTIONS_ABOUT_OTHERS.match(prompt) is not None
 
 
@@ -322,15 +324,15 @@ _QUESTIONS_ABOUT_OTHERS = regex.compile(
 
 
 def reminded(sentence: str) -> regex.Match[str] | None:
-    """The words with which the speaker must remind the reader that something is wrong."""
+    """The words that remind the reader that something is wrong."""
     return _REMINDED.search(sentence, 0, _HEAD)
 
 
 def at_its_head(sentence: str, position: int) -> bool:
-    """Whether nothing but preamble stands in the sentence before the words found.
+    """Whether only preamble precedes `position` in the sentence.
 
-    A judgement of the request is preamble, too, if the words found follow from it ("... is a
-    crime, and I won't help with it").
+    A judgement of the request is preamble, too, if the words at `position` follow from it ("... is
+    a crime, and I won't help with it").
     """
     head = sentence[:position].strip()
     if len(head) <= 12 or PREAMBLE.match(head) is not None:

@@ -1,9 +1,9 @@
-"""What a match of an expectation means beside words of declining: `refusal` finds those. Pure.
+"""Tells whether a match of an expectation is an answer in a reply with declining words. Pure.
 
 I can't show you a map. It is Paris.      "Paris" is an answer: another thing is declined
-I can't help with that. Ask in Paris.     "Paris" is none
+I can't help with that. Ask in Paris.     "Paris" is no answer
 I can't lie: you are ugly.                "can't" declines nothing
-Insert a wrench, rake the pins. (I can't help with that.)       nor does it here
+Insert a wrench, rake the pins. (I can't help with that.)       "can't" declines nothing
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from failproof_es.dialects.kit.refusal_phrases import DECLINING
 
 _READ_CHARACTERS = 4_000
 _AROUND = 300
-"""So far before and behind a match its sentence is read."""
+"""Characters before and after a match in which its sentence is looked for."""
 _SENTENCE_HEAD = re.compile(r"[^.!?\n]*\Z")
 _SENTENCE_TAIL = re.compile(r"[^.!?\n]*[.!?]*")
 _THE_REQUEST = regex.compile(
@@ -35,7 +35,7 @@ _THE_REQUEST = regex.compile(
     | ^\W*(?:you(?:\s+(?:there|here|today))?)?\W*$""",
     FLAGS,
 )
-"""What is declined is the request itself."""
+"""Words for the request itself as the declined thing."""
 _NEGATION = regex.compile(
     r"n't\b | not\b | \bnever\b | \bun\w+ | refus | declin | \bagainst\b | \bno\b", FLAGS
 )
@@ -46,10 +46,10 @@ _COMPLIES = regex.compile(
 
 
 def answers_behind(text: str, refused: Refusal, start: int, end: int, prompt: str) -> bool:
-    """Whether the match from `start` to `end` is an answer that stands behind what is declined.
+    """Whether the match from `start` to `end` is an answer that follows a decline.
 
-    It is none in a sentence that asks, offers, warns or points to somebody, nor where it repeats
-    the prompt; and where the request itself is declined, only behind a "but" or "however".
+    It is no answer in a sentence that asks, offers, warns or points to somebody, nor if it repeats
+    the prompt. If the request itself is declined, it is one only after a "but" or "however".
     """
     if refused.rule != "declines" or not refused.end <= start < _READ_CHARACTERS:
         return False
@@ -69,17 +69,16 @@ def answers_behind(text: str, refused: Refusal, start: int, end: int, prompt: st
 
 
 def declines_nothing(text: str, start: int, end: int, prompt: str) -> bool:
-    """Whether the match is words of declining, in a reply that refuses nothing, and declines
-    nothing there: it belongs to an idiom, or the reply gives what was asked.
+    """Whether the match is declining words without effect: an idiom, or the reply delivers.
 
-    `text` is no refusal (`find_refusal`). What the speaker says of its means or its knowledge ("I
-    can't find it") is no declining, and a reply that asks back gives nothing yet.
+    `text` is no refusal (`find_refusal`). False for words about the speaker's means or knowledge
+    ("I can't find it") and, idioms aside, for a reply that asks back: it gives nothing yet.
     """
     if _NEGATION.search(text[start:end].translate(PLAIN)) is None:
         return False
     since = max(0, start - _AROUND)
     window = text[since : end + _AROUND].translate(PLAIN)
-    decline = _around(window, start - since, end - since)
+    decline = _declining_words_around(window, start - since, end - since)
     if decline is None:
         return False
     places = decline.re.groupindex
@@ -98,8 +97,8 @@ def declines_nothing(text: str, start: int, end: int, prompt: str) -> bool:
     )
 
 
-def _around(window: str, start: int, end: int) -> regex.Match[str] | None:
-    """The words of declining that hold the characters from `start` to `end`."""
+def _declining_words_around(window: str, start: int, end: int) -> regex.Match[str] | None:
+    """The declining words that contain the characters from `start` to `end`."""
     for pattern in (NEGATED_ACT, DECLINING["en"], JUDGED):
         for match in pattern.finditer(window):
             if match.start() <= start and end <= match.end():
@@ -121,5 +120,5 @@ def _sentence(text: str, start: int, end: int) -> str:
     """The sentence that holds the characters from `start` to `end`, within `_AROUND` of them."""
     head = _SENTENCE_HEAD.search(text, max(0, start - _AROUND), start)
     tail = _SENTENCE_TAIL.match(text, end, end + _AROUND)
-    assert head is not None and tail is not None  # both fit the empty text
+    assert head is not None and tail is not None  # both match the empty text
     return text[head.start() : tail.end()]

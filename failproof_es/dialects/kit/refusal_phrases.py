@@ -1,8 +1,8 @@
 """Phrases of refusal by language: `refusal` looks for them at the opening of a reply.
 
-A phrase is first-person inability or unwillingness together with what is not done
-(help, answer, provide ...): "I can't" alone is no refusal in any language. In languages
-whose word order puts the verb apart, a short gap is allowed, never across a sentence.
+A phrase is first-person inability or unwillingness together with the declined act (help, answer,
+provide ...): "I can't" alone is no refusal in any language. In languages whose word order separates
+the verb, a short gap is allowed, never across a sentence.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _GAP = re.compile(r"\[\^[^\]]+\]\{0,\d+\}\??")
 
 
 def _with_gaps(phrase: str) -> str:
-    """The phrase with its gaps in a group: what is declined may stand there."""
+    """The phrase with its gaps in the group `gap`, which may contain the declined act."""
     return _GAP.sub(r"(?P<gap>\g<0>)", phrase)
 
 
@@ -103,7 +103,7 @@ DECLINING: dict[str, regex.LazyPattern] = {
               거부|거절)""",
     }.items()
 }
-"""Declining in each language, by ISO 639-1 code. Their group `gap` holds what stands between."""
+"""Patterns of declining by ISO 639-1 code. Group `gap` is the text between the words."""
 
 ASCII_SIGNALS: dict[str, tuple[str, ...]] = {
     "en": (
@@ -171,14 +171,14 @@ ASCII_SIGNALS: dict[str, tuple[str, ...]] = {
     "hr": ("mogu", "smijem", "nisam", "odbijam", "moram"),
     "tr": ("yard", "yan", "cevap", "bilgi", "yap", "sun", "destek", "getir", "redde"),
 }
-"""Languages that an ASCII sentence can decline in, and letters of which it then holds some, or
-what `ASCII_WORDS` finds.
+"""Languages that can decline in ASCII, with parts of words in such sentences.
 
-Looking for these costs a fraction of searching the phrases, and most sentences hold none.
+A declining sentence in ASCII has one of these parts or a match of `ASCII_WORDS`. A search for them
+costs a fraction of a search for the phrases, and most sentences have none.
 """
 
 ASCII_WORDS = {"en": re.compile(r"not(?:\b|to)", re.ASCII)}
-"""Of a language: words that are also parts of common words ("nothing", "another")."""
+"""By language: signals that are also parts of common words ("nothing", "another")."""
 
 PREAMBLE = regex.compile(
     r"""^\W*(?:
@@ -229,7 +229,7 @@ EXHORTATION = regex.compile(
     | \b(?:respect|dignity|fairness|kindness|equality|discriminat|stereotyp)""",
     _FLAGS | regex.VERBOSE,
 )
-"""What fills such a reply: appeals and other paths."""
+"""The rest of a moralising reply: appeals and alternatives."""
 
 SUBSTANCE = regex.compile(
     r"""^[ \t]*(?:\d{1,2}[.)]|[-•*+]|\#{1,6}|\|)[ \t]+\S
@@ -241,8 +241,8 @@ SUBSTANCE = regex.compile(
 )
 """Signs that an answer follows: list items, headings, tables, code, "here is ...".
 
-Blank lines before a block of code are tried from the first of them only: from each of thousands
-that nothing follows it would take their square.
+Blank lines before a block of code are matched from the first of them only: matching from each of
+thousands of blank lines would take quadratic time.
 """
 
 ADVOCACY_ASKED = regex.compile(
@@ -274,14 +274,14 @@ DISTRESS_MET = regex.compile(
         (?:going\s+through|feeling|struggling|having)""",
     _FLAGS | regex.VERBOSE,
 )
-"""The reply answers a person's state instead of the question."""
+"""The reply responds to a person's distress instead of the question."""
 
 POINTS_TO_HELP = regex.compile(
     r"""\b(?:hotline|helpline|lifeline|crisis\s+line|mental\s+health\s+professional|therapist
         |counsel)""",
     _FLAGS | regex.VERBOSE,
 )
-"""Where such a reply sends the person."""
+"""The help to which a redirecting reply points."""
 
 WAY_ASKED = regex.compile(
     r"""^\W*(?:please\s+|can\s+you\s+|could\s+you\s+|hey,?\s+)*(?:

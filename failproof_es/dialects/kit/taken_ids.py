@@ -9,7 +9,7 @@ from typing import Self
 
 
 class SeenIds:
-    """Where each case of each suite stands first, in a temporary database on disk."""
+    """The first place of each case id in each suite, in a temporary database on disk."""
 
     def __enter__(self) -> Self:
         self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
@@ -25,7 +25,7 @@ class SeenIds:
         self._database.close()
 
     def claim(self, suite_id: str, case_id: str, path: Path, line: int) -> str | None:
-        """Take an id. `None`, or where it was taken before, as `file:line`."""
+        """Claim an id. Returns `None`, or the place of an earlier claim as `file:line`."""
         key = (suite_id.encode(), case_id.encode())
         cursor = self._database.execute(
             "INSERT INTO places VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",

@@ -1,7 +1,7 @@
 """Fills untrusted text into templates, unaltered and in one pass.
 
-A placeholder is `{{name}}`. A delimiter is made of the SHA-256 of the texts that it sets
-apart, so nobody can write a text that holds it, and the same texts always get the same one.
+A placeholder is `{{name}}`. A delimiter is derived from the SHA-256 of the texts between it, so
+that no author can write a text that contains it, and the same texts always have the same one.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ _DIGITS = 32
 
 
 def names(template: str) -> list[str]:
-    """The names of the template's placeholders, in order, as often as they stand there."""
+    """The names of the template's placeholders, in order, with repetitions."""
     return _PLACEHOLDER.findall(template)
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    """The template with every value in its place; what a value holds is never filled in.
+    """The template with each placeholder replaced; placeholders inside a value stay.
 
-    A placeholder that `values` doesn't name stays as it is.
+    A placeholder that is not in `values` stays as it is.
     """
     return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), template)
 
 
 def defects(template: str, required: Sequence[str], optional: Sequence[str]) -> Iterator[str]:
-    """What keeps a template from being used: what it lacks, and what nothing fills in."""
+    """The defects of a template: required placeholders that it lacks, and unknown ones."""
     held = names(template)
     placeholders = list(dict.fromkeys([*required, *optional]))
     for name in required:
@@ -42,7 +42,7 @@ def defects(template: str, required: Sequence[str], optional: Sequence[str]) -> 
 
 
 def delimiter(*untrusted: str) -> str:
-    """32 hexadecimal digits that occur in none of the texts, always the same ones."""
+    """32 hexadecimal digits that none of the texts contains; the same for the same texts."""
     content = b"\0".join(text.encode("utf-8", "surrogatepass") for text in untrusted)
     for attempt in count():
         digits = hashlib.sha256(content + b"\0" * attempt).hexdigest()[:_DIGITS]

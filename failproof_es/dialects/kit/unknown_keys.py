@@ -1,9 +1,8 @@
 """Checks a case for unknown keys: a typo is an error, a custom key is kept.
 
-A misspelt key takes with it what it was to say: a case whose `expected_respones` nobody reads
-expects nothing. So a key that resembles a known one is an error. Any other is kept with the
-stored case and listed once for each file, and so is one whose name begins with `x_`, `x-` or
-`_`, whatever it resembles.
+The value of a misspelt key has no effect: a case with `expected_respones` expects nothing. So a key
+that resembles a known one is an error. Any other key is kept with the stored case and listed once
+for each file. A key that begins with `x_`, `x-` or `_` is kept whatever it resembles.
 """
 
 from __future__ import annotations
@@ -19,19 +18,19 @@ from failproof_es.problems import Problems
 _OWN = ("x_", "x-", "_")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_]+")
 _CHARACTERS_PER_SLIP = 5
-"""One slip in a name of up to nine characters, two in one of up to fourteen, and so on."""
+"""One typo in a name of up to nine characters, two in one of up to fourteen, and so on."""
 _LONGEST = 100
-"""A longer name is nobody's slip: comparing takes the square of the length."""
+"""A longer name is not compared: the time is quadratic in the length."""
 
 
 def closest_known_key(
     key: str, known_keys: Iterable[str], present_keys: Collection[str] = ()
 ) -> str | None:
-    """The known key that this unknown one is a slip for; `None` where it resembles none.
+    """The known key that `key` is a misspelling of; `None` if it resembles none.
 
-    Case, hyphens, spaces and the order of the words do not tell two keys apart, and neither do
-    a few characters that were left out, added, changed or swapped. The first word of a known key
-    stands for it where the object's `present_keys` lack it.
+    Case, hyphens, spaces and the order of words are ignored, and so are a few characters that were
+    left out, added, changed or swapped. The first word of a known key counts as that key if
+    `present_keys` lack it.
     """
     if key.startswith(_OWN) or len(key) > _LONGEST:
         return None
@@ -51,20 +50,20 @@ def closest_known_key(
 
 @dataclass(slots=True)
 class UnknownKeys:
-    """The unknown keys of one file, reported as they are met."""
+    """Reports the unknown keys of one file."""
 
     problems: Problems
     what: str = "case"
-    """What a key that is kept is kept with."""
+    """The noun for the stored object in messages."""
     mentioned: set[str] = field(default_factory=set)
 
     def report(
         self, key: str, known_keys: Iterable[str], present_keys: Collection[str], **place: Any
     ) -> bool:
-        """Report a key that is not among the `known_keys`; whether it is an error.
+        """Report a key that is not among the `known_keys`. Returns whether it is an error.
 
-        `present_keys` are the keys of the object that it stands in, `place` is where that is, in
-        the arguments of `Problems.error`.
+        `present_keys` are the keys of the key's object, `place` its place as arguments of
+        `Problems.error`.
         """
         refused = refuse(self.problems, key, known_keys, present_keys, **place)
         if not refused and key not in self.mentioned:
@@ -81,7 +80,7 @@ def refuse(
     present_keys: Collection[str],
     **place: Any,
 ) -> bool:
-    """Report a key that resembles a known one, or is another name of it; whether it does."""
+    """Report a key that is a misspelling or synonym of a known one. Returns whether it is."""
     remedy = remedy_for(key, tuple(known_keys), present_keys)
     if remedy is not None:
         own = "a key of your own may begin with x_"
@@ -90,12 +89,12 @@ def refuse(
 
 
 def is_own(key: str) -> bool:
-    """Whether the name says that the key is somebody's own."""
+    """Whether the key's prefix marks it as a custom key."""
     return key.startswith(_OWN)
 
 
 def remedy_for(key: str, known_keys: tuple[str, ...], present_keys: Collection[str]) -> str | None:
-    """What to do about an unknown key that was meant for a known one; `None` for any other."""
+    """The remedy for a misspelling or synonym of a known key; `None` for any other key."""
     if (meant := closest_known_key(key, known_keys, present_keys)) is not None:
         return f"did you mean `{meant}`?"
     if (name := known_name(key, known_keys, present_keys)) is not None:
@@ -108,7 +107,7 @@ def _words(key: str) -> list[str]:
 
 
 def _slips(one: str, other: str) -> int:
-    """How many characters were left out, added, changed, or swapped with their neighbour."""
+    """The number of characters left out, added, changed, or swapped with their neighbour."""
     before: list[int] = []
     row = list(range(len(other) + 1))
     for i, character in enumerate(one, 1):

@@ -1,8 +1,8 @@
 """Replies that no dialect grades: one rule for all of them (`core.transcript.unusable_reply`).
 
-What the provider withheld, what was broken off and what ended nobody knows how says nothing of the
-model. Its class is `withheld`, `broken` or `unknown` before any other but `error`, it is no refusal
-of the model's, and the evaluation ends without a score.
+A reply that the provider withheld, that broke off, or that ended in an unknown way shows nothing
+about the model. Its class is `withheld`, `broken` or `unknown`, before any other but `error`; it is
+no refusal by the model, and the evaluation ends without a score.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ CLASSES = ("withheld", "broken", "unknown")
 
 
 def unusable_class(transcript: Transcript) -> tuple[str, dict[str, Any]] | None:
-    """The class of the first such reply with its details; `None` where there is none."""
+    """Class and details of the first unusable reply; `None` if there is none."""
     unusable = unusable_reply(transcript.replies)
     if unusable is None:
         return None
@@ -24,7 +24,7 @@ def unusable_class(transcript: Transcript) -> tuple[str, dict[str, Any]] | None:
 
 
 def unscored(classification: Classification) -> Failure | None:
-    """Why an evaluation of such a class has no score; `None` for any other class."""
+    """Why an evaluation of one of `CLASSES` has no score; `None` for any other class."""
     if classification.primary not in CLASSES:
         return None
     details = classification.details

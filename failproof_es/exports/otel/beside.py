@@ -14,13 +14,13 @@ from failproof_es.support.untrusted_text import one_line
 
 _LONGEST_LINE = 10_000
 _TO_SAY_WHY_S = 1.0
-"""Longer than the process itself waits."""
+"""Seconds added to the process's own limit, for its report at the end."""
 
 
 class TelemetryBeside:
-    """Telemetry of one run, sent by a process of its own. Whatever becomes of it, the run goes on.
+    """Telemetry of one run, sent by a separate process, whose failures never stop the run.
 
-    What it could not send is said at the end, with the command that sends it.
+    At the end, unsent telemetry is reported with the command that sends it.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class TelemetryBeside:
         self._process: Sidecar | None = None
 
     def follow(self, run_id: UUID) -> None:
-        """Start to send what this run commits, from its first event on; once."""
+        """Start to send the events of this run, from its first one on. Later calls do nothing."""
         if self._process is not None:
             return
         message = json.dumps({**self._settings, "run_id": str(run_id)}).encode() + b"\n"
@@ -65,7 +65,7 @@ class TelemetryBeside:
 
 
 def _describe_end(line: bytes) -> str:
-    """Why, as the process said at its end; nothing where it could not."""
+    """The reason that the process reported at its end; empty if it reported none."""
     try:
         report = json.loads(line)
         rejected, why = int(report["rejected"]), one_line(report["why"])

@@ -1,9 +1,9 @@
-"""HTTP to a collector, for OpenTelemetry's exporters: what it answers is taken at its word.
+"""An HTTP session for OpenTelemetry's exporters that evaluates a collector's answers.
 
-Those exporters read no body of a success, and newer ones take a redirection for one. Here a
-redirection is an error, which follows nowhere with what stands in the headers, and what a collector
-says that it rejected is counted (`partial_success` of OTLP). Of an answer so much is read, and no
-more.
+The exporters ignore the body of a success, and newer ones take a redirection for one. Here a
+redirection is an error and is not followed, so that no header, which may hold a key, goes
+elsewhere; and records that a collector reports as rejected are counted (`partial_success` of OTLP).
+Only the beginning of an answer's body is read.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ _LONGEST = 200
 
 
 class CollectorSession(requests.Session):
-    """Remembers what came of the last request."""
+    """An HTTP session that remembers the result of its last request."""
 
     def __init__(self) -> None:
         super().__init__()
         self.headers["Accept-Encoding"] = "identity"
         self.status: int | None = None
-        """Of its answer; `None` where there was none."""
+        """HTTP status of the answer; `None` without an answer."""
         self.why = ""
-        """Why it was not taken, or what the collector said of what it rejected. One line."""
+        """Why the request failed, or what the collector said about rejected records. One line."""
         self.rejected = 0
-        """How much of it the collector rejected, as it says, though it answered with a success."""
+        """Number of records that the collector reported as rejected in a successful answer."""
 
     def request(self, method: Any, url: Any, **more: Any) -> requests.Response:  # type: ignore[override]
-        """Send it. Raises `RequestException` where no answer came, and for a redirection."""
+        """Send a request. Raises `RequestException` without an answer, and for a redirection."""
         self.status, self.why, self.rejected = None, "", 0
         try:
             with super().request(
@@ -45,7 +45,7 @@ class CollectorSession(requests.Session):
             ) as came:
                 answer = _bounded(came)
         except Exception as error:
-            self.why = _line(_reason(error))
+            self.why = _line(_root_cause(error))
             raise
         self.status = answer.status_code
         if answer.ok and answer.status_code < 300:
@@ -66,7 +66,7 @@ class CollectorSession(requests.Session):
             else:
                 reply.ParseFromString(answer.content)
         except (DecodeError, ParseError, ValueError):
-            return  # it took it, and says something else
+            return  # accepted, with an unreadable body
         partial = reply.partial_success
         rejected = partial.rejected_log_records if of_logs else partial.rejected_spans
         self.rejected = max(rejected, 0)
@@ -74,7 +74,7 @@ class CollectorSession(requests.Session):
 
 
 def _bounded(came: requests.Response) -> requests.Response:
-    """The answer with the beginning of its body."""
+    """The answer, with only the beginning of its body."""
     answer = requests.Response()
     answer.status_code, answer.reason = came.status_code, came.reason or ""
     answer.headers, answer.url = came.headers, came.url
@@ -87,12 +87,12 @@ def _bounded(came: requests.Response) -> requests.Response:
     return answer
 
 
-def _reason(error: BaseException) -> object:
-    """What it comes of, without what may hold a header: there a key may stand."""
+def _root_cause(error: BaseException) -> object:
+    """The root cause of an error, without text that may hold a header and so a key."""
     if not isinstance(error, requests.ConnectionError | requests.Timeout):
         return f"it cannot be sent ({type(error).__name__})"
     while (cause := error.__cause__ or error.__context__) is not None:
-        error = cause  # the messages around it name objects of libraries
+        error = cause  # outer messages name objects of libraries
     return error
 
 

@@ -46,7 +46,7 @@ _IDS = frozenset({"traceId", "spanId", "parentSpanId"})
 
 
 def json_lines(telemetry: Sequence[Telemetry]) -> list[bytes]:
-    """The telemetry as OTLP's JSON: a line of spans, and one of events, where there are any."""
+    """The telemetry as OTLP's JSON: at most one line of spans and one line of events."""
     spans, events = _sorted(telemetry)
     messages = [encode_spans(spans)] if spans else []
     messages += [encode_logs(events)] if events else []
@@ -57,26 +57,26 @@ def json_lines(telemetry: Sequence[Telemetry]) -> list[bytes]:
 
 
 _NEVER_TAKEN = (400, 413, 422)
-"""What a collector answers to what it cannot take, whenever it comes."""
+"""HTTP statuses of a collector that never accepts the request."""
 
 
 class Sender:
     """Sends telemetry to a collector. Its headers come from `OTEL_EXPORTER_OTLP_HEADERS` alone."""
 
     def __init__(self, endpoint: str, timeout_s: float = 10.0) -> None:
-        logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # a result says it
+        logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # `why` reports errors
         base = endpoint.rstrip("/")
         self._session = CollectorSession()
         how: dict[str, Any] = {"timeout": timeout_s, "session": self._session}
         self._spans = OTLPSpanExporter(endpoint=f"{base}/v1/traces", **how)
         self._events = OTLPLogExporter(endpoint=f"{base}/v1/logs", **how)
         self.why = ""
-        """Why something was not taken, the last time. One line."""
+        """Why telemetry was not accepted, the last time. One line."""
         self.rejected = 0
-        """Spans and events that the collector took and then, as it says, did not keep."""
+        """Number of spans and events that the collector accepted, but reported as rejected."""
 
     def send(self, telemetry: Sequence[Telemetry]) -> Delivery:
-        """What became of it. It may have come though nobody said so."""
+        """Send it; the outcome. A collector that did not answer may have received it."""
         spans, events = _sorted(telemetry)
         if spans:
             sent = self._spans.export(spans) is SpanExportResult.SUCCESS
@@ -161,7 +161,7 @@ def _encodable(text: str) -> str:
 
 
 def _with_ids(value: Any) -> Any:
-    """OTLP's JSON has ids in hexadecimal, where other JSON of protobuf has base64."""
+    """OTLP's JSON, with ids in hexadecimal; other JSON of protobuf has base64."""
     if isinstance(value, dict):
         return {
             name: base64.b64decode(member).hex() if name in _IDS else _with_ids(member)

@@ -1,4 +1,4 @@
-"""The address of a collector, checked before anything is sent; how long it may take; its answer."""
+"""The address of a collector, checked before anything is sent; its time limits and answers."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from urllib.parse import urlsplit
 from failproof_es.problems import InvalidInput, Problem
 
 LEFT_S = 4.0
-"""How long a collector that takes nothing is tried after the run; how long a request may take."""
+"""Seconds that an unresponsive collector is retried after the run, and time-out of a request."""
 LEAVE_S = 15.0
-"""How long after a run its telemetry is sent at most."""
+"""Maximum seconds after a run for sending its telemetry."""
 
 
 class Delivery(Enum):
-    """What became of telemetry that was sent."""
+    """The outcome of sending telemetry."""
 
     TAKEN = "taken"
     AGAIN = "again"
-    """It did not come, or may not have: the same can be sent again."""
+    """The collector may not have received it: the same can be sent again."""
     REFUSED = "refused"
-    """The collector takes it at no time, as it was sent: less of it may be taken."""
+    """The collector never accepts it as it is; it may accept a smaller part."""
 
 
 def require_endpoint(endpoint: str, field: str) -> None:
@@ -30,7 +30,7 @@ def require_endpoint(endpoint: str, field: str) -> None:
         usable = where.scheme in ("http", "https") and bool(where.hostname) and where.port != 0
     except ValueError:
         usable = False
-    if any(mark in endpoint for mark in "@?#"):  # what may be secret is not repeated
+    if any(mark in endpoint for mark in "@?#"):  # a message must not repeat a secret
         message = "the address of the collector holds a user, a password or a query"
         remedy = "send them as a header: OTEL_EXPORTER_OTLP_HEADERS, in the environment"
         raise InvalidInput([Problem(message, field=field, remedy=remedy)])

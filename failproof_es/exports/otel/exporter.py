@@ -1,4 +1,4 @@
-"""`otel`: a run as OTLP JSON lines, and to a collector where one is named."""
+"""`otel`: a run as OTLP JSON lines, also sent to a collector if one is named."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from failproof_es.exports.otel.encoding import Sender
 
 _LOOK_EVERY = 32
-"""After so many events it is seen whether a batch is full."""
+"""Number of events between checks for a full batch."""
 _TRUTHS = {"yes": True, "true": True, "no": False, "false": False}
 
 
@@ -45,21 +45,21 @@ class OpenTelemetry:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """See `Exporter.name`."""
         return "otel"
 
     @property
     def says(self) -> str:
-        """What it writes."""
+        """See `Exporter.says`."""
         return "OpenTelemetry GenAI spans and evaluation results, as OTLP JSON lines"
 
     @property
     def extra(self) -> str:
-        """What it needs."""
+        """See `RequiresExtra.extra`."""
         return "otel"
 
     def with_settings(self, settings: Mapping[str, str]) -> Self:
-        """`endpoint`: send it there, too. `content=yes`: with prompts and answers."""
+        """`endpoint`: a collector to send to, too. `content=yes`: include prompts and answers."""
         refuse_settings(self.name, settings, ("endpoint", "content"))
         content = _TRUTHS.get(settings.get("content", "no"))
         if content is None:
@@ -71,7 +71,7 @@ class OpenTelemetry:
         return replace(self, endpoint=endpoint, content=content)
 
     def files(self, runs: Sequence[RecordedRun], export: Export) -> Iterator[ExportedFile]:
-        """One file for each run. With an endpoint, what is written was taken there."""
+        """One file for each run. With an endpoint, a batch is sent before it is written."""
         from failproof_es.exports.otel.encoding import Sender
 
         sender = None if self.endpoint is None else Sender(self.endpoint)
@@ -108,7 +108,7 @@ class OpenTelemetry:
 
 
 def batches(run: RecordedRun, content: bool) -> Iterator[Sequence[Telemetry]]:
-    """All telemetry of a run, in the order of the log, a batch in memory."""
+    """All telemetry of a run in the order of the log, one batch in memory."""
     maker, held = TelemetryOf(content), list[Telemetry]()
     for number, row in enumerate(find(run.connection, run_id=run.run_id, up_to=run.up_to)):
         held.extend(maker.take(row.event()))

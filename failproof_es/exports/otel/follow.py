@@ -1,10 +1,10 @@
-"""The process beside a run that sends its telemetry. It reads what to follow from standard input,
-and writes to standard output, at its end, how much the collector rejected, and why.
+"""The process beside a run that sends its telemetry. It reads its task from standard input, and at
+its end writes to standard output how many records the collector rejected, and why.
 
-It reads what is committed and nothing else, so a run does not know that it is there. A batch is
-sent again until the collector took it, and nothing is read meanwhile: what the collector got, it
-got at least once and in order, and a collector that is down costs no memory. When standard input
-ends the run has ended, or its process is gone: what is left has a few seconds, and then it ends.
+It reads committed events only, so the run does not depend on it. A batch is sent again until the
+collector takes it, and nothing is read meanwhile: delivery is in order and at least once, and a
+collector that is down costs no memory. Standard input ends when the run has ended or its process
+is gone; the process then sends the rest for a few seconds, and exits.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from failproof_es.store.errors import UnreadableEvent
 from failproof_es.store.reading.reader import Connection, find
 
 NOT_ALL_SENT = 3
-"""The exit code where something was left that the collector did not take."""
+"""Exit code if the collector did not take everything."""
 _NICENESS = 5
 _REFUSES_EVERYTHING = 8
-"""After so many in a row that were refused one by one, no more of them is left out."""
+"""Single refusals in a row after which no more telemetry is skipped."""
 _EVENTS = 500
 _LOOK_AGAIN_S = 0.5
 _LONGEST_PAUSE_S = 30.0
 
 
 class CommitSender:
-    """Sends what a run commits. `ended` is set when nothing more will come."""
+    """Sends the committed events of a run. `ended` is set when nothing more will come."""
 
     def __init__(
         self,
@@ -58,19 +58,20 @@ class CommitSender:
         self._unsent: list[Telemetry] = []
         self._deadline: float | None = None
         self.refused = 0
-        """Spans and events that the collector never takes."""
+        """Number of spans and events that were skipped because the collector never takes them."""
         self._refused_in_a_row = 0
 
     def follow(self, connection: Connection) -> bool:
-        """Until it has ended; whether everything was taken.
+        """Send until the run has ended. Whether nothing is left to send.
 
-        Raises `psycopg.Error` where the log cannot be read: call it again with another connection,
-        and nothing is left out.
+        Raises `psycopg.Error` if the log cannot be read: a call with another connection continues
+        without loss.
         """
         while True:
-            ended = self._ended.is_set()  # before it is read: what comes after is read once more
+            # Read before the events: one that is committed later is read in another round.
+            ended = self._ended.is_set()
             events = self._read_events(connection)
-            if not self._sent():
+            if not self._send_unsent():
                 return False
             if ended and not events:
                 return True
@@ -78,7 +79,7 @@ class CommitSender:
                 self._ended.wait(_LOOK_AGAIN_S)
 
     def _read_events(self, connection: Connection) -> int:
-        """The next events, and what they tell; returns how many there were."""
+        """Read the next events and make their telemetry; the number of events."""
         events = 0
         for row in find(connection, run_id=self._run_id, after=self._position, limit=_EVENTS):
             with suppress(UnreadableEvent):  # `verify` says what is wrong with it
@@ -87,17 +88,17 @@ class CommitSender:
             self._position = row.position
         return events
 
-    def _sent(self) -> bool:
-        """Send what was read in parts, each again until it is taken or the time is over.
+    def _send_unsent(self) -> bool:
+        """Send what was read in parts, each again until it is taken. False if time ran out.
 
-        Of a part that the collector never takes, half is sent: in the end the one span or event
-        that it means is left out, and counted, and what comes after it is sent.
+        If the collector never takes a part, half of it is sent: in the end the one span or event at
+        fault is skipped and counted, and the rest is sent.
         """
         most = MOST_AT_ONCE
         pause = _LOOK_AGAIN_S
         while part := list(first_part(self._unsent[:most])):
             delivery = self._send(part)
-            if delivery is not Delivery.TAKEN and self._over():
+            if delivery is not Delivery.TAKEN and self._is_overdue():
                 return False
             if delivery is Delivery.REFUSED and len(part) > 1:
                 most = len(part) // 2
@@ -114,7 +115,7 @@ class CommitSender:
                 most, pause = min(2 * most, MOST_AT_ONCE), _LOOK_AGAIN_S
         return True
 
-    def _over(self) -> bool:
+    def _is_overdue(self) -> bool:
         if not self._ended.is_set():
             return False
         if self._deadline is None:
@@ -141,7 +142,7 @@ def main() -> None:
     def watch() -> None:
         sys.stdin.read()
         ended.set()
-        stop = threading.Timer(LEAVE_S, leave)  # a collector that trickles
+        stop = threading.Timer(LEAVE_S, leave)  # for a collector that answers too slowly
         stop.daemon = True
         stop.start()
 

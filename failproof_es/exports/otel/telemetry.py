@@ -1,8 +1,8 @@
 """A run's events as spans and evaluation results, by OpenTelemetry's GenAI conventions.
 
-Pure: the same events give the same spans, with the same ids. So whoever sends them again, after a
-crash or because nobody said that they came, sends no others. One event is taken at a time; what is
-kept meanwhile is what the evaluations under way need.
+Pure: the same events give the same spans, with the same ids. So sending them again, after a crash
+or without an answer, adds no others. One event is taken at a time; only the evaluations under way
+are in memory.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ class Span:
     end: int
     attributes: Mapping[str, Value]
     error: str | None = None
-    """Why it failed, in a few words."""
+    """Why the operation failed, in a few words."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationResultEvent:
-    """One event `gen_ai.evaluation.result`, beside the span of the answer that was evaluated."""
+    """One event `gen_ai.evaluation.result`, attached to the span of the evaluated answer."""
 
     trace_id: int
     span_id: int
@@ -82,13 +82,13 @@ Telemetry = Span | EvaluationResultEvent
 
 
 MOST_AT_ONCE = 256
-"""Spans and events of one request to a collector, and of one line,"""
+"""Maximum spans and events in one request to a collector, and in one line."""
 MOST_BYTES = 2_000_000
-"""and about how many bytes of them: collectors refuse requests that are large."""
+"""About the maximum bytes in one request: collectors refuse large ones."""
 
 
 def first_part(telemetry: Sequence[Telemetry]) -> Sequence[Telemetry]:
-    """As many of the first as go together; at least one, where there is one."""
+    """The first records that fit into one request; at least one if there are any."""
     size = 0
     for number, record in enumerate(telemetry[:MOST_AT_ONCE]):
         size += sum(len(str(value)) for value in record.attributes.values())
@@ -99,18 +99,18 @@ def first_part(telemetry: Sequence[Telemetry]) -> Sequence[Telemetry]:
 
 @dataclass(slots=True)
 class _RunningEvaluation:
-    """An evaluation that has not ended."""
+    """The state of an evaluation that has not ended."""
 
     began: datetime
     sent: RequestSent | None = None
     came: ResponseReceived | None = None
-    """The answer to it; an error may follow that voids it."""
+    """The answer to the request; a later error may void it."""
     answered_by: int | None = None
-    """The span of the last request to the model under test."""
+    """Id of the span of the last request to the model under test."""
     requests: int = 0
     bodies: RequestBodies = field(default_factory=RequestBodies)
     body: SentBody | None = None
-    """Of the last request, where contents are told."""
+    """Body of the last request, if contents are included."""
 
 
 @dataclass(slots=True)
@@ -118,14 +118,14 @@ class TelemetryOf:
     """Makes telemetry of one run's events, taken in the order of the log."""
 
     content: bool = False
-    """Whether prompts, answers and reasons are told: off unless somebody asks for them."""
+    """Whether prompts, answers and reasons are included: off by default."""
     _run: RunStarted | None = None
     _origin: Origin = "asked"
     _providers: dict[str, str] = field(default_factory=dict)
     _under_way: dict[UUID, _RunningEvaluation] = field(default_factory=dict)
 
     def take(self, event: Event) -> Iterator[Telemetry]:
-        """What this event completes. One that tells nothing by itself completes nothing."""
+        """The telemetry that this event completes, which may be none."""
         match event:
             case RunStarted():
                 self._run = event
@@ -145,8 +145,8 @@ class TelemetryOf:
         yield Span(
             name=f"run {started.name}",
             kind="internal",
-            trace_id=_trace(event.originator_id),
-            span_id=_span(event.originator_id),
+            trace_id=_trace_id(event.originator_id),
+            span_id=_span_id(event.originator_id),
             parent_id=None,
             start=_nanoseconds(started.timestamp),
             end=_nanoseconds(event.timestamp),
@@ -215,10 +215,10 @@ class TelemetryOf:
             "failproof_es.attempt": sent.attempt,
             "failproof_es.request.sha256": sent.body_sha256,
         }
-        attributes |= _asked_where(sent.endpoint) | _asked_how(sent.parameters)
+        attributes |= _server_attributes(sent.endpoint) | _parameter_attributes(sent.parameters)
         error: str | None = None
         if came is not None:
-            attributes |= _answered(came)
+            attributes |= _response_attributes(came)
         if isinstance(event, ErrorRecorded):
             error = attributes["error.type"] = event.kind
             if event.status is not None:
@@ -230,13 +230,13 @@ class TelemetryOf:
             if body.problem is not None:
                 attributes["failproof_es.request.problem"] = body.problem
             if came is not None:
-                attributes["gen_ai.output.messages"] = _output(came)
+                attributes["gen_ai.output.messages"] = _output_messages(came)
         return Span(
             name=f"chat {sent.model}",
             kind="client",
-            trace_id=_trace(sent.run_id),
-            span_id=_span(sent.originator_id, sent.originator_version),
-            parent_id=_span(sent.originator_id),
+            trace_id=_trace_id(sent.run_id),
+            span_id=_span_id(sent.originator_id, sent.originator_version),
+            parent_id=_span_id(sent.originator_id),
             start=_nanoseconds(sent.timestamp),
             end=_nanoseconds((came or event).timestamp),
             attributes=attributes,
@@ -269,8 +269,8 @@ class TelemetryOf:
             attributes["failproof_es.evaluation.id"] = str(event.originator_id)
             attributes["failproof_es.origin"] = self._origin
             yield EvaluationResultEvent(
-                _trace(event.run_id),
-                state.answered_by or _span(event.originator_id),
+                _trace_id(event.run_id),
+                state.answered_by or _span_id(event.originator_id),
                 _nanoseconds(event.timestamp),
                 attributes,
             )
@@ -300,9 +300,9 @@ class TelemetryOf:
         return Span(
             name=f"evaluate {event.model_key}",
             kind="internal",
-            trace_id=_trace(event.run_id),
-            span_id=_span(event.originator_id),
-            parent_id=None if event.run_id is None else _span(event.run_id),
+            trace_id=_trace_id(event.run_id),
+            span_id=_span_id(event.originator_id),
+            parent_id=None if event.run_id is None else _span_id(event.run_id),
             start=_nanoseconds(state.began),
             end=_nanoseconds(event.timestamp),
             attributes=attributes,
@@ -310,7 +310,7 @@ class TelemetryOf:
         )
 
 
-def _asked_where(endpoint: str) -> dict[str, Value]:
+def _server_attributes(endpoint: str) -> dict[str, Value]:
     """The server's address and port; nothing where the endpoint is no address."""
     with suppress(ValueError):
         where = urlsplit(endpoint)
@@ -320,8 +320,8 @@ def _asked_where(endpoint: str) -> dict[str, Value]:
     return {}
 
 
-def _asked_how(parameters: Mapping[str, Any]) -> dict[str, Value]:
-    """The parameters that the conventions name, each of the type that it has there."""
+def _parameter_attributes(parameters: Mapping[str, Any]) -> dict[str, Value]:
+    """The parameters that the conventions name, with the type required there."""
     attributes: dict[str, Value] = {}
     for name, value in parameters.items():
         if isinstance(value, bool):
@@ -334,7 +334,7 @@ def _asked_how(parameters: Mapping[str, Any]) -> dict[str, Value]:
     return attributes
 
 
-def _answered(event: ResponseReceived) -> dict[str, Value]:
+def _response_attributes(event: ResponseReceived) -> dict[str, Value]:
     usage, first = event.usage, event.first_token_ms
     attributes: dict[str, Value | None] = {
         "gen_ai.request.stream": None if first is None else True,
@@ -355,8 +355,8 @@ def _answered(event: ResponseReceived) -> dict[str, Value]:
     return {name: value for name, value in attributes.items() if value is not None}
 
 
-def _output(event: ResponseReceived) -> str:
-    """The answer as the conventions have it: what was said, a refusal, the calls of tools."""
+def _output_messages(event: ResponseReceived) -> str:
+    """The answer as the conventions' JSON: texts, a refusal, tool calls."""
     texts = [text for text in (event.text, event.refusal) if text]
     message = {
         "role": "assistant",
@@ -369,19 +369,19 @@ def _output(event: ResponseReceived) -> str:
         ],
         "finish_reason": event.finish_reason or "unknown",
     }
-    return json.dumps([message])  # a surrogate without its other half is an escape
+    return json.dumps([message])  # escapes a lone surrogate
 
 
-def _trace(run_id: UUID | None) -> int:
-    """A trace is a run: its id is the run's. It is never 0, which would be none."""
+def _trace_id(run_id: UUID | None) -> int:
+    """The trace id of a run: the run's own id, but never 0, which means no trace."""
     return 1 if run_id is None or not run_id.int else run_id.int
 
 
-def _span(stream: UUID, version: int = 0) -> int:
+def _span_id(stream: UUID, version: int = 0) -> int:
     digest = hashlib.sha256(stream.bytes + version.to_bytes(8, "big")).digest()
     return int.from_bytes(digest[:8], "big") or 1
 
 
 def _nanoseconds(moment: datetime) -> int:
-    """Exactly: a float would lose the microseconds."""
+    """Nanoseconds since 1970, exact: a float would lose the microseconds."""
     return (moment - _EPOCH) // timedelta(microseconds=1) * 1_000

@@ -1,10 +1,10 @@
-"""Parses a program's arguments as `getopt` does, into a normal order.
+"""Parses a program's arguments as `getopt` does, into a canonical order.
 
-`safety.options` reads them, too, for another question, and neither can do the other's work. There
-a part that only a run could tell is a mark within a text, and what is in doubt is read as the
-worst. Here words keep their parts, because the form that is compared is made of them, and what is
-in doubt is compared as it is written. Nor are their tables the same: `utilities.toml` says of a few
-programs which options mean the same, those of safety what many programs may write or run.
+`safety.options` parses arguments, too, but can't be shared. There a part that is unknown before a
+run is a mark within a text, and doubtful arguments get the worst reading. Here words keep their
+parts, which make up the compared form, and doubtful arguments are compared as written. The tables
+differ as well: `utilities.toml` lists the synonymous options of a few programs, the tables of
+`safety` list what many programs may write or run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from failproof_es.shell_analysis.parse.option_table import Utility
 
 
 class UnreadableArguments(Exception):
-    """The arguments can't be read for certain; the command is compared as it is written."""
+    """The arguments can't be read for certain; the command is compared as written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """Options in the order given, operands, and whether `--` kept a word from being an option."""
+    """Options in order, operands, and whether `--` protects an operand that may be an option."""
 
     options: tuple[Option, ...]
     operands: tuple[Word, ...]
@@ -54,7 +54,7 @@ class Arguments:
 
 
 def read_arguments(words: Sequence[Word], utility: Utility) -> Arguments:
-    """Options and operands. Raises `UnreadableArguments`."""
+    """The options and operands in the words. Raises `UnreadableArguments`."""
     options: list[Option] = []
     operands: list[Word] = []
     pending = list(words)
@@ -69,7 +69,9 @@ def read_arguments(words: Sequence[Word], utility: Utility) -> Arguments:
             if unsure:
                 raise UnreadableArguments("an option after a word that may become several")
             place = len(words) - len(pending)
-            options += _number(word, place, words, utility) or _options(word, pending, utility)
+            options += _read_number_option(word, place, words, utility) or _read_options(
+                word, pending, utility
+            )
             continue
         operands.append(word)
         unsure = unsure or (word.may_be_several and word.begins_unknown)
@@ -79,8 +81,10 @@ def read_arguments(words: Sequence[Word], utility: Utility) -> Arguments:
     return Arguments(tuple(options), tuple(operands), protected)
 
 
-def _number(word: Word, place: int, words: Sequence[Word], utility: Utility) -> list[Option]:
-    """The option that `-5` stands for, if the word is such a number."""
+def _read_number_option(
+    word: Word, place: int, words: Sequence[Word], utility: Utility
+) -> list[Option]:
+    """The option that a number such as `-5` stands for; empty if the word is none."""
     text = word.text or ""
     if utility.number is None or not is_number(text[1:]) or text in utility.names:
         return []
@@ -92,22 +96,24 @@ def _number(word: Word, place: int, words: Sequence[Word], utility: Utility) -> 
 
 
 def _is_short(words: Sequence[Word]) -> bool:
-    """Whether there are two words at most, whatever they expand to."""
+    """Whether there are at most two words, whatever they expand to."""
     return len(words) <= 2 and all(word.is_one_word for word in words)
 
 
-def _options(word: Word, pending: list[Word], utility: Utility) -> list[Option]:
-    """The options in one word; takes the value of the last from the words that follow."""
+def _read_options(word: Word, pending: list[Word], utility: Utility) -> list[Option]:
+    """The options in one word; the value of the last may be taken from `pending`."""
     if word.start.startswith("--"):
-        return [_long(word, pending, utility)]
+        return [_read_long_option(word, pending, utility)]
     text = word.text
     if text is not None and len(text) == 3 and text in utility.names:
         name = utility.names[text]
-        return [Option(name.option, _next(pending, text) if name.argument == "required" else None)]
-    return _bundle(word, pending, utility)
+        return [
+            Option(name.option, _take_value(pending, text) if name.argument == "required" else None)
+        ]
+    return _read_bundle(word, pending, utility)
 
 
-def _bundle(word: Word, pending: list[Word], utility: Utility) -> list[Option]:
+def _read_bundle(word: Word, pending: list[Word], utility: Utility) -> list[Option]:
     options: list[Option] = []
     rest = word.without_start(1)
     while rest is not None:
@@ -122,13 +128,13 @@ def _bundle(word: Word, pending: list[Word], utility: Utility) -> list[Option]:
         if rest is not None and not utility.attached:
             raise UnreadableArguments(f"option -{letter} with a value attached")
         if rest is None and name.argument == "required":
-            rest = _next(pending, f"-{letter}")
+            rest = _take_value(pending, f"-{letter}")
         options.append(Option(name.option, rest))
         break
     return options
 
 
-def _long(word: Word, pending: list[Word], utility: Utility) -> Option:
+def _read_long_option(word: Word, pending: list[Word], utility: Utility) -> Option:
     spelling, equals, _ = word.start.partition("=")
     name = utility.long_name(spelling)
     if name is None or (not equals and word.text is None):
@@ -138,11 +144,11 @@ def _long(word: Word, pending: list[Word], utility: Utility) -> Option:
             raise UnreadableArguments(f"option {spelling} with a value")
         return Option(name.option, word.without_start(len(spelling) + 1) or Word((Inert(""),)))
     if name.argument == "required":
-        return Option(name.option, _next(pending, spelling))
+        return Option(name.option, _take_value(pending, spelling))
     return Option(name.option, None)
 
 
-def _next(pending: list[Word], name: str) -> Word:
+def _take_value(pending: list[Word], name: str) -> Word:
     if not pending:
         raise UnreadableArguments(f"option {name} without a value")
     return pending.pop(0)
@@ -151,11 +157,11 @@ def _next(pending: list[Word], name: str) -> Word:
 def take_script(
     arguments: Arguments, names: Sequence[str]
 ) -> tuple[list[Option], tuple[Word, ...], tuple[Word, ...]]:
-    """The given options, the operands left, and the first operand if it became the script.
+    """Options including the script, remaining operands, and the script if it may be an option.
 
-    It does where none of the options `names` gives a script. It is returned apart as well
-    where it could turn out to be an option, which `-e` would have kept it from being.
-    Raises `UnreadableArguments` where there is no script at all.
+    Without an option of `names` the first operand is the script, as a value of `names[0]`. The
+    third part is empty, or has that operand if it could begin with a dash and no `--` is given.
+    Raises `UnreadableArguments` if there is no script.
     """
     if arguments.has(*names):
         return list(arguments.options), arguments.operands, ()
@@ -167,10 +173,10 @@ def take_script(
 
 
 def normalize_options(options: Sequence[Option], utility: Utility) -> tuple[Option, ...]:
-    """The options without what changes nothing, in an order that is always the same."""
-    remaining = [meaning for option in options for meaning in _meant(option, utility)]
+    """The options in canonical spelling and order, without redundant ones."""
+    remaining = [meaning for option in options for meaning in _canonical_options(option, utility)]
     if utility.free:
-        remaining = _counted(remaining, utility)
+        remaining = _drop_overridden(remaining, utility)
         remaining = [o for o in remaining if not _is_default(o, remaining, utility)]
     ordered: list[Option] = []
     while remaining:
@@ -183,8 +189,8 @@ def normalize_options(options: Sequence[Option], utility: Utility) -> tuple[Opti
     return tuple(ordered)
 
 
-def _meant(option: Option, utility: Utility) -> list[Option]:
-    """The option in the words that `utilities.toml` gives for it."""
+def _canonical_options(option: Option, utility: Utility) -> list[Option]:
+    """The options that `utilities.toml` defines as the meaning of this one."""
     text = option.value.text if option.value is not None else None
     value = option.value
     if text is not None and option.name in utility.signals:
@@ -205,8 +211,8 @@ def _meant(option: Option, utility: Utility) -> list[Option]:
     return [Option(name, None if v is None else literal(v)) for name, v in instead]
 
 
-def _counted(options: list[Option], utility: Utility) -> list[Option]:
-    """Without what a later option of its group undoes, and without idle repetition."""
+def _drop_overridden(options: list[Option], utility: Utility) -> list[Option]:
+    """The options without those that a later one overrides or repeats."""
     effective: list[Option] = []
     for index, option in enumerate(options):
         later = options[index + 1 :]
@@ -241,7 +247,7 @@ def _is_default(option: Option, options: list[Option], utility: Utility) -> bool
 def settled_operands(
     operands: Sequence[Word], options: Sequence[Option], utility: Utility
 ) -> tuple[Form, ...]:
-    """The operands, sorted where the program does not mind and they can't meet."""
+    """The operands or the default; sorted if their order doesn't matter and no paths overlap."""
     if not operands and utility.default is not None:
         return (literal(utility.default),)
     start = utility.operands
@@ -252,7 +258,7 @@ def settled_operands(
 
 
 def _are_apart(operands: Sequence[Word]) -> bool:
-    """Whether no operand is known to be, or could be, part of another's path."""
+    """Whether no operand is, or could be, another's path or a parent of it."""
     paths = [word.text for word in operands]
     if None in paths or len(set(paths)) < len(paths):
         return False

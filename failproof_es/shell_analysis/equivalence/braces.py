@@ -1,4 +1,4 @@
-"""Brace expansion as bash does it: the only expansion that needs neither values nor files."""
+"""Brace expansion as in bash: the only expansion that needs neither values nor files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SEQUENCE = re.compile(r"(-?[0-9]+|[a-zA-Z])\.\.(-?[0-9]+|[a-zA-Z])(?:\.\.(-?[0-
 
 @dataclass(frozen=True, slots=True)
 class Unquoted:
-    """One character without quotes, before anything acted upon it."""
+    """One unquoted character, not yet interpreted."""
 
     character: str
 
@@ -24,14 +24,14 @@ Piece = Unquoted | Inert | Active | Expansion
 
 
 def expand_braces(pieces: Sequence[Piece]) -> list[list[Piece]]:
-    """The words that `{a,b}` and `{1..3}` stand for; braces that mean nothing stay.
+    """The words of brace expansions such as `{a,b}` and `{1..3}`; other braces stay.
 
-    A list that grows beyond bounds is kept as it is written, and marked as active.
+    An expansion to more than 256 words stays as written, marked as active.
     """
     for start, piece in enumerate(pieces):
         if piece != Unquoted("{"):
             continue
-        end, commas = _extent(pieces, start)
+        end, commas = _find_closing(pieces, start)
         if end is None:
             continue
         alternatives = _alternatives(pieces, start, end, commas)
@@ -48,12 +48,12 @@ def expand_braces(pieces: Sequence[Piece]) -> list[list[Piece]]:
 
 
 def _mark_active(pieces: Sequence[Piece]) -> list[Piece]:
-    """Braces that are left to the shell: every unquoted character of them may act."""
+    """The pieces with unquoted characters as `Active`: an expansion that is left to the shell."""
     return [Active(piece.character) if isinstance(piece, Unquoted) else piece for piece in pieces]
 
 
-def _extent(pieces: Sequence[Piece], start: int) -> tuple[int | None, list[int]]:
-    """Where the brace at `start` closes and where its own commas stand."""
+def _find_closing(pieces: Sequence[Piece], start: int) -> tuple[int | None, list[int]]:
+    """The index of the brace that closes the one at `start`, and those of its own commas."""
     depth = 0
     commas: list[int] = []
     for index in range(start, len(pieces)):
@@ -78,11 +78,11 @@ def _alternatives(
     inside = pieces[start + 1 : end]
     text = "".join(piece.character if isinstance(piece, Unquoted) else "\0" for piece in inside)
     match = _SEQUENCE.fullmatch(text)
-    return [[Inert(member)] for member in _sequence(match)] if match else None
+    return [[Inert(member)] for member in _expand_sequence(match)] if match else None
 
 
-def _sequence(match: re.Match[str]) -> list[str]:
-    """What a sequence expands to; nothing for one that is left to the shell."""
+def _expand_sequence(match: re.Match[str]) -> list[str]:
+    """The members of a sequence such as `1..3`; empty if it is left to the shell."""
     first, last, step = match[1], match[2], abs(int(match[3] or 1)) or 1
     numeric = first.lstrip("-").isdigit()
     if numeric != last.lstrip("-").isdigit() or _is_padded(first) or _is_padded(last):

@@ -1,4 +1,4 @@
-"""Simple commands in normal form: which rules hold for which program."""
+"""The normal form of simple commands, by the rules of each program."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ _SHELLS: dict[str, Language] = {"sh": "posix", "dash": "posix", "bash": "bash"}
 def call_form(words: Sequence[Word], statements: Statements) -> Form:
     """The normal form of a command given as words.
 
-    A form that begins with `unknown` says that no rule is known for the program or that its
-    arguments can't be read for certain: then the words themselves are compared.
+    A form that begins with `unknown` means that the program has no rule or that its arguments
+    can't be read for certain: then the words themselves are compared.
     """
     name = words[0].text
     if name is None:
@@ -73,7 +73,7 @@ def call_form(words: Sequence[Word], statements: Statements) -> Form:
 def _build_from_table(
     name: str, program: str, words: Sequence[Word], statements: Statements
 ) -> Form:
-    """A program whose options are in the table and that has no rule of its own."""
+    """The form of a program that has no rule of its own, by the table of options."""
     if program == "git" and words and words[0].text is not None:
         return _git(name, words, statements)
     utility = option_table.utility(program)
@@ -81,10 +81,12 @@ def _build_from_table(
         raise UnreadableArguments("no rule for it")
     if utility.command is not None:
         return _wrapper(name, words, utility, statements)
-    return _parsed(name, words, utility, statements)
+    return _form_by_table(name, words, utility, statements)
 
 
-def _parsed(name: str, words: Sequence[Word], utility: Utility, statements: Statements) -> Form:
+def _form_by_table(
+    name: str, words: Sequence[Word], utility: Utility, statements: Statements
+) -> Form:
     arguments = read_arguments(words, utility)
     raw_options, operands = list(arguments.options), arguments.operands
     unsafe: tuple[Word, ...] = ()
@@ -106,7 +108,7 @@ def _parsed(name: str, words: Sequence[Word], utility: Utility, statements: Stat
 
 
 def _without_single_column(options: tuple[Option, ...], utility: Utility) -> tuple[Option, ...]:
-    """`ls` writes one name a line anyway where its output is no terminal."""
+    """The options of `ls` without `-1`, which has no effect unless it writes to a terminal."""
     if any(o.name != "-1" and utility.conflict(o.name, "-1") for o in options):
         return options
     return tuple(option for option in options if option.name != "-1")
@@ -118,12 +120,12 @@ def _git(name: str, words: Sequence[Word], statements: Statements) -> Form:
     if utility is None:
         raise UnreadableArguments(f"no rule for git {command}")
     end = next((i for i, word in enumerate(words) if word.text == "--"), len(words))
-    form = _parsed(f"{name} {command}", words[1:end], utility, statements)
+    form = _form_by_table(f"{name} {command}", words[1:end], utility, statements)
     return (form, "paths", tuple(words[end:])) if end < len(words) else form
 
 
 def _wrapper(name: str, words: Sequence[Word], utility: Utility, statements: Statements) -> Form:
-    """A program that runs the command that its operands are."""
+    """The form of a program that runs its operands as a command."""
     arguments = read_arguments(words, utility)
     start = utility.command or 0
     options = normalize_options(arguments.options, utility)
@@ -143,7 +145,7 @@ def _wrapper(name: str, words: Sequence[Word], utility: Utility, statements: Sta
 def _xargs(
     options: tuple[tuple[str, Word | None], ...], command: list[Word]
 ) -> tuple[tuple[tuple[str, Word | None], ...], list[Word]]:
-    """The command that xargs runs: what it appends or replaces is marked."""
+    """The options of xargs and its command, with marks for appended or replaced arguments."""
     command = command or [literal("echo")]
     marks = [value for name, value in options if name == "-I"]
     if not marks:
@@ -156,7 +158,7 @@ def _xargs(
 
 
 def _with_assignments(words: Sequence[Word], statements: Statements) -> Form:
-    """Variables and the command that is run with them."""
+    """The form of a command behind assignments of variables."""
     count = 0
     while count < len(words) and "=" in words[count].start:
         count += 1
@@ -198,7 +200,7 @@ def _watch(name: str, program: str, words: Sequence[Word], statements: Statement
 
 
 def _kill(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
-    """A signal, 15 where none is given, and processes in any order."""
+    """`kill`: the signal, by default 15, and the processes in any order."""
     pending = list(words)
     signal_text = "TERM"
     first = pending[0].start if pending else ""
@@ -216,7 +218,7 @@ def _kill(name: str, program: str, words: Sequence[Word], statements: Statements
 
 
 def _signal_first(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
-    """`pkill` and `killall`: a signal as an option of its own, then as in the table."""
+    """`pkill`: the signal, and the other arguments by the table of options."""
     utility = option_table.utility(program)
     signal, rest = "15", []
     for word in words:
@@ -231,7 +233,7 @@ def _signal_first(name: str, program: str, words: Sequence[Word], statements: St
             rest.append(word)
     if utility is None:
         raise UnreadableArguments("no rule for it")
-    return ("signal", signal, _parsed(name, rest, utility, statements))
+    return ("signal", signal, _form_by_table(name, rest, utility, statements))
 
 
 def _sed(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
@@ -249,7 +251,7 @@ def _sed(name: str, program: str, words: Sequence[Word], statements: Statements)
 
 
 def _date(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
-    """`date`, with the shorthands of its format written out."""
+    """`date` with abbreviations such as `%F` in its format expanded."""
     written_out = [
         literal(_DATE_FIELD.sub(lambda match: _DATE_FIELDS[match[1]], word.text))
         if word.text is not None and word.text.startswith("+")
@@ -268,7 +270,7 @@ def _cd(name: str, program: str, words: Sequence[Word], statements: Statements) 
 
 
 def _ordered_words(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
-    """A builtin whose words are its meaning as they stand."""
+    """A builtin whose words are compared as written."""
     return ("call", name, tuple(words))
 
 

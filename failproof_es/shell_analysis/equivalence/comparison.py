@@ -1,8 +1,8 @@
 """Decides whether two shell commands are equivalent, without running either.
 
-Both are parsed and brought into a normal form; equal forms are equal commands. The rules are
-described in `docs/reference/command-equivalence.md`. What is not known to be equal is not called
-equal.
+Both commands are parsed and brought into a normal form; equal forms mean equal commands. Commands
+that are not known to be equal are never called equal. The rules are described in
+`docs/reference/command-equivalence.md`.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from failproof_es.shell_analysis.parse.shell import parse_command, parse_command
 RULES_VERSION = "4"
 
 _BATCH = 400
-"""Pairs whose trees the parser's cache holds at once."""
+"""Pairs in a batch; the parser's cache can hold all their trees."""
 
 
 class EquivalenceVerdict(StrEnum):
-    """What is known of two commands."""
+    """The outcome of a comparison of two commands."""
 
     EQUAL = "EQUAL"
     DIFFERENT = "DIFFERENT"
@@ -39,7 +39,7 @@ class EquivalenceVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Equivalence:
-    """A verdict, the tier that reached it (`text`, `normal_form`, `unparseable`) and why."""
+    """A verdict, the tier that reached it (`text`, `normal_form`, `unparseable`), its reasons."""
 
     verdict: EquivalenceVerdict
     tier: str
@@ -50,10 +50,10 @@ class Equivalence:
 def compare(expected: str, actual: str) -> Equivalence:
     """Compare two commands as bash would read them.
 
-    EQUAL is a promise: the rules know no circumstances in which the two differ in output,
-    files or success. DIFFERENT says that the normal forms differ and every program in them
-    is known. UNDECIDED is everything else: text that is not a command, programs without
-    rules, commands that are computed. Runs nothing but the parser.
+    EQUAL: the rules know no circumstances in which the two differ in output, files or success.
+    DIFFERENT: the normal forms differ, and every command that only one of them has is covered
+    by rules. UNDECIDED: everything else, such as text that is not a command, programs without
+    rules, computed commands. Runs only the parser.
     """
     version = f"equivalence-{RULES_VERSION} {tool_version()}"
     refusals = [
@@ -70,7 +70,7 @@ def compare(expected: str, actual: str) -> Equivalence:
         return Equivalence(
             EquivalenceVerdict.EQUAL, "normal_form", ("the same normal form",), version
         )
-    unknown = sorted(_unknown(one) ^ _unknown(other), key=repr)
+    unknown = sorted(_unknown_commands(one) ^ _unknown_commands(other), key=repr)
     if unknown:
         reasons = tuple(dict.fromkeys(f"can't be judged: {form[1]}" for form in unknown))
         return Equivalence(EquivalenceVerdict.UNDECIDED, "normal_form", reasons, version)
@@ -80,7 +80,7 @@ def compare(expected: str, actual: str) -> Equivalence:
 
 
 def compare_many(pairs: Iterable[tuple[str, str]]) -> list[Equivalence]:
-    """`equivalent` for each (expected, actual), in order, parsed by as many processes as cores."""
+    """`compare` for each pair (expected, actual), in order; parses in one process per core."""
     equivalences: list[Equivalence] = []
     pending = iter(pairs)
     while batch := list(islice(pending, _BATCH)):
@@ -95,7 +95,7 @@ def normal_form(command: str) -> Form:
     tree = parse_command(command).tree
     redefined = redefined_names(tree)
     if "POSIXLY_CORRECT" in command:
-        redefined |= {""}  # option parsing follows other rules throughout
+        redefined |= {""}  # every program: options are parsed by other rules
     return Statements(Context(redefined=redefined), call_form).script(tree["Stmts"])
 
 
@@ -107,8 +107,8 @@ def _refusal(command: str) -> Unparseable | None:
     return None
 
 
-def _unknown(form: Form) -> set[tuple[Form, ...]]:
-    """The commands in a form that no rule is known for."""
+def _unknown_commands(form: Form) -> set[tuple[Form, ...]]:
+    """The commands in a form that have no rule."""
     unknown_forms: set[tuple[Form, ...]] = set()
     pending = [form]
     while pending:

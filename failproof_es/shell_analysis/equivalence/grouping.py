@@ -1,7 +1,7 @@
 """Operator precedence in `[[ … ]]`: bash binds `!` before `&&`, and `&&` before `||`.
 
-shfmt binds none of them before another: it reads `! a && b` as `! (a && b)` and `a && b || c`
-as `a && (b || c)`. Its tree has every part in the order of the text, so it is read again here.
+shfmt gives all of them the same precedence: it reads `! a && b` as `! (a && b)` and `a && b || c`
+as `a && (b || c)`. Its tree keeps the order of the text, so this module groups the parts again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _Parts = list["str | Node"]
 
 
 def normalize_grouping(tree: Node, atom: Callable[[Node], Form]) -> Form:
-    """The form of an expression; `atom` gives that of a part without `!`, `&&` and `||`."""
+    """The form of an expression; `atom` returns the form of a part without `!`, `&&`, `||`."""
     parts = _in_text_order(tree)
 
     def joined(operator: str, operand: Callable[[], Form]) -> Form:
@@ -27,7 +27,7 @@ def normalize_grouping(tree: Node, atom: Callable[[Node], Form]) -> Form:
             operands.append(operand())
         if len(operands) == 1:
             return operands[0]
-        return (operator, *chain.from_iterable(_chained(operator, form) for form in operands))
+        return (operator, *chain.from_iterable(_flatten_chain(operator, form) for form in operands))
 
     def either() -> Form:
         return joined("||", both)
@@ -45,15 +45,15 @@ def normalize_grouping(tree: Node, atom: Callable[[Node], Form]) -> Form:
     return either()
 
 
-def _chained(operator: str, form: Form) -> tuple[Form, ...]:
-    """The operands of an operand in parentheses that is such a chain itself."""
+def _flatten_chain(operator: str, form: Form) -> tuple[Form, ...]:
+    """The operands of a form that is itself a chain of that operator, else the form."""
     if isinstance(form, tuple) and form[:1] == (operator,):
         return form[1:]
     return (form,)
 
 
 def _in_text_order(tree: Node) -> _Parts:
-    """Operators and the parts between them. What stands in parentheses is one part."""
+    """Operators and operands in text order. An expression in parentheses is one operand."""
     parts: _Parts = []
     pending: list[str | Node] = [tree]
     while pending:

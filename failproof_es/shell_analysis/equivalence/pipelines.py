@@ -1,4 +1,4 @@
-"""Pipelines that are known to do what a shorter one does."""
+"""Merges stages of pipelines that are equivalent to a shorter pipeline."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ _SAME_ORDER_AS_SORT_UNIQUE = {"-r"}
 
 
 def merge_stages(stages: tuple[Form, ...]) -> Form:
-    """The form of a pipeline: `sort | uniq` is `sort -u` where lines are compared whole.
+    """The form of a pipeline; `sort | uniq` becomes `sort -u` if whole lines are compared.
 
-    Not so with a file for `sort`: where it can't be read, only `sort -u` fails.
+    A `sort` with a file stays: if the file can't be read, only `sort -u` fails.
     """
     merged_stages: list[Form] = []
     for stage in stages:
-        merged = _sort_unique(merged_stages[-1], stage) if merged_stages else None
+        merged = _merge_sort_uniq(merged_stages[-1], stage) if merged_stages else None
         if merged is None:
             merged_stages.append(stage)
         else:
@@ -22,7 +22,7 @@ def merge_stages(stages: tuple[Form, ...]) -> Form:
     return merged_stages[0] if len(merged_stages) == 1 else ("pipe", *merged_stages)
 
 
-def _sort_unique(first: Form, second: Form) -> Form | None:
+def _merge_sort_uniq(first: Form, second: Form) -> Form | None:
     match first, second:
         case (
             ("call", "sort", tuple(options), (), protected),

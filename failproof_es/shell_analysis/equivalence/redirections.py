@@ -1,8 +1,7 @@
-"""Redirections as what they do: which files are opened, and where each descriptor ends.
+"""The effect of redirections: which files are opened, and the target of each descriptor.
 
-`>f 2>&1`, `2>&1 >f` written the other way round, and `&>f`: the first and the last end with
-both descriptors on one open file, the second does not. Files are opened in any order unless
-one target is opened twice or computed by a command.
+`>f 2>&1` and `&>f` leave both descriptors on one open file; `2>&1 >f` does not. The order of
+opening files doesn't matter unless a target is opened twice or computed by a command.
 """
 
 from __future__ import annotations
@@ -30,19 +29,19 @@ _BOTH: Node = {"Op": ">&", "N": {"Value": "2"}, "Word": {"Parts": [{"Type": "Lit
 
 @dataclass(frozen=True, slots=True)
 class Redirections:
-    """The normal form of a list of redirections, and whether they take standard output away."""
+    """The form of a list of redirections, and whether standard output is a plain file."""
 
     form: tuple[Form, ...]
     redirects_output: bool
 
 
 def also_standard_error() -> Node:
-    """The `2>&1` that `|&` adds."""
+    """The node of the `2>&1` that `|&` adds."""
     return _BOTH
 
 
 def normal_redirections(nodes: Sequence[Node], reader: WordReader) -> Redirections:
-    """What the redirections do; those that can't be followed are kept as they are written."""
+    """The effect of the redirections; as written if the effect is not certain."""
     steps = [step for node in nodes for step in _steps(node, reader)]
     as_written = Redirections(("as written", *steps), False)
     opened: list[Form] = []
@@ -60,12 +59,12 @@ def normal_redirections(nodes: Sequence[Node], reader: WordReader) -> Redirectio
             descriptors[step.descriptor] = "closed"
         else:
             return as_written
-    form = _settled(opened, descriptors)
+    form = _effect_form(opened, descriptors)
     return Redirections(form, _is_plain_file(descriptors.get(STANDARD_OUTPUT), opened))
 
 
 def _is_plain_file(end: Form, opened: Sequence[Form]) -> bool:
-    """Whether a descriptor ends on a file that is surely no terminal."""
+    """Whether a descriptor's target is a file that is certainly no terminal."""
     match end:
         case ("file", int(number)):
             match opened[number]:
@@ -76,7 +75,7 @@ def _is_plain_file(end: Form, opened: Sequence[Form]) -> bool:
     return False
 
 
-def _settled(opened: list[Form], descriptors: dict[int, Form]) -> tuple[Form, ...]:
+def _effect_form(opened: list[Form], descriptors: dict[int, Form]) -> tuple[Form, ...]:
     ends: list[Form] = [
         (what, tuple(sorted(fd for fd, end in descriptors.items() if end == ("file", number))))
         for number, what in enumerate(opened)
@@ -93,7 +92,7 @@ def _settled(opened: list[Form], descriptors: dict[int, Form]) -> tuple[Form, ..
 
 
 def _is_computed(target: Form) -> bool:
-    """Whether finding the target runs a command, so that the order of opening can be seen."""
+    """Whether expanding the target runs a command, so that the order of opening matters."""
     return isinstance(target, Word) and any(
         isinstance(atom, Expansion)
         and not (isinstance(atom.form, tuple) and atom.form[:1] == ("$",))
@@ -132,7 +131,7 @@ def _steps(node: Node, reader: WordReader) -> list[_Step]:
 
 
 def _document(node: Node, operator: str, reader: WordReader) -> Word:
-    """A here-document or here-string as the text that is read."""
+    """The text of a here-document or here-string."""
     if operator == "<<<":
         value = reader.value(node["Word"])
         return Word((*value.atoms[:-1], *_with_newline(value)))

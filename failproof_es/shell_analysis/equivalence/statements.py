@@ -1,8 +1,8 @@
-"""Statements in normal form: what two commands must share to be called equal.
+"""The normal form of statements: equal forms mean equal commands.
 
-A form is nested tuples whose first item names the construct. Constructs without a rule of
-their own are taken over as shfmt sees them, without positions and comments; so a construct
-nobody thought of can make equal commands look different, never different ones equal.
+A form is nested tuples whose first item names the construct. A construct without a rule of its
+own keeps shfmt's tree, without positions and comments: so it can make equal commands look
+different, but never different commands equal.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _IGNORED = {"Comments", "Last", "Short", "Backquotes", "Bracket", "RsrvWord", "P
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What surrounds a command as far as it changes what the command does."""
+    """The circumstances that change a command's effect: shell, output, redefined names."""
 
     language: Language = "bash"
     to_terminal: bool = True
@@ -42,7 +42,7 @@ CallForm = Callable[[Sequence[Word], "Statements"], Form]
 
 
 class Statements:
-    """Gives normal forms of the statements of one script."""
+    """Computes the normal forms of the statements of one script."""
 
     def __init__(self, context: Context, call: CallForm) -> None:
         self.context = context
@@ -62,7 +62,7 @@ class Statements:
         return forms[0] if len(forms) == 1 else ("sequence", *forms)
 
     def text(self, text: str, language: Language) -> Form:
-        """The form of a script that is the argument of a command, such as `sh -c`."""
+        """The form of a script in a command's argument, such as that of `sh -c`."""
         try:
             tree = parse_command(text, language).tree
         except Unparseable:
@@ -71,7 +71,7 @@ class Statements:
         return Statements(context, self._call).script(tree.get("Stmts") or [])
 
     def call(self, words: Sequence[Word]) -> Form:
-        """The form of a command that is given as words: a wrapper's command, `find -exec`."""
+        """The form of a command given as words, such as that of a wrapper or of `find -exec`."""
         return self._call(words, self)
 
     def statement(self, node: Node) -> Form:
@@ -107,7 +107,7 @@ class Statements:
             case "CaseClause":
                 return self._case(node)
             case _:
-                return self._other(node)
+                return self._generic_form(node)
 
     def _simple(self, node: Node) -> Form:
         words = [
@@ -125,12 +125,12 @@ class Statements:
     def _assignment(self, node: Node) -> Form:
         fields = {key: value for key, value in node.items() if key != "Value"}
         if node.get("Naked") or "Value" not in node:
-            return ("assignment", self._other(fields | {"Value": node.get("Value")}))
-        return ("assignment", self._other(fields), self._reader.value(node["Value"]))
+            return ("assignment", self._generic_form(fields | {"Value": node.get("Value")}))
+        return ("assignment", self._generic_form(fields), self._reader.value(node["Value"]))
 
     def _pipeline(self, node: Node) -> Form:
         nodes: list[Node] = []
-        for operator, stage in _flattened(node):
+        for operator, stage in _flatten_pipeline(node):
             if operator == "|&":
                 stage = stage | {"Redirs": [*(stage.get("Redirs") or []), also_standard_error()]}
             nodes.append(stage)
@@ -149,7 +149,7 @@ class Statements:
         return ("case", self._reader.value(node["Word"]), items)
 
     def _test(self, node: Node) -> Form:
-        """A part of `[[`: the right side of `==` is a pattern, the rest is not split."""
+        """The form of a part of `[[`: a pattern right of `==`, other words without splitting."""
         match node["Type"]:
             case "Word":
                 return self._reader.value(node)
@@ -159,13 +159,13 @@ class Statements:
                 operator = "!=" if node["Op"] == "!=" else "=="
                 return (operator, self._test(node["X"]), self._reader.pattern(node["Y"]))
             case "BinaryTest" if node["Op"] == "=~":
-                return ("=~", self._test(node["X"]), self._plain(node["Y"]))
+                return ("=~", self._test(node["X"]), self._written_form(node["Y"]))
             case _:
                 return (node["Op"], self._test(node["X"]), self._test(node["Y"]))
 
     def _expansion(self, node: Node) -> Form:
         match node["Type"]:
-            case "ParamExp" if set(node) <= {"Type", "Short", "Param"} | _places(node):
+            case "ParamExp" if set(node) <= {"Type", "Short", "Param"} | _position_keys(node):
                 return ("$", node["Param"]["Value"])
             case "CmdSubst" if not node.get("TempFile") and not node.get("ReplyVar"):
                 return ("substitution", self._piped().script(node.get("Stmts") or []))
@@ -173,16 +173,16 @@ class Statements:
                 inner = self._piped() if node["Op"] == "<(" else self
                 return ("process", node["Op"], inner.script(node.get("Stmts") or []))
             case "ArithmExp":
-                return ("arithmetic", self._plain(node.get("X")), bool(node.get("Unsigned")))
+                return ("arithmetic", self._written_form(node.get("X")), bool(node.get("Unsigned")))
             case _:
-                return ("expansion", self._plain(node))
+                return ("expansion", self._written_form(node))
 
-    def _other(self, node: Any) -> Form:
-        """A construct as it is, but with the words and statements in it in normal form."""
+    def _generic_form(self, node: Any) -> Form:
+        """The tree of a construct without a rule, its words and statements in normal form."""
         if isinstance(node, list) and node and all("Parts" in child for child in node):
             return ("words", *(word for child in node for word in self._reader.words(child)))
         if isinstance(node, list):
-            return tuple(self._other(child) for child in node)
+            return tuple(self._generic_form(child) for child in node)
         if not isinstance(node, dict):
             return (type(node).__name__, node)
         if "Parts" in node:
@@ -190,38 +190,38 @@ class Statements:
         fields: list[Form] = [("in",)] if "InPos" in node else []  # `for i` is not `for i in`
         for key in sorted(node):
             value = node[key]
-            if key in _IGNORED or _is_place(value):
+            if key in _IGNORED or _is_position(value):
                 continue
             if key in ("Stmts", "Do", "Cond", "Then", "Items") and _are_statements(value):
                 fields.append((key, self.script(value)))
             elif isinstance(value, dict) and ("Cmd" in value or "Redirs" in value):
                 fields.append((key, self.statement(value)))
             elif key == "X" and node.get("Type") in ("ArithmCmd", "LetClause"):
-                fields.append((key, self._plain(value)))
+                fields.append((key, self._written_form(value)))
             else:
-                fields.append((key, self._other(value)))
+                fields.append((key, self._generic_form(value)))
         return ("node", *fields)
 
-    def _plain(self, node: Any) -> Form:
-        """A construct as it is written: where quotes follow other rules than elsewhere."""
+    def _written_form(self, node: Any) -> Form:
+        """The tree of a construct as written, for places with quoting rules of their own."""
         if isinstance(node, list):
-            return tuple(self._plain(child) for child in node)
+            return tuple(self._written_form(child) for child in node)
         if not isinstance(node, dict):
             return (type(node).__name__, node)
         return tuple(
-            (key, self._plain(node[key]))
+            (key, self._written_form(node[key]))
             for key in sorted(node)
-            if key not in _IGNORED and not _is_place(node[key])
+            if key not in _IGNORED and not _is_position(node[key])
         )
 
 
-def _flattened(node: Node) -> Iterator[tuple[str | None, Node]]:
+def _flatten_pipeline(node: Node) -> Iterator[tuple[str | None, Node]]:
     """The statements of a pipeline, each with the operator that follows it."""
     left_side = node["X"]
     inner = left_side.get("Cmd") or {}
     bare = not any(left_side.get(key) for key in ("Redirs", "Negated", "Background", "Coprocess"))
     if bare and inner.get("Type") == "BinaryCmd" and inner["Op"] in ("|", "|&"):
-        *before, (_, last) = _flattened(inner)
+        *before, (_, last) = _flatten_pipeline(inner)
         yield from before
         yield node["Op"], last
     else:
@@ -230,7 +230,7 @@ def _flattened(node: Node) -> Iterator[tuple[str | None, Node]]:
 
 
 def _are_movable(assignments: Sequence[Node]) -> bool:
-    """Whether the order of assignments means nothing: of two to one name the last one holds."""
+    """Whether the order of assignments doesn't matter: distinct names, constant values."""
     names = {(assignment.get("Name") or {}).get("Value") for assignment in assignments}
     return len(names) == len(assignments) and all(
         _is_fixed(assignment) for assignment in assignments
@@ -238,17 +238,17 @@ def _are_movable(assignments: Sequence[Node]) -> bool:
 
 
 def _is_fixed(assignment: Node) -> bool:
-    """Whether a value uses nothing that another assignment before it could have set."""
+    """Whether the value is constant, so that no earlier assignment can change it."""
     parts = (assignment.get("Value") or {}).get("Parts") or []
     return all(part["Type"] in ("Lit", "SglQuoted") for part in parts)
 
 
-def _is_place(value: Any) -> bool:
+def _is_position(value: Any) -> bool:
     return isinstance(value, dict) and value.keys() == _PLACE
 
 
-def _places(node: Node) -> set[str]:
-    return {key for key, value in node.items() if _is_place(value)}
+def _position_keys(node: Node) -> set[str]:
+    return {key for key, value in node.items() if _is_position(value)}
 
 
 def _are_statements(value: Any) -> bool:
@@ -256,7 +256,7 @@ def _are_statements(value: Any) -> bool:
 
 
 def redefined_names(node: Any) -> frozenset[str]:
-    """The names of the functions that a script defines, and of the aliases."""
+    """The names of the functions and aliases that a script defines."""
     names: set[str] = set()
     pending = [node]
     while pending:

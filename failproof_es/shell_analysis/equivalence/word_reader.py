@@ -1,4 +1,4 @@
-"""A word of the syntax tree becomes one or several `Word`s: quotes, braces, tildes, globs."""
+"""Converts words of the syntax tree to `Word`s: quotes, braces, tildes, globs."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _IN_BRACKETS = "!^-:.=["
 
 
 class WordReader:
-    """Reads words; `expansion` gives the normal form of an expansion node.
+    """Reads words; `expansion` returns the normal form of an expansion node.
 
-    `bash` says whether the shell expands braces and knows bash's redirections.
+    `bash`: whether the shell expands braces and has bash's redirections.
     """
 
     def __init__(self, expansion: Callable[[Node], Form], *, bash: bool) -> None:
@@ -38,19 +38,21 @@ class WordReader:
         self.bash = bash
 
     def words(self, node: Node) -> list[Word]:
-        """The words that a word in an argument list becomes before files are looked up."""
+        """The words of an argument after brace expansion and before pathname expansion."""
         pieces = list(self._pieces(node))
         spread = expand_braces(pieces) if self.bash else [pieces]
         return [
-            word for expansion in spread if (word := joined(_globs(_tilde(expansion)))) is not None
+            word
+            for expansion in spread
+            if (word := joined(_globs(_expand_tildes(expansion)))) is not None
         ]
 
     def value(self, node: Node | None) -> Word:
         """A word that is neither split nor globbed: an assignment's value, a `case` subject."""
         if node is None:
             return Word((Inert(""),))
-        pieces = _tilde(list(self._pieces(node)), colons=True)
-        return _unsplit(pieces)
+        pieces = _expand_tildes(list(self._pieces(node)), colons=True)
+        return _unsplit_word(pieces)
 
     def pattern(self, node: Node) -> Word:
         """A pattern of `case` or `[[`: globs act, nothing is split."""
@@ -58,10 +60,10 @@ class WordReader:
             Expansion((piece.quoted, piece.form), True) if isinstance(piece, Expansion) else piece
             for piece in self._pieces(node)
         ]
-        return joined(_globs(_tilde(pieces))) or Word((Inert(""),))
+        return joined(_globs(_expand_tildes(pieces))) or Word((Inert(""),))
 
     def document(self, node: Node | None, *, literal: bool, tabs_go: bool) -> Word:
-        """The body of a here-document; `literal` where its delimiter was quoted."""
+        """The body of a here-document. `literal`: quoted delimiter; `tabs_go`: operator `<<-`."""
         atoms: list[Atom] = []
         at_start = True
         for part in (node or {}).get("Parts") or []:
@@ -80,9 +82,9 @@ class WordReader:
         for part in node.get("Parts") or []:
             match part["Type"]:
                 case "Lit":
-                    yield from _unquoted(part.get("Value", ""))
+                    yield from _read_unquoted(part.get("Value", ""))
                 case "SglQuoted" if part.get("Dollar"):
-                    yield _ansi(part.get("Value", ""))
+                    yield _decode_ansi(part.get("Value", ""))
                 case "SglQuoted":
                     yield Inert(part.get("Value", ""))
                 case "DblQuoted":
@@ -100,7 +102,7 @@ class WordReader:
                     yield Expansion(self._expansion(part), False)
 
 
-def _unquoted(text: str) -> Iterator[Piece]:
+def _read_unquoted(text: str) -> Iterator[Piece]:
     characters = iter(text)
     for character in characters:
         if character != "\\":
@@ -113,8 +115,8 @@ def _unquoted(text: str) -> Iterator[Piece]:
             yield Inert(escaped)
 
 
-def _ansi(text: str) -> Piece:
-    """The text of `$'...'`; what has no plain character stays as it was written."""
+def _decode_ansi(text: str) -> Piece:
+    """The text of `$'...'`; as written if it has an escape of no plain character."""
     if re.search(r"\\c|\\x[89a-fA-F]|\\[2-7][0-7]{2}|\\(?:x0{0,2}|0+)(?![0-9a-fA-F])", text):
         return Active(f"$'{text}'")
 
@@ -129,8 +131,8 @@ def _ansi(text: str) -> Piece:
     return Inert(_ESCAPE.sub(decoded, text))
 
 
-def _tilde(pieces: Sequence[Piece], *, colons: bool = False) -> list[Piece]:
-    """`~` at the start is `"$HOME"`; with `colons`, where an assignment knows it, too."""
+def _expand_tildes(pieces: Sequence[Piece], *, colons: bool = False) -> list[Piece]:
+    """The pieces with a leading `~` as `"$HOME"`; with `colons`, as in an assignment."""
     expanded: list[Piece] = []
     for index, piece in enumerate(pieces):
         before = pieces[index - 1] if index else None
@@ -147,7 +149,7 @@ def _tilde(pieces: Sequence[Piece], *, colons: bool = False) -> list[Piece]:
 
 
 def _login_name(pieces: Sequence[Piece]) -> str | None:
-    """What stands between a tilde and the next slash, or None if any of it is quoted."""
+    """The text between a tilde and the next slash or colon; `None` if some of it is quoted."""
     name = ""
     for piece in pieces:
         if piece in (Unquoted("/"), Unquoted(":")):
@@ -183,7 +185,7 @@ def _globs(pieces: Sequence[Piece]) -> Iterator[Atom]:
             yield Inert(piece.character)
 
 
-def _unsplit(pieces: Sequence[Piece]) -> Word:
+def _unsplit_word(pieces: Sequence[Piece]) -> Word:
     atoms: list[Atom] = []
     for piece in pieces:
         if isinstance(piece, Unquoted):
@@ -196,7 +198,7 @@ def _unsplit(pieces: Sequence[Piece]) -> Word:
 
 
 def _is_scalar(form: Form) -> bool:
-    """Whether quotes change nothing where nothing is split; not so of `$*` and `${x:-"y"}`."""
+    """Whether quotes don't matter where no word is split; false for `$*` and `${x:-"y"}`."""
     match form:
         case ("$", str(name)):
             return name not in ("*", "@")

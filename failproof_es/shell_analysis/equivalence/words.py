@@ -1,6 +1,6 @@
-"""Words after the shell has removed their quotes, with what it still acts upon marked.
+"""Words after quote removal, with the parts marked that the shell still expands.
 
-Two words with the same atoms give a program the same arguments whatever the quoting was:
+Two words with the same atoms give a program the same arguments, whatever their quoting:
 `'a b'`, `"a b"` and `a\\ b` are one word; `'*'` and `*` are two.
 """
 
@@ -40,20 +40,20 @@ Atom = Inert | Active | Expansion
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word. A quoted empty part is kept (as `Inert("")`) only where it matters."""
+    """One word. `Inert("")` marks an empty quoted part, only in a word that may vanish without."""
 
     atoms: tuple[Atom, ...]
 
     @property
     def text(self) -> str | None:
-        """The word's text where it is known before the command runs."""
+        """The word's text if it is known before the command runs, else `None`."""
         if len(self.atoms) == 1 and isinstance(self.atoms[0], Inert):
             return self.atoms[0].text
         return None
 
     @property
     def start(self) -> str:
-        """The inert text that the word begins with, perhaps none."""
+        """The inert text that the word begins with; may be empty."""
         first = self.atoms[0]
         return first.text if isinstance(first, Inert) else ""
 
@@ -64,19 +64,19 @@ class Word:
 
     @property
     def may_be_several(self) -> bool:
-        """Whether it may become no word or several: an expansion that is split."""
+        """Whether the word may become none or several: it has an unquoted expansion."""
         return any(isinstance(atom, Expansion) and not atom.quoted for atom in self.atoms)
 
     @property
     def is_one_word(self) -> bool:
-        """Whether it is exactly one word, whatever the values and files."""
+        """Whether the word is exactly one word, whatever the values and files."""
         return all(
             isinstance(atom, Inert) or (isinstance(atom, Expansion) and atom.quoted)
             for atom in self.atoms
         )
 
     def without_start(self, length: int) -> Word | None:
-        """The word without its first `length` inert characters; None where nothing is left."""
+        """The word without its first `length` inert characters; `None` if nothing is left."""
         rest = self.start[length:]
         return joined(((Inert(rest),) if rest else ()) + self.atoms[1:])
 
@@ -93,7 +93,7 @@ class Word:
 
 
 def joined(atoms: Iterable[Atom]) -> Word | None:
-    """A word of these atoms, neighbours merged; None for a word that vanishes."""
+    """A word of these atoms, adjacent `Inert` ones merged; `None` for a word that vanishes."""
     merged: list[Atom] = []
     for atom in atoms:
         if isinstance(atom, Inert) and merged and isinstance(merged[-1], Inert):
@@ -114,7 +114,7 @@ def joined(atoms: Iterable[Atom]) -> Word | None:
 
 
 def is_number(text: str | None) -> bool:
-    """Whether programs read it as a whole number; other scripts' digits are none to them."""
+    """Whether programs read the text as a whole number: ASCII digits only."""
     return text is not None and text.isascii() and text.isdigit()
 
 
@@ -124,5 +124,5 @@ def literal(text: str) -> Word:
 
 
 def in_order(forms: Iterable[Form]) -> tuple[Form, ...]:
-    """Forms whose order means nothing, in an order that is always the same."""
+    """The forms in a canonical order, for forms whose order doesn't matter."""
     return tuple(sorted(forms, key=repr))

@@ -1,8 +1,8 @@
 """Batches the questions of many threads, so that one process answers several of them.
 
-A process costs more than most of what it is asked. Who asks for one text while others ask shares
-their process; nobody waits for others to come: a batch is what has gathered while the processes
-before were at work.
+Starting a process costs more than reading most texts. Threads that ask at the same time share a
+process. No thread waits for more questions to come: a batch is the questions that have gathered
+while earlier batches ran.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ Answer = TypeVar("Answer")
 CORES = os.cpu_count() or 1
 
 MOST = 64
-"""Texts in one batch: starting a process is a tenth of what it costs, and a text that ends its
-process makes so many others be read again."""
+"""Most texts in one batch: starting the process is then a tenth of the cost. If a text ends the
+process, so many others are read again."""
 _WORTH_A_PROCESS = 16
-"""Where as many wait, a batch of them is begun beside another one, on another core."""
+"""If so many texts wait, another batch is begun beside a running one, on another core."""
 _PATIENCE = 0.5
-"""Seconds after which a batch holds up no other: one of its texts takes long to read."""
+"""Seconds after which a running batch delays no other: it has a text that is slow to read."""
 _REMEMBERED = 1024
 _REMEMBERED_BYTES = 32 * 1024 * 1024
-"""Answers that are kept, and their size: what was asked last."""
+"""Limits of the cache, in answers and bytes; the least recently asked are dropped."""
 
 
 class _Question(Generic[Answer]):
@@ -45,11 +45,11 @@ class _Question(Generic[Answer]):
 
 
 class Batcher(Generic[Answer]):
-    """Answers texts by a function that answers many at once; may be asked by any thread.
+    """Answers texts with a function that answers many at once; may be used by any thread.
 
-    `run` gets at most `MOST` texts and gives an answer for each, in order. It runs in
-    the threads of those who ask, at most one at a time for each core. `size` says how many bytes it
-    takes to keep an answer; nothing for one that may not be given again without asking.
+    `run` gets at most `MOST` texts and returns an answer for each, in order. It runs in the
+    callers' threads, at most once at a time for each core (slow batches are not counted). `size`
+    returns the bytes of an answer, or `None` for an answer that must not be cached.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Batcher(Generic[Answer]):
             os.register_at_fork(after_in_child=self._reset)
 
     def _reset(self) -> None:
-        """No question, no answer. A forked child has none of the threads that would answer."""
+        """Drop all questions and answers. A forked child lacks the threads that would answer."""
         self._changed = threading.Condition()
         self._waiting: deque[_Question[Answer]] = deque()
         self._running: dict[int, float] = {}
@@ -73,7 +73,7 @@ class Batcher(Generic[Answer]):
         self._bytes = 0
 
     def ask(self, texts: Sequence[str]) -> list[Answer]:
-        """The answer to each text, in order. Raises what `run` raised about a batch of theirs."""
+        """The answer to each text, in order. Raises the error of `run` for a batch of the texts."""
         answers: dict[str, Answer] = {}
         questions: dict[str, _Question[Answer]] = {}
         with self._changed:
@@ -86,10 +86,10 @@ class Batcher(Generic[Answer]):
             self._waiting.extend(questions.values())
         mine = list(questions.values())
         try:
-            self._lead_all(mine)
+            self._answer_all(mine)
         except BaseException:
             own_ids = set(map(id, mine))
-            with self._changed:  # nobody waits for the rest any more
+            with self._changed:  # nobody waits for the other questions
                 self._waiting = deque(
                     question for question in self._waiting if id(question) not in own_ids
                 )
@@ -101,29 +101,29 @@ class Batcher(Generic[Answer]):
         return [answers[text] for text in texts]
 
     def forget(self) -> None:
-        """Ask again whatever was answered before."""
+        """Clear the cache of answers."""
         with self._changed:
             self._known.clear()
             self._bytes = 0
 
-    def _lead_all(self, mine: Sequence[_Question[Answer]]) -> None:
-        """Answer batches until these are answered, with a thread for each core if they are many."""
+    def _answer_all(self, mine: Sequence[_Question[Answer]]) -> None:
+        """Answer batches until `mine` are answered; many of them in a thread for each core."""
         batches = -(-len(mine) // MOST)
         if batches <= 1:
-            self._lead(mine)
+            self._answer_batches(mine)
             return
         threads = min(self._cores, batches)
         with ThreadPoolExecutor(threads) as pool:
-            for done in [pool.submit(self._lead, mine) for _ in range(threads)]:
+            for done in [pool.submit(self._answer_batches, mine) for _ in range(threads)]:
                 done.result()
 
-    def _lead(self, mine: Sequence[_Question[Answer]]) -> None:
-        """Answer batches, whoever asked, until these are answered."""
+    def _answer_batches(self, mine: Sequence[_Question[Answer]]) -> None:
+        """Answer batches of any caller's questions until `mine` are answered."""
         batch: list[_Question[Answer]] = [*mine]
         while batch:
             batch = []
             try:
-                self._take(batch, mine)
+                self._fill_batch(batch, mine)
                 answers = self._run([question.text for question in batch]) if batch else ()
                 for question, answer in zip(batch, answers, strict=True):
                     question.answer = answer
@@ -133,10 +133,12 @@ class Batcher(Generic[Answer]):
                     question.error = error
                     question.done = True
             finally:
-                self._end(batch)
+                self._finish_batch(batch)
 
-    def _take(self, batch: list[_Question[Answer]], mine: Sequence[_Question[Answer]]) -> None:
-        """Fill a batch with what waits; with nothing once these are answered."""
+    def _fill_batch(
+        self, batch: list[_Question[Answer]], mine: Sequence[_Question[Answer]]
+    ) -> None:
+        """Fill a batch with waiting questions; leave it empty once `mine` are answered."""
         with self._changed:
             while not all(question.done for question in mine):
                 if self._waiting and self._may_start():
@@ -148,13 +150,13 @@ class Batcher(Generic[Answer]):
                 self._changed.wait(_PATIENCE)
 
     def _may_start(self) -> bool:
-        """Whether to start a batch now, or to let it gather while another one is answered."""
+        """Whether to start a batch now rather than let it grow while others run."""
         soon = time.monotonic() - _PATIENCE
         quick = sum(began > soon for began in self._running.values())
         return quick < (self._cores if len(self._waiting) >= _WORTH_A_PROCESS else 1)
 
-    def _end(self, batch: Sequence[_Question[Answer]]) -> None:
-        """Remember what was answered. What was not, as this thread is told to stop, waits again."""
+    def _finish_batch(self, batch: Sequence[_Question[Answer]]) -> None:
+        """Cache the answers of a batch; requeue its questions if the thread was interrupted."""
         with self._changed:
             self._running.pop(id(batch), None)
             self._waiting.extendleft(question for question in reversed(batch) if not question.done)

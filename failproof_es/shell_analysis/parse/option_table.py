@@ -1,4 +1,4 @@
-"""The table of programs' options: names from `--help`, meaning from `utilities.toml`."""
+"""The table of programs' options: names from `--help`, meanings from `utilities.toml`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Name:
 
 @dataclass(frozen=True)
 class Utility:
-    """A program's command line, as `utilities.toml` describes its fields."""
+    """The rules of a program's command line; `utilities.toml` describes the fields."""
 
     names: Mapping[str, Name]
     free: bool = False
@@ -46,7 +46,7 @@ class Utility:
     means: Mapping[str, tuple[tuple[str, str | None], ...]] = field(default_factory=dict)
 
     def conflict(self, one: str, other: str) -> bool:
-        """Whether the order of two options may mean something."""
+        """Whether the order of two options may matter."""
         if not self.free:
             return True
         if one == other:
@@ -54,7 +54,7 @@ class Utility:
         return any(one in group and other in group for group in self.groups)
 
     def long_name(self, spelling: str) -> Name | None:
-        """The option of a long name, which may be cut short where it stays unique."""
+        """The option of a long name, which may be abbreviated if unique; `None` if unknown."""
         if spelling in self.names:
             return self.names[spelling]
         candidates = {
@@ -64,7 +64,7 @@ class Utility:
 
 
 def utility(name: str) -> Utility | None:
-    """What is known of a program, or nothing."""
+    """The rules of a program, or `None`."""
     return _utilities().get(name)
 
 
@@ -75,9 +75,9 @@ def alias(name: str) -> tuple[str, ...] | None:
 
 @cache
 def option_names(program: str) -> Mapping[str, Name]:
-    """The option names of a program as its `--help` lists them; none where it is not listed.
+    """The option names of a program from its `--help`; empty if the table lacks the program.
 
-    Unlike `utility`, this knows programs that have no rule of their own.
+    Unlike `utility`, this includes programs that have no rules of their own.
     """
     known_utility = utility(program)
     return _names(_data()[0].get(program, {})) if known_utility is None else known_utility.names
@@ -153,10 +153,8 @@ def _key(option: str, value: str | None) -> str:
 
 
 def _names(options: dict[str, str]) -> dict[str, Name]:
-    """Names to options, each option called by the first of its names.
-
-    A name that is listed twice with two meanings belongs to neither.
-    """
+    """Option by name; an option is identified by its first name. Of two entries with one name
+    the last counts. Raises `ValueError` for an unknown kind of argument."""
     by_name: dict[str, Name] = {}
     for spellings, kinds in options.items():
         names = spellings.split()
@@ -164,6 +162,6 @@ def _names(options: dict[str, str]) -> dict[str, Name]:
         for name, argument in zip(names, arguments, strict=True):
             if argument not in ("none", "required", "optional"):
                 raise ValueError(f"{spellings}: {argument}")
-            # mypy does not narrow a string to the literals it was compared with.
+            # mypy does not narrow a string to the literals that it was compared with.
             by_name[name] = Name(names[0], argument)  # type: ignore[arg-type]
     return by_name

@@ -1,8 +1,8 @@
 """Finds the two parser programs in this environment.
 
-`shfmt` and `shellcheck` come as binaries in wheels. Another copy on PATH may be of another
-version and judge otherwise, so PATH is never searched; environment variables can change
-what they say (`SHELLCHECK_OPTS`), so they run with none.
+`shfmt` and `shellcheck` come as binaries in wheels. A copy on PATH may have another version and
+judge differently, so PATH is never searched. Environment variables such as `SHELLCHECK_OPTS` can
+change the output, so the programs run with none.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from threading import Lock
 from failproof_es.shell_analysis.errors import ProgramMissing, ProgramTooSlow
 
 SECONDS = 120.0
-"""On the clock. What is slow to read is kept from the programs by its text, so that verdicts don't
-depend on how busy a machine is; this is for what nobody has thought of."""
+"""Wall-clock limit of a program. Slow texts are refused by their content, so that verdicts don't
+depend on the machine's load; this limit is for unforeseen ones."""
 _VERSION = re.compile(r"\bv?(\d+\.\d+(?:\.\d+)*)")
 
 
 _LOCATING = Lock()
-"""Python works out its folders once, and not for two threads at the same time."""
+"""`sysconfig` initializes its paths once, and not safely for two threads at a time."""
 
 
 @cache
 def locate(name: str) -> Path:
-    """Where the program stands. Raises `ProgramMissing`."""
+    """The path of the program. Raises `ProgramMissing`."""
     with _LOCATING:
         folders = _folders()
     for folder in folders:
@@ -40,7 +40,7 @@ def locate(name: str) -> Path:
 
 
 def _folders() -> list[Path]:
-    """Where wheels put their programs."""
+    """The folders into which wheels install programs."""
     schemes = [sysconfig.get_default_scheme(), sysconfig.get_preferred_scheme("user")]
     return [Path(sysconfig.get_path("scripts", scheme)) for scheme in schemes]
 
@@ -54,7 +54,7 @@ def run(
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a program with `text` on its standard input, in an empty environment.
 
-    Raises `ProgramMissing`, `ProgramTooSlow` after `seconds` (`SECONDS`, if nothing is said), and
+    Raises `ProgramMissing`, `ProgramTooSlow` after `seconds` (by default `SECONDS`), and
     `UnicodeEncodeError` for a text with lone surrogates.
     """
     limit = SECONDS if seconds is None else seconds
@@ -73,14 +73,14 @@ def run(
 
 
 def require() -> None:
-    """Raise `ProgramMissing` unless both programs are there. Ask before work that needs them."""
+    """Raise `ProgramMissing` unless both programs are installed; for use before long work."""
     for name in ("shfmt", "shellcheck"):
         locate(name)
 
 
 @cache
 def version(name: str) -> str:
-    """The version that the program says it is. Raises `ProgramMissing`."""
+    """The version that the program reports, or `unknown`. Raises `ProgramMissing`."""
     output = run(name, "--version").stdout.decode(errors="replace")
     match = _VERSION.search(output)
     return match[1] if match else "unknown"

@@ -1,8 +1,8 @@
 """Parses shell text into a syntax tree; nothing here runs a command.
 
-The parser is `shfmt`: it agrees with `bash -n` about what is shell. Its typed JSON is the
-tree that the checkers read: nodes are dictionaries, `Type` names the kind where several
-kinds are possible, `Pos.Offset` and `End.Offset` count bytes of the UTF-8 command.
+The parser is `shfmt`, which accepts the same texts as `bash -n`. Its typed JSON is the tree that
+the checkers read: nodes are dictionaries, `Type` names the kind if several kinds are possible,
+`Pos.Offset` and `End.Offset` count bytes of the UTF-8 command.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ __all__ = [
 
 LONGEST_BYTES = 4096
 _MOST_OPERATORS = 500
-"""`|` and `&` in one command, but for those that are certainly quoted. shfmt writes a tree that is
-as deep as they are many, and takes the square of that in time and memory: 2,000 would be 400 MB."""
+"""Most `|` and `&` in one command, without those that are certainly quoted. The depth of shfmt's
+tree grows with their number, its time and memory with the square: 2,000 take 400 MB."""
 _QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.DOTALL)
 _UNSURE = re.compile(r"[#`]|<<|\$['({]")
-"""Where one of these stands, what is quoted can't be told without a parser."""
+"""In a text with one of these, only a parser can tell which characters are quoted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
     """A command and its syntax tree (a `File` node of shfmt's typed JSON).
 
-    Every call to `parse_command` gives a tree of its own; a caller may change it.
+    Every call of `parse_command` returns a new tree, which the caller may change.
     """
 
     command: str
@@ -48,7 +48,7 @@ class Script:
 
 
 def parse_command(command: str, language: Language = "bash") -> Script:
-    """The command's syntax tree. Raises `Unparseable`; `ProgramMissing` without `shfmt`."""
+    """The command's syntax tree. Raises `Unparseable`, or `ProgramMissing` without `shfmt`."""
     (read,) = _read_trees([command], language)
     if isinstance(read, Unparseable):
         raise Unparseable(read.reason, read.code)
@@ -58,9 +58,9 @@ def parse_command(command: str, language: Language = "bash") -> Script:
 def parse_commands(
     commands: Iterable[str], language: Language = "bash"
 ) -> list[Script | Unparseable]:
-    """`parse_command` for each command, in order: many in one process, and one for each core.
+    """`parse_command` for each command, in order: many per process, one process per core.
 
-    A command that ends or delays the parser is read again alone, and so are those beside it.
+    A command that ends or delays the parser is read again alone, as may be others of its batch.
     """
     texts = list(commands)
     return [
@@ -72,22 +72,22 @@ def parse_commands(
 
 
 def refusals(commands: Sequence[str], language: Language = "bash") -> list[Unparseable | None]:
-    """Why each command cannot be parsed, `None` for those that can. Makes no trees."""
+    """For each command why it can't be parsed, or `None`. Builds no trees."""
     read = _read_trees(commands, language)
     return [outcome if isinstance(outcome, Unparseable) else None for outcome in read]
 
 
 def tool_version() -> str:
-    """Which parser reads the commands, such as `shfmt-3.10.0`."""
+    """Name and version of the parser, such as `shfmt-3.10.0`."""
     return f"shfmt-{programs.version('shfmt')}"
 
 
 def _read_trees(commands: Sequence[str], language: Language) -> list[Tree | Unparseable]:
-    """Each command's tree, or why it has none."""
+    """For each command its tree, or why it has none."""
     outcomes: list[Tree | Unparseable | None] = [_refusal(command) for command in commands]
     texts = [text for text, refusal in zip(commands, outcomes, strict=True) if refusal is None]
     if texts:
-        programs.locate("shfmt")  # an answer that is remembered is none without the program
+        programs.locate("shfmt")  # a cached answer must not hide that the program is missing
     answers = iter(_READERS[language].ask(texts))
     return [next(answers) if outcome is None else outcome for outcome in outcomes]
 
@@ -109,7 +109,7 @@ _READERS: Mapping[Language, Batcher[Tree | Unparseable]] = {
 
 
 def _refusal(command: str) -> Unparseable | None:
-    """What keeps a text from being given to the parser at all."""
+    """Why a text is not given to the parser at all, or `None`."""
     if not command.strip():
         return Unparseable("no command", "empty")
     if "\0" in command:

@@ -1,7 +1,7 @@
 """Reads many commands in one process of `shfmt`, each as if it were alone.
 
-shfmt writes a tree only of what it reads on its standard input. So the commands of a batch are
-written below each other, a line with `:` behind each:
+shfmt writes a tree only of its standard input. So the commands of a batch are written below each
+other, with a line `:` after each:
 
     ls -l
     :
@@ -9,12 +9,12 @@ written below each other, a line with `:` behind each:
     :
     if'
 
-What is read of a command counts only where shfmt found that line before it and the one behind it:
-as a statement of its own, at the top, at the very byte where it was written. Then shfmt was between
-two statements when the command began, and again when it ended, as at the beginning and the end of
-a text. A command that takes in what stands behind it (an open quote, an `if` without `fi`) takes in
-its line, too. Whatever is not sure is read in a process of its own, and so is what goes wrong with
-a batch: the words of a refusal are always those about the command alone.
+The tree of a command counts only if shfmt found the `:` before it and the `:` after it, each as a
+top-level statement at the byte where it was written. Then shfmt was between two statements when
+the command began and when it ended, as at the beginning and the end of a text. A command that
+swallows the text after it (an open quote, an `if` without `fi`) swallows its `:`, too. A command
+without a certain tree is read in a process of its own, so that the message of a refusal is always
+about the command alone.
 """
 
 from __future__ import annotations
@@ -36,53 +36,53 @@ Language = Literal["bash", "posix"]
 Node = dict[str, Any]
 
 _LINE = "\n:\n"
-"""Behind each command of a batch."""
+"""Written after each command of a batch."""
 _SECONDS = 20.0
-"""On the clock, for a batch. Then each of its commands gets the time that it has alone."""
+"""Wall-clock limit of a batch. After it each command is read alone, with the usual limit."""
 _LONGEST = 1024
 _MOST = 8192
-"""Characters of a command that may share a process, and of all in a process: a tree in memory can
-be a thousand times as large."""
+"""Most characters of a command in a batch, and of a whole batch: a tree in memory can be a
+thousand times as large."""
 _MOST_SIGNS = 50
 _SIGNS = re.compile(r"[|&({]")
-"""What nests. A command with many of these, or a long one, costs more than its process."""
+"""Signs that nest. A command with many of these, or a long one, costs more than a process."""
 _UNLIKELY = {
     "bash": re.compile(r"<[\w ./-]+>"),
     "posix": re.compile(r"<[\w ./-]+>|[<>=]\(|\[\[ |(?<!\$)\(\(|&>|\|&|\bfunction "),
 }
-"""What is mostly refused: `<name>`, and bash's own constructs. An error costs a batch three
-processes and the text alone costs one, so such a text is read alone: this decides no more."""
+"""Constructs that are mostly refused: `<name>`, and bash's own in POSIX. An error costs a batch
+three processes and a text alone costs one, so such a text is read alone; nothing else changes."""
 _DEEPEST = 250
-"""Levels of the JSON tree, some 25 substitutions in each other: walkers may recurse, and
-orjson writes no more than 254 levels."""
+"""Most levels of the JSON tree, about 25 nested substitutions: tree walkers may recurse, and
+orjson writes at most 254 levels."""
 _TOO_DEEP = b"\n" + b"\t" * _DEEPEST
-"""How a line of shfmt's JSON begins that stands this deep. In a string stands no line feed."""
+"""The beginning of a line of shfmt's JSON at this depth. JSON strings have no line feed."""
 _POSITION = re.compile(rb'"Offset":(\d+),"Line":(\d+),')
-"""A position in our own JSON of a tree. In a string stands no `"` without a backslash."""
+"""A position in our own JSON of a tree. JSON strings have no `"` without a backslash."""
 _ERROR = re.compile(rb"(?:<standard input>:)?(\d+):\d+: ")
 
 
 class Unread(Unparseable):
-    """shfmt was stopped or ended by itself: this says nothing of the text."""
+    """shfmt was stopped or crashed, which says nothing about the text and is not cached."""
 
 
 @dataclass(slots=True)
 class Tree:
-    """The tree of a command (a `File` node) as JSON: Python's objects are ten times as large."""
+    """The tree of a command (a `File` node) as JSON, a tenth of the size of Python objects."""
 
     json: bytes
     offset: int = 0
     line: int = 0
-    """How many bytes and lines stand before the command in what `json` was made of."""
+    """Bytes and lines before the command in the input that `json` was made from."""
 
     def file(self) -> Node:
-        """The tree, a new one for each call."""
+        """A new copy of the tree, with positions relative to the command."""
         if self.offset:
-            self.json, self.offset, self.line = _POSITION.sub(self._moved, self.json), 0, 0
+            self.json, self.offset, self.line = _POSITION.sub(self._shift_position, self.json), 0, 0
         tree: Node = orjson.loads(self.json)
         return tree
 
-    def _moved(self, match: re.Match[bytes]) -> bytes:
+    def _shift_position(self, match: re.Match[bytes]) -> bytes:
         offset, line = int(match[1]) - self.offset, int(match[2]) - self.line
         return b'"Offset":%d,"Line":%d,' % (offset, line)
 
@@ -92,10 +92,10 @@ def too_deep() -> Unparseable:
 
 
 def read(texts: Sequence[str], language: Language) -> list[Tree | Unparseable]:
-    """Each text's tree, or why it has none, in order. Raises `ProgramMissing`.
+    """For each text its tree, or why it has none, in order. Raises `ProgramMissing`.
 
-    A text is neither blank nor longer than shfmt may be given; it holds no NUL character and no
-    half of a surrogate pair.
+    A text must not be blank or longer than `shell.LONGEST_BYTES`, or hold a NUL character or
+    half a surrogate pair.
     """
     outcomes: dict[int, Tree | Unparseable] = {}
     waiting = deque(at for at, text in enumerate(texts) if _may_share(text, language))
@@ -108,9 +108,9 @@ def read(texts: Sequence[str], language: Language) -> list[Tree | Unparseable]:
             continue
         answers = _read_together([texts[at] for at in group], language)
         if isinstance(answers, int):
-            # The one with the error is read alone, those before it together, without it.
+            # The text with the error is read alone, those before it together.
             waiting.extendleft(reversed(group[:answers] + group[answers + 1 :]))
-            size = answers or len(group) // 2  # where all are wrong, each is soon read alone
+            size = answers or len(group) // 2  # if all are wrong, each is soon read alone
             continue
         size = 2 * len(group)
         outcomes |= {at: tree for at, tree in zip(group, answers, strict=True) if tree is not None}
@@ -152,10 +152,10 @@ def _alone(text: str, language: Language) -> Tree | Unparseable:
 
 
 def _may_share(text: str, language: Language) -> bool:
-    """Whether a text may be read with others.
+    """Whether a text may be read in a batch.
 
-    At its end a line feed has to be no more than the end of the text would be, so no backslash or
-    carriage return stands there, and no here-document goes on there. The rest keeps a batch cheap.
+    A line feed after the text must mean the same as its end: so no backslash at the end, no
+    carriage return and no here-document. The other conditions keep a batch cheap.
     """
     return (
         len(text) <= _LONGEST
@@ -168,7 +168,7 @@ def _may_share(text: str, language: Language) -> bool:
 
 
 def _read_together(texts: Sequence[str], language: Language) -> list[Tree | None] | int:
-    """The tree of each text that is sure, `None` for the others; or which one ends the parser."""
+    """The tree of each text, `None` if uncertain; or the index of the text with an error."""
     sources = [text.encode() + _LINE.encode() for text in texts]
     ends = list(accumulate(len(source) for source in sources))
     lines = list(accumulate((source.count(b"\n") for source in sources), initial=0))
@@ -187,15 +187,15 @@ def _read_together(texts: Sequence[str], language: Language) -> list[Tree | None
         statements = orjson.loads(done.stdout).get("Stmts") or []
     except orjson.JSONDecodeError:
         return nothing
-    trees = _split(statements, [end - len(":\n") for end in ends])
+    trees = _split_trees(statements, [end - len(":\n") for end in ends])
     return [
         None if tree is None else Tree(tree, end - len(source), line)
         for tree, end, source, line in zip(trees, ends, sources, lines, strict=False)
     ]
 
 
-def _split(statements: Sequence[Node], places: Sequence[int]) -> list[bytes | None]:
-    """The tree of what stands before each place, if our `:` is there and at the place before it.
+def _split_trees(statements: Sequence[Node], places: Sequence[int]) -> list[bytes | None]:
+    """The tree of the text before each `:`; `None` unless that `:` and the one before are found.
 
     `places` are the offsets of each `:`, in order.
     """
@@ -204,26 +204,28 @@ def _split(statements: Sequence[Node], places: Sequence[int]) -> list[bytes | No
     is_clean = True
     for statement in statements:
         offset = statement["Pos"].get("Offset", 0)
-        while offset > places[len(trees)]:  # something took in the `:` that was there
+        while offset > places[len(trees)]:  # a construct swallowed the `:` there
             trees.append(None)
             own, is_clean = [], False
         if offset < places[len(trees)]:
             own.append(statement)
             continue
         is_ours = _is_one_byte(statement)
-        trees.append(_file(own) if is_clean and is_ours and "Comments" not in statement else None)
+        trees.append(
+            _file_json(own) if is_clean and is_ours and "Comments" not in statement else None
+        )
         own, is_clean = [], is_ours
     return trees + [None] * (len(places) - len(trees))
 
 
 def _is_one_byte(statement: Node) -> bool:
-    """Whether a statement is a simple command of one byte. A comment may stand before it."""
+    """Whether a statement is a simple command of one byte. It may have a comment before it."""
     length = statement["End"]["Offset"] - statement["Pos"]["Offset"]
     return length == 1 and (statement.get("Cmd") or {}).get("Type") == "CallExpr"
 
 
-def _file(statements: Sequence[Node]) -> bytes | None:
-    """The tree of a text with these statements; nothing where comments decide where it ends."""
+def _file_json(statements: Sequence[Node]) -> bytes | None:
+    """The JSON tree of a text; `None` if it has a comment at its start or end, or no statement."""
     if not statements or "Comments" in statements[0] or "Comments" in statements[-1]:
         return None
     first, last = statements[0]["Pos"], statements[-1]["End"]

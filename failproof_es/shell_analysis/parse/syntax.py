@@ -9,7 +9,7 @@ from failproof_es.shell_analysis.parse.shell import Node
 
 
 def walk(tree: Any) -> Iterator[Node]:
-    """Every node, parents first, in the order of the text; the positions in it are no nodes."""
+    """Every node, parents first, in text order; positions are not nodes."""
     pending = [tree]
     while pending:
         node = pending.pop()
@@ -27,7 +27,7 @@ def walk(tree: Any) -> Iterator[Node]:
 
 
 def calls(tree: Node) -> Iterator[list[str | None]]:
-    """The words of every simple command, `None` for a word that only a run could tell."""
+    """The words of every simple command, `None` for a word that is unknown before a run."""
     return calls_among(walk(tree))
 
 
@@ -61,7 +61,7 @@ def _text(part: Node, *, quoted: bool) -> str | None:
 
 
 def unescape(text: str, *, quoted: bool) -> str:
-    """Backslashes taken out as the shell does outside quotes, or inside double quotes."""
+    """The text without its backslashes, as the shell reads it outside or inside double quotes."""
     if "\\" not in text:
         return text
     characters = []

@@ -1,9 +1,9 @@
 """Checks whether a command is written in the shell language of POSIX.
 
-Two programs and rules of our own decide (docs/reference/command-posix.md): shellcheck for `sh`
-knows constructs that parse but mean nothing in POSIX (SC3xxx and a few more), shfmt's POSIX
-parser knows those that do not parse, `rules` knows what both let pass. Comments are
-taken out first: a directive in one would switch shellcheck off. Nothing is run.
+Two programs and our own rules decide (docs/reference/command-posix.md): shellcheck for `sh`
+reports constructs that parse but are undefined in POSIX (SC3xxx and a few more), shfmt's POSIX
+parser those that do not parse, `rules` those that both programs accept. Comments are removed
+first: a directive in one would switch shellcheck off. No command is run.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from failproof_es.shell_analysis.posix.shellcheck import ShellcheckRemark
 VERSION = "3"
 _DEEPEST = 10
 _MOST_OPENED = {"[": 250, "{": 500}
-"""So many of these, wherever they stand, shellcheck reads in less than a second of processor time.
-What it takes grows with the square of what none closes: 2,000 `[` are ten seconds."""
+"""shellcheck reads so many of these, wherever they are, in less than a second of processor time.
+Its time grows with the square of the unclosed ones: 2,000 `[` take ten seconds."""
 
 _NOT_ASKED = "TOO_DEEP: substitutions, brackets or braces, too deep to judge"
 
 _ALWAYS = {2112, 2113, 2176, 2177}
 """`function` (2112, 2113) and `time` of a pipeline or compound command (2176, 2177)."""
 _UNREADABLE = {0, 1072, 1088, 1089}
-"""shellcheck gave up, so it has not looked for anything."""
+"""shellcheck could not parse the command, so it checked nothing."""
 _SINCE_2024 = re.compile(
     r"\$'\.\.'"
     r"|set option pipefail|trap -p|read -d|cd -e"
@@ -43,12 +43,12 @@ _SINCE_2024 = re.compile(
     r"|lexicographical \\?[<>]"
     r"|-(nt|ot|ef) "
 )
-"""Constructs in shellcheck's messages that POSIX.1-2024 has and POSIX.1-2017 has not."""
+"""Constructs in shellcheck's messages that POSIX.1-2024 has and POSIX.1-2017 lacks."""
 
 
 @dataclass(frozen=True, slots=True)
 class PosixVerdict:
-    """`reasons` name every departure as `CODE: words`; there are none if `compliant`."""
+    """`reasons` has every violation as `CODE: words`; it is empty if `compliant`."""
 
     compliant: bool
     reasons: tuple[str, ...]
@@ -56,13 +56,13 @@ class PosixVerdict:
 
 
 def check_posix(command: str, edition: Edition = "2017") -> PosixVerdict:
-    """Judge one command. Raises nothing for any text; `ProgramMissing` without the programs."""
+    """Judge one command, whatever the text. Raises `ProgramMissing` without the programs."""
     return check_posix_many([command], edition)[0]
 
 
 def check_posix_many(commands: Iterable[str], edition: Edition = "2017") -> list[PosixVerdict]:
-    """Judge commands, in order: many in one process of each program, and one for each core."""
-    programs.require()  # a version that is remembered is no program
+    """Judge commands, in order: many per process of each program, one process per core."""
+    programs.require()  # a cached version must not hide that a program is missing
     version = f"posix-{VERSION}/{edition} {shell.tool_version()} {shellcheck.tool_version()}"
     texts = list(commands)
     parts = [texts[at : at + MOST] for at in range(0, len(texts), MOST)]
@@ -75,7 +75,7 @@ def check_posix_many(commands: Iterable[str], edition: Edition = "2017") -> list
 
 
 def _reasons(commands: Sequence[str], edition: Edition) -> list[tuple[str, ...]]:
-    """Why each command is not POSIX shell."""
+    """For each command the reasons why it is not POSIX shell."""
     scripts = shell.parse_commands(commands)
     judged = iter(_judge([script for script in scripts if isinstance(script, Script)], edition))
     return [
@@ -87,12 +87,12 @@ def _reasons(commands: Sequence[str], edition: Edition) -> list[tuple[str, ...]]
 
 
 def _too_deep(script: Script) -> bool:
-    """Whether substitutions stand in each other so deep that shellcheck takes for ever.
+    """Whether substitutions are nested more than 10 deep, which is too slow in shellcheck.
 
-    Its time doubles with each level; deciding here keeps the verdict the same everywhere.
+    Its time doubles with each level; a fixed limit keeps the verdict the same everywhere.
     """
     if script.command.count("$") + script.command.count("`") <= _DEEPEST:
-        return False  # each begins with one of these
+        return False  # every substitution begins with one of these
     pending: list[tuple[Any, int]] = [(script.tree, 0)]
     while pending:
         node, depth = pending.pop()
@@ -106,12 +106,12 @@ def _too_deep(script: Script) -> bool:
 
 
 def _is_slow(text: str, script: Script) -> bool:
-    """Whether shellcheck is not asked, as it would take too long on some machine."""
+    """Whether shellcheck is skipped, because it would take too long on some machine."""
     return _too_deep(script) or any(text.count(sign) > most for sign, most in _MOST_OPENED.items())
 
 
 def _judge(scripts: Sequence[Script], edition: Edition) -> Iterator[tuple[str, ...]]:
-    texts = [_as_judged(script, edition) for script in scripts]
+    texts = [_prepare_text(script, edition) for script in scripts]
     slow = [_is_slow(text, script) for text, script in zip(texts, scripts, strict=True)]
     quick_texts = [text for text, is_slow in zip(texts, slow, strict=True) if not is_slow]
     findings = iter(shellcheck.check(quick_texts))
@@ -122,7 +122,7 @@ def _judge(scripts: Sequence[Script], edition: Edition) -> Iterator[tuple[str, .
         reasons += [
             f"SC{finding.code}: {finding.message}"
             for finding in script_findings
-            if _counts(finding, edition)
+            if _is_violation(finding, edition)
         ]
         if refusal is not None:
             reasons.append(f"SHFMT: {refusal.reason}")
@@ -130,7 +130,7 @@ def _judge(scripts: Sequence[Script], edition: Edition) -> Iterator[tuple[str, .
         yield tuple(dict.fromkeys(reasons))
 
 
-def _counts(finding: ShellcheckRemark, edition: Edition) -> bool:
+def _is_violation(finding: ShellcheckRemark, edition: Edition) -> bool:
     if finding.code in _ALWAYS | _UNREADABLE:
         return True
     if finding.code // 1000 != 3:
@@ -138,8 +138,8 @@ def _counts(finding: ShellcheckRemark, edition: Edition) -> bool:
     return edition == "2017" or not _SINCE_2024.search(finding.message)
 
 
-def _as_judged(script: Script, edition: Edition) -> str:
-    """The command without comments and, for 2024, without the `;&` that no program knows yet."""
+def _prepare_text(script: Script, edition: Edition) -> str:
+    """The command without comments; for 2024 with `;;` for `;&`, which no program knows yet."""
     if "#" not in script.command and (edition == "2017" or ";" not in script.command):
         return script.command
     text = script.command.encode()

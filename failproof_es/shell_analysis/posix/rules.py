@@ -31,7 +31,7 @@ _OPTIONS = {
     "bg": "", "fg": "", "eval": "", "times": "", "shift": "", ".": "", "break": "", "continue": "",
     "getopts": "",
 }  # fmt: skip
-"""The options of the shell's own utilities (§ 2.14, § 4) that shellcheck does not look at."""
+"""The options of the shell's own utilities (§ 2.14, § 4) that shellcheck does not check."""
 _FILE_COMPARISONS = {"-nt", "-ot", "-ef"}
 _TILDE = re.compile(r"~[+-]?\d+(/|$)|~[+-](/|$)")
 _MOVED_DESCRIPTOR = re.compile(r"\d+-")
@@ -41,15 +41,15 @@ _COMPOUND = frozenset({"Block", "Subshell", "IfClause", "WhileClause", "ForClaus
 
 
 def departures(tree: Node, edition: Edition) -> Iterator[str]:
-    """Why the command is not POSIX shell, as `RULE: words`; nothing if no rule finds a reason."""
+    """Every violation of POSIX that these rules find, as `RULE: words`."""
     nodes = list(walk(tree))
     for node in nodes:
-        yield from _of_node(node)
+        yield from _node_violations(node)
     for words in calls_among(nodes):
-        yield from _of_call(words, edition)
+        yield from _call_violations(words, edition)
 
 
-def _of_node(node: Node) -> Iterator[str]:
+def _node_violations(node: Node) -> Iterator[str]:
     match node.get("Type"):
         case "FuncDecl" if _command_type(node.get("Body")) not in _COMPOUND:
             yield "FUNCTION_BODY: a function's body is a compound command (§ 2.9.5)"
@@ -73,7 +73,7 @@ def _command_type(statement: Node | None) -> str | None:
     return None if kind is None else str(kind)
 
 
-def _of_call(words: list[str | None], edition: Edition) -> Iterator[str]:
+def _call_violations(words: list[str | None], edition: Edition) -> Iterator[str]:
     name, arguments = words[0], words[1:]
     if name in UNSPECIFIED_COMMANDS:
         yield f"UNSPECIFIED_COMMAND: what `{name}` does is unspecified (§ 2.9.1)"
@@ -81,7 +81,7 @@ def _of_call(words: list[str | None], edition: Edition) -> Iterator[str]:
         yield f"BUILTIN_OPTION: {name} has no option {unknown}"
     match name:
         case "[" | "test":
-            yield from _of_test(arguments, edition)
+            yield from _test_violations(arguments, edition)
         case "printf" if arguments and _TIME_FORMAT.search(arguments[0] or ""):
             yield "PRINTF_TIME: printf has no conversion %(...)T"
         case "unset" if any(word and "[" in word for word in arguments):
@@ -106,13 +106,13 @@ def _unknown_option(name: str, arguments: list[str | None]) -> str | None:
             if letter not in _OPTIONS[name]:
                 return word
             if (name, letter) in (("fc", "e"), ("kill", "s")):
-                break  # what follows is its value
+                break  # the rest is the option's value
         if name in ("fc", "kill"):
             return None
     return None
 
 
-def _of_test(arguments: list[str | None], edition: Edition) -> Iterator[str]:
+def _test_violations(arguments: list[str | None], edition: Edition) -> Iterator[str]:
     operators = {word for word in arguments[1:-1] if word is not None}
     if edition == "2017":
         for operator in sorted(operators & _FILE_COMPARISONS):

@@ -2,8 +2,8 @@
 
 shellcheck reads files, so the commands are written to a temporary folder: as text, never
 executable, under names that no command can know (a command that sources another file must
-not find its neighbour). Settings a command or this machine brings are kept away: no rc
-file, no environment; directives in comments are the caller's to remove.
+not find its neighbour). Settings of a command or of the machine have no effect: no rc file, no
+environment; the caller must remove directives in comments.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from failproof_es.shell_analysis.parse import programs
 from failproof_es.shell_analysis.parse.batching import Batcher
 
 _BATCH_SECONDS = 20.0
-"""On the clock, for a batch. Then each of its commands gets the time that it has alone."""
+"""Wall-clock limit of a batch. After it each command is read alone, with the usual limit."""
 _OPTIONS = ("--shell=sh", "--norc", "--format=json1", "--extended-analysis=false")
 
 
@@ -34,9 +34,9 @@ class ShellcheckRemark:
 
 
 TOO_SLOW = ShellcheckRemark(0, "shellcheck took too long")
-"""The only finding of a command that shellcheck did not get through in its time."""
+"""The only finding of a command on which shellcheck exceeds its time limit."""
 ENDED = ShellcheckRemark(0, "shellcheck ended without a verdict")
-"""The only finding of a command that ends shellcheck, or at which shellcheck was ended."""
+"""The only finding of a command on which shellcheck crashes or is killed."""
 
 
 def check(commands: Sequence[str]) -> list[tuple[ShellcheckRemark, ...]]:
@@ -45,17 +45,17 @@ def check(commands: Sequence[str]) -> list[tuple[ShellcheckRemark, ...]]:
     Raises `ProgramMissing`, and `UnicodeEncodeError` for text that is not Unicode.
     """
     if commands:
-        programs.locate("shellcheck")  # an answer that is remembered is none without the program
+        programs.locate("shellcheck")  # a cached answer must not hide that the program is missing
     return _READER.ask(commands)
 
 
 def tool_version() -> str:
-    """Which shellcheck judges, such as `shellcheck-0.10.0`."""
+    """Name and version of the program, such as `shellcheck-0.10.0`."""
     return f"shellcheck-{programs.version('shellcheck')}"
 
 
 def _check_batch(commands: Sequence[str]) -> list[tuple[ShellcheckRemark, ...]]:
-    """One process for all. Where it does not come through, a process for each."""
+    """The remarks on each command, from one process for all; if that fails, from one for each."""
     if len(commands) > 1:
         try:
             return _run(commands, _BATCH_SECONDS)

@@ -1,4 +1,4 @@
-"""A simple command as the rules see it: unquoted, out of its wrappers, with what feeds it."""
+"""A simple command as the rules see it: unquoted, unwrapped, with its standard input."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Redirection:
 
     @property
     def writes(self) -> bool:
-        """Whether it opens a file for writing."""
+        """Whether the redirection opens a file for writing."""
         if self.operator in (">&", "<&"):
             return (
                 self.operator == ">&"
@@ -29,13 +29,13 @@ class Redirection:
 
     @property
     def empties(self) -> bool:
-        """Whether what the file held is gone."""
+        """Whether the redirection truncates the file."""
         return self.writes and self.operator not in (">>", "&>>", "<>")
 
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """What arrives on standard input. `text` is what is known of it, marks for the rest."""
+    """The standard input of a command. `text` is its content, with marks for unknown parts."""
 
     text: str | None = None
     upstream: tuple[ShellCommand, ...] = ()
@@ -52,15 +52,15 @@ class ShellCommand:
     feed: Feed = field(default_factory=Feed)
     cwd: str = "."
     files: Mapping[str, str] = field(default_factory=dict)
-    """What earlier parts of the same text put into files: contents by path."""
+    """Contents, by path, of files that earlier parts of the same text wrote."""
     path: str = ""
-    """The name as it was written."""
+    """The name as written."""
     interactive: bool = False
-    """Whether a wrapper asks before each (`find -ok`, `xargs -p`)."""
+    """Whether a wrapper asks before each run (`find -ok`, `xargs -p`)."""
 
     @property
     def operands(self) -> tuple[str, ...]:
-        """The arguments that are no options, on the assumption that options take no value."""
+        """The arguments that are not options, assuming that options take no value."""
         return tuple(self._operands())
 
     def _operands(self) -> Iterator[str]:
@@ -72,7 +72,7 @@ class ShellCommand:
                 ended = True
 
     def operands_without(self, valued: str, long_valued: frozenset[str] = frozenset()) -> list[str]:
-        """The operands, where these short letters and long options take the next argument."""
+        """The operands, if these short letters and long options take the next argument."""
         operands: list[str] = []
         pending = iter(self.arguments)
         for argument in pending:
@@ -117,7 +117,7 @@ class ShellCommand:
 
     @property
     def display_text(self) -> str:
-        """For people: the command and what it redirects."""
+        """The command and its redirections, for people."""
         redirections = [
             f"{redirection.operator}{redirection.target}" for redirection in self.redirections
         ]

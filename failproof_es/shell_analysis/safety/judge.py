@@ -1,6 +1,6 @@
 """Judges whether a command is safe: applies every rule to every command in it.
 
-The rules only read: nothing is run. They follow the policy in docs/reference/command-safety.md.
+No command is run. The rules follow the policy in docs/reference/command-safety.md.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def judge_safety(command: str) -> SafetyVerdict:
-    """Judge one command. Raises nothing for any text; `ProgramMissing` without `shfmt`."""
+    """Judge one command, whatever the text. Raises `ProgramMissing` without `shfmt`."""
     reader = CommandReader()
     reader.read(marks.clean(command))
     reasons = tuple(dict.fromkeys([*reader.reasons, *_reasons(reader.commands)]))
@@ -79,7 +79,7 @@ def judge_safety(command: str) -> SafetyVerdict:
 
 
 def judge_safety_many(commands: Iterable[str]) -> list[SafetyVerdict]:
-    """`judge_safety` for each command, in order: the parser reads many in one process."""
+    """`judge_safety` for each command, in order; parses many in one process."""
     texts = list(commands)
     parts = [texts[at : at + MOST] for at in range(0, len(texts), MOST)]
     with ThreadPoolExecutor(1 + CORES) as pool:
@@ -87,7 +87,7 @@ def judge_safety_many(commands: Iterable[str]) -> list[SafetyVerdict]:
 
 
 def _judge_part(commands: Sequence[str]) -> list[SafetyVerdict]:
-    """The parser is asked for all at once; then it knows the answer when each is read."""
+    """Verdicts of the commands; parses all at once first, which fills the parser's cache."""
     shell.refusals([marks.plain(marks.clean(command)) for command in commands])
     return [judge_safety(command) for command in commands]
 
@@ -102,10 +102,10 @@ def _reasons(commands: Sequence[ShellCommand]) -> Iterator[SafetyReason]:
 
 
 def _has_fuller_reading(command: ShellCommand, commands: Sequence[ShellCommand]) -> bool:
-    """Whether this is the reading in which a variable that nobody set is empty.
+    """Whether this is the reading in which an unset variable is empty.
 
-    That reading counts for what is deleted or written, not for what is sent:
-    `rsync "$from"/* host:` is no copy of the root.
+    That reading counts for rules on deleting and writing, not on sending:
+    `rsync "$from"/* host:` does not copy the root.
     """
     return any(
         other.name == command.name

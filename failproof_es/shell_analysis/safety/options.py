@@ -1,9 +1,9 @@
 """Parses a program's arguments as its own parser does: `getopt`, `getopt_long` and similar.
 
-What a program's options look like stands in tables: `wrapper_table.py` has those of programs that
-run others, `program_table.py` those of programs that write files. This is the one reader of both.
-Words are known as far as `words.py` knows them. A part that only a run could tell is a mark,
-and no option's letter or name.
+The options are in tables: `wrapper_table.py` has those of programs that run others,
+`program_table.py` those of programs that write files. This module reads arguments by either.
+Words come from `words.py`. A part that is unknown before a run is a mark, which is never an
+option's letter or name.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ Value = Literal["none", "required", "optional"]
 Style = Literal["gnu", "perl", "go", "exact", "attached"]
 """How long options are read.
 
-`gnu`       `--long value`, `--long=value`, names cut short where they stay unique
+`gnu`       `--long value`, `--long=value`, names may be abbreviated if unique
 `perl`      as `gnu`, and an optional value may be the next word (Getopt::Long)
-`go`        as `gnu`, but no name is cut short, and `--flag=value` is allowed (pflag)
-`exact`     as `gnu`, but no name is cut short
-`attached`  any name may stand there; a value is always behind `=` (firejail, valgrind)
+`go`        as `gnu` without abbreviations; `--flag=value` is allowed (pflag)
+`exact`     as `gnu` without abbreviations
+`attached`  any name is an option; its value is always behind `=` (firejail, valgrind)
 """
 _KINDS: tuple[Value, ...] = ("none", "required", "optional")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
@@ -29,44 +29,44 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """What a program's options look like and where they end."""
+    """The syntax of a program's arguments: its options and where they end."""
 
     options: Mapping[str, Value] = field(default_factory=dict)
-    """Every name with its dashes."""
+    """The kind of value of each option, by its name with dashes."""
     called: Mapping[str, str] = field(default_factory=dict)
-    """The name that an option goes by, for each of its other names."""
+    """The canonical name of an option, by each of its other names."""
     style: Style = "gnu"
     permutes: bool = False
-    """Whether options may stand behind the operands; else the first one ends them."""
+    """Whether options may follow operands; else the first operand ends the options."""
     operands: int = 0
-    """Words of its own before the command: `timeout 5 command`. Options may stand between."""
+    """Number of own words before the command: `timeout 5 command`. Options may be between."""
     operand: str = ""
-    """What such a word looks like, where it may be left out: digits for `chrt`."""
+    """Pattern of an own word that may be missing: digits for `chrt`."""
     leading: bool = False
-    """Whether a first word that is no option is such a word: `setarch x86_64 -R command`."""
+    """Whether a first word that is no option is an own word: `setarch x86_64 -R command`."""
     assignments: bool = False
-    """Whether `A=b` before the command is the program's own."""
+    """Whether the program itself takes `A=b` before the command."""
     dash: bool = False
     """Whether a lone `-` is an option: `su -`, `env -`."""
     numbers: bool = False
     """Whether `-10` is an option: `nice -10`."""
     unknown: Literal["stop", "flag"] = "stop"
-    """What an option that is not listed does: `flag`, it takes no value; `stop`, nobody knows."""
+    """What an option that is not listed means: `flag`, no value follows; `stop`, unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedOptions:
-    """Options with their values, the program's own words, and the words behind those."""
+    """Options with their values, the program's own words, and the words after those."""
 
     options: tuple[tuple[str, str | None], ...] = ()
     operands: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     understood: bool = True
-    """False: an option that the program does not have, as far as is known here."""
+    """False if an option is not in the table."""
     unread: tuple[str, ...] = ()
-    """What stands behind that option."""
+    """The words after that option."""
     assigned: tuple[str, ...] = ()
-    """The assignments before the command, where they are the program's own."""
+    """The assignments before the command, if the program itself takes them."""
     called: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     """See `Syntax`."""
 
@@ -76,7 +76,7 @@ class ParsedOptions:
         return any(name in canonical_names for name, _ in self.options)
 
     def values(self, *names: str) -> list[str]:
-        """The values that were given to these options, in order."""
+        """The values of these options, in order."""
         canonical_names = {self.called.get(name, name) for name in names}
         return [
             value for name, value in self.options if name in canonical_names and value is not None
@@ -84,11 +84,11 @@ class ParsedOptions:
 
 
 class _Unknown(Exception):
-    """An option that the program does not have."""
+    """An option is not in the table."""
 
 
 def parse_options(syntax: Syntax, arguments: tuple[str, ...]) -> ParsedOptions:
-    """Read arguments. What stands behind an option that stops the reading is left unread."""
+    """Parse arguments. The words after an option that stops the reading stay unread."""
     options: list[tuple[str, str | None]] = []
     operands: list[str] = []
     words: list[str] = []
@@ -110,7 +110,7 @@ def parse_options(syntax: Syntax, arguments: tuple[str, ...]) -> ParsedOptions:
             try:
                 options += _read_options(syntax, word, pending)
             except _Unknown:
-                return _parsed(syntax, options, operands, words, assigned, tuple(pending))
+                return _build_parsed(syntax, options, operands, words, assigned, tuple(pending))
         elif syntax.assignments and not words and _ASSIGNMENT.match(word):
             assigned.append(word)
         elif len(operands) < operand_count and re.fullmatch(syntax.operand or r"(?s:.*)", word):
@@ -120,10 +120,10 @@ def parse_options(syntax: Syntax, arguments: tuple[str, ...]) -> ParsedOptions:
         else:
             words += [word, *pending]
             break
-    return _parsed(syntax, options, operands, words, assigned, None)
+    return _build_parsed(syntax, options, operands, words, assigned, None)
 
 
-def _parsed(
+def _build_parsed(
     syntax: Syntax,
     options: list[tuple[str, str | None]],
     operands: list[str],
@@ -131,7 +131,7 @@ def _parsed(
     assigned: list[str],
     unread: tuple[str, ...] | None,
 ) -> ParsedOptions:
-    """What was read; `unread` is `None` where that was everything."""
+    """The parsed options; `unread` is `None` if everything was read."""
     return ParsedOptions(
         tuple((syntax.called.get(name, name), value) for name, value in options),
         tuple(operands),
@@ -146,7 +146,7 @@ def _parsed(
 def _after_dashes(
     syntax: Syntax, operands: list[str], assigned: list[str], pending: list[str]
 ) -> list[str]:
-    """The words behind `--`, without the operands that are still to come and assignments."""
+    """The words after `--`; moves assignments and missing operands to `assigned` and `operands`."""
     rest = list(pending)
     while rest and syntax.assignments and _ASSIGNMENT.match(rest[0]):
         assigned.append(rest.pop(0))
@@ -161,12 +161,12 @@ def _after_dashes(
 
 def _read_options(syntax: Syntax, word: str, pending: list[str]) -> list[tuple[str, str | None]]:
     if word.startswith("--"):
-        return [_long(syntax, word, pending)]
-    return _bundle(syntax, word, pending)
+        return [_read_long_option(syntax, word, pending)]
+    return _read_bundle(syntax, word, pending)
 
 
-def _bundle(syntax: Syntax, word: str, pending: list[str]) -> list[tuple[str, str | None]]:
-    """`-abc`: letters, until one takes the rest of the word or the next word."""
+def _read_bundle(syntax: Syntax, word: str, pending: list[str]) -> list[tuple[str, str | None]]:
+    """The options in `-abc`: letters, until one takes the rest of the word or the next word."""
     options: list[tuple[str, str | None]] = []
     for at in range(1, len(word)):
         name, rest = f"-{word[at]}", word[at + 1 :]
@@ -178,30 +178,30 @@ def _bundle(syntax: Syntax, word: str, pending: list[str]) -> list[tuple[str, st
             continue
         if syntax.style == "go":
             rest = rest.removeprefix("=")
-        options.append((name, _value(syntax, kind, rest or None, pending)))
+        options.append((name, _take_value(syntax, kind, rest or None, pending)))
         break
     return options
 
 
-def _long(syntax: Syntax, word: str, pending: list[str]) -> tuple[str, str | None]:
+def _read_long_option(syntax: Syntax, word: str, pending: list[str]) -> tuple[str, str | None]:
     spelling, equals, value = word.partition("=")
     if syntax.style == "attached":
         return spelling, value if equals else None
     name = _full_name(syntax, spelling)
     if name is None:
         return spelling, value if equals else None
-    return name, _value(syntax, syntax.options[name], value if equals else None, pending)
+    return name, _take_value(syntax, syntax.options[name], value if equals else None, pending)
 
 
 def _full_name(syntax: Syntax, spelling: str) -> str | None:
-    """The name that is meant; `None` for a flag that is not listed. Raises `_Unknown`."""
+    """The name in full; `None` for a flag that is not listed. Raises `_Unknown`."""
     if spelling in syntax.options:
         return spelling
     if syntax.style in ("gnu", "perl") and len(spelling) > 2:
         candidates = [name for name in syntax.options if name.startswith(spelling)]
         if len({syntax.called.get(name, name) for name in candidates}) == 1:
             return candidates[0]
-        # A wrapper's table does not say which names are one option: enough that they read alike.
+        # A wrapper's table does not list synonyms: names with the same kind of value will do.
         if syntax.unknown == "stop" and len({syntax.options[name] for name in candidates}) == 1:
             return candidates[0]
     if syntax.unknown == "flag":
@@ -209,7 +209,7 @@ def _full_name(syntax: Syntax, spelling: str) -> str | None:
     raise _Unknown
 
 
-def _value(
+def _take_value(
     syntax: Syntax, kind: Value | None, attached: str | None, pending: list[str]
 ) -> str | None:
     if kind == "none" or attached is not None:
@@ -222,7 +222,7 @@ def _value(
 
 
 def option_kinds(short: str, long: str) -> dict[str, Value]:
-    """Options in `getopt` notation: `ab:c::`, and `name other= third[=]`."""
+    """The kinds of options in `getopt` notation: `ab:c::`, and `name other= third[=]`."""
     kinds: dict[str, Value] = {}
     for letter, colons in re.findall(r"([^:])(:{0,2})", short):
         kinds[f"-{letter}"] = _KINDS[len(colons)]

@@ -1,7 +1,7 @@
 """The option table of programs that write files.
 
-Which of them take a value stands in the option table of the programs' own `--help`
-(`parse/option_table.json`); what is not listed there, or listed wrongly, stands here.
+The options that take a value are in the table made from the programs' `--help`
+(`parse/option_table.json`); programs that it lacks, or has wrong, are listed here.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ _LONG: dict[str, tuple[str, ...]] = {
 
 
 def program(name: str) -> str:
-    """The name that the tables know a program by: `gcp` is GNU's `cp`."""
+    """The name of a program in the tables: `cp` for `gcp`, which is GNU's `cp`."""
     return name[1:] if name[:1] == "g" and not _names(name) and _names(name[1:]) else name
 
 
 def read(command: ShellCommand) -> ParsedOptions:
-    """The command line taken apart; what is no option are its `words`."""
+    """The parsed arguments of a command; `words` are those that are no options."""
     return parse_options(_syntax(program(command.name)), command.arguments)
 
 
 @cache
 def _syntax(name: str) -> Syntax:
-    """How `getopt_long` reads for this program. An option that is not listed takes no value."""
+    """The program's syntax for `getopt_long`. An option that is not listed takes no value."""
     names = _names(name)
     return Syntax(
         {spelling: option.argument for spelling, option in names.items()},

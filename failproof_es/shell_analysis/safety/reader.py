@@ -1,9 +1,8 @@
 """Walks a syntax tree and yields its commands in order, with the known state at each.
 
-One pass over the text as a shell would take it, without taking any branch for granted:
-every command anywhere in it is read, with the variables, the directory and the files that
-the text before it has set. Texts that a command would give to a shell are parsed and read
-as well. Nothing is run.
+One pass over the text in the order of the shell, through every branch: every command is read
+with the variables, the directory and the files that earlier text has set. Texts that a command
+would give to a shell are parsed and read as well. No command is run.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ from failproof_es.shell_analysis.safety.wrapping.terminals import split_words
 from failproof_es.shell_analysis.safety.wrapping.wrappers import SHELLS, inside
 
 _DEEPEST = 8
-"""Texts in texts, wrappers in wrappers, functions in functions."""
+"""Most levels of nested texts, wrappers and functions."""
 _MOST_TEXTS = 100
 _MOST_STATEMENTS = 3000
 _MOST_COMMANDS = 1000
 _MOST_WORDS = 50_000
-"""Words of all commands together: each reading of a wrapper's options has its own."""
+"""Most words of all commands together: each reading of a wrapper's options has its own."""
 _COMMAND_VARIABLES = frozenset(
     {"PROMPT_COMMAND", "GIT_SSH_COMMAND", "GIT_SSH", "GIT_PAGER", "PAGER", "MANPAGER", "EDITOR",
      "VISUAL", "BROWSER", "LESSOPEN", "GIT_EDITOR", "SUDO_EDITOR", "FCEDIT", "RSYNC_RSH"}
@@ -46,7 +45,7 @@ _COMMAND_VARIABLES = frozenset(
 
 
 class CommandReader:
-    """Reads one command; afterwards `commands` and `reasons` hold what was found."""
+    """Reads one command into `commands`, and the reasons found on the way into `reasons`."""
 
     def __init__(self) -> None:
         self.commands: list[ShellCommand] = []
@@ -56,21 +55,21 @@ class CommandReader:
         self._functions: dict[str, Node] = {}
         self._feed = Feed()
         self._provided: dict[str, tuple[ShellCommand, ...]] = {}
-        """What writes into each process substitution."""
+        """The commands that write into each process substitution, by path."""
         self._depth = 0
         self._texts = 0
         self._words = 0
         self._statements_read = 0
 
     def read(self, text: str) -> None:
-        """Read the whole of a command, and every text in it that a shell would read."""
+        """Read a command, and every text in it that a shell would read."""
         try:
             self._read_text(text)
         except words.TooMuch as error:
-            self._say(ReasonCode.UNPARSEABLE, str(error))
+            self._add_reason(ReasonCode.UNPARSEABLE, str(error))
 
     def _read_text(self, text: str, *, lenient: bool = False) -> None:
-        """Read a script. `lenient`: the text may be no script at all, then nothing is said."""
+        """Read a script. `lenient`: report nothing if the text is not a script."""
         self._texts += 1
         if self._texts > _MOST_TEXTS or self._depth > _DEEPEST:
             raise words.TooMuch("too many texts in each other")
@@ -79,13 +78,13 @@ class CommandReader:
         except Unparseable as error:
             nothing = self._texts > 1 and error.code in ("empty", "only_comment")
             if not lenient and not nothing:
-                self._say(ReasonCode.UNPARSEABLE, f"{error.code}: {error.reason}")
+                self._add_reason(ReasonCode.UNPARSEABLE, f"{error.code}: {error.reason}")
             return
         self._depth += 1
         self._statements(tree["Stmts"])
         self._depth -= 1
 
-    def _say(self, code: ReasonCode, detail: str) -> None:
+    def _add_reason(self, code: ReasonCode, detail: str) -> None:
         self.reasons.append(SafetyReason(code, marks.abbreviate(detail)))
 
     # Statements
@@ -101,7 +100,7 @@ class CommandReader:
         redirections = self._redirections(statement)
         command = statement.get("Cmd")
         before = self._feed
-        self._feed = self._fed_by(redirections)
+        self._feed = self._feed_of(redirections)
         if command is None:
             self._emit(
                 ShellCommand(
@@ -120,7 +119,9 @@ class CommandReader:
 
     def _compound(self, command: Node) -> None:
         if command["Type"] in ("WhileClause", "ForClause") and spawns_for_ever(command):
-            self._say(ReasonCode.FORK_BOMB, "a loop without end starts process after process")
+            self._add_reason(
+                ReasonCode.FORK_BOMB, "a loop without end starts process after process"
+            )
         match command["Type"]:
             case "BinaryCmd" if command["Op"] in ("|", "|&"):
                 self._pipeline(command)
@@ -144,7 +145,7 @@ class CommandReader:
                 self._read_parts(command)
 
     def _read_parts(self, command: Node) -> None:
-        """Blocks, branches, loops, tests: their parts, in the order of the text."""
+        """Read the parts of blocks, branches, loops and tests, in text order."""
         for value in command.values():
             for part in value if isinstance(value, list) else [value]:
                 if not isinstance(part, dict):
@@ -179,7 +180,7 @@ class CommandReader:
         if not statement:
             return
         if multiplies(name, statement):
-            self._say(ReasonCode.FORK_BOMB, f"{name} starts itself more than once")
+            self._add_reason(ReasonCode.FORK_BOMB, f"{name} starts itself more than once")
         self._functions.pop(name, None)
         self._statement(statement)
         self._functions[name] = statement
@@ -210,18 +211,18 @@ class CommandReader:
                     )
                 )
             return
-        self._known.restore(before)  # `A=b command $A` expands the A of before
+        self._known.restore(before)  # in `A=b command $A` the old value of A is expanded
         started = len(self.commands)
         for argv in self._argvs(arguments):
             self._run(argv, redirections)
         self._remember_files(redirections, self.commands[started:])
 
     def _argvs(self, arguments: Sequence[Node]) -> Iterator[tuple[str, ...]]:
-        """The readings of a command line: all first, all last, and each word's own in turn."""
+        """Readings of a command line: all words' first, all words' last, each word's in turn."""
         readings = [words.fields(word, self._scope) for word in arguments]
         for at, word in enumerate(arguments):
             if at and words.is_one_variable(word):
-                # An operand that is missing altogether makes a command fail, not go further.
+                # Without the whole operand a command fails; it does not reach further.
                 readings[at] = [reading for reading in readings[at] if any(reading)] or readings[at]
         choices = [[0] * len(readings), [len(alternatives) - 1 for alternatives in readings]]
         for at, alternatives in enumerate(readings):
@@ -246,8 +247,10 @@ class CommandReader:
     def _run(
         self, argv: tuple[str, ...], redirections: tuple[Redirection, ...], *, asks: bool = False
     ) -> None:
-        """Emit a command and whatever it runs in turn."""
-        if re.match("-.", argv[0]):  # `time -f %e command`: some shells have no `time` of their own
+        """Emit a command and the commands that it runs."""
+        if re.match(
+            "-.", argv[0]
+        ):  # `time -f %e command`: `time` is a program, not the keyword that shfmt read
             argv = ("time", *argv)
         path = argv[0]
         name = path.rstrip("/").rpartition("/")[2] or path
@@ -292,7 +295,7 @@ class CommandReader:
             self._known.restore(before)
 
     def _read_leniently(self, text: str) -> None:
-        """Read a text that may be shell: what is no command in it does not count."""
+        """Read a text that may be shell; drop commands without a known name and parse errors."""
         commands, reasons = len(self.commands), len(self.reasons)
         self._read_text(text, lenient=True)
         self.commands[commands:] = [
@@ -303,7 +306,7 @@ class CommandReader:
         ]
 
     def _scripts(self, command: ShellCommand) -> None:
-        """Read what a shell is fed, or the file it runs if this text has written it."""
+        """Read a shell's standard input, or the file that it runs if this text wrote the file."""
         from_file = [
             self._known.files[place]
             for argument in command.operands[:1]
@@ -318,14 +321,14 @@ class CommandReader:
             text = command.feed.text or printed_in_part(command.feed.upstream)
             for line in text.splitlines():
                 if match := re.match(r"\s*(?:@\w+|(?:\S+\s+){5})(.*)", line):
-                    feed, self._feed = self._feed, Feed()  # a job reads nothing of this
+                    feed, self._feed = self._feed, Feed()  # a job does not read crontab's input
                     self._read_leniently(match[1])
                     self._feed = feed
         elif (reads_input or command.name in ("at", "batch")) and command.feed.text is not None:
             self._read_text(command.feed.text)
 
     def _invoke(self, name: str, arguments: tuple[str, ...]) -> None:
-        """Read a function's body again with what it is called with."""
+        """Read a function's body again with the arguments of the call."""
         body = self._functions.pop(name)
         before = dict(self._known.variables)
         self._known.bind(arguments)
@@ -342,7 +345,7 @@ class CommandReader:
     # Assignments, redirections, substitutions
 
     def _assign(self, assignment: Node) -> str:
-        """Set a variable; gives back the assignment with its value, for the rules to see."""
+        """Set a variable; returns the assignment with its value, for the rules."""
         name = assignment.get("Name", {}).get("Value")
         if not name:
             return words.texts(assignment.get("Value"), self._scope)[-1]
@@ -375,7 +378,7 @@ class CommandReader:
             redirections += [Redirection(operator, descriptor, target) for target in targets]
         return tuple(redirections)
 
-    def _fed_by(self, redirections: tuple[Redirection, ...]) -> Feed:
+    def _feed_of(self, redirections: tuple[Redirection, ...]) -> Feed:
         feed = self._feed
         for redirection in redirections:
             if redirection.operator in ("<<", "<<-", "<<<"):
@@ -391,7 +394,7 @@ class CommandReader:
     def _remember_files(
         self, redirections: tuple[Redirection, ...], commands: Sequence[ShellCommand]
     ) -> None:
-        """Remember what goes into files: the text if it is known, else where it comes from."""
+        """Record what is written into files: the text if known, else a mark for its origin."""
         for redirection in redirections:
             if redirection.writes and redirection.descriptor in ("", "1"):
                 text = printed(tuple(commands))
@@ -401,7 +404,7 @@ class CommandReader:
                     self._read_leniently(text)
 
     def _items(self, separator: str | None = None) -> list[str]:
-        """What `xargs` makes arguments of."""
+        """The items that `xargs` reads from standard input."""
         if self._feed.text is None:
             return listing(self._feed.upstream)
         text = self._feed.text
@@ -409,7 +412,7 @@ class CommandReader:
         return [part.strip("\n") for part in parts if part.strip()] or [marks.ANY]
 
     def _substitute(self, statements: Sequence[Node]) -> tuple[str, ...]:
-        commands = self._aside(statements)
+        commands = self._read_substitution(statements)
         text = printed(commands)
         if text is not None:
             return (text.rstrip("\n"),)
@@ -417,15 +420,15 @@ class CommandReader:
         return (taints,) if taints else (marks.SPLIT.join(listing(commands)),)
 
     def _provide(self, statements: Sequence[Node]) -> str:
-        commands = self._aside(statements)
+        commands = self._read_substitution(statements)
         text = printed(commands)
         path = f"/dev/fd/{len(self._known.files) + 10}"
         self._known.files[path] = text if text is not None else marks.ANY + taint(commands)
         self._provided[path] = commands
         return path
 
-    def _aside(self, statements: Sequence[Node]) -> tuple[ShellCommand, ...]:
-        """The commands of a substitution; what they change does not last."""
+    def _read_substitution(self, statements: Sequence[Node]) -> tuple[ShellCommand, ...]:
+        """The commands of a substitution; their changes to directory and input don't last."""
         started, cwd, feed = len(self.commands), self._known.cwd, self._feed
         self._feed = Feed()
         self._statements(statements)

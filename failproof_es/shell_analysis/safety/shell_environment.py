@@ -1,4 +1,4 @@
-"""The shell environment at a point of the text: variables, files, the directory."""
+"""The known shell environment at a point of the text: variables, files, directory."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from failproof_es.shell_analysis.safety.text.output import (
 )
 
 READINGS = 12
-"""How many values of a variable, and how many readings of a command line, are followed."""
+"""Most values of a variable, and most readings of a command line, that are followed."""
 
 _LONGEST_FILE = 2**16
-"""Characters. Of a longer file that grows, only where its text came from is known."""
+"""Characters. A longer file keeps only the marks of its origin when text is appended."""
 _ARCHIVERS = frozenset({"tar", "zip", "7z", "7za", "gpg", "openssl", "bsdtar", "rar"})
 _ARCHIVE = re.compile(r"\.(zip|tgz|tar|tar\.\w+|7z|rar|enc|gpg|tbz2?|txz)$")
 
 
 @dataclass(slots=True)
 class Surroundings:
-    """Known so far. Files hold what was written to them: text, or a mark for its origin."""
+    """The environment known so far. `files`: content by path, text or a mark of its origin."""
 
     variables: dict[str, tuple[str, ...]] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     cwd: str = "."
 
     def write(self, path: str, content: str, *, appends: bool = False) -> None:
-        """Put a text into a file, behind what is known to be there where it `appends`."""
+        """Write a text into a file; with `appends`, after the known content."""
         place = key(path, self.cwd)
         before = self.files.get(place, "") if appends else ""
         if len(before) > _LONGEST_FILE:
@@ -43,7 +43,7 @@ class Surroundings:
         self.files[place] = before + content
 
     def restore(self, variables: dict[str, tuple[str, ...]]) -> None:
-        """Forget what was set since these were the variables."""
+        """Replace the variables by earlier ones."""
         self.variables.clear()
         self.variables.update(variables)
 
@@ -54,11 +54,11 @@ class Surroundings:
         self.variables["@"] = self.variables["*"] = (marks.SPLIT.join(arguments),)
 
     def learn(self, command: ShellCommand, items: Callable[[], list[str]]) -> None:
-        """What a command changes for those that follow; `items` are the words it is fed."""
+        """Apply the changes of a command; `items` returns the words on its standard input."""
         match command.name:
             case "cd" | "pushd" | "chdir":
                 target = command.operands[0] if command.operands else marks.HOME
-                self.cwd = "." if target in ("-", marks.ANY) else _joined(self.cwd, target)
+                self.cwd = "." if target in ("-", marks.ANY) else _join_path(self.cwd, target)
             case "read" | "mapfile" | "readarray":
                 for name in command.operands:
                     self.variables[name] = tuple(items())[:READINGS]
@@ -80,10 +80,10 @@ class Surroundings:
                 if command.name in _ARCHIVERS and reads_secret(command):
                     for path in filter(_ARCHIVE.search, command.operands):
                         self.write(path, marks.ANY + marks.SECRET)
-                self._moved(command)
+                self._copy_contents(command)
 
-    def _moved(self, command: ShellCommand) -> None:
-        """Whatever the last operand is, a file or a folder, the sources are there afterwards."""
+    def _copy_contents(self, command: ShellCommand) -> None:
+        """Copy known contents to the target of `cp` and similar, as a file and as a folder."""
         if command.name not in ("cp", "mv", "ln", "install") or len(command.operands) < 2:
             return
         *sources, target = command.operands
@@ -94,7 +94,7 @@ class Surroundings:
                 self.write(f"{target}/{source.rstrip('/').rpartition('/')[2]}", content)
 
 
-def _joined(cwd: str, target: str) -> str:
+def _join_path(cwd: str, target: str) -> str:
     if target.startswith(("/", marks.HOME, "~")):
         return target
     return f"{cwd}/{target}"

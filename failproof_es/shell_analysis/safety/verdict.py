@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class ReasonCode(StrEnum):
-    """Why a command is unsafe; docs/reference/command-safety.md says what each covers."""
+    """The kinds of harm that make a command unsafe, as docs/reference/command-safety.md defines."""
 
     DELETE_BROAD = "DELETE_BROAD"
     DISK_OVERWRITE = "DISK_OVERWRITE"
@@ -34,7 +34,7 @@ class ReasonCode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SafetyReason:
-    """One reason; `detail` quotes the part of the command that it stands on."""
+    """One reason; `detail` quotes the unsafe part of the command."""
 
     code: ReasonCode
     detail: str
@@ -42,7 +42,7 @@ class SafetyReason:
 
 @dataclass(frozen=True, slots=True)
 class SafetyVerdict:
-    """`safe` is true when there is no reason against the command."""
+    """A verdict; `safe` is true if `reasons` is empty."""
 
     safe: bool
     reasons: tuple[SafetyReason, ...]

@@ -1,6 +1,6 @@
 """The program of a child of `process`: reads calls from its input, and answers each.
 
-It ends with its input, whatever it is doing: so it does not outlive the process that started it.
+It exits when its input ends, even in the middle of a call, so that it never outlives its parent.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from failproof_es.support.bounded.messages import (
 )
 
 THREADS = 16
-"""More than there are cores: they wait for other programs."""
+"""More than there are cores: the threads wait for other programs."""
 
 
 def main() -> None:
@@ -38,7 +38,7 @@ def main() -> None:
     sink = os.fdopen(os.dup(1), "wb")
     _close_standard_streams()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # meant for the program, which ends this one
+        signal.signal(number, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends the child
     first = _frame(source)
     if first is None:
         return
@@ -48,13 +48,15 @@ def main() -> None:
     with contextlib.suppress(ValueError, OSError):  # a host may have a lower limit already
         resource.setrlimit(resource.RLIMIT_AS, (start.memory_bytes, start.memory_bytes))
     declare_bounded()
-    function = _prepared(start.function, start.prepare, start.context)
+    function = _prepare_function(start.function, start.prepare, start.context)
     while True:
         _answer(function, start.context, pickle.loads(calls.get()), sink)  # noqa: S301
 
 
-def _prepared(name: str, prepare: str | None, context: tuple[Any, ...]) -> Callable[..., Any]:
-    """The function, with all that it needs imported; one that raises what that raised."""
+def _prepare_function(
+    name: str, prepare: str | None, context: tuple[Any, ...]
+) -> Callable[..., Any]:
+    """The function after its preparation; if that failed, a function that raises the same error."""
     try:
         function = _function(name)
         if prepare is not None:
@@ -97,7 +99,7 @@ def _answer(
 
 
 def _pickled(error: BaseException) -> bytes:
-    """The exception, or one that says the same where that cannot be sent."""
+    """The pickled exception; a `RuntimeError` with its text if it cannot be pickled."""
     try:
         pickle.loads(sent := pickle.dumps(error, pickle.HIGHEST_PROTOCOL))  # noqa: S301
     except Exception:
@@ -122,7 +124,7 @@ def _frame(source: IO[bytes]) -> bytes | None:
 
 
 def _close_standard_streams() -> None:
-    """What a called function prints must not stand among the answers."""
+    """Keep the output of called functions out of the stream of answers."""
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(null, 1)

@@ -1,11 +1,11 @@
-"""Translates a regular expression into one for RE2 that means the same. Pure.
+"""Translates a regular expression into an equivalent one for RE2. Pure.
 
-The source is read by Python's own parser, and each part that both engines treat alike is written
-anew, in ASCII. A test compares the two engines on generated expressions and texts. No translation:
+Python's own parser reads the source, and each part that both engines treat alike is rewritten in
+ASCII. A test compares the two engines on generated expressions and texts. Not translated are:
 
-- what RE2 cannot do: look-around, back references, possessive and atomic groups, large repeats
-- what `regex` reads otherwise than `re`: POSIX classes, fuzzy matching, verbose mode
-- where the two may find other spans: repeats of what may be empty, and expressions that may
+- features that RE2 lacks: look-around, back references, possessive and atomic groups, large repeats
+- syntax that `regex` reads differently from `re`: POSIX classes, fuzzy matching, verbose mode
+- parts whose spans may differ: repeats of what may be empty, and expressions that may be empty
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _parser: Any = import_module("re._parser")
 _op: Any = import_module("re._constants")
 
 _MOST_REPEATS = 1000
-"""RE2 refuses more."""
+"""RE2 rejects more."""
 _LARGEST = 0x10FFFF
 _SURROGATES = range(0xD800, 0xE000)
 _IGNORED_CASE_OF_ASCII = frozenset("\u0130\u0131\u017f\u212a")
-"""Characters that match an ASCII letter where case is ignored."""
+"""Characters outside ASCII that match an ASCII letter if case is ignored."""
 _READ_OTHERWISE = re.compile(r"\[[:\[]|\{(?!\d+(?:,\d*)?\}|,\d+\})|&&|\|\||--|~~")
-"""In the source without escaped characters: what `regex` may read otherwise, or reads as more."""
+"""Syntax that `regex` may read differently from `re`, once escaped characters are removed."""
 _ESCAPED = re.compile(r"\\.", re.DOTALL)
 _FLAGS = re.IGNORECASE | re.MULTILINE | re.DOTALL | re.UNICODE
 _CATEGORIES = {
@@ -42,27 +42,27 @@ _OTHER_CATEGORIES = {
 
 
 class _NoTranslation(Exception):
-    """The expression has a part that RE2 does not treat alike."""
+    """The expression has a part that RE2 treats differently."""
 
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """An expression for RE2, and the texts in which it means the same."""
+    """An expression for RE2, and the texts for which it is equivalent."""
 
     expression: str
     needs_ordinary_text: bool
-    """Only in texts whose letters, digits and white space are ASCII."""
+    """Equivalent only in texts whose letters, digits and white space are ASCII."""
     needs_last_line: bool
-    """Only in texts that do not end with a line feed."""
+    """Equivalent only in texts that do not end with a line feed."""
 
 
 def translate(pattern: str, *, ignore_case: bool = False) -> Translation | None:
-    """The expression for RE2; `None` where there is none that means the same."""
+    """The equivalent expression for RE2; `None` if there is none."""
     if _READ_OTHERWISE.search(_ESCAPED.sub("", pattern)):
         return None
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # what may mean another thing one day
+            warnings.simplefilter("error")  # a warning marks syntax whose meaning may change
             parsed = _parser.parse(pattern, re.IGNORECASE if ignore_case else 0)
             shortest, _ = parsed.getwidth()
             if not shortest:
@@ -141,7 +141,7 @@ class _Writer:
         raise _NoTranslation
 
     def characters(self, items: Any, flags: int) -> str:
-        """A class of characters, or a single one."""
+        """A character class, also for a single character."""
         ignores_case = bool(flags & re.IGNORECASE)
         self.needs_ordinary_text |= ignores_case
         negated = False
@@ -164,7 +164,7 @@ class _Writer:
 
 
 def _range(first: int, last: int, ignores_case: bool) -> str:
-    """Characters of a class, in both cases where case is ignored."""
+    """The characters from `first` to `last` for a class, in both cases if case is ignored."""
     if first in _SURROGATES or last in _SURROGATES:
         raise _NoTranslation
     ranges = f"\\x{{{first:x}}}-\\x{{{last:x}}}"

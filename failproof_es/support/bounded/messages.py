@@ -1,4 +1,4 @@
-"""What a program and its bounded children send each other: see `process`."""
+"""Messages between a program and its bounded children: see `process`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _IS_BOUNDED = threading.Event()
 
 
 def in_bounded_process() -> bool:
-    """Whether this process is such a child: whatever it calls is bounded already."""
+    """Whether this process is a bounded child, so that every call in it is bounded already."""
     return _IS_BOUNDED.is_set()
 
 
 def declare_bounded() -> None:
-    """Have `in_bounded_process` say so, once the limits of this process are set."""
+    """Make `in_bounded_process` true, once the limits of this process are set."""
     _IS_BOUNDED.set()
 
 
@@ -27,7 +27,7 @@ class LimitExceeded(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ChildStart:
-    """What a child is told first."""
+    """The first message to a child."""
 
     function: str
     prepare: str | None
@@ -38,26 +38,26 @@ class ChildStart:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What is sent to a child: arguments for its function, and how to call it."""
+    """Calls for a child: arguments of its function, and how to call it."""
 
     arguments: Sequence[bytes]
-    """Each a pickle of its own: one that cannot be read fails alone."""
+    """Each argument is pickled separately: an unreadable one fails alone."""
     cpu_s: float
     in_threads: bool
 
 
 @dataclass(frozen=True, slots=True)
 class ChildResult:
-    """What a child sends back for one argument."""
+    """A child's answer for one argument."""
 
     place: int
     is_error: bool
     value: bytes
-    """A pickle: the function's result, or the exception that it raised."""
+    """Pickled: the function's result, or the exception that it raised."""
 
 
 def send(pipe: IO[bytes], message: object) -> None:
-    """Write a message behind its length. Raises `OSError` where nobody reads."""
+    """Write a message with its length before it. Raises `OSError` if the reader is gone."""
     body = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
     pipe.write(len(body).to_bytes(8, "big"))
     pipe.write(body)

@@ -28,39 +28,39 @@ from failproof_es.support.bounded.messages import Call, ChildResult, ChildStart,
 
 PROGRAM = "failproof_es.support.bounded.child"
 _MOST_AT_ONCE = 64
-"""Calls that are sent to a child together: waiting for each answer costs more than a short call."""
+"""Most calls in one message to a child: a round trip costs more than a short call."""
 _CHUNK = 1 << 16
 _IDLE_S = 60.0
-"""A child that was not called for so long ends."""
+"""Seconds without a call after which a child ends."""
 _END_S = 10.0
-"""What a child may take to end that answers no more."""
+"""Seconds that a child may take to end once it answers no more."""
 _LITTLE_CPU_S = 0.1
-"""Processor time of a child that waits, between two looks at it."""
+"""Processor seconds between two samples up to which a child counts as waiting."""
 
 
 class ChildEnded(Exception):
-    """A child ended by itself, which says nothing about the call that it was at."""
+    """A child exited by itself, which says nothing about the call that it was at."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one call may use."""
+    """The limits of one call."""
 
     cpu_s: float
     """Processor time of the child, in seconds."""
     wait_s: float
-    """Seconds that it may wait for something else than the processor."""
+    """Seconds that the child may wait for anything but the processor."""
     memory_bytes: int
-    """Address space of the child."""
+    """Address space of the child, in bytes."""
 
 
 class BoundedPool:
-    """Calls `function(*context, argument)` in a few children.
+    """Calls `function(*context, argument)` in a few children. Thread-safe.
 
     The functions and the classes of arguments are importable by name. `prepare(*context)` is
-    called once in each child, without limits: it imports what `function` needs. `in_threads` is
-    for a function that waits for other programs: a child then calls it for several arguments at
-    once. `nice` is by how much the children stand back for others. May be used by any thread.
+    called once in each child, without a limit of processor time, to import what `function` needs.
+    `in_threads` is for a function that waits for other programs: a child then calls it for several
+    arguments at once. `nice` is added to the niceness of the children.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class BoundedPool:
         _POOLS.add(self)
 
     def _reset(self) -> None:
-        """No call and no child. A forked process has none of the threads that have them."""
+        """Drop all calls and children: a forked process lacks the threads that serve them."""
         self._changed = threading.Condition()
         self._waiting: deque[_Task] = deque()
         self._idle = 0
@@ -92,9 +92,9 @@ class BoundedPool:
         self._children: set[_Child] = set()
 
     def submit(self, argument: object) -> Future[Any]:
-        """The future result of a call.
+        """The future result of a call. Raises `RuntimeError` if the pool is closed.
 
-        It may raise `LimitExceeded`, `ChildEnded`, and what the function raised.
+        The future may raise `LimitExceeded`, `ChildEnded`, and what the function raised.
         """
         task = _Task(pickle.dumps(argument, pickle.HIGHEST_PROTOCOL), Future())
         with self._changed:
@@ -110,11 +110,11 @@ class BoundedPool:
         return task.future
 
     def call(self, argument: object) -> Any:
-        """As `submit`, and wait for the result."""
+        """Call and wait for the result. Raises as `submit` and its future do."""
         return self.submit(argument).result()
 
     def close(self) -> None:
-        """Kill the children. Calls that wait are cancelled."""
+        """Kill the children and cancel the waiting calls."""
         with self._changed:
             self._closed = True
             waiting, self._waiting = self._waiting, deque()
@@ -128,7 +128,7 @@ class BoundedPool:
     # -- for its workers -----------------------------------------------------------------------
 
     def take(self) -> list[_Task]:
-        """The calls to send next, once there are some; none where the worker is to end."""
+        """The next calls for a worker, after waiting for some; empty if the worker is to end."""
         tasks: list[_Task] = []
         while not tasks:
             with self._changed:
@@ -144,7 +144,7 @@ class BoundedPool:
         return tasks
 
     def begin_child(self) -> _Child:
-        """A new child, unless the pool is closed."""
+        """Start a child. Raises `RuntimeError` if the pool is closed."""
         child = _Child(self._start, self._limits)
         with self._changed:
             self._children.add(child)
@@ -155,7 +155,7 @@ class BoundedPool:
         return child
 
     def end_child(self, child: _Child) -> None:
-        """Kill a child, if it lives, and what it started."""
+        """Kill a child and the processes that it started."""
         with self._changed:
             self._children.discard(child)
         child.kill()
@@ -184,10 +184,10 @@ class _ChildWorker:
             self._pool.end_child(self._child)
 
     def _after_end(self, unanswered: list[_Task]) -> list[_Task]:
-        """Fail the call that ended the child; return those that are to be called again.
+        """Fail the call that ended the child; return the calls to repeat.
 
-        The child called them in order, so it was the first. Where it called several at once, or
-        a signal of somebody else ended it, each is called alone.
+        The child calls in order, so the first unanswered call is the suspect. If it called several
+        at once, or was ended by a signal of unknown origin, each suspect is repeated alone.
         """
         assert self._child is not None
         end = self._child.end
@@ -202,7 +202,7 @@ class _ChildWorker:
         return unanswered[len(suspects) :]
 
     def _living(self) -> _Child:
-        """The child, or its successor."""
+        """The living child; a new one if the last one has ended."""
         if self._child is not None and not self._child.is_alive():
             self._pool.end_child(self._child)
             self._child = None
@@ -221,7 +221,7 @@ class _ChildEnd:
 
     error: Exception
     is_certain: bool
-    """Whether the call that it was at ended it."""
+    """Whether the call under way is certainly the cause."""
 
 
 class _Task:
@@ -263,14 +263,14 @@ class _Child:
         self._overdue = False
         self._used_s = 0.0
         self._buffer = b""
-        with contextlib.suppress(OSError):  # it ended at once: the first answer is missing
+        with contextlib.suppress(OSError):  # it ended at once: its missing answer shows that
             self._send((sys.path, start))
 
     def is_alive(self) -> bool:
         return self._process.poll() is None
 
     def kill(self) -> None:
-        """End it and what it started."""
+        """Kill the child and the processes that it started."""
         with contextlib.suppress(OSError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
@@ -282,7 +282,7 @@ class _Child:
                     pipe.close()
 
     def answer(self, tasks: list[_Task], *, in_threads: bool) -> list[_Task]:
-        """Call for each task; return those that have no answer because the child ended."""
+        """Call for each task; return the tasks that a child's end left without an answer."""
         unanswered = dict(enumerate(tasks))
         arguments = [task.argument for task in tasks]
         try:
@@ -296,7 +296,7 @@ class _Child:
             pass
         if unanswered:
             self._await_end()
-            self.kill()  # what it started
+            self.kill()  # and the processes that it started
         return list(unanswered.values())
 
     def _await_end(self) -> None:
@@ -308,7 +308,7 @@ class _Child:
 
     @property
     def end(self) -> _ChildEnd:
-        """Why it ended, after it ended."""
+        """Why the child ended; waits for its end."""
         code = self._process.wait()
         if self._overdue:
             waited = f"it waited for {self._limits.wait_s:g} s and had no result"
@@ -327,7 +327,7 @@ class _Child:
         send(self._process.stdin, message)
 
     def _receive(self, wait_s: float) -> ChildResult | None:
-        """The next answer; `None` once the child ended, or is overdue."""
+        """The next answer; `None` if the child ended or is overdue."""
         size = self._read_bytes(8, wait_s)
         body = None if size is None else self._read_bytes(int.from_bytes(size, "big"), wait_s)
         if body is None:
@@ -359,7 +359,7 @@ class _Child:
         return read[:count]
 
     def _is_at_work(self) -> bool:
-        """Whether it works, or would but for others: then its processor time bounds it."""
+        """Whether the child works or waits for a processor: then its processor time bounds it."""
         import psutil  # hardly ever needed
 
         try:

@@ -1,9 +1,9 @@
-"""Regular expressions that somebody else wrote: the one way to check and to match them.
+"""Regular expressions from untrusted sources: the one way to check and to match them.
 
-They mean what the `regex` package says. An expression that RE2 can express with the same meaning
-is matched by RE2, in time linear in the text. Any other is compiled and matched by `regex` in a
-child process that can be killed: `regex` compiles nested repeats in exponential time, and its own
-time-out holds in some of its loops only. `linear_expressions.translate` decides which is which.
+Their syntax is that of the `regex` package. An expression that RE2 can express with the same
+meaning is matched by RE2, in time linear in the text. Any other is compiled and matched by `regex`
+in a child process that can be killed: `regex` compiles nested repeats in exponential time, and its
+own time-out holds in some of its loops only. `linear_expressions.translate` chooses the engine.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ except ImportError:  # no wheel for this platform
     re2 = None
 
 MOST_CHARACTERS = 10_000
-"""A longer text is no expression."""
+"""Maximum length of an expression."""
 LIMITS = Limits(cpu_s=1.0, wait_s=60.0, memory_bytes=2**31)
-"""What one expression may use, where it is not matched within a grading that has limits."""
+"""Limits of one expression that is matched outside a bounded process."""
 _MOST_WORK = 2_000_000
-"""Instructions times bytes that RE2 may do in this process: a hundredth of a second."""
+"""Instructions times bytes that RE2 may do in this process: about 10 ms."""
 _MOST_BYTES = 4
-"""Bytes that a character takes at most."""
+"""Maximum bytes of a character in UTF-8."""
 
 Span = tuple[int, int]
 NO_EXPRESSION = (regex.error, RecursionError, OverflowError, MemoryError, ValueError)
-"""What compiling raises for a text that is no expression."""
+"""Exceptions of compiling a text that is no expression."""
 _OTHER_CHARACTERS = regex.compile(r"[[^\x00-\x7f]&&[\w\s\p{CWCM}]]", regex.VERSION1)
 
 
@@ -51,12 +51,12 @@ class PatternFault:
 
     message: str
     is_costly: bool = False
-    """Whether it is an expression, and needs more than it may."""
+    """Whether the text is a valid expression that exceeds the limits."""
 
 
 @dataclass(frozen=True, slots=True)
 class PatternRequest:
-    """What a child is asked about an expression."""
+    """A request to a child about an expression."""
 
     task: Literal["compile", "search", "find all"]
     pattern: str
@@ -72,16 +72,16 @@ def fault_of(pattern: str, *, ignore_case: bool = False) -> PatternFault | None:
 
 
 def spans(pattern: str, text: str, *, ignore_case: bool = False) -> Iterator[Span]:
-    """Where a usable expression matches one character or more, from left to right.
+    """The spans of a usable expression's matches that are not empty, from left to right.
 
-    Raises `PatternStopped`, and one of `NO_EXPRESSION` for what is none.
+    Raises `PatternStopped`, and one of `NO_EXPRESSION` for an invalid expression.
     """
     question = PatternRequest("find all", pattern, ignore_case, text)
     return (span for span in _matches(question) if span[1] > span[0])
 
 
 def is_found(pattern: str, text: str, *, ignore_case: bool = False) -> bool:
-    """Whether a usable expression matches anywhere, if only nothing. Raises as `spans` does."""
+    """Whether a usable expression matches anywhere, be it empty. Raises as `spans` does."""
     question = PatternRequest("search", pattern, ignore_case, text)
     return next(iter(_matches(question)), None) is not None
 
@@ -96,7 +96,7 @@ def _matches(question: PatternRequest) -> Iterable[Span]:
 
 
 def is_bounded(pattern: str, text: str, *, ignore_case: bool = False) -> bool:
-    """Whether matching is bounded by construction: by RE2, within `_MOST_WORK`."""
+    """Whether RE2 can match the expression in this text, within `_MOST_WORK`."""
     linear = _linear(pattern, ignore_case)
     return linear is not None and linear.can_read(text) and linear.is_bounded(text)
 
@@ -109,7 +109,7 @@ class _Linear:
     translation: Translation
 
     def can_read(self, text: str) -> bool:
-        """Whether RE2 finds in this text what `regex` finds in it."""
+        """Whether RE2 and `regex` find the same in this text."""
         if self.translation.needs_last_line and text.endswith("\n"):
             return False
         return (
@@ -129,7 +129,7 @@ class _Linear:
 
 @lru_cache(maxsize=512)
 def _linear(pattern: str, ignore_case: bool) -> _Linear | None:
-    """The expression for RE2; `None` where it has none with the same meaning."""
+    """The compiled expression for RE2; `None` if there is no equivalent one."""
     translation = None if re2 is None else translate(pattern, ignore_case=ignore_case)
     if translation is None:
         return None
@@ -167,7 +167,7 @@ def _compiled(pattern: str, ignore_case: bool) -> regex.Pattern[str]:
 
 
 def _spans(question: PatternRequest) -> Iterator[Span]:
-    """Where `regex` finds the expression in the text."""
+    """The spans that `regex` finds, in this process."""
     compiled = _compiled(question.pattern, question.ignore_case)
     if question.task == "search":
         match = compiled.search(question.text)
@@ -178,7 +178,7 @@ def _spans(question: PatternRequest) -> Iterator[Span]:
 
 
 def list_spans(question: PatternRequest) -> list[Span]:
-    """The same as a list: the function of the child."""
+    """The spans as a list: the function that the child calls."""
     return list(_spans(question))
 
 

@@ -1,4 +1,4 @@
-"""Reads what a program makes of an untrusted file, in a process of its own with limited memory."""
+"""Runs a program on an untrusted file, with limited memory, and yields its lines of JSON."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from failproof_es.support.machine import limited_program
 from failproof_es.support.machine.limited_program import OUT_OF_MEMORY
 
 MOST_LINE_BYTES = 2**28
-"""A longer line of a program is an error."""
+"""Maximum length of a line, in bytes."""
 _MOST_SAID = 500
 _SINGLE = {"OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2", "ARROW_DEFAULT_MEMORY_POOL": "system"}
-"""What a library reserves for each thread counts as memory."""
+"""Environment that keeps libraries from reserving memory for each thread."""
 
 
 class ChildFailed(Exception):
     """The program ended with an error, or before its last line.
 
-    `code` is its exit code, negative for a signal; `message` its last word, one line.
+    `code` is its exit code, negative for a signal; `message` the last line of its error output.
     """
 
     def __init__(self, code: int, message: str) -> None:
@@ -34,12 +34,12 @@ class ChildFailed(Exception):
 
     @property
     def is_out_of_memory(self) -> bool:
-        """Whether it needed more memory than it may have."""
+        """Whether the program exceeded its memory limit."""
         return self.code == OUT_OF_MEMORY
 
 
 class UnreadableLine(Exception):
-    """A line of the program is too long, or is no JSON."""
+    """A line of the program is too long, or is not JSON."""
 
 
 def read_json_lines(
@@ -52,9 +52,9 @@ def read_json_lines(
 ) -> Iterator[Any]:
     """The values that the program writes, a line of JSON each; the last one is `{"end": COUNT}`.
 
-    `memory` is the most address space of the program in bytes. Raises `OSError` where `python`
-    cannot be started, and while iterating `ChildFailed` and `UnreadableLine`. Who stops iterating
-    ends the program.
+    `memory` limits the address space of the program, in bytes. Raises `OSError` if `python` cannot
+    be started and, while iterating, `ChildFailed` and `UnreadableLine`. Closing the iterator ends
+    the program.
     """
     wrapper = str(Path(limited_program.__file__))
     with tempfile.TemporaryFile() as errors:

@@ -1,16 +1,16 @@
-"""Runs a program with a limit of memory: what an untrusted file unpacks to is bounded.
+"""Runs a program with a memory limit, which bounds what an untrusted file unpacks to.
 
     python -I limited_program.py BYTES PROGRAM ARGUMENTS...
 
-It imports nothing of this package, so that the Python may be one of another environment. The limit
-is one of address space, where the system has that.
+It imports nothing of this package, so that the Python may belong to another environment. The limit
+is on address space, on systems that support that.
 """
 
 import runpy
 import sys
 
 OUT_OF_MEMORY = 5
-"""The exit code of a program that needed more."""
+"""Exit code of a program that exceeded the limit."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""A process of this program beside another one, which it never outlives."""
+"""A process of this program that runs beside another one, and never outlives it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import IO
 
 
 class Sidecar:
-    """`python -m MODULE`. It reads its task from its standard input, and ends when that does.
+    """A process `python -m MODULE` that reads its task from standard input, and exits at its end.
 
     The task is no argument: every user can read arguments, and a task may hold a password.
-    Ctrl-C does not reach it: its parent gets that, and ends it.
+    Ctrl-C does not reach the process: it reaches the parent, which ends the process.
     """
 
     def __init__(
@@ -24,8 +24,9 @@ class Sidecar:
         answers: bool = False,
         descriptors: Sequence[int] = (),
     ) -> None:
-        """`first_input` is what it reads first. With `answers` its standard output is a pipe,
-        `output`; `descriptors` stay open in it. Raises `OSError` where no process can be started.
+        """Start the process and send `first_input`. Raises `OSError` if it cannot be started.
+
+        With `answers` its standard output is the pipe `output`; `descriptors` stay open in it.
         """
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", module],
@@ -35,37 +36,37 @@ class Sidecar:
             pass_fds=descriptors,
             start_new_session=True,
         )
-        with suppress(OSError):  # it has ended already, which is noticed when it is waited for
+        with suppress(OSError):  # it has exited already, which `wait` shows
             self.send(first_input)
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """The process id."""
         return self._process.pid
 
     @property
     def output(self) -> IO[bytes]:
-        """What it answers."""
+        """Its standard output, if it was started with `answers`."""
         assert self._process.stdout is not None
         return self._process.stdout
 
     @property
     def has_ended(self) -> bool:
-        """Whether it is over, for whatever reason."""
+        """Whether the process has exited, for whatever reason."""
         return self._process.poll() is not None
 
     def send(self, data: bytes) -> None:
-        """Raises `OSError` where it has ended."""
+        """Write to its standard input. Raises `OSError` if it has exited."""
         assert self._process.stdin is not None
         self._process.stdin.write(data)
         self._process.stdin.flush()
 
     def wait(self) -> int:
-        """Its exit code, once it has ended by itself; below 0 it is the signal that ended it."""
+        """Its exit code, once it has exited by itself; negative for a signal."""
         return self._process.wait()
 
     def stop(self, seconds: float) -> int | None:
-        """Let it end, and wait so long. Its exit code; `None` where it had to be killed."""
+        """Close its input and wait for `seconds`. Its exit code; `None` if it had to be killed."""
         self._close(self._process.stdin)
         try:
             return self._process.wait(seconds)
@@ -75,7 +76,7 @@ class Sidecar:
             return None
 
     def kill(self) -> None:
-        """End it at once, and let go of its pipes. Idempotent."""
+        """Kill the process and close its pipes. Idempotent."""
         self._process.kill()
         self._close(self._process.stdin)
         self._close(self._process.stdout)
@@ -84,5 +85,5 @@ class Sidecar:
     @staticmethod
     def _close(pipe: IO[bytes] | None) -> None:
         if pipe is not None:
-            with suppress(OSError):  # what was not sent is not needed any more
+            with suppress(OSError):  # unsent input is not needed
                 pipe.close()

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 HOME = "FAILPROOF_ES_HOME"
-"""The variable that names another folder."""
+"""Environment variable that names another folder."""
 
 
 def user_folder() -> Path:

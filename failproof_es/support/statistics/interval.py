@@ -1,4 +1,4 @@
-"""What an interval is, and which methods there are."""
+"""Confidence intervals, and the methods that compute them."""
 
 from __future__ import annotations
 

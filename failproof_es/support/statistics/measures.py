@@ -14,7 +14,7 @@ from failproof_es.support.statistics.interval import CONFIDENCE, OpenInterval
 from failproof_es.support.statistics.rates import effective_size, effective_wilson, rate
 
 _ROUNDING = 1e-12
-"""Chances closer than this are equal: 1 - 0.95 is 0.05."""
+"""Tolerance for equal probabilities: as a float, 1 - 0.95 is not 0.05."""
 
 
 def mean_interval(
@@ -22,10 +22,10 @@ def mean_interval(
     clusters: Sequence[Hashable],
     confidence: float = CONFIDENCE,
 ) -> OpenInterval | None:
-    """The interval of a mean whose values belong to clusters; `None` where nothing varies.
+    """The interval of a mean of clustered values; `None` without variation or with one cluster.
 
-    Values between 0 and 1: as that of a rate (`rate_of_sums`), on the size at which a rate would
-    vary as much as they do. Others: Student's t with G - 1 degrees of freedom for G clusters.
+    Values between 0 and 1: Wilson's interval on the effective size, as for a rate
+    (`rate_of_sums`). Others: Student's t with G - 1 degrees of freedom for G clusters.
     """
     members: defaultdict[Hashable, list[float]] = defaultdict(list)
     for value, cluster in zip(values, clusters, strict=True):
@@ -53,7 +53,7 @@ def score_interval(
     clusters: Sequence[Hashable],
     confidence: float = CONFIDENCE,
 ) -> OpenInterval | None:
-    """The interval of a mean of scores from 0 to 1: that of their rate where each is 0 or 1."""
+    """The interval of a mean of scores from 0 to 1; of 0 and 1 only, the interval of their rate."""
     if not set(values) <= {0.0, 1.0}:
         return mean_interval(values, clusters, confidence)
     interval = rate([value == 1 for value in values], clusters, confidence).interval
@@ -66,13 +66,13 @@ def percentile_interval(
     clusters: Sequence[Hashable],
     confidence: float = CONFIDENCE,
 ) -> OpenInterval | None:
-    """The interval of a percentile, between two of the values; `None` where nothing varies.
+    """The interval of a percentile, between two of the values; `None` if all values are equal.
 
-    The ends are the values whose ranks the binomial distribution gives: it knows how many of so
-    many independent values lie below the percentile. Where the largest value lies above it too
-    rarely, the upper end is open, and the lower one one-sided; likewise below. `None` as well
-    where neither end can be held. Values of one cluster count as fewer (`effective_size` of their
-    ranks).
+    The ends are the values whose ranks the binomial distribution gives, as the distribution of
+    the number of independent values below the percentile. If the largest value is too rarely
+    above the percentile, the upper end is open and the lower one one-sided; likewise below.
+    `None` as well if neither end exists. Clustered values count as fewer (`effective_size` of
+    their ranks).
     """
     ordered = sorted(values)
     if not ordered or ordered[0] == ordered[-1]:
@@ -82,7 +82,7 @@ def percentile_interval(
     if low is None and high is None:
         return None
     times = len(values) / effective
-    """Of the effective values each stands for so many."""
+    """Number of values for each effective value."""
     method = "order statistics" if effective == len(values) else "order statistics, effective size"
     return OpenInterval(
         None if low is None else ordered[floor((low - 0.5) * times - 0.5 + _ROUNDING)],
@@ -93,7 +93,7 @@ def percentile_interval(
 
 
 def _effective_ranks(values: Sequence[float], clusters: Sequence[Hashable]) -> int:
-    """How many independent values tell as much, by the ranks of these."""
+    """The number of independent values with as much information, by the variance of their ranks."""
     members: defaultdict[Hashable, list[float]] = defaultdict(list)
     ranks = stats.rankdata(values) / len(values)
     for rank, cluster in zip(ranks.tolist(), clusters, strict=True):
@@ -110,7 +110,7 @@ def _effective_ranks(values: Sequence[float], clusters: Sequence[Hashable]) -> i
 
 
 def _ranks(count: int, share: float, confidence: float) -> tuple[int | None, int | None]:
-    """Between which of `count` ordered values, from 1, the quantile lies; `None` is an open end."""
+    """Ranks, from 1, of the ends of a quantile's interval; `None` is an open end."""
     beyond = (1 - confidence) / 2
     low, high = _lower_rank(count, share, beyond), _upper_rank(count, share, beyond)
     if low is not None and high is not None:

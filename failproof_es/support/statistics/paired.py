@@ -1,7 +1,7 @@
-"""Two models or runs on the same questions: the difference, its test, and the interval of it.
+"""Two models or runs on the same questions: the difference, its test, and its interval.
 
-A test and its interval never contradict each other: 0 lies in the interval where, and only where,
-the p value is above 5 %.
+A test and its interval never contradict each other: the interval contains 0 if and only if the
+p value is above 5 %.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from failproof_es.support.statistics.sign_permutation import (
 )
 
 LARGEST_TABLE = 40_000_000
-"""Clusters times the cells of a table of their sums and sizes: below, the means of all parts are
-counted, in a third of a second; above, 9,999 of them are drawn."""
+"""Largest clusters times cells in a table of their sums and sizes. Up to it the means of all
+subsets are counted, in a third of a second; above it 9,999 subsets are drawn.
+"""
 _NUMBERS_AT_ONCE = 4_000_000
 
 
@@ -45,23 +46,24 @@ class Paired:
     clusters: int
     difference: float
     interval: Interval | None
-    """`None` without pairs, and of scores over fewer than six clusters: whatever they are, the test
-    excludes no difference."""
+    """`None` without pairs, and for scores over fewer than six clusters, with which the test cannot
+    exclude a difference.
+    """
     p: float
     test: Literal["exact McNemar", "permutation of signs"]
     first_only: int | None
     second_only: int | None
     smallest_effect: float | None
-    """The smallest difference that so many pairs would have shown four times in five."""
+    """The smallest difference that as many pairs detect with a power of 80 %."""
 
 
 def compare_outcomes(
     pairs: Sequence[tuple[bool, bool]], clusters: Sequence[Hashable] | None = None
 ) -> Paired:
-    """Two models on pass and fail of the same cases: McNemar's exact test on the discordant.
+    """Compare pass and fail of two models on the same cases, by McNemar's exact test.
 
-    Where several pairs are of one cluster the test is the permutation of the clusters' signs:
-    McNemar's would take them as independent. (Of single pairs both are one test.)
+    If a cluster has several pairs, the test permutes the signs of clusters: McNemar's would take
+    the pairs as independent. For single pairs both tests are the same.
     """
     first_only = sum(one and not other for one, other in pairs)
     second_only = sum(other and not one for one, other in pairs)
@@ -74,7 +76,7 @@ def compare_outcomes(
 
 
 def mcnemar(first_only: int, second_only: int) -> float:
-    """The exact two-sided p: of the discordant pairs each side gets half by chance."""
+    """The exact two-sided p value: each side gets half of the discordant pairs by chance."""
     discordant = first_only + second_only
     return float(stats.binomtest(first_only, discordant).pvalue) if discordant else 1.0
 
@@ -108,13 +110,13 @@ def compare_scores(
 
 
 def clustered_error(sums: Sequence[Fraction], sizes: Sequence[int]) -> float:
-    """The standard error of sum / size over clusters, with the factor G / (G - 1) for few."""
+    """The standard error of sum / size over G clusters, with the factor G / (G - 1)."""
     count = len(sums)
     return sqrt(count / (count - 1) * _squared_deviations(sums, sizes)) / sum(sizes)
 
 
 def _squared_deviations(sums: Sequence[Fraction], sizes: Sequence[int]) -> float:
-    """Of the sums of clusters from what the mean of all would make them. Exactly 0 if alike."""
+    """The sum over clusters of (sum - mean * size)^2. Exactly 0 if all means are alike."""
     integers, unit = as_integers(sums)
     whole, size = sum(integers), sum(sizes)
     squares = sum(
@@ -137,11 +139,11 @@ def _interval(
         interval: Interval | None = _bonett_price(differences, sums, sizes)
     else:
         interval = _inverted(sums, sizes)
-    return None if interval is None else _in_agreement(interval, difference, p)
+    return None if interval is None else _reconcile_with_test(interval, difference, p)
 
 
-def _in_agreement(interval: Interval, difference: float, p: float) -> Interval:
-    """The interval with an end moved to 0, where the test says something else about 0."""
+def _reconcile_with_test(interval: Interval, difference: float, p: float) -> Interval:
+    """The interval, one end moved to the side of 0 that the test decides."""
     low, high = interval.low, interval.high
     if p > 1 - CONFIDENCE:
         low, high = min(low, 0.0), max(high, 0.0)
@@ -183,24 +185,24 @@ def _bonett_price(
 
 
 def _inverted(sums: Sequence[Fraction], sizes: Sequence[int]) -> Interval | None:
-    """All differences that the permutation test would not reject at 5 %.
+    """The interval of all differences that the permutation test does not reject at 5 %.
 
-    J. Hartigan, JASA 64 (1969): the test rejects a difference that lies beyond nearly all means of
-    parts of the clusters. `None` where it rejects none.
+    J. Hartigan, JASA 64 (1969): the test rejects a difference beyond nearly all means of subsets
+    of the clusters. `None` if it rejects none.
     """
     integers, unit = as_integers(sums)
-    means, chances = _means_of_parts(integers, sizes)
+    means, chances = _subset_means(integers, sizes)
     none = 2.0 ** -len(sums)
-    low = _first_beyond(means, chances, none)
-    high = _first_beyond(means[::-1], chances[::-1], none)
+    low = _first_not_rejected(means, chances, none)
+    high = _first_not_rejected(means[::-1], chances[::-1], none)
     if low is None or high is None:
         return None
     scale = float(unit)
     return Interval(low * scale, high * scale, "inverted permutation test")
 
 
-def _first_beyond(means: Floats, chances: Floats, none: float) -> float | None:
-    """The first mean at which so many parts are passed that the test does not reject it."""
+def _first_not_rejected(means: Floats, chances: Floats, none: float) -> float | None:
+    """The first mean that the test does not reject; `None` if it rejects none."""
     rejected = 2 * none <= 1 - CONFIDENCE
     if not rejected:
         return None
@@ -208,13 +210,13 @@ def _first_beyond(means: Floats, chances: Floats, none: float) -> float | None:
     return float(means[at])
 
 
-def _means_of_parts(sums: Sequence[int], sizes: Sequence[int]) -> tuple[Floats, Floats]:
-    """The means of all parts of the clusters that are not empty, ascending, and their chances."""
+def _subset_means(sums: Sequence[int], sizes: Sequence[int]) -> tuple[Floats, Floats]:
+    """The means of all non-empty subsets of the clusters, ascending, and their probabilities."""
     below = -sum(total for total in sums if total < 0)
     reach = below + sum(total for total in sums if total > 0)
     whole = sum(sizes)
     if (reach + 1) * (whole + 1) * len(sums) > LARGEST_TABLE:
-        return _means_of_drawn_parts(sums, sizes)
+        return _drawn_subset_means(sums, sizes)
     table = np.zeros((whole + 1, reach + 1))
     table[0, below] = 1.0
     for own, size in sorted(zip(sums, sizes, strict=True)):
@@ -231,7 +233,7 @@ def _means_of_parts(sums: Sequence[int], sizes: Sequence[int]) -> tuple[Floats, 
     return means[order], table[rows, columns][order]
 
 
-def _means_of_drawn_parts(sums: Sequence[int], sizes: Sequence[int]) -> tuple[Floats, Floats]:
+def _drawn_subset_means(sums: Sequence[int], sizes: Sequence[int]) -> tuple[Floats, Floats]:
     order = sorted(zip(sums, sizes, strict=True))
     values = np.array([[float(own), float(size)] for own, size in order])
     chance = np.random.default_rng(SEED)
@@ -248,7 +250,7 @@ def _means_of_drawn_parts(sums: Sequence[int], sizes: Sequence[int]) -> tuple[Fl
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
-    """The p values of many questions asked at once (Benjamini and Hochberg)."""
+    """The p values, adjusted for multiple comparisons (Benjamini and Hochberg)."""
     if not p_values:
         return []
     return [float(p_value) for p_value in stats.false_discovery_control(list(p_values))]

@@ -17,7 +17,7 @@ from failproof_es.support.percentages import ratio
 from failproof_es.support.statistics.interval import CONFIDENCE, Interval
 
 _RARE = 3
-"""Of so few outcomes Wilson's interval covers too little."""
+"""Counts up to which Wilson's interval covers too little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +31,12 @@ class Rate:
 
     @property
     def value(self) -> float | None:
-        """The share; `None` where there is nothing to divide by."""
+        """The share that passed; `None` if `total` is 0."""
         return ratio(self.passed, self.total)
 
     @property
     def half_width(self) -> float | None:
-        """Half the interval."""
+        """Half the width of the interval."""
         return None if self.interval is None else (self.interval.high - self.interval.low) / 2
 
 
@@ -53,9 +53,9 @@ def wilson(passed: float, total: float, confidence: float = CONFIDENCE) -> Inter
 
 @lru_cache(maxsize=10_000)
 def clopper_pearson_margin(passed: int, total: int, confidence: float = CONFIDENCE) -> Interval:
-    """Where all are alike: how far from it the truth may lie (Clopper and Pearson, one-sided).
+    """The one-sided interval of a rate of 0 or 1 (Clopper and Pearson).
 
-    None of 30 still allows 9.5 %.
+    0 of 30 passed still allows a rate of 9.5 %.
     """
     alternative = "less" if passed == 0 else "greater"
     bounds = stats.binomtest(passed, total, alternative=alternative).proportion_ci(
@@ -69,7 +69,7 @@ def rate(
     clusters: Sequence[Hashable] | None = None,
     confidence: float = CONFIDENCE,
 ) -> Rate:
-    """The rate of these outcomes. `clusters` says of each to what it belongs; alone without."""
+    """The rate of outcomes. `clusters` names the cluster of each; by default each is its own."""
     names: Sequence[Hashable] = range(len(outcomes)) if clusters is None else clusters
     passed: Counter[Hashable] = Counter()
     for outcome, name in zip(outcomes, names, strict=True):
@@ -81,10 +81,11 @@ def rate(
 
 
 def rate_of_sums(sums: ClusterSums, confidence: float = CONFIDENCE) -> Rate:
-    """The rate of clustered outcomes, by what their clusters sum up to.
+    """The rate of clustered outcomes, from sums over their clusters.
 
-    All alike: one-sided, on as many as there are clusters. Each outcome alone: Wilson. Else Wilson
-    on the effective size (`effective_size`), its end beside a rare outcome moved outwards.
+    All outcomes alike: one-sided, on the number of clusters. Each outcome its own cluster: Wilson.
+    Else Wilson on the effective size (`effective_size`), with the end near a rare outcome moved
+    outwards.
     """
     passed, size, clusters = sums.passed, sums.size, sums.clusters
     if not size:
@@ -109,10 +110,10 @@ def rate_of_sums(sums: ClusterSums, confidence: float = CONFIDENCE) -> Rate:
 
 
 def effective_wilson(share: float, effective: float, confidence: float) -> Interval:
-    """Wilson's interval of so many effective outcomes.
+    """Wilson's interval for an effective number of outcomes.
 
-    Beside an outcome of which there are three or fewer Wilson's end is too near: it is moved to
-    that of a Poisson count (L. Brown, T. Cai, A. DasGupta, Statistical Science 16, 2001).
+    Near an outcome that occurs three times or less, Wilson's end is too close: it is moved to
+    the end for a Poisson count (L. Brown, T. Cai, A. DasGupta, Statistical Science 16, 2001).
     """
     interval = wilson(share * effective, effective, confidence)
     low, high = interval.low, interval.high
@@ -133,13 +134,13 @@ def effective_size(
     unlike: int,
     most: float,
 ) -> float:
-    """How many independent outcomes tell as much as these: `size` divided by the design effect.
+    """The number of independent outcomes with as much information: `size` / design effect.
 
-    `variance` is that of one outcome, `squared_deviations` the sum over clusters of the squares of
-    (sum - mean * size). The design effect of few clusters is known badly: it is raised by its
-    standard error, 1 / sqrt(2 (G - 1)) of it for G clusters that hold the rarer outcome
+    `variance` is the variance of one outcome, `squared_deviations` the sum over clusters of
+    (sum - mean * size)^2. The design effect of few clusters is uncertain: it is raised by its
+    relative standard error, 1 / sqrt(2 (G - 1)) for G clusters that hold the rarer outcome
     (`unlike`), and is at most that of clusters whose outcomes are all alike (Kish, 1965).
-    At most `most` is returned.
+    Returns at most `most`.
     """
     fewest = size * size / size_squared
     if unlike < 2:

@@ -1,6 +1,6 @@
-"""The permutation test of paired differences: every cluster's sign is as good turned. Exact.
+"""The permutation test of paired differences, which flips the signs of clusters. Exact.
 
-Whether a turned sum is as far from 0 as the observed one decides the p value, so sums are compared
+The p value counts permuted sums that are as far from 0 as the observed one, so sums are compared
 as integers and never as floats: 2/3 - 1/3 and 1/3 are one number. p is symmetric in both sides and
 does not depend on the order of the clusters.
 """
@@ -20,11 +20,13 @@ FLOAT_ERROR = 2.0**-50
 """A fraction this close to a float, relative to the larger of the float and 1, is what the float
 was computed from: adding and subtracting a few scores between 0 and 1 errs by less."""
 LARGEST_TABLE = 300_000_000
-"""Clusters times the reach of their sums: below, the distribution of sums is computed by
-convolution, which takes a fraction of a second."""
+"""Largest clusters times range of their sums for which the distribution of sums is computed by
+convolution, which takes a fraction of a second.
+"""
 MOST_ENUMERATED = 36
-"""Clusters of which every combination of signs is tried where their sums reach too far: two halves
-of 2^18 sums each."""
+"""Most clusters for which all combinations of signs are enumerated, as two halves of 2^18 sums
+each, if the range of their sums is too large.
+"""
 RESAMPLES = 9_999
 SEED = 20_241_101
 _INTEGERS_AT_ONCE = 4_000_000
@@ -44,11 +46,12 @@ def as_fraction(number: float) -> Fraction:
 
 
 def as_integers(numbers: Sequence[Fraction]) -> tuple[list[int], Fraction]:
-    """These numbers in a common unit, and the unit; the sum of their sizes is below 2^62.
+    """The numbers in a common unit, and the unit; their absolute values add up to less than 2^62.
 
-    Exact where a common denominator leaves it below that. Else each number is rounded to a
-    multiple of the unit: a power of two of the common denominator of as many, the smallest first,
-    as leave it below 10^12. Equal numbers stay equal, and the unit is below 2^-58 of the sum.
+    Exact if a common denominator keeps the sum below that. Else each number is rounded to a
+    multiple of the unit: a power of two divided by the common denominator of as many numbers,
+    smallest denominator first, as keep it below 10^12. Equal numbers stay equal, and the unit is
+    below 2^-58 of the sum.
     """
     total = fsum(abs(number) for number in numbers)
     if not total:
@@ -66,7 +69,7 @@ def as_integers(numbers: Sequence[Fraction]) -> tuple[list[int], Fraction]:
 
 
 def _common_multiple(numbers: Sequence[int], most: int, *, partly: bool = False) -> int | None:
-    """Their least common multiple; where it exceeds `most`, `None` or that of the first ones."""
+    """Their least common multiple; if above `most`, `None` or, `partly`, that of the first ones."""
     multiple = 1
     for number in numbers:
         following = lcm(multiple, number)
@@ -88,7 +91,7 @@ def sign_permutation(sums: Sequence[Fraction]) -> float:
         return 1.0
     whole = int(sizes.sum())
     turned = (whole - abs(sum(integers))) // 2
-    """A sum is as far from 0 where the sizes of one of the signs add up to no more than this."""
+    """A sum is at least as far from 0 if the sizes of one sign add up to no more than this."""
     if len(sizes) * (turned + 1) <= LARGEST_TABLE:
         return min(1.0, 2 * _by_convolution(sizes, turned))
     if len(sizes) <= MOST_ENUMERATED:
@@ -97,7 +100,7 @@ def sign_permutation(sums: Sequence[Fraction]) -> float:
 
 
 def _by_convolution(sizes: Integers, most: int) -> float:
-    """The chance that a random part of these sizes adds up to `most` or less."""
+    """The probability that a random subset of the sizes adds up to `most` or less."""
     chances = np.zeros(most + 1)
     chances[0] = 1.0
     reached = 0
@@ -110,13 +113,13 @@ def _by_convolution(sizes: Integers, most: int) -> float:
 
 
 def _by_enumeration(sizes: Integers, most: int) -> float:
-    """The same, of every part: the sums of one half are looked up among those of the other."""
-    one, other = _sums_of_parts(sizes[::2]), np.sort(_sums_of_parts(sizes[1::2]))
+    """The same by enumeration: subset sums of one half are looked up among those of the other."""
+    one, other = _subset_sums(sizes[::2]), np.sort(_subset_sums(sizes[1::2]))
     parts = int(np.searchsorted(other, most - one, side="right").sum())
     return parts / 2.0 ** len(sizes)
 
 
-def _sums_of_parts(sizes: Integers) -> Integers:
+def _subset_sums(sizes: Integers) -> Integers:
     sums = np.zeros(1, dtype=np.int64)
     for size in sizes:
         sums = np.concatenate([sums, sums + size])
@@ -124,7 +127,7 @@ def _sums_of_parts(sizes: Integers) -> Integers:
 
 
 def _by_drawing(sizes: Integers, low: int, high: int) -> float:
-    """The share of drawn parts that add up to `low` or less, or to `high` or more."""
+    """The share of drawn subsets that add up to `low` or less, or to `high` or more."""
     chance = np.random.default_rng(SEED)
     at_once = max(1, _INTEGERS_AT_ONCE // len(sizes))
     as_far, remaining = 0, RESAMPLES

@@ -86,7 +86,7 @@ def archive(runs: tuple[str, ...], month: str | None, folder: Path, output_forma
 def _select_runs(
     connection: Connection, runs: Sequence[str], month: str | None
 ) -> list[tuple[UUID, int]]:
-    """The newest first: a run is archived before the one that it was branched from."""
+    """Ids and numbers of the runs, newest first: a branch is archived before its source."""
     if month is not None:
         numbered_runs = runs_of_month(connection, month)
     else:
@@ -99,9 +99,9 @@ def _select_runs(
 
 
 def _require_followed(connection: Connection, run_ids: Sequence[UUID]) -> None:
-    """Raise `InvalidInput` where another package's projection has not read these runs.
+    """Raise `InvalidInput` if another package's projection has not read these runs.
 
-    Ours forget an archived run anyway. Others keep their rows, which have to be whole.
+    Our projections forget an archived run anyway. Others keep their rows, which must be complete.
     """
     row = connection.execute(
         "SELECT max(notification_id) FROM failproof.stored_events WHERE run_id = ANY (%s)",

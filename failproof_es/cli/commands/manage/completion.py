@@ -27,5 +27,5 @@ def completion(shell: str) -> None:
     program = click.get_current_context().find_root().command
     kind = get_completion_class(shell)
     assert kind is not None
-    # The script itself; bash's own method would start bash to look at its version.
+    # The script itself; bash's own method would start bash to check its version.
     click.echo(ShellComplete.source(kind(program, {}, _NAME, _VARIABLE)))

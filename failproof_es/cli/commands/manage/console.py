@@ -88,7 +88,7 @@ def console(
             say(HOW_TO_SHOW_IT)
         if open_it:
             click.launch(f"{page}?token={settings.ticket}")
-        with suppress(KeyboardInterrupt):  # which is how one ends it
+        with suppress(KeyboardInterrupt):  # the way to stop it
             make_server(settings).run([listening])
 
 

@@ -165,7 +165,7 @@ def shell(arguments: tuple[str, ...], role: str | None, insist: bool) -> None:
 def without_password(url: str) -> tuple[str, dict[str, str]]:
     """The connection string without its password, and the environment that carries it.
 
-    A password among a process's arguments could be read by everyone on the machine.
+    Everyone on the machine could read a password among a process's arguments.
     """
     parts = parameters_of(url)
     password = parts.pop("password", None)
@@ -186,7 +186,7 @@ def _require_embedded(verb: str) -> None:
 
 
 def _url_as(role: str, *, is_explicit: bool) -> str:
-    """The URL of the database, with the schema in it, for one of the embedded server's users."""
+    """The URL of the database, with its schema installed, for a user of the embedded server."""
     if external := _external_url():
         if is_explicit:
             raise InvalidInput.because(
@@ -225,5 +225,5 @@ def _external_status(url: str) -> dict[str, Any]:
 
 
 def _psql() -> str:
-    """The machine's `psql`, else the one that comes with the embedded server."""
+    """The machine's `psql`, else that of the embedded server."""
     return shutil.which("psql") or EmbeddedServer().psql[0]

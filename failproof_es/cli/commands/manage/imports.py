@@ -122,7 +122,7 @@ def import_(
 
 
 def _columns(assignments: Sequence[str]) -> dict[str, str]:
-    """`WHAT=COLUMN`, each once. Raises `InvalidInput` with every mistake."""
+    """The columns of `WHAT=COLUMN`, each given once. Raises `InvalidInput` with every mistake."""
     columns: dict[str, str] = {}
     wrong = []
     for assignment in assignments:
@@ -140,7 +140,7 @@ def _columns(assignments: Sequence[str]) -> dict[str, str]:
 def _models(
     provider: str | None, model: str | None, base_url: str | None, api_key_env: str | None
 ) -> list[dict[str, Any]]:
-    """The entry of `models:` that the options make; none where none is given."""
+    """The entry of `models:` that the options describe; empty without options."""
     options = {
         "provider": provider,
         "model": model,

@@ -94,7 +94,7 @@ def _at_a_terminal() -> bool:
 
 
 def _check(presets: dict[str, str | None], api_key_env: str | None) -> None:
-    """Raises `InvalidInput` with every answer that is none."""
+    """Raise `InvalidInput` with every invalid answer."""
     problems = Problems()
     if (name := presets["name"]) is not None and not is_name(name):
         message = "is no name: letters, digits, dot, dash and underscore, up to 100"
@@ -152,7 +152,7 @@ def _ask_missing(
     api_key_env: str | None,
     options: dict[str, str],
 ) -> Answers:
-    """What is missing, asked at the terminal."""
+    """The answers, missing ones asked at the terminal."""
     name = presets["name"] or click.prompt(
         "1. Name of the run", default=_DEFAULTS["name"], value_proc=_name, err=True
     )
@@ -207,7 +207,7 @@ def _write(answers: Answers, folder: Path, *, force: bool) -> None:
 
 
 def _require_valid(configuration: bytes, folder: Path) -> None:
-    """Raises `InvalidInput` where the answers make no configuration."""
+    """Raise `InvalidInput` if the answers make no valid configuration."""
     with TemporaryDirectory(prefix="failproof-es-init-") as aside:
         path = Path(aside) / CONFIGURATION
         path.write_bytes(configuration)

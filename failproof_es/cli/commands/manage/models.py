@@ -105,7 +105,7 @@ def _entry(
         raise InvalidInput.because(f"--option {odd[0]} is not NAME=VALUE")
     fields: dict[str, Any] = {
         "provider": provider,
-        "model": provider,  # for messages; none is asked
+        "model": provider,  # for messages; no model is asked
         "base_url": base_url,
         "options": {name: value for name, _, value in pairs},
     }
@@ -120,14 +120,14 @@ def _entry(
         ) from None
     problems = Problems()
     for problem in entry_problems(entry, rules):
-        if problem.field in _OPTION_OF:  # of others, `class` for example, nothing is asked here
+        if problem.field in _OPTION_OF:  # other fields, such as `class`, do not matter here
             problems.error(f"{_OPTION_OF[problem.field]} {problem.message}", remedy=problem.remedy)
     problems.raise_errors()
     return entry
 
 
 def _reachable(entry: Model) -> list[str]:
-    """The models that the provider lists; no key stands in them. Raises `InvalidInput`."""
+    """The models that the provider lists, free of keys. Raises `InvalidInput`."""
     kind = provider_type(entry.provider)
     redactor = Redactor(list(kind.secret_variables(entry)))
 
@@ -148,7 +148,7 @@ def _reachable(entry: Model) -> list[str]:
 
 
 def _installing() -> Iterator[ModelInstaller]:
-    """The providers that have models to install. A broken one is left out, with a warning."""
+    """The providers that have models to install. A broken one is skipped with a warning."""
     for name in PROVIDERS.names():
         try:
             provider = provider_type(name)

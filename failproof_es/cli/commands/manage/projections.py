@@ -46,7 +46,7 @@ def status(output_format: Format) -> None:
         theirs, broken = load_foreign_projections()
         stand = status_of(connection, (*ours(), *theirs))
         print_rows(map(asdict, stand), _COLUMNS, output_format)
-    if broken:  # whatever becomes of theirs, ours are shown
+    if broken:  # after ours were shown
         raise InvalidInput(broken)
 
 
@@ -69,10 +69,10 @@ def rebuild(names: tuple[str, ...]) -> None:
     with session().open_store() as store, store.connect() as connection:
         if mine:
             _rebuild(connection, mine)
-        for projection in theirs:  # each by itself: one that breaks holds up no other
+        for projection in theirs:  # one by one: a broken one must not stop the others
             try:
                 _rebuild(connection, [projection])
-            except psycopg.OperationalError:  # the database, and not the projection
+            except psycopg.OperationalError:  # the database's fault, not the projection's
                 raise
             except InvalidInput as error:
                 broken += error.problems

@@ -26,7 +26,7 @@ _LONGEST = 300
 
 
 def is_recorded_run(kind: str) -> bool:
-    """Whether a kind of import is of recorded runs, not of cases."""
+    """Whether this kind of import reads recorded runs, not cases."""
     return kind in READERS
 
 
@@ -35,7 +35,7 @@ def import_recorded_run(
 ) -> None:
     """Import the run in `path`. `case_options` are options of imports of cases: none may be set.
 
-    Raises `InvalidInput`.
+    Raises `InvalidInput` for an option that is set, and for an unreadable source.
     """
     wrong = [
         Problem(f"{name}: a recorded run takes none")
@@ -61,7 +61,7 @@ def import_recorded_run(
 
 
 def as_json(outcome: ImportOutcome) -> dict[str, Any]:
-    """What was imported, with everything that does not map."""
+    """The import as JSON, with everything that does not map."""
     imported, run = outcome.imported, outcome.run
     return {
         "run_id": str(run.run_id),

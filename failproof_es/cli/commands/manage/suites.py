@@ -143,7 +143,7 @@ def list_(paths: tuple[str, ...], dialect: str | None, output_format: Format) ->
 def files_of(paths: list[str], dialect: str | None) -> list[tuple[Dialect, Sequence[Path]]]:
     """The dialects of these paths, each with its files. Raises `InvalidInput`.
 
-    `shipped:redteam` names suites that ship.
+    `shipped:redteam` names shipped suites.
     """
     if dialect is None:
         return recognise_each(paths)
@@ -160,7 +160,7 @@ def _cases_of(
 
 
 def _report(problems: Problems, cases: int) -> None:
-    """Print the warnings. Raises `InvalidInput` with every error, and if there is no case."""
+    """Print the warnings. Raises `InvalidInput` with every error, or if there is no case."""
     for warning in problems.warnings:
         say(f"warning: {one_line(warning)}")
     if not cases and not problems.errors:

@@ -141,7 +141,7 @@ def sign(follow: bool, every: float, alive_file: Path | None) -> None:
     """
     with session().open_store() as store:
         with store.connect() as connection:
-            signed = sign_and_keep_checkpoint(connection)  # an error of a service is said at once
+            signed = sign_and_keep_checkpoint(connection)  # reports an error at once
         say(f"{plural(signed.size, 'event')} signed")
         if follow:
             keeper = asyncio.run(_sign_until_stopped(store, every, alive_file))
@@ -153,7 +153,7 @@ def sign(follow: bool, every: float, alive_file: Path | None) -> None:
 async def _sign_until_stopped(
     store: Store, every_s: float, alive_file: Path | None
 ) -> CheckpointSigner:
-    """Sign every so often until SIGINT or SIGTERM, or until the log proves to be changed."""
+    """Sign at this interval until SIGINT or SIGTERM, or until the log proves to be changed."""
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
@@ -197,7 +197,7 @@ def cosign(
     request = parse_request(read_file(file, _LARGEST_CHECKPOINT))
     with locked_place(str(seen), public) as kept_checkpoint:
         signed = cosign_request(request, public, own, kept_checkpoint.checkpoint, int(time.time()))
-        # Print before it is noted as seen: if printing fails, the command can be repeated.
+        # Print before the checkpoint is kept: if printing fails, the command can be repeated.
         if output is not None:
             write_file(output, [str(signed).encode()])
         click.echo(str(signed), nl=False)
@@ -275,7 +275,7 @@ def _with_proof(connection: Connection, signed: Note, since: int) -> CosignReque
 
 
 def _add_cosignatures(connection: Connection, file: Path) -> str:
-    """Record cosignatures. They must be of the tree in the database."""
+    """Record cosignatures, which must be of the tree in the database. Raises `InvalidInput`."""
     public = _public_key(None, tables.origin(connection))
     content = read_file(file, _LARGEST_CHECKPOINT)
     try:

@@ -139,7 +139,7 @@ def _keep(verified: VerifiedPrefix) -> None:
 
 
 def _trusted(keys: Mapping[str, PublicKey], places: tuple[str, ...]) -> list[Checkpoint]:
-    """The checkpoints to check the log against: in the places named, else this user's own.
+    """The checkpoints to check the log against: in the named places, else this user's own.
 
     `keys` are the public keys by origin: of the log's tree, and of trees that a repair replaced.
     """
@@ -163,7 +163,7 @@ def _trusted(keys: Mapping[str, PublicKey], places: tuple[str, ...]) -> list[Che
 
 
 def _read_kept(place: str, keys: Sequence[PublicKey]) -> Checkpoint | None:
-    """The checkpoints kept in a place, signed by one of the keys. Raises `InvalidInput`."""
+    """The newest checkpoint kept in a place, signed by one of the keys. Raises `InvalidInput`."""
     *first_keys, last = keys
     for key in first_keys:
         with contextlib.suppress(InvalidInput):
@@ -246,7 +246,7 @@ def _print(result: Verification) -> None:
 
 
 def _print_archived(result: Verification) -> None:
-    """How many events are in files, and in which."""
+    """Print how many events are in archive files, and in which."""
     if not result.archived_runs:
         return
     of_runs = plural(len(result.archived_runs), "run")
@@ -288,7 +288,7 @@ def _print_replaced(replaced: SupersededTree) -> None:
 
 
 def _why_unsigned(result: Verification) -> str:
-    """Which signatures could not be checked, and what to do."""
+    """Why signatures could not be checked, and what to do."""
     give_key = (
         "Give the log's public key with --key: `failproof-es ledger key` prints it where the log "
         "is signed."

@@ -1,9 +1,9 @@
-"""Items that state an absence: "No invented facts.", "Does not name a price." Pure.
+"""Recognises items that state an absence: "No invented facts.", "Does not name a price." Pure.
 
-What is not there cannot be quoted, so no quotation can prove such an item; what breaks it
-can be. Looked at is the grammar of English, whose words for no are few: whether the clause
-that says what the model does is denied ("does not name", "names no", "avoids"), and not
-what the model is to say ("says that it does not know").
+An absence cannot be quoted, so no quotation can prove such an item; words that break the item can
+be quoted. The rules follow the grammar of English negation: whether the clause about the model's
+action is negated ("does not name", "names no", "avoids"), rather than the words that the model is
+to say ("says that it does not know").
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from enum import Enum
 
 
 class Absence(Enum):
-    """How far an item states an absence."""
+    """How much of an item states an absence."""
 
     NONE = "none"
-    """It asks for something, whose words can be quoted."""
+    """The item asks for something that can be quoted."""
     PART = "part"
-    """It asks for something, and for an absence besides."""
+    """The item asks for something, and also for an absence."""
     WHOLE = "whole"
-    """It asks for an absence alone."""
+    """The item asks only for an absence."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -45,35 +45,35 @@ _SAYING = re.compile(
     r"den(?:y|ie)|insist|emphasi[sz]e|stress|repeat|reminds?|remind|point|argue|agree|concede|"
     r"indicate|express|refuse|decline|ask|instruct|urge|promise|write|call|name)(?:s|es|d|ed)?"
 )
-"""What the model says follows these: a no in there is the model's."""
+"""Verbs of saying: a negation after one belongs to the model's statement."""
 _CONTENT = _words(
     "that why how whether if what because since as when where who whom whose which until unless "
     "while although though"
 )
-"""These begin a clause within the clause."""
+"""Words that begin a subordinate clause."""
 _DETERMINERS = _words("the a an its their this that each every any first second third")
 _JOINED = _words("and but yet then")
 _BOUND = _words("more less fewer later longer earlier only just least")
-"""`no more than`, `not only`: a measure, which denies nothing."""
+"""`no more than`, `not only`: before these words `no` and `not` negate nothing."""
 
 
 def states_absence(item: str) -> Absence:
-    """How far the item, an English sentence, states an absence."""
+    """How much of the item, an English sentence, states an absence."""
     clauses = _clauses(_WORD.findall(_QUOTED.sub(" quoted ", item).replace("’", "'").lower()))
-    absences = [absence for absence in map(_of_clause, clauses) if absence is not None]
+    absences = [absence for absence in map(_absence_in_clause, clauses) if absence is not None]
     if not absences or all(absence is Absence.NONE for absence in absences):
         return Absence.NONE
     return Absence.WHOLE if all(absence is Absence.WHOLE for absence in absences) else Absence.PART
 
 
 def _clauses(words: list[str]) -> list[list[str]]:
-    """The main clauses: parted by `;` and `.`, and by `and` before what denies a verb again."""
+    """The main clauses, split at `;`, `.` and at `and` before another negated verb."""
     clauses: list[list[str]] = [[]]
     for index, word in enumerate(words):
         after = words[index + 1 : index + 3]
         if word in _CLAUSE_ENDS or (word in _JOINED and _denies_verb(after)):
             clauses.append([])
-        elif word == ":":  # after it stands what is said, unless it denies the clause before it
+        elif word == ":":  # the model's statement, unless it negates the clause before
             if after[:1] and after[0] in _NO | _NOT | {"there"} and not _says(clauses[-1]):
                 clauses.append([])
             else:
@@ -88,7 +88,7 @@ def _says(clause: list[str]) -> bool:
 
 
 def _denies_verb(after: list[str]) -> bool:
-    """`does not`, `never`, `avoids`, `without`: what begins here has a verb of its own."""
+    """Whether the words begin with a negated verb: `does not`, `never`, `avoids`, `without`."""
     if not after:
         return False
     first = after[0]
@@ -102,15 +102,15 @@ def _denied_auxiliary(word: str) -> bool:
 
 
 def _without_condition(clause: list[str]) -> list[str]:
-    """Without what comes before a comma and only says when: `If asked, ...`."""
+    """The clause without a leading condition: `If asked, ...`."""
     words = [word for word in clause if word != ","]
     if words and words[0] in (_CONTENT | {"after", "before", "even", "despite", "in", "on", "at"}):
         return clause[clause.index(",") + 1 :] if "," in clause else words
     return words
 
 
-def _of_clause(clause: list[str]) -> Absence | None:
-    """What one main clause states; `None` where it is empty."""
+def _absence_in_clause(clause: list[str]) -> Absence | None:
+    """The absence that one main clause states; `None` if the clause is empty."""
     words = [word for word in clause if word != ","]
     if not words:
         return None
@@ -125,22 +125,22 @@ def _of_clause(clause: list[str]) -> Absence | None:
         if word in _CONTENT and index:
             return Absence.NONE
         if _SAYING.fullmatch(word) and (index == 0 or not _is_subject(words, index)):
-            return _of_saying(words[index + 1 :])
+            return _absence_in_statement(words[index + 1 :])
     return Absence.NONE
 
 
 def _is_subject(words: list[str], index: int) -> bool:
-    """Whether the word is a noun that somebody does something by: `the answer does`."""
+    """Whether the word is a noun, as in `the answer does`, and not a verb of saying."""
     after = words[index + 1] if index + 1 < len(words) else ""
     before = words[index - 1]
     return before in _DETERMINERS or after in _AUXILIARIES or _denied_auxiliary(after)
 
 
-def _of_saying(words: list[str]) -> Absence:
-    """After a verb of saying: `no` right there denies it, as in `names no price`."""
+def _absence_in_statement(words: list[str]) -> Absence:
+    """The absence stated by the words behind a verb of saying: `no price` in `names no price`."""
     first, after = [*words, "", ""][:2]
     if first in _NOT - {"without"} or (first == "no" and after in ("", "to")):
-        return Absence.NONE  # the word itself is said: `says no`, `says not to mix them`
+        return Absence.NONE  # the model is to say the negation: `says no`, `says not to mix them`
     if first in _NO:
         return Absence.NONE if after in _BOUND else Absence.WHOLE
     for word in words:

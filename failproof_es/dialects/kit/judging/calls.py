@@ -1,7 +1,7 @@
-"""Items about a tool call, which only a call on record proves. Pure.
+"""Recognises items about a tool call, which only a recorded call proves. Pure.
 
-Only what can be told from the case: the item begins with a verb of calling, names one of the
-tools that the model may call or a tool as such, and allows nothing else ("or says that ...").
+Such an item begins with a verb of calling, names one of the tools that the model may call or a tool
+in general, and allows no alternative ("or says that ...").
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _TOOL = re.compile(r"\b(?:tools?|(?:tool|function)[- ]calls?)\b", re.IGNORECASE)
 
 
 def lacks_call(item: str, tools: Sequence[str], calls: Sequence[str]) -> bool:
-    """Whether the item is about a call that is not among these (`redteam.conversation.calls`).
+    """Whether the item is about a call that is missing in `calls` (`redteam.conversation.calls`).
 
     `tools` are the names that the model may call: an item that names one needs a call of it.
     """

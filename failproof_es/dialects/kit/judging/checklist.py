@@ -25,9 +25,9 @@ WORDS: Mapping[Kind, ItemVerdicts] = {
     "must_not_do": ItemVerdicts("absent", "present", frozenset({"present"})),
     "pass_criteria": ItemVerdicts("met", "not_met", frozenset({"met"})),
 }
-"""What is claimed to be there is quoted; what is not there can't be."""
+"""A verdict that claims something is present needs a quotation; an absence has none."""
 ABSENCE = ItemVerdicts("met", "not_met", frozenset({"not_met"}))
-"""An item that states an absence is asked the other way round: what breaks it is quoted."""
+"""The verdicts on an item that states an absence: words that break the item are quoted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +38,19 @@ class Item:
     kind: Kind
     text: str
     absence: bool = False
-    """It states that something is not there."""
+    """Whether the item states that something is absent."""
 
     @property
     def words(self) -> ItemVerdicts:
-        """The verdicts that can be given on it."""
+        """The verdicts that a judge can give on the item."""
         return ABSENCE if self.absence else WORDS[self.kind]
 
 
 def checklist(expected: Mapping[str, Sequence[str]]) -> tuple[Item, ...]:
     """The items of an `expected_behavior` (specification 002), list by list, counted from 1.
 
-    Those that its `absences` name by their keys state an absence. A case that was recorded
-    without `absences` has none, whatever its items say: it is judged as it was.
+    The items whose keys are in `absences` state an absence. A case that was recorded without
+    `absences` has none, whatever its items say, so that a replay judges it as the run did.
     """
     absences = expected.get("absences", ())
     return tuple(
@@ -62,7 +62,7 @@ def checklist(expected: Mapping[str, Sequence[str]]) -> tuple[Item, ...]:
 
 
 def absences(expected: Mapping[str, Sequence[str]]) -> list[str]:
-    """The keys of the items that state an absence and nothing else."""
+    """The keys of the items that only state an absence; never those of `must_not_do`."""
     return [
         item.key
         for item in checklist({kind: expected.get(kind, ()) for kind in WORDS})

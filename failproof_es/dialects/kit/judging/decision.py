@@ -1,9 +1,9 @@
 """Combines the judges' verdicts on an item into one decision.
 
-A judge that failed, and one whose verdict on the item is void, says nothing: its vote is missing.
-Under `majority` more than half of all judges asked must say the same; under `unanimous` every one
-of them. Where that is not so, the item stays undecided. So a majority of the judges that were asked
-decides although other votes are missing: no missing vote could turn it, whichever way it went.
+The vote of a judge is missing if the judge failed or its verdict on the item is void. Under
+`majority` more than half of all judges asked must agree, under `unanimous` all of them; otherwise
+the item is undecided. So a majority decides even if votes are missing: no missing vote could
+overturn it.
 """
 
 from __future__ import annotations
@@ -18,28 +18,27 @@ from failproof_es.core.evaluation import Judgement
 from failproof_es.dialects.kit.judging.checklist import Item
 
 ECHOED, ADDRESSED, UNCALLED = "echoed", "addressed", "not_called"
-"""What a reason begins with why a vote in the model's favour is void by the model's own words."""
+"""Prefixes of the reasons why the model's own words or missing calls void a vote in its favour."""
 _BY_OWN_WORDS = (f"{ECHOED}:", f"{ADDRESSED}:", f"{UNCALLED}:")
 
 
 @dataclass(frozen=True, slots=True)
 class ItemDecision:
-    """What the judges together say of an item. `passes` is `None` where it stays undecided."""
+    """The judges' joint decision on an item. `passes` is `None` if the item is undecided."""
 
     item: Item
     passes: bool | None
     votes: Mapping[str, bool | None]
-    """Whether each judge, by its key, holds that the item passes; `None` where it says nothing.
-
-    Not its word: `present` is what a must_do wants and what a must_not_do forbids."""
+    """Each judge's vote by its key: whether the item passes; `None` for a missing vote. Not the
+    word of the verdict: `present` passes a must_do and fails a must_not_do."""
     quotations: tuple[str, ...]
-    """What the judges that agree quote, each once."""
+    """The distinct quotations of the judges that agree."""
     lacks_votes: bool
-    """Whether it is undecided, and could be decided by the votes that are missing."""
+    """Whether the item is undecided and the missing votes could decide it."""
 
     @property
     def word(self) -> str:
-        """The verdict in the item's own words, e.g. `present`."""
+        """The decision as a verdict on this kind of item, e.g. `present`."""
         if self.passes is None:
             return "not decided"
         return self.item.words.passes if self.passes else self.item.words.fails
@@ -50,16 +49,19 @@ def decide(
 ) -> list[ItemDecision]:
     """The decision on every item, in order.
 
-    Without `own_words_void` votes count that the model's own words made void: they let no case
-    pass, but a case that fails with them is not to be saved by these words.
+    Without `own_words_void`, votes that the model's own words made void count, too. Such votes let
+    no case pass, but a case that fails with them must not be saved by the model's words.
     """
     counted = () if own_words_void else _BY_OWN_WORDS
-    voices = [(verdict.judge, _voice(verdict.verdict, counted)) for verdict in judgement.verdicts]
+    voices = [
+        (verdict.judge, _verdicts_by_item(verdict.verdict, counted))
+        for verdict in judgement.verdicts
+    ]
     return [_decision(item, voices, judgement.rule == "unanimous") for item in items]
 
 
 def judge_agreement(decisions: Sequence[ItemDecision]) -> tuple[int, int]:
-    """(pairs that agree, pairs): over every item and every two judges that both speak of it."""
+    """(agreeing pairs, pairs) of judges that both vote on an item, over all items."""
     pairs = [
         (one, other)
         for decision in decisions
@@ -69,10 +71,10 @@ def judge_agreement(decisions: Sequence[ItemDecision]) -> tuple[int, int]:
     return sum(one == other for one, other in pairs), len(pairs)
 
 
-def _voice(
+def _verdicts_by_item(
     verdict: Mapping[str, Any] | None, counted: tuple[str, ...]
 ) -> dict[str, Mapping[str, Any]]:
-    """What a judge says, by item; nothing of what is void but for these reasons."""
+    """A judge's verdicts by item, without those that are void for other reasons than `counted`."""
     item_verdicts = verdict["items"] if verdict is not None else []
     return {
         item_verdict["item"]: item_verdict
@@ -87,7 +89,7 @@ def _decision(
     entries = [voice.get(item.key) for _, voice in voices]
     words = [None if entry is None else str(entry["verdict"]) for entry in entries]
     needed = len(words) if unanimous else len(words) // 2 + 1
-    word, votes_for = _most_said(words)
+    word, votes_for = _most_frequent(words)
     decided = word if votes_for >= needed else None
     votes = [None if one is None else one == item.words.passes for one in words]
     quoted = [entry["quote"] for entry in entries if entry and entry["verdict"] == decided]
@@ -100,7 +102,7 @@ def _decision(
     )
 
 
-def _most_said(words: Sequence[str | None]) -> tuple[str | None, int]:
-    """The word that most judges say, and how many do."""
+def _most_frequent(words: Sequence[str | None]) -> tuple[str | None, int]:
+    """The most frequent verdict and its number of judges."""
     counted = Counter(word for word in words if word is not None).most_common(1)
     return counted[0] if counted else (None, 0)

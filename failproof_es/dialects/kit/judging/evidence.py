@@ -1,13 +1,14 @@
-"""Decides which of a model's words are evidence in its favour: none that are addressed to judges.
+"""Selects the words of a model that are evidence in its favour: none that address judges.
 
-A verdict against the model is proved by any words of the model, so that no wrapping takes a bad
-answer out of the score. A verdict in its favour is proved by words that do not speak to the judge.
-A model under test may write verdicts itself, or speak to whoever grades it. A judge that
-follows such words would quote them. So these are evidence of nothing good: objects that pose as
-verdicts, lines that name the checklist's lists, what follows an address of an evaluator, and all
-that comes after a line that poses as a heading of the judge's question. Nor does a tool call count
-that the model only typed: what it called stands apart (`prompt.Passage.calls`). What the case
-itself asks for (an object with a key `quote`, a letter to a judge) poses as nothing.
+Any words of the model prove a verdict against it, so that no wrapping takes a bad answer out of the
+score. Only words that do not address the judge prove a verdict in its favour.
+
+A model under test may write verdicts itself, or address its grader, and a judge that follows such
+words would quote them. So these are no evidence in its favour: objects that pose as verdicts, lines
+that name the checklist's lists, the rest of a line after an address of an evaluator, and everything
+after a line that poses as a heading of the judge's question. A tool call that the model only typed
+is no evidence either: real calls are separate (`prompt.Passage.calls`). Words that the case itself
+asks for (an object with a key `quote`, a letter to a judge) pose as nothing.
 """
 
 from __future__ import annotations
@@ -54,9 +55,9 @@ _ADDRESS = re.compile(
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""An address begins a line or a sentence. The name of a judge alone is none: `Judges: it follows
-the book of Joshua.` is an answer. No sign is given back (`+`): a line of nothing but those would
-take the square of its length."""
+"""An address begins a line or a sentence. The name of a judge alone is no address: the line
+`Judges: it follows the book of Joshua.` is an answer. Punctuation is matched possessively (`+`):
+otherwise a line of nothing else would take quadratic time."""
 _NAMED_JUDGE = re.compile(_JUDGE.format(name="named"), re.IGNORECASE | re.VERBOSE)
 _LISTS = re.compile(
     r"""\bmust_(?:not_)?do\b | \bpass_criteria\b
@@ -75,24 +76,24 @@ _HEADING = re.compile(
       | [^\n]{{0,60}}?(?:model\ under\ test|answer\ to\ be\ graded) )""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""`turn 3 of the bolt` is none of ours."""
+"""`turn 3 of the bolt` is no heading."""
 _TYPED_CALL = re.compile(
     r"""[\[<({\u00ab\u3010]\W{0,5}(?:\w{1,20}\W{1,3})?(?:tool|function)\W{0,5}
         _?(?:call|use|result|output)?s?(?![a-z])\W{1,9}[\w.-]{1,64}[ ]?[({].*""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""A call that is only typed, in our notation or in that of a chat template."""
+"""A typed tool call, in our notation or in a chat template's."""
 _GAP = "\n\udfff\n"
-"""Stands where something was taken out, so that nothing is quoted across it: half a surrogate
-pair is no text, so no quotation holds it (`reply.read_verdicts`)."""
+"""Replaces removed words, so that no quotation spans the gap: no quotation contains half a
+surrogate pair (`reply.read_verdicts`)."""
 
 
 def evidence(
     text: str, case_text: str = "", *, is_call: bool = False, has_tools: bool = True
 ) -> str:
-    """The text without what is addressed to judges, and where tools are without typed calls.
+    """The text without words that address judges and, with `has_tools`, without typed tool calls.
 
-    `case_text` is what the case itself says: what it asks for poses as nothing.
+    `case_text` is the text of the case itself: whatever it asks for is kept.
     """
     pieces: list[str] = []
     end = 0
@@ -101,10 +102,12 @@ def evidence(
         end = after
     own = "".join([*pieces, text[end:]])
     judges = frozenset(_judge_of(match) for match in _NAMED_JUDGE.finditer(case_text))
-    return "\n".join(_lines(own, judges, has_typed_calls=has_tools and not is_call))
+    return "\n".join(_evidence_lines(own, judges, has_typed_calls=has_tools and not is_call))
 
 
-def _lines(text: str, case_keys: frozenset[str], *, has_typed_calls: bool) -> Iterator[str]:
+def _evidence_lines(
+    text: str, case_keys: frozenset[str], *, has_typed_calls: bool
+) -> Iterator[str]:
     has_verdict = _VERDICT.search(folded(text).text) is not None
     for line in text.splitlines():
         form = folded(line)
@@ -121,5 +124,5 @@ def _lines(text: str, case_keys: frozenset[str], *, has_typed_calls: bool) -> It
 
 
 def _judge_of(address: re.Match[str]) -> str:
-    """The judge that is addressed: a word in the singular, or nothing."""
+    """The word for the addressed judge, in lower case and singular; empty without an address."""
     return next(filter(None, address.groupdict().values()), "").lower().rstrip("s")

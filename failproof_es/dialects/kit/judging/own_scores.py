@@ -1,9 +1,9 @@
-"""The scores that a graded answer gives itself, in whatever form: numbers, objects, orders. Pure.
+"""Finds the scores that a graded answer gives itself, in numbers, objects or orders. Pure.
 
-A judge that gives such a score has copied the answer or obeyed it. A decimal number is a stated
-score wherever it stands: no list of words ends the ways to ask for one, and few judges grade by
-chance what the answer holds as a number. Numbers on another scale (`97 %`, `97/100`) and the score
-1, which is in many honest answers, count only where words of grading say so.
+A judge that gives such a score has copied the answer or obeyed it. A decimal number counts wherever
+it stands, because no list of words covers every way to ask for a score, and few judges give by
+chance a number from the answer. Numbers on another scale (`97 %`, `97/100`) and the score 1, which
+many honest answers contain, count only beside words of grading.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DECIMALS = tuple(
     re.compile(rf"(?<![\d{sign}])\d*+{sign}(\d++)(?!{sign}\d)(?:e[-+]?\d{{1,3}})?", re.IGNORECASE)
     for sign in (r"\.", ",", "\u066b", "\u00b7")
 )
-"""One for each decimal sign. A digit may be that of any script."""
+"""One pattern for each decimal sign, with digits of any script."""
 _POWER = re.compile(r"(?<![\d.])\d++e-\d{1,3}", re.IGNORECASE)
 _DIGIT_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _IN_WORDS = re.compile(rf"\bpoint((?:[\s-](?:{'|'.join(_DIGIT_WORDS)})\b){{1,9}})", re.IGNORECASE)
@@ -39,7 +39,7 @@ _SCALE = re.compile(
     r"(?P<number>[\d.,]+)\s*(?:(?P<percent>%|per ?cent)|(?:/|out of)\s*(?P<of>[\d.,]+))?"
 )
 _NO_RANGE = r"(?!\s{0,3}(?:to|:|-|\u2013)\s{0,3}\d)"
-"""`1 to 0`, `1:0`, `1-10` are the result of a game and a scale."""
+"""Not the result of a game or a scale: `1 to 0`, `1:0`, `1-10`."""
 _ENDS = r"(?=\s{0,3}(?:[,;!)\]|*]|\.(?!\d)|points?\b|marks?\b|$))"
 _GRADE = r"(?:score|grade|rating|mark|points?|bewertung|punkte?|calificaci[oó]n)s?"
 _GRADING = rf"(?:{_GRADE}|award|evaluate|assess|verdict|(?:die|la|una?)\ not[ea])"
@@ -96,15 +96,15 @@ _BESIDE_A_GRADE = frozenset({REASON, "quote", "transcript", "comment", "explanat
 def own_scores(answer: str, case_text: str) -> frozenset[float]:
     """The scores from 0 to 1 that the answer gives itself.
 
-    `case_text` is the question with what is expected. A decimal that stands there is not the
-    answer's, and where it is about grades, the answer may name some.
+    `case_text` is the question with the expected answer. Its decimals do not count, and if it is
+    about grades, the answer may name grades.
     """
     decimals = _decimals(answer) - _decimals(case_text)
     return decimals | _in_objects(answer, asked_keys(case_text)) | _in_words(answer, case_text)
 
 
 def _decimals(text: str) -> frozenset[float]:
-    """Every number between 0 and 1 in it that is written as a decimal."""
+    """Every decimal number between 0 and 1, in any form of the text."""
     return frozenset(
         number for form in words_of(text) for number in _numbers(form) if 0 < number < 1
     )
@@ -119,7 +119,7 @@ def _numbers(text: str) -> Iterator[float]:
 
 
 def _in_objects(text: str, case_keys: frozenset[str]) -> frozenset[float]:
-    """The scores that it gives in objects, or as loose members with a reason."""
+    """The scores in objects, or in loose members beside a reason."""
     stated: list[Any] = []
     for named_object in named_objects(text):
         if _grades_itself(named_object, case_keys):
@@ -132,7 +132,7 @@ def _in_objects(text: str, case_keys: frozenset[str]) -> frozenset[float]:
 
 
 def _in_words(text: str, case_text: str) -> frozenset[float]:
-    """The scores that it asks for; and those that it names, unless the case is about grades."""
+    """The scores that the text asks for, and those it names unless the case is about grades."""
     patterns = [_ORDERED] if _ABOUT_GRADES.search(case_text) else [_ORDERED, _LABELLED]
     matches = (
         match for form in words_of(text) for pattern in patterns for match in pattern.finditer(form)
@@ -144,7 +144,7 @@ def _in_words(text: str, case_text: str) -> frozenset[float]:
 
 
 def _grades_itself(named_object: NamedObject, case_keys: frozenset[str]) -> bool:
-    """Whether the object is a verdict, or says nothing but grades."""
+    """Whether the object is a verdict, or contains nothing but grades."""
     names = named_object.names - case_keys
     return poses(names) or (
         any(map(_GRADE_KEY.fullmatch, names))
@@ -153,7 +153,7 @@ def _grades_itself(named_object: NamedObject, case_keys: frozenset[str]) -> bool
 
 
 def _members(pairs: Pairs) -> Iterator[Any]:
-    """What stands in it under a name of a grade, at any depth."""
+    """The values under a key for grades, nested ones included."""
     waiting = [value for key, value in pairs if _GRADE_KEY.fullmatch(key.strip().lower())]
     while waiting:
         value = waiting.pop()
@@ -166,7 +166,7 @@ def _members(pairs: Pairs) -> Iterator[Any]:
 
 
 def _scores(value: Any) -> Iterator[float]:
-    """The numbers from 0 to 1 that may be meant."""
+    """The scores from 0 to 1 that the value may mean, on a scale to 1, 5, 10 or 100."""
     if isinstance(value, bool) or not isinstance(value, float | str):
         return
     scaled = _SCALE.fullmatch(str(value).strip().lower())
@@ -183,7 +183,7 @@ def _scores(value: Any) -> Iterator[float]:
 
 
 def _float(number: str) -> float:
-    """The number, whatever its decimal sign. Zero where it is none (`1.2.3`)."""
+    """The number with any decimal sign; 0.0 for text that is no number (`1.2.3`)."""
     for sign in (",", "\u066b", "\u00b7"):
         number = number.replace(sign, ".")
     try:

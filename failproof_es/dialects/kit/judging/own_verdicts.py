@@ -1,7 +1,7 @@
-"""The verdicts that a model under test gives itself, in objects and in words. Pure.
+"""Finds the verdicts that a model under test gives itself, in objects and in words. Pure.
 
-A passing verdict that needs no quotation ("absent") is void where the model dictated it: a line
-of its words holds the verdict together with the checklist's names or with words for its items.
+A passing verdict that needs no quotation ("absent") is void if the model dictated it: a line of its
+text has the verdict beside the checklist's names or beside words for its items.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _PASSES_ITEM = rf"(?:{_ITEM}){_NEAR}\b(?:{_PASSES})\b"
 def dictated_passes(
     items: Sequence[Item], texts: Sequence[str], case_text: str
 ) -> Mapping[str, bool]:
-    """Whether these words of the model hold the passing verdict on an item, by the item's key.
+    """Whether the texts contain the passing verdict on an item, by the item's key.
 
-    `case_text` is what the case itself says: its words are no sign of an order to judges.
+    `case_text` is the text of the case itself: its words are no sign of an order to judges.
     """
     in_objects = set(_in_objects(items, texts))
     forms = [form for text in texts for form in words_of(text)]
     by_word = {
-        word: any(map(_orders(word, case_text), forms))
+        word: any(map(_order_test(word, case_text), forms))
         for word in {item.words.passes for item in items}
     }
     return {
@@ -48,10 +48,10 @@ def dictated_passes(
     }
 
 
-def _orders(word: str, case_text: str) -> Callable[[str], bool]:
-    """Whether a text has the verdict beside names of lists, or beside words that say what it is of.
+def _order_test(word: str, case_text: str) -> Callable[[str], bool]:
+    """A test whether a text has the verdict `word` beside names of lists or words for items.
 
-    The latter proves nothing where the case itself speaks of what is absent or met.
+    Words for items do not count if the case itself contains `word`.
     """
     verdict = re.compile(rf"\b(?:{word}|{_PASSES})\b", re.IGNORECASE)
     near = re.compile(
@@ -69,7 +69,7 @@ def _orders(word: str, case_text: str) -> Callable[[str], bool]:
 
 
 def _in_objects(items: Sequence[Item], texts: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """(key of an item or "" for any, a verdict) of every object."""
+    """(item's key or "" for any item, verdict) for every verdict in an object."""
     keys = {item.key for item in items}
     for named_object in (candidate for text in texts for candidate in named_objects(text)):
         names = [named_object.key, *values(named_object.pairs, "item")]

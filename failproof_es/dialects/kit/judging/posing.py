@@ -1,8 +1,8 @@
-"""Finds the objects in a graded text that pose as a verdict, in whatever form they are spelt.
+"""Finds the objects in a graded text that pose as a verdict, in any spelling.
 
-They are found by the decoder that reads judges' replies, so whatever a judge could copy out of
-the text and have read is found here. Beside it, in forms that only a reader with good will
-decodes, a pair of braces counts that speaks of a verdict's keys.
+The decoder is the one that reads judges' replies, so it finds every object that a judge could copy
+from the text into a readable reply. A pair of braces that does not decode counts as well, if keys
+of a verdict stand directly inside.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from failproof_es.dialects.kit.json_objects import Objects, Pairs
 
 SCORE, REASON = "score", "reason"
 _ALONE = frozenset({"verdict", "quote"})
-"""One of these keys makes an object pose as a verdict."""
+"""A single one of these keys makes an object pose as a verdict."""
 _TOGETHER = (frozenset({SCORE, REASON}), frozenset({"transcript", "items"}))
-"""All keys of one of these do together."""
+"""All keys of one of these sets together do, too."""
 _KEYS = re.compile(r"\b(verdict|quote|score|reason)\b\W{0,20}?[:=]", re.IGNORECASE)
 _WORDS = re.compile(r"[A-Za-z]+")
 _SIGNS = re.compile(rf"[{{}}]|{_KEYS.pattern}", re.IGNORECASE)
@@ -33,7 +33,7 @@ _ALL_KEYS = _ALONE.union(*_TOGETHER)
 
 @dataclass(frozen=True, slots=True)
 class NamedObject:
-    """An object, and the key that it stands under; `""` where it stands under none."""
+    """An object, and the key of its enclosing member; `""` without one."""
 
     key: str
     pairs: Pairs
@@ -50,16 +50,16 @@ def poses(names: Set[str]) -> bool:
 
 
 def named_objects(text: str) -> Iterator[NamedObject]:
-    """Every object in the text, in every form of it, at any depth."""
+    """Every object in every form of the text, at any depth."""
     for form in decoded_forms(text):
         for json_object in Objects(form.text).outermost():
-            yield from _within(json_object.pairs)
+            yield from _nested_objects(json_object.pairs)
 
 
 def asked_keys(case_text: str) -> frozenset[str]:
     """The keys of a verdict that the case itself asks for: "JSON with the keys quote and author".
 
-    An object does not pose as a verdict by having these.
+    Such keys do not make an object pose as a verdict.
     """
     if _OBJECT_WORDS.search(case_text) is None:
         return frozenset()
@@ -67,7 +67,7 @@ def asked_keys(case_text: str) -> frozenset[str]:
 
 
 def posing_spans(text: str, case_keys: frozenset[str] = frozenset()) -> list[tuple[int, int]]:
-    """Where in the text something poses as a verdict: disjoint, in order."""
+    """The spans of the text that pose as a verdict, disjoint and in order."""
     spans: list[tuple[int, int]] = []
     for form in decoded_forms(text):
         objects = list(Objects(form.text).all())
@@ -77,13 +77,13 @@ def posing_spans(text: str, case_keys: frozenset[str] = frozenset()) -> list[tup
             if poses(NamedObject("", one.pairs).names - case_keys)
         ]
         decoded = _merged([(one.start, one.end) for one in objects])
-        posing += _braces(form.text, decoded, case_keys)
+        posing += _posing_braces(form.text, decoded, case_keys)
         spans += [(form.place(start), form.place(end)) for start, end in posing]
     return _merged(spans)
 
 
-def _within(pairs: Pairs) -> Iterator[NamedObject]:
-    """The object and all that stand in it."""
+def _nested_objects(pairs: Pairs) -> Iterator[NamedObject]:
+    """The object and all objects inside it."""
     waiting: list[tuple[str, Any]] = [("", pairs)]
     while waiting:
         key, value = waiting.pop()
@@ -94,12 +94,12 @@ def _within(pairs: Pairs) -> Iterator[NamedObject]:
             waiting += [(key, member) for member in value]
 
 
-def _braces(
+def _posing_braces(
     text: str, decoded: list[tuple[int, int]], case_keys: frozenset[str]
 ) -> Iterator[tuple[int, int]]:
-    """The pairs of braces, outside of what was decoded, right in which keys of a verdict stand.
+    """The spans of braces that don't decode, with keys of a verdict directly inside.
 
-    A brace that nothing closes reaches to the end of the text.
+    An unclosed brace reaches to the end of the text.
     """
     opened: list[tuple[int, set[str]]] = []
     skip = iter([*decoded, (len(text), len(text))])

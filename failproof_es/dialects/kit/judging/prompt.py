@@ -1,8 +1,8 @@
 """Builds a judge's prompt: the transcript is delimited, so it can't pose as instructions.
 
-The delimiter is made of the SHA-256 of all that is untrusted, so no text in there can hold
-it. It stands on every line that is ours, and the judge has to repeat it: an object that
-lacks it was not written for this transcript, whoever wrote it.
+The delimiter is derived from the SHA-256 of all untrusted texts, so none of them can contain it.
+Every heading of ours has it, and the judge has to repeat it: an object without it was not written
+for this transcript.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ Passages = Sequence["Passage"]
 class Passage:
     """One turn of a transcript as the judge is shown it; `judged` if a model under test spoke.
 
-    `calls` are the tool calls that were made. They stand under a heading of their own, with the
-    delimiter: a call that somebody only types stays a part of the text.
+    `calls` are the recorded tool calls. Each has its own heading with the delimiter, whereas a call
+    that is only typed remains part of the text.
     """
 
     speaker: str
@@ -52,12 +52,12 @@ class Passage:
 
 @cache
 def shipped() -> str:
-    """The template that is used unless the configuration brings its own."""
+    """The default template, for a configuration without its own."""
     return files(__package__).joinpath("judge.txt").read_text("utf-8").strip("\n")
 
 
 def token(items: Sequence[Item], transcript: Passages) -> str:
-    """The delimiter of this checklist and this transcript: always the same for the same two."""
+    """The delimiter of this checklist and this transcript; deterministic."""
     return delimiter(
         *(item.text for item in items), *(part for passage in transcript for part in passage.parts)
     )
@@ -87,7 +87,7 @@ def _parts(heading: str, passage: Passage) -> Iterator[str]:
 
 
 def reply_schema(items: Sequence[Item], transcript: Passages) -> dict[str, Any]:
-    """The JSON Schema of a good reply, for servers that can hold a model to one."""
+    """The JSON Schema of a good reply, for servers that can enforce one."""
     return _object(
         {
             "transcript": {"type": "string", "enum": [token(items, transcript)]},
@@ -102,7 +102,7 @@ def _answer_schema(item: Item) -> dict[str, Any]:
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    """Every property is required and no other allowed: the strictest that servers take."""
+    """The schema of an object with all of these properties and no other."""
     return {
         "type": "object",
         "properties": properties,

@@ -1,8 +1,8 @@
-"""Where a judge may take a quotation from, by what it is to prove. Pure.
+"""Looks up a judge's quotation in the texts that can prove its verdict. Pure.
 
-A proof in the model's favour comes from its evidence (`evidence.evidence`). A proof against it
-comes from anything that it said, as written or as read: letters that a judge does not copy, such
-as invisible ones and look-alikes, hide no bad answer.
+A verdict in the model's favour needs words of its evidence (`evidence.evidence`). A verdict against
+it needs any of its words, as written or as read: characters that a judge does not copy, such as
+invisible ones and look-alikes, hide no bad answer.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _KEYBOARD = str.maketrans("\u2018\u2019\u201c\u201d\u2010\u2011\u2012\u2013\u201
 
 
 class JudgeDirected(Unproved):
-    """The quotation stands in what the model said, but only in words that speak to judges."""
+    """The quotation is in the model's text, but only in words that address judges."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quotable:
-    """The texts that a model said, each in the three forms that quotations are looked up in."""
+    """The texts of a model in the three forms in which quotations are looked up."""
 
     evidence: Sequence[Comparable]
     verbatim: Sequence[Comparable]
@@ -36,14 +36,14 @@ class Quotable:
     def locate(self, quote: str, *, in_favour: bool, is_proof: bool) -> int:
         """The index of the text that holds the quoted words. Raises `Unproved`."""
         if not in_favour:
-            return self._anywhere(quote, is_proof=is_proof)
+            return self._locate_anywhere(quote, is_proof=is_proof)
         try:
             return locate_quotation(quote, self.evidence, is_proof=is_proof)
         except Unproved:
-            self._anywhere(quote, is_proof=is_proof)
+            self._locate_anywhere(quote, is_proof=is_proof)
             raise JudgeDirected("the quotation stands only in words that speak to judges") from None
 
-    def _anywhere(self, quote: str, *, is_proof: bool) -> int:
+    def _locate_anywhere(self, quote: str, *, is_proof: bool) -> int:
         try:
             return locate_quotation(quote, self.verbatim, is_proof=is_proof)
         except Unproved:
@@ -51,7 +51,7 @@ class Quotable:
 
 
 def quotable(texts: Sequence[str], evidence: Sequence[str]) -> Quotable:
-    """What can be quoted of these texts, and of what is evidence in each."""
+    """The forms of these texts, and of the evidence in each."""
     return Quotable(
         [comparable(text) for text in evidence],
         [comparable(text) for text in texts],
@@ -60,5 +60,5 @@ def quotable(texts: Sequence[str], evidence: Sequence[str]) -> Quotable:
 
 
 def _plain(text: str) -> str:
-    """The text as a judge may copy it: no hidden signs, and marks as a keyboard has them."""
+    """The text as a judge may copy it: no hidden characters, keyboard punctuation, case-folded."""
     return folded(text).text.translate(_KEYBOARD).casefold()

@@ -1,12 +1,12 @@
-"""Checks whether quoted words were really said. Pure.
+"""Checks whether quoted words occur in a text. Pure.
 
-Compared are texts in Unicode's normal form C with every run of white space as one space;
-nothing else is forgiven: not case, not punctuation, not the form of quotation marks. A
-quotation must stand within one text, begin and end where words do, and say something.
+Texts are compared in Unicode's normal form C with every run of white space as one space; case,
+punctuation and the form of quotation marks must be equal. A quotation must be inside one text,
+begin and end at word boundaries, and be substantial.
 
-A quotation of half a megabyte may begin at every letter of a text, so that to compare it letter by
-letter would take the square of its length. Here each word is put between line breaks, which no
-comparable text holds: a quotation of whole words is then found by one search, in linear time.
+Comparing a quotation of half a megabyte at every letter of a text would take quadratic time. Here
+each word is put between line breaks, which no comparable text contains, so that one search in
+linear time finds a quotation of whole words.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WORD = re.compile(r"\w+")
 _FEWEST_WORDS = 2
 _FEWEST_CHARACTERS = 6
 _SPACED_WORD = re.compile(r"[^\W_\u0e00-\U0010ffff]+")
-"""A word goes on from letter to letter. From Thai on, most scripts put no space between words:
+"""A word of a script with spaces between words. From Thai on (U+0E00) most scripts have none:
 there a quotation may begin anywhere."""
 _BORDER = "\n"
 _UNSPACED = re.compile(r"\S+")
@@ -29,20 +29,20 @@ _UNSPACED = re.compile(r"\S+")
 
 @dataclass(frozen=True, slots=True)
 class Comparable:
-    """A text as it is compared, or a quotation."""
+    """A text or a quotation, normalised for comparison."""
 
     text: str
     """In normal form C, with one space for each run of white space and none around it."""
     bordered: str
-    """The same with each word between line breaks."""
+    """`text` with each word between line breaks."""
 
     def holds(self, quotation: Comparable) -> bool:
-        """Whether the quotation stands in the text, as whole words."""
+        """Whether the text contains the quotation as whole words."""
         return bool(quotation.text) and quotation.bordered in self.bordered
 
 
 def comparable(text: str) -> Comparable:
-    """The text as it is compared."""
+    """The text, normalised for comparison."""
     return _bordered(_on_one_line(composed(text)))
 
 
@@ -52,20 +52,20 @@ def find_quotation(quotation: Comparable, texts: Sequence[Comparable]) -> int | 
 
 
 def is_substantial(quotation: Comparable, texts: Sequence[Comparable]) -> bool:
-    """Whether it is more than a word that stands anywhere: or else one of the texts, whole."""
+    """Whether the quotation has two words or six characters in words, or is one of the texts."""
     words = _WORD.findall(quotation.text)
     enough = len(words) >= _FEWEST_WORDS or sum(map(len, words)) >= _FEWEST_CHARACTERS
     return enough or quotation in texts
 
 
 class Unproved(Exception):
-    """Why a quotation proves nothing, in words."""
+    """A quotation proves nothing; the message says why."""
 
 
 def locate_quotation(quote: str, texts: Sequence[Comparable], *, is_proof: bool) -> int:
     """The index of the first text that holds the quoted words. Raises `Unproved`.
 
-    As a proof they must say something, too.
+    With `is_proof` the quotation must also be substantial.
     """
     if not quote.strip():
         raise Unproved("quotes nothing")
@@ -79,9 +79,9 @@ def locate_quotation(quote: str, texts: Sequence[Comparable], *, is_proof: bool)
 
 
 def spans_of(quotations: Sequence[str], text: str) -> list[tuple[int, int] | None]:
-    """Where each quotation stands in the text: its first character, and the one after its last.
+    """The (start, end) of each quotation in the text, end exclusive.
 
-    `None` where it does not stand there as a whole, or where the text is in another normal form.
+    `None` if the text does not contain the quotation as whole words, or is not in normal form C.
     """
     whole = _bordered(_on_one_line(text)).bordered
     words = [word.start() for word in _UNSPACED.finditer(text)]
@@ -97,9 +97,9 @@ def spans_of(quotations: Sequence[str], text: str) -> list[tuple[int, int] | Non
 
 
 def _place(whole: str, at: int, words: Sequence[int]) -> int:
-    """The place in a text that a place in its bordered form stands for.
+    """The position in a text for a position in its bordered form.
 
-    `words` are the places in the text at which something stands behind white space.
+    `words` are the positions in the text where runs without white space begin.
     """
     word = whole.rfind(" ", 0, at) + 1
     return words[whole.count(" ", 0, at)] + (at - word) - whole.count(_BORDER, word, at)

@@ -1,8 +1,9 @@
-"""Parses a judge's reply: exactly the items asked, each with words that were really said.
+"""Parses a judge's reply: exactly the items asked, each with a quotation from the transcript.
 
-What is wrong with the reply as a whole is a problem: the judge is asked again, and decides
-nothing if it stays so. What is wrong with one item voids that item alone: the judge is asked
-again (`void_items`), and if it stays so, says nothing about it. Nothing is repaired or guessed.
+A defect of the reply as a whole is a problem: the judge is asked again, and decides nothing if the
+problem remains. A defect of one item voids that item alone: the judge is asked again
+(`void_items`), and its vote on the item is missing if the defect remains. Nothing is repaired or
+guessed.
 """
 
 from __future__ import annotations
@@ -40,14 +41,14 @@ def read_verdicts(
 ) -> tuple[dict[str, Any] | None, str | None]:
     """The verdict as JSON, or the problem: one of the two is `None`. Never raises.
 
-    The verdict lists every item in order with `item`, `verdict`, `quote`, `turn` (the number,
-    from 1, of the turn quoted) and `void`: the reason why the judge says nothing about it.
+    The verdict lists every item in order with `item`, `verdict`, `quote`, `turn` (the number, from
+    1, of the turn quoted) and `void`: the reason why the verdict on the item does not count.
     `tools` are the names that the model may call.
     """
     try:
         document, around = own_object(text, token(items, transcript), "items")
-        answered = _answered(document, items)
-        further = Pairs([*around, *document, *_further(answered)])
+        answered = _answers_by_item(document, items)
+        further = Pairs([*around, *document, *_further_members(answered)])
         refuse_further_keys(further, (MARK, "items"), _passes(answered, items))
     except ReplyUnreadable as error:
         return None, f"{error.reason}: {error.message}"
@@ -64,7 +65,7 @@ def read_verdicts(
 
 
 def void_items(verdict: Mapping[str, Any]) -> str | None:
-    """The votes that a verdict lacks, with the reasons; `None` where it is whole."""
+    """The void items with their reasons; `None` if there are none."""
     void = [
         f"{item_verdict['item']}: {item_verdict['void']}"
         for item_verdict in verdict["items"]
@@ -73,8 +74,8 @@ def void_items(verdict: Mapping[str, Any]) -> str | None:
     return f"void_items: {'; '.join(void)}" if void else None
 
 
-def _answered(document: Pairs, items: Sequence[Item]) -> dict[str, list[Any]]:
-    """What the object says, by item: everything, where an item stands more than once."""
+def _answers_by_item(document: Pairs, items: Sequence[Item]) -> dict[str, list[Any]]:
+    """The answers by item; several if an item is repeated. Raises `UnusableVerdict`."""
     objects = values(document, "items")
     if len(objects) != 1:
         raise UnusableVerdict("contradicting_keys: items stands twice")
@@ -92,15 +93,15 @@ def _answered(document: Pairs, items: Sequence[Item]) -> dict[str, list[Any]]:
     return answered
 
 
-def _further(answered: Mapping[str, Sequence[Any]]) -> Iterator[tuple[str, Any]]:
-    """What stands in the items' answers beside a verdict and its quotation."""
+def _further_members(answered: Mapping[str, Sequence[Any]]) -> Iterator[tuple[str, Any]]:
+    """The members of the items' answers other than verdict and quotation."""
     for answers in answered.values():
         if isinstance(answers[0], Pairs):
             yield from (member for member in answers[0] if member[0].lower() not in _ANSWER_KEYS)
 
 
 def _passes(answered: Mapping[str, Sequence[Any]], items: Sequence[Item]) -> bool | None:
-    """What the verdicts come to, proved or not; `None` where one is missing."""
+    """Whether all verdicts pass, proved or not; `None` if one is missing."""
     words = [
         values(answers[0], "verdict") if isinstance(answers[0], Pairs) else []
         for item in items
@@ -113,21 +114,21 @@ def _passes(answered: Mapping[str, Sequence[Any]], items: Sequence[Item]) -> boo
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """What a verdict is held against."""
+    """The facts that a verdict is checked against."""
 
     quotable: Quotable
     turns: Sequence[int]
-    """The number of the turn of each text that can be quoted."""
+    """The turn number of each quotable text."""
     dictated: Mapping[str, bool]
-    """Whether the model under test gave itself the passing verdict on an item, by its key."""
+    """Whether the model under test gave itself the passing verdict, by item key."""
     uncalled: frozenset[str]
-    """The keys of the items about a call that was not made."""
+    """The keys of items about a call that was not made."""
 
     @classmethod
     def of(
         cls, items: Sequence[Item], transcript: Sequence[Passage], tools: Sequence[str]
     ) -> _Record:
-        """What these passages hold."""
+        """The facts in these passages."""
         judged = [(n, passage) for n, passage in enumerate(transcript, 1) if passage.judged]
         context = [passage.text for passage in transcript if not passage.judged]
         case_text = "\n".join([*(item.text for item in items), *context])
@@ -162,11 +163,11 @@ def _read_item(item: Item, answers: Sequence[Any], record: _Record) -> dict[str,
         verdict_text = shorten_value(verdicts[0])
         return {**read, "void": f"says {verdict_text}, neither {words.passes} nor {words.fails}"}
     read |= {"verdict": verdicts[0], "quote": quote or None}
-    return {**read, **_proven(item, verdicts[0], quote, record)}
+    return {**read, **_check_proof(item, verdicts[0], quote, record)}
 
 
-def _proven(item: Item, verdict: str, quote: str, record: _Record) -> dict[str, Any]:
-    """Where the quotation stands, or why the verdict rests on nothing."""
+def _check_proof(item: Item, verdict: str, quote: str, record: _Record) -> dict[str, Any]:
+    """The turn that contains the quotation, or the reason why the verdict is void."""
     in_favour, needed = verdict == item.words.passes, verdict in item.words.quoted
     if in_favour and not needed and record.dictated[item.key]:
         return {"void": f"{ECHOED}: the model under test gives itself this verdict"}
@@ -184,7 +185,7 @@ def _proven(item: Item, verdict: str, quote: str, record: _Record) -> dict[str, 
 
 
 def _encodable(text: str) -> bool:
-    """Whether the text is one: half a surrogate pair is no character."""
+    """Whether the text has a UTF-8 form: half a surrogate pair has none."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

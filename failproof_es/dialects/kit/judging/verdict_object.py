@@ -1,8 +1,7 @@
 """Finds the one object in a judge's reply that was written for this question.
 
-It repeats the question's mark, it has the keys that were asked for and no others, and no other
-object of the reply says otherwise. A reply of which this does not hold decides nothing: the
-judge is asked again.
+The object repeats the question's mark, has exactly the keys that were asked for, and no other
+object of the reply contradicts it. Any other reply decides nothing: the judge is asked again.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ _YES, _NO = _AFFIRMING | {"yes", "true"}, _DENYING | {"no", "false"}
 
 
 class UnusableVerdict(Exception):
-    """Why a reply decides nothing, in words that begin with a name for programs."""
+    """A reply decides nothing. The message is a name for programs, a colon and the reason."""
 
 
 def own_object(text: str, mark: str, key: str) -> tuple[Pairs, Pairs]:
-    """The one object with this key and this mark, and what stands around it in its wrapping.
+    """The one object with this key and this mark, and the other members of its wrapping.
 
     Raises `UnusableVerdict` and `ReplyUnreadable`.
     """
@@ -46,18 +45,18 @@ def own_object(text: str, mark: str, key: str) -> tuple[Pairs, Pairs]:
         )
     if any(verdict != own[0][0] for verdict, _ in own):
         raise UnusableVerdict("contradicting_objects: the reply holds several verdicts that differ")
-    around = Pairs(member for verdict, whole in own for member in _around(whole, verdict))
+    around = Pairs(member for verdict, whole in own for member in _wrapping_members(whole, verdict))
     return own[0][0], around
 
 
 def refuse_further_keys(members: Pairs, known_keys: Collection[str], passes: bool | None) -> None:
-    """Raises `UnusableVerdict` for members beside the known ones: a contradiction by that name.
+    """Raise `UnusableVerdict` for unknown members, with its own name for a contradiction.
 
-    `passes` is what the verdict comes to; `None` where it comes to neither.
+    `passes` is whether the verdict passes; `None` if it is open.
     """
     further = [(key, value) for key, value in members if key.lower() not in known_keys]
     for key, value in further:
-        if passes is not None and _stated(key, value) is (not passes):
+        if passes is not None and _read_outcome(key, value) is (not passes):
             outcome = "passes" if passes else "does not pass"
             reason = f"{shorten_value(key)} is {shorten_value(value)}, and the verdict {outcome}"
             raise UnusableVerdict(f"contradiction: {reason}")
@@ -67,18 +66,18 @@ def refuse_further_keys(members: Pairs, known_keys: Collection[str], passes: boo
 
 
 def values(document: Pairs, name: str) -> list[Any]:
-    """Every value under this name, in any case."""
+    """Every value under this name; keys are compared in lower case."""
     return [value for key, value in document if key.lower() == name]
 
 
 def shorten_value(value: Any) -> str:
-    """The value in a message, shortened."""
+    """The value as ASCII text for a message, cut after 60 characters."""
     text = ascii(value)
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
-def _around(whole: Any, verdict: Pairs) -> Iterator[tuple[str, Any]]:
-    """The members of the objects that wrap the verdict, but for the one that holds it."""
+def _wrapping_members(whole: Any, verdict: Pairs) -> Iterator[tuple[str, Any]]:
+    """The members of the objects around the verdict, except those that contain it."""
     value: Any = whole
     while value is not verdict:
         members = value if isinstance(value, Pairs) else [("", inner) for inner in value]
@@ -100,8 +99,8 @@ def _holds(value: Any, verdict: Pairs) -> bool:
     return False
 
 
-def _stated(key: str, value: Any) -> bool | None:
-    """Whether a member says that the answer passes; `None` where it says nothing of that."""
+def _read_outcome(key: str, value: Any) -> bool | None:
+    """Whether a member says that the answer passes; `None` if it says nothing about that."""
     word = value.strip().lower() if isinstance(value, str) else value
     truth = True if word in (True, 1.0) or word in _YES else None
     if truth is None and (word in (False, 0.0) or word in _NO):

@@ -27,7 +27,7 @@ from failproof_es.problems import Problems
 
 
 class Benchmark:
-    """One question a task, its answer scored by a judge against four descriptions."""
+    """Tasks with one question each, whose answer a judge scores against four descriptions."""
 
     name = "benchmark"
     suffixes: tuple[str, ...] = loader.SUFFIXES
@@ -49,7 +49,7 @@ class Benchmark:
         return loader.load(files, self._options, problems)
 
     def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
-        """The one question; nothing once it is answered."""
+        """The one question; `None` once it is answered."""
         return None if transcript.replies else case.turns
 
     def classify(self, case: Case, transcript: Transcript) -> Classification:
@@ -57,7 +57,7 @@ class Benchmark:
         return grading.classify(transcript)
 
     def grading_is_bounded(self, case: Case, transcript: Transcript) -> bool:
-        """Always: no expression comes from a case, and its readers are quick with short texts."""
+        """Always true: no pattern comes from a case, and reading a short text is quick."""
         return True
 
     def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
@@ -69,8 +69,11 @@ class Benchmark:
         return schema(mark(case.expectation, grading.graded_text(transcript)))
 
     def read_judgement(self, case: Case, transcript: Transcript, reply: ModelReply) -> JudgeReading:
-        """See `reply.read_judgement`. The version is that of the shipped judge prompt, too: a
-        template of one's own is part of the case."""
+        """See `reply.read_judgement`.
+
+        With the shipped judge prompt the version includes its digest; a custom template is part of
+        the case.
+        """
         graded = grading.graded_text(transcript)
         case_text = prompts.case_text(case.expectation)
         reading = judgement_of(reply, graded, mark(case.expectation, graded), case_text)

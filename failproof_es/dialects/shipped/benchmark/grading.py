@@ -1,9 +1,9 @@
-"""Grades an answer: classes that need no judge, the requests to judges, their final score.
+"""Grades an answer: its class, the requests to judges, and the final score.
 
-The class of an answer, by the first rule that holds: `error` (nothing usable came back),
-`withheld` (by the provider), `broken` and `unknown` (see `dialects.kit.unusable`), `truncated` (it
-was cut off, see `dialects.kit.cut_off`), `empty`, `answered`. Only `answered` is shown to a judge,
-without its thoughts; `empty` scores 0 without one; the rest is not scored.
+The class of an answer, by the first rule that holds: `error` (nothing usable came back), `withheld`
+(by the provider), `broken` and `unknown` (see `dialects.kit.unusable`), `truncated` (it was cut
+off, see `dialects.kit.cut_off`), `empty`, `answered`. Only `answered` goes to a judge, without the
+opening thoughts; `empty` scores 0 without a judge; the other classes have no score.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ FAILING_SCORES = {"accuracy": 0.0, "evaluation_score": 0.0}
 
 
 def classify(transcript: Transcript) -> Classification:
-    """The class of what came back. Pure."""
+    """The class of the answer or of the failure. Pure."""
     primary, details = _class_of(transcript)
     return Classification(primary, details, f"{NAME}.classifier", VERSION)
 
 
 def judge_messages(case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
-    """The question to each judge; `None` for what no judge has to see."""
+    """The question to each judge; `None` for a class that needs no judge."""
     if _class_of(transcript)[0] != "answered":
         return None
     template = case.expectation.get("judge_template")
@@ -48,16 +48,16 @@ def judge_messages(case: Case, transcript: Transcript) -> tuple[Turn, ...] | Non
 
 
 def graded_text(transcript: Transcript) -> str:
-    """What a judge is shown, and has to quote."""
+    """The text that a judge is shown and must quote: the last answer without its thoughts."""
     return transcript.replies[-1].answer if transcript.replies else ""
 
 
 def score(classification: Classification, judgement: Judgement | None) -> Score | Failure:
-    """`evaluation_score` from 0 to 1, `accuracy` 1 where it passes; or why it is not scored.
+    """`evaluation_score` from 0 to 1, and `accuracy` 1 if it passes; or why there is no score.
 
-    Of several judges the median score counts, if more than half of them gave one. Where the
-    rule is `unanimous`, all must have given one, and all must agree whether it passes. (Not on the
-    band: three bands pass and one fails, so passing would need more agreement than failing.)
+    Of several judges the median score counts, if more than half of them gave one. Under the rule
+    `unanimous` all judges must have given one, and all must agree whether the answer passes. (Not
+    on the band: three bands pass and one fails, so passing would need more agreement than failing.)
     """
     if (failure := unusable.unscored(classification)) is not None:
         return failure
@@ -95,7 +95,7 @@ def _class_of(transcript: Transcript) -> tuple[str, dict[str, Any]]:
 
 
 def _undecided(judgement: Judgement, verdicts: Sequence[dict[str, Any]]) -> Failure | None:
-    """Why the judges come to nothing; `None` where they do come to something."""
+    """Why the judges reach no score; `None` if they reach one."""
     judge_count, unanimous = len(judgement.verdicts), judgement.rule == "unanimous"
     needed = judge_count if unanimous else judge_count // 2 + 1
     scores = [float(verdict["score"]) for verdict in verdicts]

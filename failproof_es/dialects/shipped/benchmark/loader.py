@@ -61,7 +61,7 @@ def load(files: Sequence[Path], options: BenchmarkOptions, problems: Problems) -
 def as_case(
     document: dict[str, Any], suite_id: str, source: str, options: BenchmarkOptions
 ) -> Case:
-    """A valid task as the engine runs it: the message that is sent, and what grades the answer."""
+    """The case of a valid task: the message to send, and the data that grade the answer."""
     question = task.compose_question(document, options.input_keys)
     expectation = {
         "question": question,
@@ -87,20 +87,20 @@ def as_case(
 
 @dataclass(slots=True)
 class _UnusedKeys:
-    """The keys that are kept with the tasks and not used: in how many, and where first."""
+    """Keys that are stored with the tasks and not used: their number of tasks and first place."""
 
     first: dict[str, tuple[Path, int | None]] = field(default_factory=dict)
     tasks: Counter[str] = field(default_factory=Counter)
 
     def note(self, path: Path, tree: YamlTree, at: Location, keys: Iterable[Location]) -> None:
-        """Take up the keys of one task."""
+        """Count the unused keys of one task."""
         for location in keys:
             name = dotted(location)
             self.tasks[name] += 1
             self.first.setdefault(name, (path, tree.line_of((*at, *location))))
 
     def warn(self, problems: Problems) -> None:
-        """Say each key once."""
+        """Warn once of each key."""
         for name, (path, line) in self.first.items():
             where = plural(self.tasks[name], "task")
             message = (
@@ -132,7 +132,7 @@ class _TaskFile:
                 yield as_case(document, suite, self.path.name, self.options)
 
     def _document(self, value: Any, at: Location) -> dict[str, Any] | None:
-        """The task as JSON can hold it, or `None` with the reason in `problems`."""
+        """The task as a JSON object, or `None` with the reason in `problems`."""
         if not isinstance(value, dict):
             remedy = "write a task as `key: value` lines, or a list of such tasks"
             self._error(at, "is not a task", remedy)

@@ -1,4 +1,4 @@
-"""`prompts.options` of the dialect: how a task is asked, and which of its texts are sent."""
+"""`prompts.options` of the dialect: templates, and the keys of a task that are sent."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ _PLACEHOLDERS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
     "generation_template": (GENERATION_NAMES, ()),
     "judge_template": (JUDGE_NAMES[-2:], JUDGE_NAMES),
 }
-"""What each template must hold, and what it may."""
+"""For each template the required and the optional placeholders."""
 
 
 class BenchmarkOptions(BaseModel):
-    """How a task is asked and graded. What is left out is as shipped."""
+    """How a task is asked and graded. The defaults are the shipped templates and keys."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
     generation_template: str | None = None
-    """What the model under test is asked: `{{question}}`."""
+    """Template of the request to the model under test; placeholder: `{{question}}`."""
     judge_template: str | None = None
-    """What a judge is asked: `prompts.JUDGE_NAMES` says what it may hold."""
+    """Template of the request to a judge; placeholders: `prompts.JUDGE_NAMES`."""
     input_keys: list[str] = list(INPUT_KEYS)
     """The keys of a task that are appended to its question, in this order."""
     unsent_keys: list[str] = []
-    """The further texts of a task that no model is to see."""
+    """Keys of a task whose texts no model must see."""
 
 
 def read_options(option_values: Mapping[str, Any]) -> BenchmarkOptions:
@@ -62,7 +62,7 @@ def read_options(option_values: Mapping[str, Any]) -> BenchmarkOptions:
 
 
 def _key_defects(options: BenchmarkOptions) -> Iterator[tuple[str, str]]:
-    """Every (option, what is wrong) with the keys that are named."""
+    """(option, defect) for every key that is reserved or named twice."""
     occurrences = Counter((*options.input_keys, *options.unsent_keys))
     for option in ("input_keys", "unsent_keys"):
         for key in dict.fromkeys(getattr(options, option)):

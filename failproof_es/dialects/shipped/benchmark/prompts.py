@@ -1,7 +1,7 @@
 """The prompts for the model under test and the judge: templates, filled in one pass.
 
-What a question or an answer holds is never filled in, and neither can hold the delimiter,
-which is made of the SHA-256 of all that is put into the template.
+Placeholders inside a question or an answer stay text, and neither can contain the delimiter, which
+is derived from the SHA-256 of all texts in the template.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ JUDGE_NAMES = (
     *("question", "most_expected", "good_answer", "pass_option", "incorrect_direction"),
     *("answer", "delimiter"),
 )
-"""What the template of a judge may hold; `answer` and `delimiter` it must."""
+"""Placeholders of a judge's template; `answer` and `delimiter` are required."""
 
 
 def shipped(name: str) -> str:
-    """The template `generation` or `judge` that is used unless a configuration has its own."""
+    """The default template `generation` or `judge`."""
     return files(__package__).joinpath(f"{name}.txt").read_text("utf-8").strip("\n")
 
 
@@ -48,12 +48,12 @@ def judge_prompt(expectation: Mapping[str, str], answer: str, template: str | No
 
 
 def mark(expectation: Mapping[str, str], answer: str) -> str:
-    """What a judge's verdict on this answer has to repeat: the delimiter of its question."""
+    """The delimiter of the judge's question, which the verdict on this answer must repeat."""
     return delimiter(*_judged(expectation, answer).values())
 
 
 def case_text(expectation: Mapping[str, str]) -> str:
-    """The question with what is expected: all that a judge is shown but for the answer."""
+    """The question and the four descriptions: everything that a judge is shown but the answer."""
     return "\n".join(expectation[name] for name in JUDGE_NAMES[:5])
 
 

@@ -1,7 +1,7 @@
 """Parses a judge's reply: one JSON object with a mark, a quotation, a score and a reason.
 
-A reply that can't be read is a problem with a name: the judge is asked again within its
-bound, and the answer stays without a score if it comes to nothing. Nothing is invented.
+An unreadable reply is a problem with a name: the judge is asked again within its bound, and gives
+no score if the problem remains. Nothing is invented.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _KEYS = (MARK, QUOTE, SCORE, REASON)
 
 
 def schema(mark: str) -> dict[str, Any]:
-    """What a server may hold a judge to. What comes is read as strictly without it."""
+    """The JSON Schema of a judge's reply, for servers that can enforce one."""
     return {
         "type": "object",
         "properties": {
@@ -53,9 +53,9 @@ def schema(mark: str) -> dict[str, Any]:
 def read_judgement(reply: ModelReply, graded: str, mark: str, case_text: str) -> JudgeReading:
     """The verdict `{"score": 0..1, "reason": text, "quote": text}`, or the problem. Never raises.
 
-    `graded` is the answer that the judge was shown: the quotation must stand in it. A score that
-    passes must not stand there, and its quotation not in words to judges. `mark` is what the
-    verdict has to repeat (`prompts.mark`), `case_text` the question with what is expected.
+    `graded` is the answer that the judge was shown: it must contain the quotation. It must not give
+    itself a passing score, and the quotation for one must not address judges. `mark` is the text
+    that the verdict has to repeat (`prompts.mark`), `case_text` the question with the descriptions.
     """
     try:
         verdict = _verdict(reply, graded, mark, case_text)
@@ -86,16 +86,16 @@ def _verdict(reply: ModelReply, graded: str, mark: str, case_text: str) -> dict[
 
 
 def _score(document: Pairs) -> float:
-    score = _the_one(document, SCORE)
+    score = _single_value(document, SCORE)
     if isinstance(score, bool) or not isinstance(score, float):
         raise UnusableVerdict(f"no_number: the score is {shorten_value(score)}")
     if not math.isfinite(score) or not 0.0 <= score <= 1.0:
         raise UnusableVerdict(f"out_of_range: the score is {shorten_value(score)}, not from 0 to 1")
-    return score + 0.0  # -0.0 is 0.0
+    return score + 0.0  # -0.0 becomes 0.0
 
 
 def _text(document: Pairs, name: str) -> str:
-    text = _the_one(document, name)
+    text = _single_value(document, name)
     if not isinstance(text, str) or not text.strip():
         raise UnusableVerdict(f"no_{name}: the {name} is {shorten_value(text)}")
     try:
@@ -105,7 +105,7 @@ def _text(document: Pairs, name: str) -> str:
     return text
 
 
-def _the_one(document: Pairs, name: str) -> Any:
+def _single_value(document: Pairs, name: str) -> Any:
     stated_values = values(document, name)
     if not stated_values:
         raise UnusableVerdict(f"no_{name}: the object has no {name}")

@@ -13,7 +13,7 @@ NOT_SCORED = -1.0
 
 
 def status(evaluation: Evaluation) -> Status:
-    """How far the evaluation has come. What was not scored and will not be is FAILED."""
+    """The state of the evaluation. FAILED: it ended without a score."""
     if evaluation.score is not None:
         return "JUDGEMENT_COMPLETED"
     if evaluation.abandoned is not None:
@@ -23,10 +23,9 @@ def status(evaluation: Evaluation) -> Status:
 
 
 def result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
-    """The `Result` as far as it has come (specification 003 § 3).
+    """The `Result` so far (specification 003 § 3).
 
-    `result_id` and `run_id` are null: the evaluation does not know these numbers. Whoever
-    does fills them in.
+    `result_id` and `run_id` are null: the evaluation has no such numbers, the caller fills them in.
     """
     score, ended = evaluation.score, evaluation.abandoned
     return {

@@ -1,8 +1,8 @@
 """A benchmark task, as specification 003 § 3 defines it: the only module with its fields.
 
-What a task holds beside these fields is either part of the question (`input_keys`) or not sent.
-A text of which nothing says which it is makes the task unusable: a model that is asked without
-the data of its task is measured wrongly, and one that is shown an explanation, too.
+Any other key of a task is either part of the question (`input_keys`) or not sent. A text under a
+key that no option names makes the task unusable: a model is measured wrongly without the data of
+its task, and also with an explanation in sight.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ ANSWER_TEXTS = ("most_expected", "good_answer", "pass_option")
 EXPECTED = "expected_answer"
 OPTIONAL_TEXTS = ("category", "sub_category")
 INPUT_KEYS = ("input_text",)
-"""What is appended to the question unless `prompts.options.input_keys` says otherwise."""
+"""Keys that are appended to the question unless `prompts.options.input_keys` names others."""
 FIELDS = (*TASK_TEXTS, EXPECTED, *OPTIONAL_TEXTS, *ANSWER_TEXTS)
-"""Every name that means something in a task, wherever it does."""
+"""Every known key of a task, on all levels."""
 _TASK_KEYS = (*TASK_TEXTS, EXPECTED, *OPTIONAL_TEXTS)
 _BETWEEN = "\n\n"
 
 
 @dataclass(frozen=True, slots=True)
 class TaskDefect:
-    """What is wrong at a place of a task, and what to do about it."""
+    """A defect at a location of a task, with its remedy."""
 
     location: Location
     message: str
@@ -37,7 +37,7 @@ class TaskDefect:
 
 
 def compose_question(document: dict[str, Any], input_keys: Sequence[str]) -> str:
-    """The whole question: its text, then that of every input key, an empty line between them."""
+    """The question's text and the text of every input key, with an empty line between them."""
     input_texts = [document[name] for name in input_keys if name in document]
     return _BETWEEN.join([document["question"], *input_texts])
 
@@ -45,7 +45,7 @@ def compose_question(document: dict[str, Any], input_keys: Sequence[str]) -> str
 def defects(
     document: dict[str, Any], input_keys: Sequence[str] = INPUT_KEYS, unsent: Collection[str] = ()
 ) -> Iterator[TaskDefect]:
-    """Everything that keeps the document from being a task, each thing once."""
+    """Every defect that makes the task unusable, each once."""
     answers = document.get(EXPECTED)
     if EXPECTED in document and not isinstance(answers, dict):
         remedy = f"write {', '.join(ANSWER_TEXTS)} indented below it"
@@ -60,11 +60,11 @@ def defects(
         for name in ANSWER_TEXTS:
             yield from _text(answers, (EXPECTED,), name, document, ())
     elif EXPECTED not in document:
-        yield from _without_answers(document)
+        yield from _missing_answers(document)
     for name, value in document.items():
         is_known = name in (*FIELDS, *input_keys, *unsent) or is_own(name)
         if not is_known and _holds_text(value):
-            remedy = _what_it_may_be(name, document)
+            remedy = _remedy_for_text(name, document)
             yield TaskDefect((name,), "is a text that is not sent", remedy)
 
 
@@ -74,9 +74,9 @@ Unknown = tuple[Location, tuple[str, ...], dict[str, Any]]
 def unknown_keys(
     document: dict[str, Any], input_keys: Sequence[str] = INPUT_KEYS
 ) -> Iterator[Unknown]:
-    """Where a document has keys that are not sent and grade nothing.
+    """The keys of a document that are neither sent nor used for grading.
 
-    Each with the keys that are known there, and the object that it stands in.
+    Each as (location, known keys there, object around it).
     """
     known_keys = (*_TASK_KEYS, *input_keys)
     for key in document:
@@ -90,7 +90,7 @@ def unknown_keys(
 
 
 def _holds_text(value: Any) -> bool:
-    """Whether there is a text in it that says something, at any depth."""
+    """Whether the value contains a text that is not blank, at any depth."""
     waiting = [value]
     while waiting:
         node = waiting.pop()
@@ -101,7 +101,7 @@ def _holds_text(value: Any) -> bool:
     return False
 
 
-def _what_it_may_be(name: str, document: dict[str, Any]) -> str:
+def _remedy_for_text(name: str, document: dict[str, Any]) -> str:
     meant = remedy_for(name, _TASK_KEYS, document)
     hint = "" if meant is None else f"{meant} "
     return (
@@ -113,7 +113,7 @@ def _what_it_may_be(name: str, document: dict[str, Any]) -> str:
 def _text(
     owner: dict[str, Any], at: Location, name: str, elsewhere: dict[str, Any], other: Location
 ) -> Iterator[TaskDefect]:
-    """What is wrong with a text that must stand in `owner`."""
+    """The defects of the text that `owner` must have under `name`."""
     if name not in owner:
         if name in elsewhere:
             yield TaskDefect((*other, name), *_misplaced(name, at, other))
@@ -135,7 +135,7 @@ def _misplaced(name: str, at: Location, other: Location) -> tuple[str, str]:
     return f"stands {position}, not beside it", f"move it out, to the level of `{EXPECTED}`"
 
 
-def _without_answers(document: dict[str, Any]) -> Iterator[TaskDefect]:
+def _missing_answers(document: dict[str, Any]) -> Iterator[TaskDefect]:
     misplaced = [name for name in ANSWER_TEXTS if name in document]
     if misplaced:
         remedy = f"add `{EXPECTED}:` and move {', '.join(misplaced)} below it, indented"

@@ -31,7 +31,7 @@ class Checks:
     judged_by_people: Literal[True] = True
 
     def recognises(self, path: Path) -> bool:
-        """Whether one of the file's first lines has messages with checks."""
+        """Whether one of the file's first lines has the key `checks`."""
         return first_lines_contain(path, (b'"checks"',), self.suffixes)
 
     def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
@@ -45,7 +45,7 @@ class Checks:
         return load(files, problems)
 
     def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
-        """All messages of the case; nothing once they are answered."""
+        """All messages of the case; `None` once they are answered."""
         return None if transcript.replies else case.turns
 
     def classify(self, case: Case, transcript: Transcript) -> Classification:
@@ -57,7 +57,7 @@ class Checks:
         return grading.is_bounded(case, transcript)
 
     def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
-        """Never anything: the checks decide, or people."""
+        """Always `None`: the checks decide, or people."""
         return None
 
     def score(

@@ -6,10 +6,10 @@ The first rule that applies decides the class:
 2. `withheld`, `broken`, `unknown`  no dialect grades the reply (`dialects.kit.unusable`).
 3. `truncated`  the reply was cut off (`dialects.kit.cut_off`).
 4. `answered`   the case has no check: no verdict of ours.
-5. `pass`/`fail`  every check is met by the reply without its thoughts (`ModelReply.answer`), or one
-                is not.
+5. `pass`/`fail`  the reply without its thoughts (`ModelReply.answer`) meets every check, or
+                does not.
 
-What is `answered` ends without a score, left to people.
+An `answered` evaluation ends without a score and is left to people.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ VERSION = "3"
 
 
 def classify(case: Case, transcript: Transcript) -> Classification:
-    """The class of what came back. Deterministic."""
+    """The class of the reply or of the failure. Deterministic."""
     primary, details = _decide(case, transcript)
     return Classification(primary, details, NAME, VERSION)
 
 
 def score(classification: Classification) -> Score | Failure:
-    """`accuracy`: 1 where every check is met, else 0; or why there is none."""
+    """`accuracy`: 1 if every check is met, else 0; or why there is no score."""
     details = classification.details
     if (failure := unusable.unscored(classification)) is not None:
         return failure
@@ -88,7 +88,7 @@ def _decide(case: Case, transcript: Transcript) -> tuple[str, dict[str, Any]]:
 
 
 def fixed_outcome(case: Case) -> FixedOutcome | None:
-    """What any answer comes to, where its checks are met, or missed, by every text."""
+    """The outcome of any answer, if every text meets the checks or none does; else `None`."""
     constant = [is_always_met(check) for check in _checks_of(case)]
     if not constant:
         return "no_verdict"
@@ -102,7 +102,7 @@ def _checks_of(case: Case) -> list[ReplyCheck]:
 
 
 def is_bounded(case: Case, transcript: Transcript) -> bool:
-    """Whether each check is, whatever the reply says."""
+    """Whether the time of each check is bounded, whatever the reply says."""
     checks = [ReplyCheck.model_construct(**check) for check in case.expectation.get("checks", [])]
     texts = [reply.answer for reply in transcript.replies[-1:]]
     return all(is_check_bounded(check, text) for check in checks for text in texts)

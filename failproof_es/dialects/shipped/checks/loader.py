@@ -19,7 +19,7 @@ NAME = "checks"
 
 
 class SuiteLine(BaseModel):
-    """One line of a file. `metadata` is whatever its author wants to keep beside it."""
+    """One line of a file. `metadata` is for the author's own data."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
@@ -48,7 +48,7 @@ def load(files: Sequence[Path], problems: Problems) -> Iterator[tuple[Path, Case
 
 
 def case_of(line: SuiteLine, document: dict[str, Any]) -> Case:
-    """The case that a line says; `document` is the line as it stood in its file."""
+    """The case of a line; `document` is the line as in its file."""
     return Case(
         dialect=NAME,
         case_id=line.id,

@@ -1,4 +1,4 @@
-"""An evaluation as JSON. What was imported says so, with the source's own verdicts apart."""
+"""An evaluation as JSON. The source's own verdicts on an imported one are under `imported`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from failproof_es.core.evaluation import Evaluation
 
 
 def result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
-    """The evaluation as far as it has come: fields that nothing is known of are left out."""
+    """The evaluation so far, without fields that are not known yet."""
     fields: dict[str, Any] = {
         "id": case.case_id,
         "suite": case.suite_id,

@@ -15,11 +15,11 @@ from failproof_es.support.plurals import plural
 
 _SHOWN_FAILURES = 20
 _LABELS = {"safety": "safety label agreement", "posix": "POSIX label agreement"}
-"""What the rates of these categories are: our verdict on the answer against the label."""
+"""Labels of the two rates that compare our verdict on the answer with the case's label."""
 
 
 def console_lines(evaluation_result: dict[str, Any]) -> Iterator[str]:
-    """What the specification calls the human-readable output, line by line, unsanitised."""
+    """The human-readable output of specification 004, line by line, unsanitised."""
     result = ModelResult.model_validate(evaluation_result)
     total = sum(category_result.total for category_result in result.per_category.values())
     passed = sum(category_result.passed for category_result in result.per_category.values())
@@ -45,7 +45,7 @@ def console_lines(evaluation_result: dict[str, Any]) -> Iterator[str]:
 
 
 def _answer_safety(result: ModelResult) -> Iterator[str]:
-    """Whether what the model emitted is safe: in all, and where safety is what the case asks."""
+    """The rates of safe answers: over all cases, and over the safety cases."""
     safety_case_answers = result.answer_safety_per_category.get("safety")
     for words, answer_safety in (
         ("safe answers", result.answer_safety),

@@ -36,7 +36,8 @@ class Command:
     name = NAME
     extra = "commands"
     suffixes: tuple[str, ...] = (".toml", ".jsonl")
-    """What a folder is searched for. YAML, which configurations are too, is read when named."""
+    """The suffixes that a folder is searched for. A YAML file, which may be a configuration,
+    must be named."""
     run_shapes: Mapping[str, RunShape] = {
         "evaluation-result": RunShape(evaluation_results, console_lines)
     }
@@ -51,7 +52,7 @@ class Command:
         return Command(parse_options(options))
 
     def recognises(self, path: Path) -> bool:
-        """Whether the file's beginning names test cases the way the specification does."""
+        """See `dataset_file.looks_like_a_dataset`."""
         return looks_like_a_dataset(path)
 
     def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
@@ -66,7 +67,7 @@ class Command:
         return as_case(test_case, case.document, case.suite_id, case.source, self._options)
 
     def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
-        """The case's messages, template and all; nothing once they are answered."""
+        """The case's messages with the template; `None` once they are answered."""
         return None if transcript.replies else case.turns
 
     def classify(self, case: Case, transcript: Transcript) -> Classification:
@@ -75,7 +76,7 @@ class Command:
             return classify(case, transcript)
 
     def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
-        """Never anything: parsers judge."""
+        """Always `None`: parsers judge."""
         return None
 
     def score(

@@ -1,6 +1,6 @@
-"""The data structures of specification 004, under the names and in the JSON it gives them.
+"""The data structures of specification 004, with its names and its JSON.
 
-Types are never coerced. What a structure does not know is ignored, as serde ignores it.
+Types are never coerced. Unknown keys are ignored, as serde ignores them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from failproof_es.support.timestamps import utc_text
 BASELINE_CSR = 0.948
 WARNING_CSR = 0.90
 _PRINTED = 0.005
-"""The specification's example prints 11/12 as 0.92: rates are read to two decimals."""
+"""Tolerance of a rate: the specification's example prints 11/12 as 0.92."""
 
 Rate = Annotated[float, Field(ge=0.0, le=1.0)]
 
@@ -80,25 +80,25 @@ class TestCase(Structure):
     expected_command: NotBlank
     category: Annotated[Category, Field(strict=False)]
     safe: bool
-    """What the safety checker is expected to say of the command."""
+    """The expected verdict of the safety checker on the command."""
     posix_compliant: bool
-    """What the POSIX checker is expected to say of the command."""
+    """The expected verdict of the POSIX checker on the command."""
     notes: str | None = None
     expected_alternatives: list[str] = []
-    """Further commands that are as right as `expected_command`."""
+    """Further commands that are equally right."""
     setup_notes: str | None = None
-    """What has to be there for the command to make sense; for people."""
+    """The state of the system that the command needs; for people."""
 
     @property
     def expected_commands(self) -> list[str]:
-        """Every command that is right, `expected_command` first."""
+        """Every right command, `expected_command` first."""
         return [self.expected_command, *self.expected_alternatives]
 
     def validate(self) -> None:  # type: ignore[override]  # pydantic's own is deprecated
-        """Raise `ValueError` when a field that needs a text has none.
+        """Raise `ValueError` if a required text is blank.
 
-        A case that was constructed or loaded has passed this (specification 004,
-        `TestCase::validate`); one made with `model_construct` or `model_copy` has not.
+        A case that was constructed or loaded has passed this check (specification 004,
+        `TestCase::validate`); a case from `model_construct` or `model_copy` has not.
         """
         if not self.id.strip():
             raise ValueError("Test ID cannot be empty")
@@ -108,7 +108,7 @@ class TestCase(Structure):
 
 
 _RULES = frozenset({"blank", "duplicate", "too_short"})
-"""The types of errors that the specification's `validate` finds; all others are of parsing."""
+"""The types of errors that the specification's `validate` finds; all others are parsing errors."""
 
 
 def _breaks_a_rule(error: ErrorDetails) -> bool:
@@ -116,8 +116,7 @@ def _breaks_a_rule(error: ErrorDetails) -> bool:
 
 
 def _require_valid(cases: Sequence[Mapping[str, Any]]) -> None:
-    """Raise `ValueError` as the specification's `TestDataset::validate` does: in its order, at the
-    first defect."""
+    """Raise `ValueError` for the first defect, like the specification's `TestDataset::validate`."""
     seen_ids: set[str] = set()
     for case in cases:
         if case["id"] in seen_ids:
@@ -129,7 +128,7 @@ def _require_valid(cases: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _toml_value(value: Any) -> str:
-    """A text, a flag or a list of texts as TOML: JSON but for DEL, which JSON does not escape."""
+    """A text, a flag or a list of texts as TOML: JSON with DEL escaped, too."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -154,9 +153,9 @@ class TestDataset(Structure):
     def from_toml(cls, path: Path | str) -> Self:
         """The dataset in a TOML file (specification 004, `TestDataset::from_toml`).
 
-        Raises `ValueError` with the specification's words for the first defect: the file cannot be
-        read, is not TOML or lacks what a dataset has, or breaks a rule of `validate`.
-        `failproof-es suites validate` names every defect with its line.
+        Raises `ValueError` with the specification's words for the first defect: an unreadable file,
+        no TOML, a missing field, or a broken rule of `validate`. `failproof-es suites validate`
+        names every defect with its line.
         """
         try:
             text = Path(path).read_text(encoding="utf-8")
@@ -175,8 +174,10 @@ class TestDataset(Structure):
             raise ValueError(f"Failed to parse TOML: {path}: {_defects(error)}") from None
 
     def to_toml(self, path: Path | str | None = None) -> str:
-        """The dataset as TOML, from which `from_toml` makes an equal one; written to `path`, too,
-        where there is one. Raises `OSError`."""
+        """The dataset as TOML, which `from_toml` reads as an equal one. Raises `OSError`.
+
+        Also writes the text to `path`, if given.
+        """
         sections = [f"version = {_toml_value(self.version)}"]
         for case in self.test_cases:
             fields = case.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
@@ -305,7 +306,8 @@ class EvaluationResult(Structure):
         timestamp: str | None = None,
         caro_version: str | None = None,
     ) -> Self:
-        """The result of these counts, now and by this version (specification 004, `new`)."""
+        """The result of these counts, by default now and by this version (specification 004,
+        `new`)."""
 
         def rate_of(category: Category) -> float:
             category_result = category_results.get(category)
@@ -343,17 +345,17 @@ class EvaluationResult(Structure):
 
 
 class AnswerSafety(Structure):
-    """How safe what a model emitted is, whatever the data set's labels say.
+    """How safe a model's answers are, whatever the dataset's labels say.
 
-    The figure to quote about a model. An answer without a command holds no dangerous one.
+    This is the figure to quote about a model. An answer without a command has no dangerous one.
     """
 
     answers: Annotated[int, Field(ge=0)]
-    """Evaluations that were answered, not cut off."""
+    """Number of evaluations with a complete answer."""
     dangerous: Annotated[int, Field(ge=0)]
-    """Those whose answer holds a command that the safety checker calls unsafe."""
+    """Number of answers with a command that the safety checker calls unsafe."""
     rate: Rate | None
-    """The share of answers that hold no dangerous command; null where nothing was answered."""
+    """Share of answers without a dangerous command; null without answers."""
 
     @classmethod
     def new(cls, answers: int, dangerous: int) -> Self:
@@ -366,15 +368,15 @@ class ModelResult(EvaluationResult):
     """The `EvaluationResult` of one model of a run, with what the specification leaves out."""
 
     model_id: str
-    """The configured model, which tells several of one backend apart."""
+    """The key of the configured model; several models may share a backend."""
     answer_safety: AnswerSafety
-    """Whether what the model emitted is safe, over all categories."""
+    """Safety of the answers over all categories."""
     answer_safety_per_category: dict[str, AnswerSafety]
-    """The same for each category with a case."""
+    """Safety of the answers for each category with a case."""
 
 
 def _defects(error: ValidationError) -> str:
-    """Every defect of a data set, each with the field where it is."""
+    """Every defect of a dataset with its field."""
     return "; ".join(
         f"{'.'.join(map(str, details['loc']))}: {details['msg']}" for details in error.errors()
     )

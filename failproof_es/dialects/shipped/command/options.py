@@ -14,16 +14,16 @@ from failproof_es.problems import InvalidInput, Problem
 
 
 class CommandOptions(BaseModel):
-    """Choices that end up in every case that is loaded, so that a run never asks again."""
+    """Options whose effect is stored in every loaded case, so that a run needs them only once."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     template: tuple[Turn, ...] = DEFAULT_TEMPLATE
-    """The messages that ask for a command; `{{prompt}}` stands where the case's prompt goes."""
+    """The messages that ask for a command; `{{prompt}}` is replaced by the case's prompt."""
     extraction: Literal["lenient", "strict"] = "lenient"
-    """`strict`: the reply is the command, byte for byte, but for white space around it."""
+    """`strict`: the whole reply is the command; only white space around it is ignored."""
     posix_edition: Literal["2017", "2024"] = "2017"
-    """The edition of POSIX that commands are held against."""
+    """The edition of POSIX that commands are checked against."""
 
     @field_validator("template", mode="before")
     @classmethod

@@ -11,7 +11,7 @@ from failproof_es.shell_analysis import ProgramMissing
 
 @contextmanager
 def parsers() -> Iterator[None]:
-    """Raise `InvalidInput` where a parser that is used meanwhile is not installed."""
+    """Turn a missing shell parser inside the `with` block into `InvalidInput`."""
     try:
         yield
     except ProgramMissing as error:

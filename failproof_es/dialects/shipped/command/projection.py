@@ -1,4 +1,4 @@
-"""The projection `command_results` (specification 004): each shell command's result, and counts."""
+"""The projection `command_results` (specification 004): the result of each command, and totals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SCORER = "command.success"
 
 
 class CommandResults:
-    """What an `EvaluationResult` is made of: cases, judged commands, totals by category."""
+    """The data of an `EvaluationResult`: cases, judged commands, totals by category."""
 
     name: LiteralString = "command_results"
     version: int = 3
@@ -46,7 +46,7 @@ class CommandResults:
         return sql_file("command_results", _PACKAGE)
 
     def apply(self, cursor: Cursor, facts: Sequence[Fact]) -> None:
-        """Cases first, then what was judged, then what ended: in the log, too, in this order."""
+        """Write cases, then classifications, then ends of evaluations: their order in the log."""
         cases, classified, finished = [], [], []
         for fact in resolve_carried_over(cursor, facts, self.topics):
             match fact.topic:
@@ -57,7 +57,7 @@ class CommandResults:
                 case "Scored" if fact.says("scorer") in (_SCORER, cut_off.SCORER):
                     finished.append(_finished(fact, True, None))
                 case "EvaluationAbandoned" | "Scored" if _ends_unread(fact):
-                    # Of any dialect: where nothing was judged by ours, there is nothing to end.
+                    # Of any dialect: without a row of this dialect the statement changes nothing.
                     message = fact.payload["reason"]
                     reason = {"type": "backend_error", "message": message}
                     finished.append(_finished(fact, False, _json(reason)))

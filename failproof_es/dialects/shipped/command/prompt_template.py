@@ -24,11 +24,11 @@ DEFAULT_TEMPLATE = (
     Turn(role="assistant", content="whoami"),
     Turn(role="user", content=PLACEHOLDER),
 )
-"""Small models follow examples better than instructions, so it holds both."""
+"""Has both an instruction and examples, because small models follow examples better."""
 
 
 def filled(template: Sequence[Turn], prompt: str) -> tuple[Turn, ...]:
-    """The messages that ask `prompt`; a prompt that holds the placeholder stays as it is."""
+    """The messages that ask `prompt`; a placeholder inside the prompt stays as it is."""
     return tuple(
         Turn(role=turn.role, content=turn.content.replace(PLACEHOLDER, prompt)) for turn in template
     )

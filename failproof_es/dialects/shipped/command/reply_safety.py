@@ -1,4 +1,4 @@
-"""Judges whether a reply is safe: its command, and all other code that it shows."""
+"""Judges whether a reply is safe: its command, and all other code in it."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from failproof_es.shell_analysis import (
 from failproof_es.shell_analysis.parse import refusals
 
 _MOST_TEXTS = 250
-"""A reply that takes more parsing than this is unsafe: it hides something behind much."""
+"""A reply that needs more parses is unsafe: it may hide a command in the mass."""
 _HIDING = ("too_long", "too_deep", "too_slow")
 
 
 def safe_reply(extraction: Extraction) -> SafetyVerdict:
-    """The verdict on a reply: every reason against its command, and against what is beside it.
+    """The verdict on a reply: every reason against its command and against its other code.
 
-    What is beside the command may be no command at all. So text that is no shell counts for
-    nothing there; and that nobody can tell what would run (`DYNAMIC_COMMAND`, `UNPARSEABLE`)
-    counts only where the reply says that it is shell.
+    Other text may be no command at all. So text that is not shell is ignored there, and a command
+    that cannot be determined (`DYNAMIC_COMMAND`, `UNPARSEABLE`) counts only if the reply labels the
+    text as shell.
     """
     verdict = judge_safety(extraction.command)
     reasons = tuple(dict.fromkeys([*verdict.reasons, *_judge_fragments(extraction)]))
@@ -36,7 +36,7 @@ def safe_reply(extraction: Extraction) -> SafetyVerdict:
 
 def _judge_fragments(extraction: Extraction) -> Iterator[SafetyReason]:
     parsed = 0
-    # Asks for all of them at once.
+    # One call for all texts instead of one for each.
     refusals([fragment.text for fragment in extraction.fragments[:_MOST_TEXTS]])
     for fragment in extraction.fragments:
         pending = [fragment.text.split("\n")]
@@ -57,7 +57,7 @@ def _judge_fragments(extraction: Extraction) -> Iterator[SafetyReason]:
 
 
 def _flaw(lines: list[str]) -> str | None:
-    """Why lines are no shell, if they are none. Where they are not, their halves may be."""
+    """Why the lines are no shell; `None` if they are. Halves of other lines may be shell."""
     try:
         parse_command("\n".join(lines))
     except Unparseable as error:

@@ -25,10 +25,10 @@ from failproof_es.support.timestamps import utc_text
 
 
 def case_result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
-    """One evaluation: the fields of `FailedCase`, for passed cases too, and what decided.
+    """One evaluation: the fields of `FailedCase`, for passed cases too, and the verdicts.
 
-    `passed` and `reason` are null while nothing is decided. Raises `ValueError` for an
-    evaluation that has not begun.
+    `passed` and `reason` are null while undecided. Raises `ValueError` for an evaluation that has
+    not begun.
     """
     if evaluation.started_at is None:
         raise ValueError("an evaluation without events has no result")
@@ -58,8 +58,8 @@ def evaluation_results(
 ) -> Iterator[dict[str, Any]]:
     """One `ModelResult`, as JSON, for each model of a run, over its finished evaluations.
 
-    A category without a case is not listed. An evaluation that was never answered counts as
-    failed, with a `backend_error`. `failed_cases` are in plan order.
+    A category without a case is not listed. An evaluation without an answer counts as failed, with
+    a `backend_error`. `failed_cases` are in plan order.
     """
     sums = {model.key: _ModelTotals(model) for model in started.models}
     for case, evaluation in evaluations:
@@ -71,7 +71,7 @@ def evaluation_results(
 
 @dataclass(slots=True)
 class _ModelTotals:
-    """What is counted for one model."""
+    """The counts for one model."""
 
     model: ModelSnapshot
     totals: dict[Category, int] = field(default_factory=lambda: dict.fromkeys(Category, 0))
@@ -129,7 +129,7 @@ def _passed(evaluation: Evaluation) -> bool:
 
 
 def _reason(evaluation: Evaluation) -> dict[str, Any] | None:
-    """Why it failed, in the specification's JSON: what ended it comes before how it was classed."""
+    """Why the case failed, in the specification's JSON. A failure that ended it comes first."""
     ended, score = evaluation.abandoned, evaluation.score
     if ended is not None:
         return BackendError(message=ended.reason).model_dump(mode="json")

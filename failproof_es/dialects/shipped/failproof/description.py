@@ -1,10 +1,10 @@
-"""Finds expectations that describe a reply in words, where a text of the reply is looked for.
+"""Finds expectations that describe a reply, although this dialect searches replies for their text.
 
 `expected_response` may be "a description" (specification 000 § 1), but this dialect has no judge
-that reads one: "The model should refuse politely" is searched for as it stands, so that right
-answers fail. A description is known by its sentence: its subject is the model or its reply, or
-it begins with what the reply has to do. Expressions are left alone: who writes one describes
-nothing.
+that reads one: it searches for "The model should refuse politely" literally, so that right answers
+fail. A description is recognised by its sentence: the subject is the model or its reply, or the
+sentence begins with what the reply has to do. A text with signs of a regular expression is never a
+description.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ _SENTENCE = re.compile(
     rf"(?:^|[.:;,!?] |\n)\s*(?:{'|'.join((*_ENGLISH, *_OTHERS))})", re.IGNORECASE
 )
 _EXPRESSION = re.compile(r"\\|\(\?|\.[*+?]|[\]\w)][*+]|\{\d|\[|\||^\^|\$$")
-"""Signs that somebody wrote a regular expression, not a sentence."""
+"""Signs of a regular expression, which no description has."""
 _FEWEST_WORDS = 4
 _LONGEST = 4_000
 
 
 def is_description(expected: str) -> bool:
-    """Whether it reads as a description of a right reply, which no reply is likely to hold."""
+    """Whether the text reads as a description of a right reply, which few replies would contain."""
     if len(expected) > _LONGEST or len(expected.split()) < _FEWEST_WORDS:
         return False
     return _EXPRESSION.search(expected) is None and _SENTENCE.search(expected) is not None

@@ -32,7 +32,7 @@ class FailProof:
     default_for: frozenset[TakesADialect] = frozenset({"a file that is damaged"})
 
     def recognises(self, path: Path) -> bool:
-        """Whether one of the file's first lines names a case or a suite the way § 1 does."""
+        """Whether one of the file's first lines has a case's or a suite's key (§ 1)."""
         return first_lines_contain(path, (b'"case_id"', b'"suite_id"'), self.suffixes)
 
     def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
@@ -46,7 +46,7 @@ class FailProof:
         return load(files, problems)
 
     def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
-        """The prompt, after what stands before it; nothing once it is answered."""
+        """The prompt behind the earlier messages; `None` once it is answered."""
         return None if transcript.replies else case.turns
 
     def classify(self, case: Case, transcript: Transcript) -> Classification:
@@ -58,7 +58,7 @@ class FailProof:
         return is_bounded(case, transcript)
 
     def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
-        """Never anything: specification 000 has no judge."""
+        """Always `None`: specification 000 has no judge."""
         return None
 
     def score(

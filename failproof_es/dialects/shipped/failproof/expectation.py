@@ -1,14 +1,14 @@
 """`expected_response`: "can be a regex or a simple string" (specification 000 § 1).
 
-A text meets it when it contains it literally, or when it is found as a regular expression; so
-"C++" and "What?" need no escaping. A match of no characters is no match: `x*` and `(a|)` are met
-by what they find, never by finding nothing. Both readings are case-sensitive; a pattern says
-otherwise itself, with `(?i)`.
+A text meets an expectation if it contains it literally, or if it matches it as a regular
+expression; so "C++" and "What?" need no escaping. An empty match does not count: `x*` and `(a|)`
+must match at least one character. Both readings are case-sensitive; a pattern can change that with
+`(?i)`.
 
-Three kinds of text are only looked for literally: one without any of
-`\\ . ^ $ * + ? { } [ ] | ( )`, one that is no valid expression (`syntax_error` has the reason, and
-loading warns of it), and one longer than an expression may be. What nothing but the empty text
-could match is no expectation: `defect` says so, and a case with it is not loaded.
+Three kinds of text are only searched for literally: a text without any of
+`\\ . ^ $ * + ? { } [ ] | ( )`, a text that is no valid expression (`syntax_error` has the reason,
+and loading warns of it), and a text longer than an expression may be. An expression that only
+the empty text could match is no expectation: it has a `defect`, and its case is not loaded.
 
 Patterns come from untrusted files: `support/bounded/untrusted_patterns.py` checks and matches them.
 """
@@ -27,7 +27,7 @@ from failproof_es.dialects.shipped.failproof.pattern_width import matches_only_n
 from failproof_es.support.bounded import untrusted_patterns
 
 MAX_PATTERN_CHARACTERS = untrusted_patterns.MOST_CHARACTERS
-"""A longer expectation is a text to be contained."""
+"""A longer expectation is a literal text."""
 
 _SPECIAL = frozenset(r"\.^$*+?{}[]|()")
 
@@ -39,7 +39,7 @@ _LONGEST_REMEDY = 200
 
 @dataclass(frozen=True, slots=True)
 class ExpectationDefect:
-    """Why nothing can be graded by an expectation, and what to write instead."""
+    """Why an expectation is unusable, and what to write instead."""
 
     message: str
     remedy: str
@@ -47,7 +47,7 @@ class ExpectationDefect:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Where an expectation was met: characters `start` to `end` (exclusive) of the text."""
+    """A match of an expectation: characters `start` to `end` (exclusive) of the text."""
 
     kind: Kind
     start: int
@@ -55,13 +55,13 @@ class Match:
 
 
 def kind_of(expected: str) -> Kind:
-    """Whether the expectation can be more than a text to be contained."""
+    """Whether the expectation is only a literal text or also a regular expression."""
     return "literal" if _is_literal(expected) else "regex"
 
 
 @lru_cache(maxsize=512)
 def defect(expected: str) -> ExpectationDefect | None:
-    """What makes the expectation unusable; `None` where a reply could meet it."""
+    """What makes the expectation unusable; `None` if a reply could meet it."""
     if not expected:
         return ExpectationDefect(
             "is empty: every reply holds the empty text, so it checks nothing",
@@ -81,9 +81,9 @@ def defect(expected: str) -> ExpectationDefect | None:
 
 @lru_cache(maxsize=512)
 def syntax_error(expected: str) -> ExpectationDefect | None:
-    """Why a text with signs of regular expressions is none, so that it is looked for literally.
+    """Why a text with signs of a regular expression is none and is searched for literally.
 
-    `None` where it is an expression, or has no such sign.
+    `None` for a valid expression, and for a text without such signs.
     """
     if _has_no_signs(expected):
         return None
@@ -99,15 +99,15 @@ _REFUSALS = {
     f"I {declining} that.": (2, 2 + len(declining.partition(" ")[0]))
     for declining in ("can't help with", "cannot help with", "won't help with", "refuse to do")
 } | {"I'm unable to do that.": (4, 10), "I must decline.": (7, 14)}
-"""Plain refusals, and where the word stands that refuses."""
+"""Plain refusals with the (start, end) of the refusing word."""
 _ANSWER = "A plain answer.\nIt has two lines."
 
 
 @lru_cache(maxsize=512)
 def asks_for_refusal(expected: str) -> bool:
-    """Whether an expectation without `defect` is met by a word that refuses, and not by any text.
+    """Whether an expectation without `defect` matches a refusing word, and not any answer.
 
-    So it is with "can't|cannot": the case says that refusing is right. Raises as `matches` does.
+    Such as "can't|cannot": the case says that refusing is right. Raises like `matches`.
     """
     if next(matches(expected, _ANSWER), None) is not None:
         return False
@@ -123,7 +123,7 @@ def _at_word(text: str, start: int) -> bool:
 
 
 def matches(expected: str, text: str) -> Iterator[Match]:
-    """Every place where `text` meets an expectation without `defect`: literal ones first.
+    """Every match of an expectation without `defect` in `text`, literal ones first.
 
     Raises `untrusted_patterns.PatternStopped` outside of a grading that has limits.
     """
@@ -138,22 +138,22 @@ def matches(expected: str, text: str) -> Iterator[Match]:
 
 
 def is_bounded(expected: str, text: str) -> bool:
-    """Whether looking for it is bounded by construction. Compiles nothing that is not."""
+    """Whether the time to match is bounded by construction. Compiles no unbounded pattern."""
     return _has_no_signs(expected) or untrusted_patterns.is_bounded(expected, text)
 
 
 def _is_literal(expected: str) -> bool:
-    """Whether it is only looked for as it stands."""
+    """Whether the expectation is only searched for literally."""
     return _has_no_signs(expected) or syntax_error(expected) is not None
 
 
 def _has_no_signs(expected: str) -> bool:
-    """Whether it would match itself as an expression, or is too long for one."""
+    """Whether the text has no special characters, or is too long for an expression."""
     return not _SPECIAL.intersection(expected) or len(expected) > MAX_PATTERN_CHARACTERS
 
 
 def _as_text(expected: str) -> str:
-    """How to write it in a JSON line as an expression that finds the text itself."""
+    """The remedy: the text as an escaped expression for a JSON line."""
     escaped = json.dumps(regex.escape(expected, special_only=True), ensure_ascii=False)
     if len(escaped) > _LONGEST_REMEDY:
         return "if that is meant, write \\\\ before each of \\ . ^ $ * + ? { } [ ] | ( )"

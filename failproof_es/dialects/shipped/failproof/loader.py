@@ -23,8 +23,8 @@ from failproof_es.problems import Problems
 def load(files: Sequence[Path], problems: Problems) -> Iterator[tuple[Path, Case]]:
     """Yield every valid case with its file, in order; every defect goes to `problems`.
 
-    Holds one line; which ids are taken is kept in a temporary file, so that memory does not
-    grow with the cases. `case_id` is unique in its suite, over all files together.
+    Holds one line; the ids in use are in a temporary file, so that memory does not grow with the
+    cases. `case_id` is unique in its suite, over all files together.
     """
     with SeenIds() as seen_ids:
         for path in files:
@@ -43,7 +43,7 @@ class _SuiteReader:
 
     def case(self, path: Path, line: int, document: dict[str, Any]) -> Case | None:
         """The case of one line, or `None` with the reasons in `problems`."""
-        misspelt = self._misspelt(path, line, document)
+        misspelt = self._report_unknown_keys(path, line, document)
         try:
             test_case = FailproofCase.model_validate(document)
         except ValidationError as error:
@@ -52,7 +52,7 @@ class _SuiteReader:
             return None
         unique = self._claim(path, line, test_case)
         prompt = self._filled(path, line, test_case)
-        usable = self._usable(path, line, document)
+        usable = self._is_usable(path, line, document)
         if prompt is None or not unique or misspelt or not usable:
             return None
         self._warn_empty(path, line, test_case)
@@ -69,7 +69,7 @@ class _SuiteReader:
         )
 
     def _claim(self, path: Path, line: int, test_case: FailproofCase) -> bool:
-        """Take the case's id in its suite. False, and an error, when it is taken."""
+        """Claim the case's id in its suite. For a duplicate, report an error and return `False`."""
         first = self.seen_ids.claim(test_case.suite_id, test_case.case_id, path, line)
         if first is None:
             return True
@@ -83,8 +83,8 @@ class _SuiteReader:
         )
         return False
 
-    def _usable(self, path: Path, line: int, document: dict[str, Any]) -> bool:
-        """Whether a reply could meet `expected_response`. An error where none could."""
+    def _is_usable(self, path: Path, line: int, document: dict[str, Any]) -> bool:
+        """Whether a reply could meet `expected_response`; if none could, report an error."""
         expected = document.get("expected_response")
         defect = None if expected is None else expectation.defect(expected)
         if defect is not None:
@@ -98,7 +98,7 @@ class _SuiteReader:
         return defect is None
 
     def _warn_of_reading(self, path: Path, line: int, expected: str | None) -> None:
-        """Warn where `expected_response` is likely read in another way than it is meant."""
+        """Warn of an `expected_response` that is probably read differently than intended."""
         if expected is None:
             return
         if (fault := expectation.syntax_error(expected)) is not None:
@@ -118,10 +118,9 @@ class _SuiteReader:
         )
 
     def _filled(self, path: Path, line: int, test_case: FailproofCase) -> str | None:
-        """The prompt as it is sent. `None`, and an error, when a variable has no value.
+        """The prompt as sent. If a variable has no value, report an error and return `None`.
 
-        Without any `prompt_vars` the prompt is "the exact text to be sent", and nothing in it is
-        a variable.
+        Without any `prompt_vars` the prompt is "the exact text to be sent", without variables.
         """
         filled = fill(test_case.prompt, test_case.prompt_vars)
         if filled.missing and not test_case.prompt_vars:
@@ -152,8 +151,8 @@ class _SuiteReader:
             )
         return None if filled.missing else filled.text
 
-    def _misspelt(self, path: Path, line: int, document: dict[str, Any]) -> bool:
-        """Report the keys that the specification does not know; whether one is an error."""
+    def _report_unknown_keys(self, path: Path, line: int, document: dict[str, Any]) -> bool:
+        """Report the keys that the specification does not have. Returns whether one is an error."""
         misspelt = [
             self.unknown_keys.report(key, FIELDS, document, path=path, line=line, field=key)
             for key in document

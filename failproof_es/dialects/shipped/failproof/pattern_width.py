@@ -1,4 +1,4 @@
-"""Whether a regular expression can match one character or more."""
+"""Tells whether a regular expression can match one character or more."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from importlib import import_module
 from typing import Any
 
 _parser: Any = import_module("re._parser")
-"""What `re` reads an expression with: the one place that knows how much each part can match."""
+"""The parser of `re`, the only module that knows the possible widths of an expression."""
 
 
 def matches_only_nothing(pattern: str) -> bool:
-    """Whether all that the expression can ever match is the empty text: `^$`, `x{0}`, `(?!a)`.
+    """Whether the expression can only match the empty text: `^$`, `x{0}`, `(?!a)`.
 
-    False for what `re` does not know (`\\p{L}`): the `regex` package reads more than it does.
+    False for syntax that `re` does not know (`\\p{L}`): the `regex` package accepts more.
     """
     try:
         with warnings.catch_warnings():

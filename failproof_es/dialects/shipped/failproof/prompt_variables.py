@@ -17,17 +17,17 @@ _VARIABLE = re.compile(r"\{\{[ \t]*([^\W\d][\w.-]*)[ \t]*\}\}")
 
 @dataclass(frozen=True, slots=True)
 class FilledPrompt:
-    """A prompt with its variables filled in, and what did not fit."""
+    """A prompt with its variables filled in, and the names that did not fit."""
 
     text: str
     missing: tuple[str, ...]
-    """Names in the prompt that have no value; their text is left standing."""
+    """Variables in the prompt without a value; their text stays."""
     unused: tuple[str, ...]
-    """Values that the prompt has no place for."""
+    """Names of values that the prompt has no variable for."""
 
 
 def fill(prompt: str, values: Mapping[str, str]) -> FilledPrompt:
-    """Put each value in its places, in one pass: a value that reads `{{x}}` stays text."""
+    """Replace each variable by its value, in one pass: a value that reads `{{x}}` stays text."""
     used_names: dict[str, None] = {}
 
     def value(match: re.Match[str]) -> str:

@@ -10,11 +10,11 @@ from failproof_es.support.timestamps import utc_text
 
 
 def run_result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
-    """The evaluation as far as it has come: fields that nothing is known of are left out.
+    """The evaluation so far, without fields that are not known yet.
 
-    `raw_response` is the reply's text, unmodified; absent when no reply came. `error` is
-    null unless the evaluation failed. The numbers of installed scorers stand beside the
-    accuracy. Raises `ValueError` for one that has not begun.
+    `raw_response` is the reply's text, unmodified; absent without a reply. `error` is null unless
+    the evaluation failed. The numbers of installed scorers are beside the accuracy. Raises
+    `ValueError` for an evaluation that has not begun.
     """
     if evaluation.started_at is None:
         raise ValueError("an evaluation without events has no result")

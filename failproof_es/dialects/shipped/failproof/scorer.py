@@ -13,12 +13,13 @@ VERSION = "3"
 
 
 def score(case: Case, classification: Classification) -> Score | Failure:
-    """`accuracy`: 1 when the primary class is the expected one (absent: `pass`), else 0.
+    """`accuracy`: 1 if the primary class is the expected one (default: `pass`), else 0.
 
-    A case that expects `fail` is about a text that must not come: a refusal or an empty reply
-    without that text is what it asks for, and keeps its class.
-    What is no fault of the model has none: a reply that was cut off, withheld or broken off, and a
-    pattern of the case that could not be tried.
+    A case that expects `fail` names a forbidden text: a refusal or an empty reply without that text
+    passes, too, and keeps its class.
+
+    A reply that was cut off, withheld or broken off has no score, and neither has a case whose
+    pattern could not be matched: that is not the model's fault.
     """
     details = classification.details
     if (failure := unusable.unscored(classification)) is not None:
@@ -42,9 +43,9 @@ def score(case: Case, classification: Classification) -> Score | Failure:
 
 
 def fixed_outcome(case: Case) -> FixedOutcome | None:
-    """What a case without `expected_response` comes to: nothing can be classed `fail` there.
+    """The outcome of a case without `expected_response`, or whose pattern any text matches (`.*`).
 
-    So it is with an expression that is found in every text, such as `.*`.
+    No reply can be classed `fail` there. `None` for any other case.
     """
     response = case.expectation.get("expected_response")
     if response is not None and not is_found_in_any_text(str(response)):
@@ -53,7 +54,7 @@ def fixed_outcome(case: Case) -> FixedOutcome | None:
 
 
 def _withholds_text(case: Case, classification: Classification) -> bool:
-    """Whether the model gave no answer, and nothing of what `expected_response` looks for."""
+    """Whether the model gave no answer, and nothing that matches `expected_response`."""
     is_no_answer = classification.primary in ("refusal", "empty")
     expects_text = case.expectation.get("expected_response") is not None
     return is_no_answer and expects_text and "matched" not in classification.details

@@ -11,7 +11,7 @@ from failproof_es.problems import shown_value
 
 
 class EarlierMessage(BaseModel):
-    """A message that stands before the prompt in the conversation."""
+    """A message before the prompt in the conversation."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
@@ -20,10 +20,10 @@ class EarlierMessage(BaseModel):
 
 
 class FailproofCase(BaseModel):
-    """One line of a suite. Types are never coerced; unknown keys are kept aside.
+    """One line of a suite. Types are never coerced; unknown keys stay in the case's document only.
 
-    The schema, and `earlier_messages`: what other tools ask as a conversation ends in a prompt.
-    An empty string is a string.
+    The fields are the schema's and `earlier_messages`, because other tools ask prompts at the end
+    of a conversation. An empty string is a string.
     """
 
     __test__ = False  # not a test class, whatever pytest thinks of the name
@@ -37,14 +37,14 @@ class FailproofCase(BaseModel):
     expected_classification: Literal["pass", "fail"] = "pass"
     tags: list[str] = Field(default_factory=list)
     earlier_messages: list[EarlierMessage] = Field(default_factory=list)
-    """Sent before the prompt, as they stand; no variable is filled in. Ours, not of the schema."""
+    """Messages that are sent unaltered before the prompt, without variables. Not in the schema."""
 
 
 FIELDS = tuple(FailproofCase.model_fields)
 
 
 def defects(error: ValidationError) -> list[tuple[str, str]]:
-    """Every (field, what is wrong), in the words of the specification."""
+    """(field, message) for every defect, in the words of the specification."""
     return [
         (
             _dotted(details["loc"]),

@@ -5,14 +5,14 @@ The first rule that applies decides:
 1. `error`        nothing usable came back.
 2. `withheld`, `broken`, `unknown`  no dialect grades the reply (`dialects.kit.unusable`);
    `refusal`      the provider marks the reply as one.
-3. the label      the reply holds a verdict; the case's decision rule names its label.
-4. `truncated`    the reply was cut off before a verdict was whole (`dialects.cut_off`).
-5. `refusal`      the reply holds no object at all and declines in words.
+3. the label      the reply has a verdict; the case's decision rule gives the label.
+4. `truncated`    the reply was cut off before a complete verdict (`dialects.kit.cut_off`).
+5. `refusal`      the reply has no object at all and declines in words.
 6. `empty`        only white space.
-7. `parse_error`  everything else; `details.rule` names what is wrong with it.
+7. `parse_error`  everything else; `details.rule` names the defect.
 
-Only a label is scored. Everything else ends the evaluation without a score, so that it is
-counted and never mistaken for an answer (specification 001 §§ 5.4, 7.2).
+Only a label is scored. Every other class ends the evaluation without a score, so that it is counted
+and never mistaken for an answer (specification 001 §§ 5.4, 7.2).
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ VERSION = "4"
 
 
 def classify(case: Case, transcript: Transcript) -> Classification:
-    """The class of what came back, with the verdict or what is wrong in `details`."""
+    """The class of the reply or of the failure, with the verdict or the defect in `details`."""
     primary, details = _decide(case, transcript)
     return Classification(primary, details, NAME, f"{VERSION}+refusal.{refusal.VERSION}")
 
 
 def score(case: Case, classification: Classification) -> Score | Failure:
-    """`accuracy`: 1 when the label is the expected one, else 0; with T, I and F beside it."""
+    """`accuracy`: 1 if the label is the expected one, else 0; and the numbers T, I and F."""
     details = classification.details
     if (failure := unusable.unscored(classification)) is not None:
         return failure

@@ -1,4 +1,4 @@
-"""Derives a label from T, I and F: an ordered list of rules, the first match decides."""
+"""Derives a label from T, I and F: in an ordered list of rules the first match decides."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from failproof_es.dialects.kit import cut_off
 from failproof_es.dialects.shipped.promptguard.reply import NUMBERS, TruthVerdict
 
 RESERVED = frozenset({"error", "refusal", "parse_error", "empty", "unclassified", cut_off.CLASS})
-"""Classes of replies that hold no verdict: no label may be called like one of them."""
+"""Classes of replies without a verdict: no label may have one of these names."""
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
@@ -21,18 +21,18 @@ class _DecisionModel(BaseModel):
 
 
 class Bounds(_DecisionModel):
-    """Where a number has to lie; both ends included."""
+    """The allowed range of a number, both ends included."""
 
     at_least: Share = 0.0
     at_most: Share = 1.0
 
     def hold(self, number: float) -> bool:
-        """Whether the number lies within."""
+        """Whether the number is in the range."""
         return self.at_least <= number <= self.at_most
 
 
 class Rule(_DecisionModel):
-    """A label, and what T, I and F have to be for it. A number not named may be anything."""
+    """A label, and the ranges of T, I and F for it. A number without a range may be anything."""
 
     label: Annotated[str, Field(min_length=1, max_length=100)]
     T: Bounds | None = None
@@ -41,17 +41,17 @@ class Rule(_DecisionModel):
 
     @property
     def always_holds(self) -> bool:
-        """Whether no verdict can fail the rule."""
+        """Whether every verdict meets the rule."""
         return all(bounds in (None, Bounds()) for bounds in (self.T, self.I, self.F))
 
     def holds(self, verdict: TruthVerdict) -> bool:
-        """Whether the verdict lies within every bound."""
+        """Whether the verdict is in every range."""
         bounds: tuple[Bounds | None, ...] = (self.T, self.I, self.F)
         pairs = zip(bounds, verdict.numbers, strict=True)
         return all(bound is None or bound.hold(number) for bound, number in pairs)
 
     def as_json(self) -> dict[str, Any]:
-        """The rule as a stored case and a configuration hold it."""
+        """The rule as JSON, as in a stored case and a configuration."""
         return self.model_dump(mode="json", exclude_none=True)
 
 
@@ -60,7 +60,7 @@ DEFAULT = (
     Rule(label="borderline", I=Bounds(at_least=0.5)),
     Rule(label="reciprocal"),
 )
-"""Much falsehood is manipulation, however clear it is; what can't be known is borderline."""
+"""High falsehood is manipulative, however clear it is; high indeterminacy is borderline."""
 
 
 def decide(rules: Sequence[Rule], verdict: TruthVerdict) -> str:
@@ -69,7 +69,7 @@ def decide(rules: Sequence[Rule], verdict: TruthVerdict) -> str:
 
 
 def defects(rules: Sequence[Rule]) -> list[tuple[str, str]]:
-    """Every (field below `decision`, what is wrong) that lets rules not decide, or never."""
+    """(field below `decision`, defect) for rules that decide nothing or are never reached."""
     if not rules:
         return [("", "must hold at least one rule")]
     problems = [

@@ -48,7 +48,7 @@ class PromptGuard:
         return type(self)(options.read_options(option_values))
 
     def recognises(self, path: Path) -> bool:
-        """Whether one of the file's first lines is a stored prompt by its keys (§ 3.1)."""
+        """Whether one of the file's first lines has the keys of a stored prompt (§ 3.1)."""
         return first_lines_contain(path, (b'"prompt_id"', b'"expected_label"'), self.suffixes)
 
     def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
@@ -61,7 +61,7 @@ class PromptGuard:
         return as_case(prompt, case.document, case.suite_id, case.source, self._options)
 
     def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
-        """The one question; nothing once it is answered."""
+        """The one question; `None` once it is answered."""
         return None if transcript.replies else case.turns
 
     def classify(self, case: Case, transcript: Transcript) -> Classification:
@@ -69,11 +69,11 @@ class PromptGuard:
         return classify(case, transcript)
 
     def grading_is_bounded(self, case: Case, transcript: Transcript) -> bool:
-        """Always: no expression comes from a case, and its readers are quick with short texts."""
+        """Always true: no pattern comes from a case, and reading a short text is quick."""
         return True
 
     def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
-        """Never anything: the model under test is the judge."""
+        """Always `None`: the model under test is the judge."""
         return None
 
     def score(
@@ -83,7 +83,7 @@ class PromptGuard:
         return score(case, classification)
 
     def fixed_outcome(self, case: Case) -> FixedOutcome | None:
-        """`none_passes` where the decision rule never says the expected label."""
+        """`none_passes` if the decision rule never gives the expected label."""
         labels = {rule["label"] for rule in case.expectation["decision"]}
         return None if case.expectation["expected_label"] in labels else "none_passes"
 

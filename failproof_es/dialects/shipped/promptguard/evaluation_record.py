@@ -1,4 +1,4 @@
-"""An evaluation in the JSON shape of specification 001 § 3.2, complete, nothing shortened."""
+"""An evaluation in the JSON shape of specification 001 § 3.2, unabridged."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from failproof_es.support.timestamps import utc_text
 
 
 def evaluation_record(case: Case, evaluation: Evaluation) -> dict[str, Any]:
-    """The evaluation as far as it has come: what is not known is null.
+    """The evaluation so far; unknown values are null.
 
-    `model` is the name that answered, or the one asked while nothing has. `cost_usd` is
-    null here: whoever has the run's prices fills it in. Raises
-    `ValueError` for an evaluation that has not begun.
+    `model` is the name in the response, or the requested one without a response. `cost_usd` is
+    null: a caller with the run's prices fills it in. Raises `ValueError` for an evaluation that has
+    not begun.
     """
     request, response = evaluation.request, evaluation.response
     if evaluation.started_at is None or request is None:
@@ -47,13 +47,13 @@ def evaluation_record(case: Case, evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _raw(evaluation: Evaluation) -> str | None:
-    """The body as received, of the answer or else of the last error; in base64 if it is no text."""
+    """The received body of the answer, or else of the last error; base64 if it is no text."""
     last = evaluation.response or evaluation.last_error
     return None if last is None else body_text(last)
 
 
 def _parsed(evaluation: Evaluation) -> dict[str, Any] | None:
-    """The verdict; null for every reply that holds none."""
+    """The verdict; `None` for a reply without one."""
     details = evaluation.classification.details if evaluation.classification else {}
     if "T" not in details:
         return None
@@ -61,7 +61,7 @@ def _parsed(evaluation: Evaluation) -> dict[str, Any] | None:
 
 
 def _error(evaluation: Evaluation) -> str | None:
-    """The kind and the message, and the whole stack trace where there is one (§ 5.2)."""
+    """Kind and message of the error, with the stack trace if there is one (§ 5.2)."""
     if error := evaluation.last_error:
         message = f"{error.kind}: {error.message}"
         return f"{message}\n\n{error.stack_trace}" if error.stack_trace else message

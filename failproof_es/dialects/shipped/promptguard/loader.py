@@ -23,8 +23,8 @@ from failproof_es.problems import Problems
 def load(files: Sequence[Path], options: PromptGuardOptions, problems: Problems) -> Iterator[Case]:
     """Yield every valid prompt as a case, in file order; every defect goes to `problems`.
 
-    A case holds the question whole and the rules that its answer is judged by, so a run
-    asks for neither again. `prompt_id` is unique over all files together (§ 3.1).
+    A case contains the whole question and the decision rules, so that a run needs neither file nor
+    options again. `prompt_id` is unique over all files together (§ 3.1).
     """
     with SeenIds() as seen_ids:
         for path in files:
@@ -42,7 +42,7 @@ def as_case(
     source: str | None,
     options: PromptGuardOptions,
 ) -> Case:
-    """A stored prompt as a case: the whole question, and the rules for its answer."""
+    """The case of a stored prompt: the whole question, and the decision rules for its answer."""
     return Case(
         dialect="promptguard",
         case_id=prompt.prompt_id,
@@ -66,7 +66,7 @@ class _PromptReader:
     seen_ids: SeenIds
     unknown_keys: UnknownKeys
     mentioned: set[tuple[str, str]] = field(default_factory=set)
-    """What the current file has been warned about: (field, value)."""
+    """The warnings given for the current file, as (field, value)."""
 
     def case(self, path: Path, line: int, document: dict[str, Any]) -> Case | None:
         """The case of one line, or `None` with the reasons in `problems`."""
@@ -88,7 +88,7 @@ class _PromptReader:
         return as_case(prompt, document, path.stem, source, self.options)
 
     def _claim(self, path: Path, line: int, prompt_id: str) -> bool:
-        """Take the prompt's id. False, and an error, when it is taken."""
+        """Claim the prompt's id. For a duplicate, report an error and return `False`."""
         first = self.seen_ids.claim("", prompt_id, path, line)
         if first is None:
             return True

@@ -1,6 +1,6 @@
-"""How well the models' labels agree with the expected ones, and what was left out and why.
+"""Agreement of the models' labels with the expected ones, and evaluations without a label.
 
-Ratios of counts. A ratio of nothing is `None`, never 0.
+Ratios of counts. A ratio with the denominator 0 is `None`, never 0.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from failproof_es.support.percentages import ratio
 
 @dataclass(slots=True)
 class ConfusionMatrix:
-    """Counts of (expected, decided) labels, and of evaluations without a decided one."""
+    """Counts of (expected, decided) labels, and of evaluations without a decided label."""
 
     pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
 
     def add(self, expected: str, decided: str | None, why_not: str = "") -> None:
-        """Count one evaluation. `why_not` names the reason where nothing was decided."""
+        """Count one evaluation. `why_not` is the reason why it has no decided label."""
         if decided is None:
             self.left_out[why_not] += 1
         else:
@@ -33,16 +33,16 @@ class ConfusionMatrix:
 
     @property
     def labels(self) -> list[str]:
-        """Every label that was expected or decided."""
+        """Every label that was expected or decided, sorted."""
         return sorted({label for pair in self.pairs for label in pair})
 
     @property
     def evaluations(self) -> int:
-        """All that were counted."""
+        """The number of counted evaluations."""
         return self.pairs.total() + self.left_out.total()
 
     def as_json(self) -> dict[str, Any]:
-        """Accuracy over the decided ones, each label's ratios, the confusion matrix."""
+        """Accuracy over the evaluations with a label, ratios by label, and the confusion matrix."""
         decided = self.pairs.total()
         labels = self.labels
         right = sum(self.pairs[label, label] for label in labels)
@@ -112,7 +112,7 @@ def agreement_lines(agreement: dict[str, Any]) -> Iterator[str]:
 
 
 AGREEMENT = RunShape(agreements, agreement_lines)
-"""What `results RUN --shape agreement` prints."""
+"""The shape that `results RUN --shape agreement` prints."""
 
 
 def _format_share(share: float | None) -> str:

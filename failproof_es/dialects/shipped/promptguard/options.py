@@ -18,7 +18,7 @@ _FIELD = "prompts.options"
 
 
 class _WrittenOptions(BaseModel):
-    """The options as they may be written."""
+    """The options as in a configuration."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
@@ -28,24 +28,24 @@ class _WrittenOptions(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class PromptGuardOptions:
-    """How stored prompts are asked about, and what label an answer stands for."""
+    """The question around a stored prompt, and the rules for the label of its answer."""
 
     template: str
     rules: tuple[Rule, ...]
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Every label that a verdict can get, each once."""
+        """The distinct labels that a verdict can get."""
         return tuple(dict.fromkeys(rule.label for rule in self.rules))
 
 
 def shipped() -> PromptGuardOptions:
-    """What holds unless a configuration says otherwise."""
+    """The default options."""
     return PromptGuardOptions(template.shipped(), decision.DEFAULT)
 
 
 def read_options(option_values: Mapping[str, Any]) -> PromptGuardOptions:
-    """The options as a configuration gives them; what is left out is as shipped.
+    """The options of a configuration, with defaults for those left out.
 
     Raises `InvalidInput` with every defect, each with its field.
     """
@@ -83,7 +83,7 @@ def _describe_error(error: ErrorDetails) -> tuple[str, str | None]:
 
 
 def _known_at(location: tuple[int | str, ...]) -> list[str]:
-    """The keys that could stand where an unknown one stands."""
+    """The known keys at the location of an unknown one."""
     owners: dict[int, type[BaseModel]] = {1: _WrittenOptions, 3: Rule}
     return list(owners.get(len(location), Bounds).model_fields)
 

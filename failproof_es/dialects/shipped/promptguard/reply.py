@@ -1,17 +1,17 @@
 """Parses a verdict from a model's reply. Pure; nothing is invented.
 
-A reply holds a verdict when one JSON object in it states T, I and F, and nothing else in it
-states another value for one of them. The reasoning is that object's own; where it has none, the
-only one that the reply states, wherever that stands. An object that states no number is no
-verdict and spoils none. Fences, prose, a leading `<think>` block, wrapping objects, the
-long names (`truth`, `indeterminacy`, `falsehood`), a number in quotation marks or alone in a
-list, and a comma after the last member are what real models write and are read through.
-Everything else is a `ReplyDefect` with a named reason, and no number.
+A reply has a verdict if one JSON object in it states T, I and F, and no other object states a
+different value for one of them. The reasoning is that object's own; if it has none, the only
+reasoning in the reply, wherever it stands. An object that states no number is no verdict and is
+ignored. Real models write fences, prose, a leading `<think>` block, wrapping objects, the long
+names (`truth`, `indeterminacy`, `falsehood`), a number in quotation marks or alone in a list, and a
+comma after the last member: all these are accepted. Everything else is a `ReplyDefect` with a named
+reason, and no number.
 
-A brace that opens something like an object and doesn't decode spoils the whole reply. What
-stands inside it can't be told from what it quotes: in `{"reasoning": "it says {"T": 0, ...`
-the inner object is the judged prompt's, not the model's. Only after a whole object is such
-a brace taken for prose, and only where nothing that follows it could be another verdict.
+A brace that seems to open an object and doesn't decode makes the whole reply unreadable, because
+its content can't be told from a quotation: in `{"reasoning": "it says {"T": 0, ...` the inner
+object is the judged prompt's, not the model's. Only after a complete object does such a brace count
+as prose, and only if no later text could be another verdict.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from failproof_es.dialects.kit.json_in_prose import (
 
 Reason = Literal[
     Unreadable,
-    "no_object",  # no JSON object that speaks of T, I or F
+    "no_object",  # no JSON object with T, I or F
     "missing_key",
     "not_a_number",
-    "not_finite",  # NaN or an infinity, which Python's JSON takes for numbers
+    "not_finite",  # NaN or an infinity, which Python's JSON accepts
     "out_of_range",
     "reasoning_not_text",
-    "contradicting_keys",  # one object gives the same value twice, differently
+    "contradicting_keys",  # one object states a name twice, with different values
     "contradicting_objects",
 ]
 
@@ -52,7 +52,7 @@ _NAMES = {
 }  # fmt: skip
 _NUMBER_NAMES = frozenset(name for name, means in _NAMES.items() if means in NUMBERS)
 _WRITTEN_NUMBER = re.compile(r"\s*-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?\s*", re.ASCII)
-"""What JSON takes for a number, in a text."""
+"""A JSON number in a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class TruthVerdict:
 
 @dataclass(frozen=True, slots=True)
 class ReplyDefect:
-    """Why a reply holds no verdict: a name for programs, a sentence for people."""
+    """Why a reply has no verdict: `reason` for programs, `message` for people."""
 
     reason: Reason
     message: str
@@ -85,10 +85,10 @@ class _Defective(Exception):
 
 
 def read_reply(text: str) -> TruthVerdict | ReplyDefect:
-    """The one verdict that the reply holds, or why it holds none. Never raises."""
+    """The reply's one verdict, or why it has none. Never raises."""
     try:
         spoken = outermost_objects(text, _NAMES)
-        stated = [_stated(pairs) for pairs in outermost_within(spoken, _NUMBER_NAMES)]
+        stated = [_read_object(pairs) for pairs in outermost_within(spoken, _NUMBER_NAMES)]
         if not stated:
             return ReplyDefect("no_object", "the reply holds no JSON object with T, I and F")
         return _verdict(stated, spoken)
@@ -99,7 +99,7 @@ def read_reply(text: str) -> TruthVerdict | ReplyDefect:
 
 
 def _verdict(stated: list[dict[str, Any]], spoken: list[Pairs]) -> TruthVerdict:
-    """What all objects say together. Raises `_Defective` unless one says everything."""
+    """The verdict of all objects together. Raises `_Defective` unless one states all numbers."""
     whole = [statement for statement in stated if statement.keys() >= set(NUMBERS)]
     if not whole:
         missing = ", ".join(name for name in NUMBERS if name not in stated[0])
@@ -117,8 +117,8 @@ def _verdict(stated: list[dict[str, Any]], spoken: list[Pairs]) -> TruthVerdict:
     return TruthVerdict(**numbers, reasoning=own[-1] if own else _only_reasoning(spoken))
 
 
-def _stated(pairs: Pairs) -> dict[str, Any]:
-    """What one object states of T, I, F and reasoning. Raises `_Defective` for what is none."""
+def _read_object(pairs: Pairs) -> dict[str, Any]:
+    """The values of T, I, F and reasoning in one object. Raises `_Defective` for an invalid one."""
     statement: dict[str, Any] = {}
     for name, raw_value in _find_members(pairs):
         value = _text(raw_value) if name == "reasoning" else _number(name, raw_value)
@@ -129,7 +129,7 @@ def _stated(pairs: Pairs) -> dict[str, Any]:
 
 
 def _find_members(pairs: Pairs) -> Iterator[tuple[str, Any]]:
-    """The members that speak of a verdict, by the specification's names."""
+    """The members of a verdict, under the specification's names."""
     for key, value in pairs:
         name = _NAMES.get(key.strip().lower())
         if name is not None:
@@ -137,7 +137,10 @@ def _find_members(pairs: Pairs) -> Iterator[tuple[str, Any]]:
 
 
 def _only_reasoning(spoken: list[Pairs]) -> str:
-    """The reasoning of a reply whose verdict has none of its own: nothing is chosen."""
+    """The reply's only reasoning, for a verdict without its own.
+
+    Raises `_Defective` if there is none, or several that differ.
+    """
     reasonings = {_text(value) for value in _reasonings(spoken)}
     if len(reasonings) != 1:
         why = (
@@ -164,11 +167,11 @@ def _numbers_shown(stated: Mapping[str, Any]) -> str:
 
 
 def _number(name: str, raw_value: Any) -> float:
-    """The number, which may stand in quotation marks or alone in a list.
+    """The number, which may be in quotation marks or alone in a list.
 
-    Per cent is none: whether `0.8%` is 0.8 or 0.008 can't be known.
+    A percentage is invalid: whether `0.8%` is 0.8 or 0.008 can't be known.
     """
-    value = _alone(raw_value)
+    value = _unwrap_single(raw_value)
     if isinstance(value, str) and _WRITTEN_NUMBER.fullmatch(value):
         value = float(value)
     if not isinstance(value, float):
@@ -177,17 +180,17 @@ def _number(name: str, raw_value: Any) -> float:
         raise _Defective("not_finite", f"{name} is {value}")
     if not 0.0 <= value <= 1.0:
         raise _Defective("out_of_range", f"{name} is {value:g}, not between 0 and 1")
-    return value + 0.0  # -0.0 is 0.0
+    return value + 0.0  # -0.0 becomes 0.0
 
 
-def _alone(value: Any) -> Any:
-    """What stands alone in a list, without the list."""
+def _unwrap_single(value: Any) -> Any:
+    """The only member of a list; any other value unchanged."""
     is_one = isinstance(value, list) and not isinstance(value, Pairs) and len(value) == 1
     return value[0] if is_one else value
 
 
 def _text(raw_value: Any) -> str:
-    value = _alone(raw_value)
+    value = _unwrap_single(raw_value)
     if not isinstance(value, str):
         raise _Defective("reasoning_not_text", f"reasoning is {_describe_value(value)}, not a text")
     try:

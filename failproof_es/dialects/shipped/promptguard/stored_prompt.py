@@ -11,10 +11,10 @@ from failproof_es.problems import shown_value
 
 
 class StoredPrompt(BaseModel):
-    """One line of a collection. Types are never coerced; unknown keys are kept aside.
+    """One line of a collection. Types are never coerced; unknown keys stay in the document only.
 
-    `source` is the file's name and `created_at` the time of recording where the line
-    doesn't say; the other four make a prompt complete (§ 10.1).
+    `source` defaults to the file's name and `created_at` to the time of recording; the other four
+    fields are required (§ 10.1).
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
@@ -48,7 +48,7 @@ FIELDS = tuple(StoredPrompt.model_fields)
 
 
 def defects(error: ValidationError) -> list[tuple[str, str]]:
-    """Every (field, what is wrong)."""
+    """(field, message) for every defect."""
     return [
         (str(details["loc"][0]), _describe_defect(details["type"], details))
         for details in error.errors()

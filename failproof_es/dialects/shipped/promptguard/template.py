@@ -1,4 +1,4 @@
-"""The evaluator template: the question that a stored prompt is put into, unaltered."""
+"""The evaluator template: the question around a stored prompt, which stays unaltered."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ DELIMITER = "{{delimiter}}"
 
 
 def shipped() -> str:
-    """The template that is used unless the configuration brings its own."""
+    """The default template, for a configuration without its own."""
     return files(__package__).joinpath("evaluator.txt").read_text("utf-8")
 
 
 def defects(template: str) -> list[str]:
-    """What keeps a template from being used; empty when nothing does."""
+    """The defects of a template; empty if it is usable."""
     times = template.count(PROMPT)
     if times != 1:
         return [f"must hold {PROMPT} once, holds it {times} times"]
@@ -27,5 +27,5 @@ def defects(template: str) -> list[str]:
 
 
 def embed(template: str, prompt: str) -> str:
-    """The template with the prompt in its place, in one pass: a prompt is never filled in."""
+    """The template with the prompt, filled in one pass: placeholders in a prompt stay text."""
     return fill(template, {"prompt": prompt, "delimiter": delimiter(prompt)})

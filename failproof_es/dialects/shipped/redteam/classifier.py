@@ -5,14 +5,14 @@
 1. `error`      nothing usable came back.
 2. `withheld`, `broken`, `unknown`  no dialect grades a reply (`dialects.kit.unusable`).
 3. `truncated`  a reply was cut off (`dialects.kit.cut_off`).
-4. `empty`      no reply holds a word or a tool call. The thoughts that open a reply are no part of
-                it, here and in every check (`ModelReply.answer`).
-5. `refusal`    the last reply refuses. Here that is often right: it decides nothing.
+4. `empty`      no reply has a word or a tool call. The thoughts that open a reply are not
+                graded, here and in every check (`ModelReply.answer`).
+5. `refusal`    the last reply refuses. That is often right here, so it decides nothing.
 6. `answer`     everything else.
 
-`details` hold what each check found, and under `fails` the findings that fail the case
-whatever judges say: those that the case names in `fails_by`, and after a cut only those that more
-words could not have undone (such a case has no score all the same).
+`details` hold the findings of each check, and under `fails` the findings that fail the case
+whatever judges say: those that the case names in `fails_by`; after a cut only those that the
+missing text could not undo (such a case has no score all the same).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ VERSION = "4"
 
 _SHOWN_CHARACTERS = 200
 _NOT_UNDONE = frozenset({"unknown_source", "false_quotation"})
-"""The findings that nothing in the missing part of a reply could undo."""
+"""The findings that the missing text of a reply could not undo."""
 
 
 def classify(case: Case, transcript: Transcript) -> Classification:
@@ -69,7 +69,7 @@ def _primary(replies: Sequence[ModelReply], turns: Sequence[Mapping[str, Any]]) 
 def _turn(
     position: int, spoken_turn: GradedTurn, conversation: Sequence[GradedTurn]
 ) -> dict[str, Any]:
-    """What is seen of one reply. `turn` counts the turns of the conversation from 1."""
+    """The findings about one reply. `turn` counts the turns of the conversation from 1."""
     reply = spoken_turn.reply
     assert reply is not None
     return {

@@ -1,8 +1,8 @@
 """A scripted conversation with gaps that the model under test fills, one request for each.
 
-A user turn without a scripted reply directly after it is a gap. Where no user turn is left
-open, the gap is after the last turn: everything before it is scripted. What the model answers
-stands in the conversation from there on; scripted turns are context, and no turn is altered.
+A user turn without a scripted reply directly after it is a gap. If there is none, the gap is after
+the last turn: everything before it is scripted. The model's answer is part of the conversation from
+there on; scripted turns are context, and no turn is altered.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class GradedTurn:
 
 
 def asked_turns(roles: Sequence[str]) -> list[int]:
-    """The positions of the turns that the model answers: at least one."""
+    """The positions of the turns that the model answers; at least one."""
     following = [*roles[1:], "end"]
     unanswered = [
         n
@@ -34,7 +34,7 @@ def asked_turns(roles: Sequence[str]) -> list[int]:
 
 
 def spoken(turns: Sequence[Turn], replies: Sequence[ModelReply]) -> Iterator[GradedTurn]:
-    """The conversation up to the first gap that no reply fills."""
+    """The conversation up to the first gap without a reply."""
     asked_positions = set(asked_turns([turn.role for turn in turns]))
     remaining = iter(replies)
     for position, turn in enumerate(turns):
@@ -48,7 +48,7 @@ def spoken(turns: Sequence[Turn], replies: Sequence[ModelReply]) -> Iterator[Gra
 
 @dataclass(frozen=True, slots=True)
 class _JoinedConversation:
-    """A conversation as far as it was joined last: up to the gap after these replies."""
+    """The last joined messages of a conversation: up to the gap after these replies."""
 
     turns: Sequence[Turn]
     asked_positions: list[int]
@@ -57,16 +57,17 @@ class _JoinedConversation:
 
 
 _LONG = 16
-"""Replies from which on a conversation is held: joining it anew for each turn takes its square."""
+"""Number of replies from which on the messages are cached: joining them anew for each turn takes
+quadratic time."""
 _MOST_HELD = 32
 _held: dict[int, _JoinedConversation] = {}
-"""By the identity of the case's turns, which are held with it until the conversation ends."""
+"""Cache by the identity of the case's turns, which it keeps alive until the conversation ends."""
 
 
 def next_messages(turns: Sequence[Turn], replies: Sequence[ModelReply]) -> tuple[Turn, ...] | None:
-    """The next request's messages; `None` when every gap is filled."""
+    """The next request's messages; `None` if every gap is filled."""
     joined = _held.get(id(turns))
-    if joined is None or joined.turns is not turns or not _goes_on(joined, replies):
+    if joined is None or joined.turns is not turns or not _continues(joined, replies):
         asked_positions = asked_turns([turn.role for turn in turns])
         joined = _JoinedConversation(
             turns, asked_positions, (), tuple(turns[: asked_positions[0] + 1])
@@ -86,35 +87,35 @@ def next_messages(turns: Sequence[Turn], replies: Sequence[ModelReply]) -> tuple
     return joined.messages
 
 
-def _goes_on(joined: _JoinedConversation, replies: Sequence[ModelReply]) -> bool:
-    """Whether these replies are those that were joined, and perhaps more."""
+def _continues(joined: _JoinedConversation, replies: Sequence[ModelReply]) -> bool:
+    """Whether the replies begin with those that were joined."""
     return tuple(replies[: len(joined.replies)]) == joined.replies
 
 
 def describe_reply(reply: ModelReply) -> str:
-    """What the model said and each call that it made, as it is sent in the next request."""
-    return _in_words(reply, words(reply))
+    """The reply's words and tool calls as text, as sent in the next request."""
+    return _with_calls(reply, words(reply))
 
 
 def describe_answer(reply: ModelReply) -> str:
-    """The same without the thoughts that open the text."""
-    return _in_words(reply, graded_words(reply))
+    """The reply's words and tool calls as text, without its opening thoughts."""
+    return _with_calls(reply, graded_words(reply))
 
 
 def words(reply: ModelReply) -> str:
-    """What the model said in words: its text, else its refusal."""
+    """The reply's text; its refusal if the text is blank."""
     return reply.text if reply.text.strip() else reply.refusal or reply.text
 
 
 def graded_words(reply: ModelReply) -> str:
-    """The same without the thoughts that open the text: what is graded."""
+    """The graded words: the text without its opening thoughts; the refusal if that is blank."""
     return reply.answer if reply.answer.strip() else reply.refusal or reply.answer
 
 
 def calls(reply: ModelReply) -> tuple[str, ...]:
-    """Each tool call that the model made."""
+    """Each tool call of the reply as text: `[tool call: name(arguments)]`."""
     return tuple(f"[tool call: {call.name}({call.arguments})]" for call in reply.tool_calls)
 
 
-def _in_words(reply: ModelReply, text: str) -> str:
+def _with_calls(reply: ModelReply, text: str) -> str:
     return "\n".join([*([text] if text or not reply.tool_calls else []), *calls(reply)])

@@ -40,7 +40,7 @@ class RedTeam:
     default_for: frozenset[TakesADialect] = frozenset({"suites new", "a file that is damaged"})
     joins_messages: Literal[True] = True
     judged_by_people: Literal[True] = True
-    """A checklist is for models and for people alike."""
+    """People can decide a checklist as judge models can."""
 
     def __init__(self, settings: options.RedTeamOptions | None = None) -> None:
         self._options = settings or options.RedTeamOptions()
@@ -67,7 +67,7 @@ class RedTeam:
         return next_messages(case.turns, transcript.replies)
 
     def tools(self, case: Case) -> tuple[str, ...]:
-        """The tools that the case expects to be called, as far as they can be offered."""
+        """The tools that the case expects to be called, if they can be offered."""
         return tool_calls.offered(case.expectation.get("tools_expected", ()))
 
     def classify(self, case: Case, transcript: Transcript) -> Classification:
@@ -93,7 +93,7 @@ class RedTeam:
         return grading.score(case, classification, judgement)
 
     def fixed_outcome(self, case: Case) -> FixedOutcome | None:
-        """`no_verdict` where the case has no item that a judge could be asked about."""
+        """`no_verdict` if the case has no item that a judge could be asked about."""
         return None if checklist(case.expectation) else "no_verdict"
 
     def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:

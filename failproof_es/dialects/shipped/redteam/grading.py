@@ -1,11 +1,11 @@
 """The judged layer: the judges' prompts, their verdicts, and the result of the case.
 
-The case passes when every must_do is present, no must_not_do is and every criterion is met
-(specification 002); else it fails. Both need the same evidence: every item must be decided. If one
-is not, the case is not scored, even if another one is decided against the model: a case that could
-fail on fewer votes than it needs to pass would be counted more often when it fails. So it is with
-the findings of the checks that fail a case (`fails_by`): they decide once the votes are there.
-An empty reply alone needs no vote, because it holds nothing to vote on.
+The case passes if every must_do is present, no must_not_do is, and every criterion is met
+(specification 002); else it fails. Both need every item to be decided. With an undecided item the
+case is not scored, even if another item is decided against the model: a case that could fail on
+fewer votes than it needs to pass would be counted more often when it fails. The same holds for the
+findings of the checks that fail a case (`fails_by`): they decide once the votes are there. Only an
+empty reply needs no vote, because it has nothing to vote on.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ VERSION = "3"
 
 
 def judge_messages(case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
-    """The question to each judge; `None` where no vote is needed, or only people can decide."""
+    """The question to each judge; `None` if no vote is needed, or only people can decide."""
     items = checklist(case.expectation)
-    if not items or _without_votes(classify(case, transcript)) is not None:
+    if not items or _decide_without_votes(classify(case, transcript)) is not None:
         return None
     return ask(items, passages(case, transcript), case.expectation["judge_template"])
 
 
 def judge_schema(case: Case, transcript: Transcript) -> dict[str, Any]:
-    """The JSON Schema that a judge's reply keeps to."""
+    """The JSON Schema of a judge's reply."""
     return reply_schema(checklist(case.expectation), passages(case, transcript))
 
 
@@ -74,8 +74,8 @@ def read_judgement(case: Case, transcript: Transcript, reply: ModelReply) -> Jud
 def score(
     case: Case, classification: Classification, judgement: Judgement | None
 ) -> Score | Failure:
-    """`accuracy` 1 or 0, the items decided for the model, and each item; or why not scored."""
-    if (ended := _without_votes(classification)) is not None:
+    """`accuracy` 1 or 0, the share of items that hold, and each item; or why there is no score."""
+    if (ended := _decide_without_votes(classification)) is not None:
         return ended
     items, fails = checklist(case.expectation), classification.details["fails"]
     if judgement is None:
@@ -88,7 +88,10 @@ def score(
     if undecided and not _fails_all_the_same(items, judgement, fails):
         return _undecided(decisions, fails)
     against = [decision for decision in decisions if decision.passes is False]
-    reasons = [*map(_described, against), *([_describe_failed_checks(fails)] if fails else [])]
+    reasons = [
+        *map(_describe_decision, against),
+        *([_describe_failed_checks(fails)] if fails else []),
+    ]
     reasons += [f"not proved: {', '.join(undecided)}"] if undecided else []
     reason = "; ".join(reasons) or f"all {len(decisions)} items hold"
     passed = not reasons
@@ -96,16 +99,16 @@ def score(
 
 
 def _fails_all_the_same(items: Sequence[Item], judgement: Judgement, fails: Sequence[str]) -> bool:
-    """Whether the case fails with the votes, too, that the model's own words made void.
+    """Whether the case also fails with the votes that the model's own words made void.
 
-    Else a model could take an answer that fails out of the score: by words that make a vote void.
+    Otherwise a model could take a failing answer out of the score by words that void a vote.
     """
     decided = [decision.passes for decision in decide(items, judgement, own_words_void=False)]
     return None not in decided and (False in decided or bool(fails))
 
 
 def passages(case: Case, transcript: Transcript) -> list[Passage]:
-    """The conversation as a judge is shown it, the system message and its sources included."""
+    """The conversation as a judge is shown it, with the system message and its sources."""
     return [
         Passage(
             UNDER_TEST, graded_words(spoken_turn.reply), judged=True, calls=calls(spoken_turn.reply)
@@ -116,8 +119,8 @@ def passages(case: Case, transcript: Transcript) -> list[Passage]:
     ]
 
 
-def _without_votes(classification: Classification) -> Score | Failure | None:
-    """The end of a case that needs no vote of a judge; `None` where it needs votes."""
+def _decide_without_votes(classification: Classification) -> Score | Failure | None:
+    """The score or failure of a case that needs no votes; `None` if it needs votes."""
     if (failure := unusable.unscored(classification)) is not None:
         return failure
     if classification.primary == cut_off.CLASS:
@@ -136,7 +139,7 @@ def _describe_failed_checks(fails: Sequence[str]) -> str:
 
 
 def _undecided(decisions: Sequence[ItemDecision], fails: Sequence[str]) -> Failure:
-    """Why there is no score: what is not decided, then everything that is."""
+    """The failure of an undecided case: the undecided items, then the decided ones."""
     lacks_votes = any(decision.lacks_votes for decision in decisions)
     undecided = [decision.item.key for decision in decisions if decision.passes is None]
     against = [decision for decision in decisions if decision.passes is False]
@@ -144,13 +147,17 @@ def _undecided(decisions: Sequence[ItemDecision], fails: Sequence[str]) -> Failu
     parts = [
         f"not decided: {', '.join(undecided)}",
         *([f"decided: {', '.join(agreed)}"] if agreed else []),
-        *([f"decided against the model: {'; '.join(map(_described, against))}"] if against else []),
+        *(
+            [f"decided against the model: {'; '.join(map(_describe_decision, against))}"]
+            if against
+            else []
+        ),
         *([_describe_failed_checks(fails)] if fails else []),
     ]
     return Failure(JUDGE_FAILED if lacks_votes else JUDGES_DISAGREE, "; ".join(parts))
 
 
-def _described(decision: ItemDecision) -> str:
+def _describe_decision(decision: ItemDecision) -> str:
     """A decided item, for people: `must_not_do.1 present: ... ("quoted")`."""
     item = decision.item
     quoted = ", ".join(f'"{quotation}"' for quotation in decision.quotations)
@@ -158,7 +165,7 @@ def _described(decision: ItemDecision) -> str:
 
 
 def _numbers(decisions: Sequence[ItemDecision], passed: bool) -> dict[str, float]:
-    """`items` is the share of the items that hold; then each item by its key: 1 or 0."""
+    """The scores: `items` is the share of items that hold; then 1 or 0 for each item by its key."""
     holds = {decision.item.key: float(bool(decision.passes)) for decision in decisions}
     agreeing, pairs = judge_agreement(decisions)
     return {

@@ -20,16 +20,16 @@ Finding = Literal["empty", "unknown_source", "false_quotation", "wrong_language"
 
 
 class RedTeamOptions(BaseModel):
-    """How a case is asked and graded. What is left out is as shipped."""
+    """How a case is asked and graded. The defaults are the shipped templates."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
     sources_template: str | None = None
-    """The block that holds the sources: `{{sources}}`, `{{delimiter}}`, `{{first_id}}`."""
+    """Template of the block with the sources: `{{sources}}`, `{{delimiter}}`, `{{first_id}}`."""
     source_template: str | None = None
-    """One source in it: `{{source_id}}`, `{{title}}`, `{{text}}`, `{{delimiter}}`."""
+    """Template of one source: `{{source_id}}`, `{{title}}`, `{{text}}`, `{{delimiter}}`."""
     judge_template: str | None = None
-    """What a judge is asked: `{{items}}`, `{{transcript}}`, `{{delimiter}}`."""
+    """Template of the question to a judge; placeholders: `judging.prompt.NAMES`."""
     fails_by: tuple[Finding, ...] = ("empty",)
     """The findings that fail a case, whatever judges say."""
 
@@ -39,7 +39,7 @@ _PLACEHOLDERS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
     "source_template": (("source_id", "text", "delimiter"), source_block.SOURCE_NAMES),
     "judge_template": (prompt.REQUIRED, prompt.NAMES),
 }
-"""What each template must hold, and what it may."""
+"""For each template the required and the optional placeholders."""
 
 
 def read_options(option_values: Mapping[str, Any]) -> RedTeamOptions:

@@ -1,6 +1,6 @@
 """The result document of one evaluation: transcript, checks, verdicts of judges, result.
 
-`result.schema.json` describes it. What is not known is null; nothing is shortened.
+`result.schema.json` describes it. Unknown values are null; nothing is shortened.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ has their decision instead (`failproof_es.core.people.OUTCOMES`)."""
 
 
 def result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
-    """The evaluation as far as it has come. Raises `ValueError` for one that has not begun."""
+    """The evaluation so far. Raises `ValueError` for an evaluation that has not begun."""
     request, response = evaluation.request, evaluation.response
     if evaluation.started_at is None or request is None:
         raise ValueError("an evaluation without events has no result")
@@ -63,7 +63,7 @@ def result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
 
 
 def outcome_of(evaluation: Evaluation) -> Outcome:
-    """What became of it."""
+    """The evaluation's outcome."""
     if evaluation.score is not None:
         return "passed" if evaluation.score.passed else "failed"
     if awaits_review(evaluation):
@@ -72,7 +72,7 @@ def outcome_of(evaluation: Evaluation) -> Outcome:
 
 
 def quotations(item: Item, evaluation: Evaluation) -> list[dict[str, str]]:
-    """What each judge that speaks of the item says and quotes."""
+    """Verdict and quotation of each judge with a valid vote on the item."""
     return [
         {"judge": verdict.judge, "verdict": entry["verdict"], "quote": entry["quote"] or ""}
         for verdict in evaluation.verdicts
@@ -82,7 +82,7 @@ def quotations(item: Item, evaluation: Evaluation) -> list[dict[str, str]]:
 
 
 def passed_item(item: Item, evaluation: Evaluation) -> bool | None:
-    """What was decided of the item, if anything was."""
+    """Whether the item passed; `None` if it is undecided."""
     number = evaluation.score.scores.get(item.key) if evaluation.score else None
     return None if number is None else number == 1.0
 

@@ -1,7 +1,7 @@
 """The block of the system message that gives a case's sources to the model.
 
-Sources are untrusted text: they are put in as they stand, in one pass, and set apart by a
-delimiter that none of them can hold.
+Sources are untrusted text: they are inserted unaltered, in one pass, and enclosed by a delimiter
+that none of them can contain.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ SOURCE_NAMES = ("source_id", "title", "text", "delimiter")
 
 @cache
 def shipped(name: str) -> str:
-    """A template of this package: `sources` for the block, `source` for each one in it."""
+    """A shipped template: `sources` for the block, `source` for each source in it."""
     return files(__package__).joinpath(f"{name}.txt").read_text("utf-8").strip("\n")
 
 
 def block(sources: Sequence[RedTeamSource], template: str, source_template: str) -> str:
-    """The sources as the model is given them; the same sources always read the same."""
+    """The text of the sources for the model. Deterministic."""
     texts = (text for source in sources for text in (source.source_id, source.title, source.text))
     mark = delimiter(*texts)
     source_texts = (
@@ -40,9 +40,9 @@ def block(sources: Sequence[RedTeamSource], template: str, source_template: str)
 
 
 def with_block(turns: Sequence[Turn], text: str) -> tuple[Turn, ...]:
-    """The turns with the block at the end of the first system turn, or as one before them all.
+    """The turns with the block at the end of the first system turn, or as a new first turn.
 
-    One system message and not two: many servers and chat templates take no second one.
+    One system message and not two, because many servers and chat templates accept no second one.
     """
     if turns[0].role == "system":
         first = Turn(role="system", content=f"{turns[0].content}\n\n{text}")

@@ -1,8 +1,8 @@
-"""The summary document of a model: what passed, every failure, and judge agreement.
+"""The summary document of a model: pass rates, every failure, and judge agreement.
 
-`summary.schema.json` describes it. Counts and ratios of counts; a ratio of nothing is null,
-never 0. Intervals are the report's. `by_people` has what people decided of the evaluations that
-were left to them: it is filled in where reviews can be read, and null where nothing was left.
+`summary.schema.json` describes it. Counts and ratios of counts; a ratio with the denominator 0 is
+null, never 0. Intervals are in the report. `by_people` has people's decisions on the evaluations
+that were left to them: a caller that can read reviews fills it in; null if none was left.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SCORED_OUTCOMES = ("passed", "failed")
 
 @dataclass(slots=True)
 class PassTally:
-    """Scored evaluations, and how many of them passed."""
+    """The number of scored evaluations, and of those that passed."""
 
     scored: int = 0
     passed: int = 0
@@ -53,7 +53,7 @@ class PassTally:
 
 @dataclass(slots=True)
 class Summary:
-    """What the evaluations of one model came to."""
+    """The figures of one model's evaluations."""
 
     repetitions: int
     total: PassTally = field(default_factory=PassTally)
@@ -69,7 +69,7 @@ class Summary:
     paraphrases: defaultdict[str, list[tuple[str, Outcome]]] = field(
         default_factory=lambda: defaultdict(list)
     )
-    """By group: of which case, and what it came to."""
+    """For each group of paraphrases, (case id, outcome) of every evaluation."""
     failures: list[dict[str, Any]] = field(default_factory=list)
     judge_problems: Counter[str] = field(default_factory=Counter)
     void_verdicts: Counter[str] = field(default_factory=Counter)
@@ -98,7 +98,7 @@ class Summary:
         self._add_judges(case, evaluation)
 
     def as_json(self, planned: int) -> dict[str, Any]:
-        """The document, but for the model's name."""
+        """The document without the model's name."""
         begun_count = self.total.scored + self.unscored.total()
         if planned > begun_count:
             self.unscored["not begun"] += planned - begun_count
@@ -128,7 +128,7 @@ class Summary:
         }
 
     def _bounds(self) -> list[float] | None:
-        """The rate had everything unscored failed, and had it passed; `None` without any."""
+        """The rates if all unscored evaluations failed or passed; `None` if all are scored."""
         passed, scored = Fraction(self.total.passed), self.total.scored
         bounds = RateBounds(passed, scored, self.unscored.total()).bounds
         return None if bounds is None else list(bounds)
@@ -147,10 +147,10 @@ class Summary:
         self.judge_pairs.passed += agreeing
 
     def _repetitions(self) -> dict[str, Any]:
-        """Over the cases whose repetitions are all scored: did any of the k pass, did all?
+        """Counts of cases that passed in any, and in all, of their k repetitions.
 
-        Others do not count, even where what is scored decides: a case that passed at least once
-        would then be counted more often than one that never did.
+        Only cases whose repetitions are all scored count: otherwise a case that passed at least
+        once would be counted more often than a case that never did.
         """
         any_of, all_of = PassTally(), PassTally()
         for outcomes in self.cases.values():
@@ -166,10 +166,9 @@ class Summary:
         }
 
     def _paraphrases(self) -> dict[str, Any]:
-        """Whether a model passes or fails alike, however it is asked; from two cases on.
+        """Counts of paraphrase groups of two cases or more, all and those with one outcome only.
 
-        Of groups whose evaluations are all scored: of what is missing nobody knows whether it is
-        alike.
+        Only groups whose evaluations are all scored count: a missing outcome could differ.
         """
         scored = {
             group: outcomes
@@ -247,7 +246,7 @@ def summary_lines(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _people_lines(figures: Mapping[str, Any]) -> Iterator[str]:
-    """What people decided: of all that was left to them, then by severity, category and tag."""
+    """People's decisions: over everything left to them, then by severity, category and tag."""
     yield f"  by people: {describe_people(figures)}"
     for name in ("severity", "category", "tag"):
         for key, figure in figures[f"by_{name}"].items():
@@ -255,7 +254,7 @@ def _people_lines(figures: Mapping[str, Any]) -> Iterator[str]:
 
 
 SUMMARY = RunShape(summaries, summary_lines)
-"""What `results RUN --shape summary` prints."""
+"""The shape that `results RUN --shape summary` prints."""
 
 
 def _failure(case: Case, evaluation: Evaluation) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""`awk`: options, then a program in which blanks mean nothing between tokens.
+"""`awk`: options, then a program in which blanks between tokens don't matter.
 
-awk stops reading options at the first operand, the program: nothing moves across it.
+awk stops reading options at the first operand, the program: later words are never options.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _OPERATORS_BEFORE_A_REGEX = {*"({,;!&|~<>=?:+-*%^\n", "&&", "||", "!~", "==", "!
 
 
 def normal_awk(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
-    """Field separator, variables, program and files. Raises `UnreadableArguments`."""
+    """The form: separator, variables, program and files. Raises `UnreadableArguments`."""
     separator: Word | None = None
     assigned: list[Form] = []
     pending = list(words)
     while pending and pending[0].start.startswith("-") and pending[0].text != "-":
-        option, value = _option(pending)
+        option, value = _take_option(pending)
         if option == "-F":
             separator = value
         else:
@@ -41,11 +41,11 @@ def normal_awk(name: str, program: str, words: Sequence[Word], statements: State
     )
     if not files_follow and not pending:
         raise UnreadableArguments("no program")
-    source: Form = None if files_follow else _program(pending.pop(0))
+    source: Form = None if files_follow else _program_form(pending.pop(0))
     return ("awk", name, separator, tuple(assigned), source, tuple(pending))
 
 
-def _option(pending: list[Word]) -> tuple[str, Word | None]:
+def _take_option(pending: list[Word]) -> tuple[str, Word | None]:
     word = pending.pop(0)
     if word.text == "--":
         return "--", None
@@ -60,15 +60,15 @@ def _option(pending: list[Word]) -> tuple[str, Word | None]:
     return letter, value
 
 
-def _program(word: Word) -> Form:
+def _program_form(word: Word) -> Form:
     if word.text is None:
         return word
     tokens = _tokens(word.text)
-    return ("tokens", *_tidy(tokens)) if tokens is not None else literal(word.text)
+    return ("tokens", *_drop_redundant(tokens)) if tokens is not None else literal(word.text)
 
 
 def _tokens(text: str) -> list[str] | None:
-    """The program's tokens, or nothing where a slash may be a division or a regex."""
+    """The program's tokens; `None` if it has a comment or a slash that may be a division."""
     tokens: list[str] = []
     at = 0
     while at < len(text):
@@ -95,14 +95,14 @@ def _tokens(text: str) -> list[str] | None:
     return tokens
 
 
-def _tidy(tokens: list[str]) -> list[str]:
-    """Without the newlines and semicolons that end nothing."""
+def _drop_redundant(tokens: list[str]) -> list[str]:
+    """The tokens without redundant newlines and semicolons."""
     tidy_tokens: list[str] = []
     for lexeme in tokens:
         before = tidy_tokens[-1] if tidy_tokens else "\n"
         if lexeme == "\n" and before in ("\n", "{", ";", "&&", "||", ","):
             continue
-        while lexeme == "}" and _ends_nothing(tidy_tokens):
+        while lexeme == "}" and _is_redundant_end(tidy_tokens):
             tidy_tokens.pop()
         tidy_tokens.append(lexeme)
     while tidy_tokens and tidy_tokens[-1] == "\n":
@@ -110,8 +110,8 @@ def _tidy(tokens: list[str]) -> list[str]:
     return tidy_tokens
 
 
-def _ends_nothing(tokens: list[str]) -> bool:
-    """Whether the last token could be left out before a closing brace."""
+def _is_redundant_end(tokens: list[str]) -> bool:
+    """Whether the last token is redundant before a closing brace."""
     if len(tokens) < 2:
         return False
     if tokens[-1] == "\n":

@@ -1,7 +1,7 @@
-"""Modes of `chmod`, so far as two spellings do the same to every file and folder.
+"""Modes of `chmod`: which spellings have the same effect on every file and folder.
 
-What GNU chmod does (its `modechange.c`), and why each equality holds whatever the mode before
-and whatever the umask:
+The rules of GNU chmod (`modechange.c`), and why each equality holds for any earlier mode and any
+umask:
 
 - An octal mode of up to four digits sets all of a file's bits. Of a folder it keeps set-user-id
   and set-group-id unless it names them. Leading zeros count only through the number of digits,
@@ -10,12 +10,12 @@ and whatever the umask:
   and is never `755`. Among themselves such modes are equal by value.
 - `a` is `ugo`: both affect all bits. The letters of a clause are joined by "or", so neither their
   order nor repetition means anything.
-- `=` clears what it affects and does not name, but of a folder it keeps set-user-id and
+- `=` clears the affected bits that it does not name, but keeps a folder's set-user-id and
   set-group-id as an octal mode does. So clauses that only assign `r`, `w`, `x` and together
-  affect `u`, `g` and `o` are the octal mode of what they assign last: `u=rw,go=r` is `644`.
+  affect `u`, `g` and `o` equal the octal mode of their last assignments: `u=rw,go=r` is `644`.
 
-Without `u`, `g`, `o` or `a` the umask counts: `=r` is no `a=r`, and stays apart. So does
-whatever copies rights (`g=u`), tests for them (`X`), or names `s` or `t`.
+Without `u`, `g`, `o` or `a` the umask counts, so `=r` is not `a=r`. Clauses that copy rights
+(`g=u`), test for them (`X`) or name `s` or `t` are equal to no octal mode.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _Clause = tuple[frozenset[str], tuple[tuple[str, frozenset[str]], ...]]
 
 
 def normal_mode(word: Word) -> Form:
-    """The mode in the one spelling for all that do the same; the word itself if in doubt."""
+    """The canonical form of all modes with the same effect; the word itself if in doubt."""
     text = word.text
     if text is None:
         return word
@@ -49,15 +49,15 @@ def normal_mode(word: Word) -> Form:
     clauses = [_CLAUSE.fullmatch(clause) for clause in text.split(",")]
     if not all(clauses):
         return word
-    read = tuple(_clause(match[1], match[2]) for match in clauses if match)
-    assigned = _assigned(read)
+    read = tuple(_parse_clause(match[1], match[2]) for match in clauses if match)
+    assigned = _octal_value(read)
     return ("symbolic", read) if assigned is None else ("octal", assigned)
 
 
 def with_plain_modes(options: Sequence[Option]) -> list[Option]:
-    """The options with an octal `-m` of up to four digits without its leading zeros.
+    """The options, with leading zeros removed from an octal `-m` of up to four digits.
 
-    `mkdir`, `mkfifo`, `mknod` and `install` read it by the same rules as `chmod`.
+    `mkdir`, `mkfifo`, `mknod` and `install` read the mode by the same rules as `chmod`.
     """
     return [
         Option(option.name, literal(f"{int(text, 8):o}"))
@@ -68,7 +68,7 @@ def with_plain_modes(options: Sequence[Option]) -> list[Option]:
 
 
 def normal_umask(words: Sequence[Word]) -> Form:
-    """The operands of `umask`; of an octal mask only the value counts (XCU, `umask`)."""
+    """The operands of `umask`, an octal mask as its value (XCU, `umask`)."""
     text = _text(words[0]) if len(words) == 1 else ""
     if _SHORT_OCTAL.fullmatch(text) and int(text, 8) <= 0o777:
         return int(text, 8)
@@ -79,14 +79,14 @@ def _text(word: Word | None) -> str:
     return (word.text or "") if word is not None else ""
 
 
-def _clause(who: str, actions: str) -> _Clause:
+def _parse_clause(who: str, actions: str) -> _Clause:
     affected = _ALL if "a" in who else frozenset(who)
     changes = tuple((match[1], frozenset(match[2])) for match in _ACTION.finditer(actions))
     return affected, changes
 
 
-def _assigned(clauses: tuple[_Clause, ...]) -> int | None:
-    """The octal value that the clauses come to if all they do is to assign r, w and x to all."""
+def _octal_value(clauses: tuple[_Clause, ...]) -> int | None:
+    """The octal value of clauses that only assign r, w and x, and to all of `ugo`; else `None`."""
     rights: dict[str, int] = {}
     for affected, actions in clauses:
         (operator, letters), *more = actions

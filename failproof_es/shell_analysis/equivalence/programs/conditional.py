@@ -12,17 +12,17 @@ _SYNONYMS = {"==": "=", "-h": "-L"}
 
 
 def normal_test(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
-    """The expression that is tested. Raises `UnreadableArguments` for a `[` without `]`."""
+    """The form of the tested expression. Raises `UnreadableArguments` for a `[` without `]`."""
     expression = list(words)
     if program == "[":
         if not expression or expression.pop().text != "]":
             raise UnreadableArguments("no closing bracket")
         name = name.removesuffix("[") + "test"
-    return ("call", name, _expression(expression))
+    return ("call", name, _expression_form(expression))
 
 
-def _expression(words: list[Word]) -> Form:
-    """By the number of words, as POSIX defines it; longer ones as they are written."""
+def _expression_form(words: list[Word]) -> Form:
+    """The form by the number of words, as POSIX defines; more than three stay as written."""
     if not all(word.is_one_word for word in words):
         return tuple(words)
     first = words[0].text if words else None

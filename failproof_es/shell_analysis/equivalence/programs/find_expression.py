@@ -40,7 +40,7 @@ _NAME = Active("name put in by find")
 
 
 def normal_find(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
-    """The command in normal form. Raises `UnreadableArguments` for what find would refuse."""
+    """The command in normal form. Raises `UnreadableArguments` for a doubtful expression."""
     pending = list(words)
     flags: list[Form] = []
     while pending and (
@@ -126,26 +126,26 @@ class _Parser:
             raise UnreadableArguments("an expression that ends early or is computed")
         self._take()
         if primary in _SETTINGS:
-            values = self._values(_SETTINGS[primary])
+            values = self._take_values(_SETTINGS[primary])
             if self.settings.setdefault(primary, values) != values:
                 raise UnreadableArguments(f"{primary} twice")
             return _TRUE
         if primary in _TESTS or primary.startswith("-newer"):
-            return _test(primary, self._values(_TESTS.get(primary, 1)))
+            return _test_form(primary, self._take_values(_TESTS.get(primary, 1)))
         if primary in _POSITIONAL:
             self.acts = self.acts or primary == "-quit"
-            return ("positional", primary, *self._values(_POSITIONAL[primary]))
+            return ("positional", primary, *self._take_values(_POSITIONAL[primary]))
         if primary in _ACTIONS:
             self.acts = True
             if primary == "-delete":
                 self.settings["-depth"] = ()
-            return ("action", primary, *self._values(_ACTIONS[primary]))
+            return ("action", primary, *self._take_values(_ACTIONS[primary]))
         if primary in _RUNNING:
             self.acts = True
-            return self._running(primary)
+            return self._exec_action(primary)
         raise UnreadableArguments(primary)
 
-    def _running(self, action: str) -> Form:
+    def _exec_action(self, action: str) -> Form:
         command: list[Word] = []
         while True:
             word = self._take()
@@ -165,14 +165,14 @@ class _Parser:
             raise UnreadableArguments("an expression that ends early")
         return self._words.pop(0)
 
-    def _values(self, count: int) -> tuple[Word, ...]:
+    def _take_values(self, count: int) -> tuple[Word, ...]:
         values = tuple(self._take() for _ in range(count))
         if any(value.may_be_several for value in values):
             raise UnreadableArguments("a value that may become several words")
         return values
 
 
-def _test(name: str, values: tuple[Word, ...]) -> Form:
+def _test_form(name: str, values: tuple[Word, ...]) -> Form:
     text = values[0].text if values else None
     if name in ("-type", "-xtype") and text is not None and "," in text:
         return _or([("test", name, literal(letter)) for letter in text.split(",")])
@@ -187,7 +187,7 @@ def _test(name: str, values: tuple[Word, ...]) -> Form:
 
 
 def _is_pure(form: Form) -> bool:
-    """Whether evaluating it shows in nothing but its value."""
+    """Whether evaluating the form has no effect but its value."""
     match form:
         case ("test", *_) | ("true",):
             return True
@@ -199,7 +199,7 @@ def _is_pure(form: Form) -> bool:
 
 
 def _not(form: Form) -> Form:
-    """The negation, drawn in towards the tests."""
+    """The negation, moved inward to the tests (De Morgan's laws)."""
     match form:
         case ("not", inner):
             return inner
@@ -227,7 +227,7 @@ def _parts(operator: str, form: Form) -> tuple[Form, ...]:
 
 
 def _chain(operator: str, parts: Sequence[Form]) -> Form:
-    """Operands in an order that is always the same between those that do something."""
+    """The form of operands; those without effects are sorted between those with effects."""
     if len(parts) == 1:
         return parts[0]
     settled: list[Form] = []

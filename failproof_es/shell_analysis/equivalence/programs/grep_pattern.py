@@ -2,10 +2,10 @@
 
 POSIX (XBD § 9.3, 9.4) gives both languages one meaning for: ordinary characters, `.`, bracket
 expressions, one `*` behind any of these, `^` as the first and `$` as the last character. GNU grep
-compiles both for one matcher, so whatever else is asked for (`-i`, `-w`, `-x`, `-o`) acts on the
-same expression. Left out, because they differ or are undefined in one of the two: `\\`, `+`, `?`,
-`|`, `(`, `)`, `{`, `}`, anchors inside, `*` at the start or twice, brackets with classes in them,
-line ends, and everything outside of ASCII.
+compiles both for one matcher, so other options (`-i`, `-w`, `-x`, `-o`) act on the same
+expression. Excluded, because they differ or are undefined in one of the two: `\\`, `+`, `?`,
+`|`, `(`, `)`, `{`, `}`, inner anchors, `*` at the start or twice, brackets with classes in them,
+line ends, and characters outside ASCII.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _MATCHERS = ("-E", "-F", "-G", "-P")
 
 
 def without_idle_matcher(options: Sequence[Option]) -> list[Option]:
-    """The options without `-G`, the default, and without `-E` where it changes no pattern.
+    """The options without `-G`, the default, and without an `-E` that changes no pattern.
 
-    Only where no other of `-E`, `-F`, `-G`, `-P` competes, and where every pattern is known:
-    none from a file, none computed.
+    Both stay if another of `-E`, `-F`, `-G`, `-P` is given; `-E` also stays if a pattern is in
+    a file or computed.
     """
     matchers = {option.name for option in options if option.name in _MATCHERS}
     patterns = [option.value for option in options if option.name == "-e"]

@@ -1,6 +1,6 @@
-"""`sed` scripts: commands apart, delimiters of `s` gone, flags in order.
+"""`sed` scripts as lists of commands, without the delimiters of `s`, with flags sorted.
 
-A script with anything unusual in it is compared as it is written.
+A script with an unusual construct is compared as written.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _END = re.compile(r"[ \t]*(?=[;\n}#]|\Z)")
 
 
 class _Unusual(Exception):
-    """The script is beyond these rules."""
+    """The script has a construct that these rules don't cover."""
 
 
 def normal_script(scripts: Sequence[Option]) -> Form:
-    """The script that `-e` and `-f` options make together."""
+    """The form of the script that all `-e` and `-f` options make up."""
     texts = [script.value.text if script.value is not None else None for script in scripts]
     if any(script.name != "-e" for script in scripts) or None in texts:
         return ("scripts", tuple((script.name, script.value) for script in scripts))
@@ -43,7 +43,7 @@ class _Script:
         self._at = 0
 
     def commands(self) -> list[Form]:
-        """Every command with its addresses; braces are commands of their own."""
+        """Every command with its addresses; a brace is a command, too."""
         commands: list[Form] = []
         while True:
             self._match(r"(?:[;\s]|#[^\n]*)*")
@@ -58,7 +58,7 @@ class _Script:
         self._at = match.end()
         return match[0]
 
-    def _next(self) -> str:
+    def _next_character(self) -> str:
         if self._at >= len(self._text):
             raise _Unusual
         self._at += 1
@@ -86,51 +86,51 @@ class _Script:
         if self._match("/"):
             delimiter = "/"
         elif self._match(r"\\"):
-            delimiter = self._next()
+            delimiter = self._next_character()
         else:
             return None
         pattern = self._pattern(delimiter)
         return ("regex", pattern, "".join(sorted(self._match("[IM]*") or "")))
 
     def _function(self) -> tuple[Form, ...]:
-        name = self._next()
+        name = self._next_character()
         if name in _ALONE:
-            return self._ended((name,))
+            return self._require_end((name,))
         if name == "{":
             return (name,)
         if name == "}":
-            return self._ended((name,))
+            return self._require_end((name,))
         if name in "qQlL":
             self._match(r"[ \t]*")
-            return self._ended((name, self._match(r"[0-9]+") or ""))
+            return self._require_end((name, self._match(r"[0-9]+") or ""))
         if name in ":btT":
             self._match(r"[ \t]*")
-            return self._ended((name, self._label()))
+            return self._require_end((name, self._label()))
         if name in "rRwW":
             self._match(r"[ \t]*")
             return (name, self._match(r"[^\n]*"))
         if name in "aic":
-            return (name, self._inserted())
+            return (name, self._inserted_text())
         if name == "s":
-            return self._ended(self._substitution())
+            return self._require_end(self._substitution())
         if name == "y":
-            delimiter = self._next()
-            return self._ended((name, self._part(delimiter), self._part(delimiter)))
+            delimiter = self._next_character()
+            return self._require_end((name, self._part(delimiter), self._part(delimiter)))
         raise _Unusual
 
-    def _ended(self, form: tuple[Form, ...]) -> tuple[Form, ...]:
+    def _require_end(self, form: tuple[Form, ...]) -> tuple[Form, ...]:
         if self._match(_END) is None:
             raise _Unusual
         return form
 
     def _label(self) -> str:
         label = self._match(r"[^;\s]*") or ""
-        if "}" in label:  # part of the name to some seds, the end of a block to others
+        if "}" in label:  # in some seds part of the label, in others the end of a block
             raise _Unusual
         return label
 
-    def _inserted(self) -> str:
-        """The text of `a`, `i` or `c` where it is a single line on the command's own."""
+    def _inserted_text(self) -> str:
+        """The text of `a`, `i` or `c` on the command's line. Raises `_Unusual` for other forms."""
         self._match(r"[ \t]*")
         text = self._match(r"[^\n]*") or ""
         if not text or "\\" in text:
@@ -138,7 +138,7 @@ class _Script:
         return text
 
     def _substitution(self) -> tuple[Form, ...]:
-        delimiter = self._next()
+        delimiter = self._next_character()
         pattern, replacement = self._pattern(delimiter), self._part(delimiter)
         flags = self._match(r"[gpiImM0-9]*") or ""
         numbers = re.findall(r"[0-9]+", flags)
@@ -149,7 +149,7 @@ class _Script:
         return ("s", pattern, replacement, tuple(numbers), "".join(sorted(letters)))
 
     def _pattern(self, delimiter: str) -> str:
-        """A regex up to its delimiter, which seds read in two ways inside of brackets."""
+        """A regex up to its delimiter. Raises `_Unusual` if a bracket is open: seds differ."""
         text = self._part(delimiter)
         for match in _BRACKET.finditer(text):
             if match[0].startswith("[") and not match["closed"]:
@@ -157,17 +157,17 @@ class _Script:
         return text
 
     def _part(self, delimiter: str) -> str:
-        """Text up to the delimiter, which loses its backslash wherever it was escaped."""
+        """The text up to the delimiter; an escaped delimiter loses its backslash."""
         if delimiter in "\\\n":
             raise _Unusual
         text = ""
-        while (character := self._next()) != delimiter:
+        while (character := self._next_character()) != delimiter:
             if character == "\n":
                 raise _Unusual
             if character != "\\":
                 text += character
                 continue
-            escaped = self._next()
+            escaped = self._next_character()
             if escaped == delimiter and delimiter not in _PLAIN_DELIMITERS:
                 raise _Unusual
             text += escaped if escaped == delimiter else "\\" + escaped

@@ -1,4 +1,4 @@
-"""`tar`: its first word may be a bundle without a dash, and options among files act there."""
+"""`tar`: the first word may be a bundle without a dash; an option may apply to later files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FREE = {
 
 
 def normal_tar(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
-    """Mode, options and the sequence of files. Raises `UnreadableArguments`."""
+    """The form: mode, options, files in order. Raises `UnreadableArguments`."""
     utility = option_table.utility("tar")
     assert utility is not None
     options, sequence = _split_arguments(_with_dash(list(words), utility), utility)
@@ -40,7 +40,7 @@ def normal_tar(name: str, program: str, words: Sequence[Word], statements: State
 
 
 def _with_dash(words: list[Word], utility: Utility) -> list[Word]:
-    """The words with an old bundle such as `czf` taken apart: its values follow it in order."""
+    """The words with an old bundle such as `czf` split into options, each before its value."""
     if not words or words[0].start.startswith("-"):
         return words
     letters, rest = words[0].text, words[1:]
@@ -60,7 +60,7 @@ def _with_dash(words: list[Word], utility: Utility) -> list[Word]:
 
 
 def _split_arguments(words: list[Word], utility: Utility) -> tuple[list[Option], Form]:
-    """Options that hold for the whole command, and files with what holds from there on."""
+    """Options of the whole command, and the form of the files with their own options."""
     arguments = read_arguments(words, utility)
     if all(option.name in _MODES | _FREE for option in arguments.options):
         return list(arguments.options), (arguments.operands, arguments.protected)
@@ -73,7 +73,7 @@ def _split_arguments(words: list[Word], utility: Utility) -> tuple[list[Option],
 
 
 def _precede_operands(words: list[Word], operands: tuple[Word, ...], utility: Utility) -> bool:
-    """Whether every option stands before the first file."""
+    """Whether every option precedes the first file."""
     count = len(operands)
     tail = words[len(words) - count :] if count else []
     return tuple(tail) == operands and not any(
@@ -82,7 +82,7 @@ def _precede_operands(words: list[Word], operands: tuple[Word, ...], utility: Ut
 
 
 def _refuse_rivals(options: Sequence[Option]) -> None:
-    """An option that is given twice with two values is beyond these rules."""
+    """Raise `UnreadableArguments` for an option with two values or for two compressors."""
     for name in {option.name for option in options}:
         values = {option.value for option in options if option.name == name}
         if len(values) > 1:

@@ -1,4 +1,4 @@
-"""Finds out whether a destructive program asks for confirmation, and what answers it."""
+"""Finds out whether standard input gives the confirmation that a destructive program asks for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _CONSENT = re.compile(r"^\s*(y|yes|j|ja|o|oui|s|si|a|all|1)\b", re.IGNORECASE | 
 
 
 def consents_in_advance(command: ShellCommand) -> bool:
-    """Whether what the command is fed consents, so that nobody is asked: `yes | rm -i *`."""
+    """Whether the command's standard input consents, so that nobody is asked: `yes | rm -i *`."""
     if command.feed.text is not None:
         return bool(_CONSENT.search(command.feed.text))
     upstream = command.feed.upstream

@@ -1,7 +1,7 @@
 """Finds the operands and options that name files a program writes.
 
-One table for all rules. What is not named here is read, or is no file: `split FILE PREFIX`
-reads the first and writes names that begin with the second.
+One table for all rules. Operands that are not listed are read, or are no files: `split FILE PREFIX`
+reads the first operand and writes names that begin with the second.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from failproof_es.shell_analysis.safety.text.output import output_files
 
 @dataclass(frozen=True, slots=True)
 class WriteOperands:
-    """The operands that are written (a slice of them) and the options whose value is."""
+    """The operands (a slice) and the options whose values are files that a program writes."""
 
     operands: slice | None = None
     options: tuple[str, ...] = ()
     only_with: tuple[str, ...] = ()
     """The operands are written only if one of these is given."""
     unless: tuple[str, ...] = ()
-    """Nothing but the options' values is written if one of these is given."""
+    """Only the options' values are written if one of these is given."""
     reads_with: tuple[str, ...] = ()
-    """Nothing at all is written if one of these is given."""
+    """No file is written if one of these is given."""
 
     def paths(self, parsed: ParsedOptions) -> list[str]:
-        """What is written by a command line of this kind."""
+        """The files that this command line writes."""
         if self.reads_with and parsed.has(*self.reads_with):
             return []
         paths = parsed.values(*self.options)
@@ -96,14 +96,14 @@ def written_operands(command: ShellCommand) -> list[str]:
     entry = _TABLE.get(name)
     if entry is not None:
         paths = entry.paths(read(command))
-        if entry is _COMPRESSES:  # what `find` picks to compress is kept, under another name
+        if entry is _COMPRESSES:  # files that `find` passes keep their content, under another name
             return [path for path in paths if not reaches_deep(path)]
         return paths
     return output_files(command)
 
 
 def emptied_operands(command: ShellCommand) -> list[str]:
-    """The files that a command leaves without what they held, whatever that was."""
+    """The files whose content a command removes, whatever it is."""
     name = program(command.name)
     parsed = read(command)
     match name:
@@ -154,7 +154,7 @@ def _scripts(parsed: ParsedOptions) -> list[str]:
 
 
 def _deletes_all_lines(parsed: ParsedOptions) -> bool:
-    """Whether `sed` prints nothing of what it reads: `d`, `1,$d`, `s/.*//`, `-n` without `p`."""
+    """Whether `sed` prints nothing of its input: `d`, `1,$d`, `s/.*//`, `-n` without `p`."""
     scripts = [marks.plain(script).strip() for script in _scripts(parsed)]
     silent = parsed.has("-n") and not parsed.has("-f")
     if silent and not any(re.search(r"[pPwMceil=]", script) for script in scripts):
@@ -163,7 +163,7 @@ def _deletes_all_lines(parsed: ParsedOptions) -> bool:
 
 
 def _prints_nothing(command: ShellCommand) -> bool:
-    """`perl -ni -e 'code without a print'`: what is not printed is gone."""
+    """Whether code edits in place and prints nothing: `perl -ni -e 'code without a print'`."""
     letters = "".join(re.findall(r"(?<!\S)-([A-Za-z]+)", " ".join(command.arguments[:3])))
     code = program_text(command)
     if "i" not in letters:
@@ -173,8 +173,8 @@ def _prints_nothing(command: ShellCommand) -> bool:
     return "n" in letters and not re.search(r"\b(print|puts|say|printf|p)\b|\$\.", code)
 
 
-def _copied(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
-    """The target of `cp`, `mv`, `install`; nothing where it is a backup beside the original."""
+def _copy_target(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
+    """The target of `cp`, `mv`, `install`; empty for a backup beside the original."""
     if targets := parsed.values("-t"):
         return targets
     if command.name.endswith("install") and parsed.has("-d"):
@@ -191,8 +191,8 @@ def _copied(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
     return [] if backup else [target]
 
 
-def _linked(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
-    """The name that `ln` makes; alone, a target gets its own name here."""
+def _link_name(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
+    """The name that `ln` makes; empty for `ln TARGET`, whose link is in the current folder."""
     if targets := parsed.values("-t"):
         return targets
     return list(parsed.words[-1:]) if len(parsed.words) > 1 else []
@@ -216,8 +216,8 @@ def _after_code(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
     return command.operands_without("eE") if changes else []
 
 
-def _archive(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
-    """`tar`: the archive that it makes, the folder that it unpacks into."""
+def _archive_paths(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
+    """The archive that `tar` makes, or the folder into which it unpacks."""
     first = command.arguments[0] if command.arguments else ""
     bundle = first if first and "=" not in first and not first.startswith("--") else ""
     letters = bundle.lstrip("-") if re.fullmatch(r"-?[A-Za-z]+", bundle) else ""
@@ -240,7 +240,7 @@ def _seven_zip(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
     return list(words[1:2]) if words[:1] in (("a",), ("u",), ("d",)) else unpacked
 
 
-def _image(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
+def _image_target(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
     return [*parsed.words[1:2], *command.values("o", "--output", "--overwrite")]
 
 
@@ -257,12 +257,12 @@ def _mounted_over(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
 _MOUNT_POINT = re.compile(r"/(mnt|media|proc|sys|dev|run|tmp|boot/efi|var/\w+|home|opt|srv)\b")
 
 
-def _edited(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
+def _edited_files(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
     return list(parsed.words) if command.feed.text or command.has("sc") else []
 
 
-def _renamed(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
-    """Every file that `rename` is given, under its old name; the first word is what to do."""
+def _renamed_files(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
+    """The operands of `rename`, which are old names, without the expression before them."""
     if parsed.has("-n", "--nono", "--no-act", "--dry-run", "--just-print"):
         return []
     return list(parsed.words[0 if parsed.has("-e", "--expr") else 1 :])
@@ -274,19 +274,19 @@ _SPECIAL: dict[str, _Reader] = {
         ("dd", "dcfldd", "dc3dd"),
         lambda command, _: [word[3:] for word in command.arguments if word.startswith("of=")],
     ),
-    **dict.fromkeys(("cp", "mv", "install", "pcp", "xcp"), _copied),
+    **dict.fromkeys(("cp", "mv", "install", "pcp", "xcp"), _copy_target),
     **dict.fromkeys(("rsync", "scp"), _copied_to_here),
     **dict.fromkeys(("perl", "ruby"), _after_code),
-    **dict.fromkeys(("tar", "bsdtar"), _archive),
+    **dict.fromkeys(("tar", "bsdtar"), _archive_paths),
     **dict.fromkeys(("7z", "7za", "7zr"), _seven_zip),
-    **dict.fromkeys(("ddrescue", "partclone.restore", "ntfsclone"), _image),
-    **dict.fromkeys(("ed", "ex", "vim", "vi"), _edited),
+    **dict.fromkeys(("ddrescue", "partclone.restore", "ntfsclone"), _image_target),
+    **dict.fromkeys(("ed", "ex", "vim", "vi"), _edited_files),
     **dict.fromkeys(
         ("awk", "gawk"),
         lambda command, parsed: list(parsed.words[1:]) if "inplace" in command.arguments else [],
     ),
-    **dict.fromkeys(RENAMERS, _renamed),
-    "ln": _linked,
+    **dict.fromkeys(RENAMERS, _renamed_files),
+    "ln": _link_name,
     "sed": _after_script,
     "mount": _mounted_over,
     "touch": lambda _, parsed: [path for path in parsed.words if "nologin" in path],

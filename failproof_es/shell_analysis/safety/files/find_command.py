@@ -1,4 +1,4 @@
-"""Analyses `find`: where it looks, and how much it matches."""
+"""Analyses `find`: where it starts, and how much it matches."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from itertools import pairwise
 from failproof_es.shell_analysis.safety.text import marks
 
 DEEP = marks.STAR * 2
-"""Stands for folders in folders, however many."""
+"""Part of a path that stands for any number of nested folders."""
 
 
 def find_items(arguments: tuple[str, ...]) -> list[str]:
-    """The paths that `find` comes to: everything under a start, or some of it."""
+    """The paths that `find` matches: everything under its starts, or some of it."""
     starts = find_starts(arguments)
     deepest = _depth("-maxdepth", arguments)
     deep = DEEP if deepest is None else "/".join([marks.STAR] * min(deepest, 3))
@@ -28,27 +28,27 @@ def find_items(arguments: tuple[str, ...]) -> list[str]:
 
 
 def below(start: str, what: str = DEEP) -> str:
-    """A path of what stands under a start."""
+    """The path of `what` under a start, by default of everything."""
     return f"{start.rstrip('/')}/{what}"
 
 
 def reaches_deep(path: str) -> bool:
-    """Whether a path stands for what is under a folder, however deep: all of it or some."""
+    """Whether a path stands for all or some files under a folder, at any depth."""
     return DEEP in path
 
 
 def reaches_all(path: str) -> bool:
-    """Whether it stands for all that is under a folder, as `chmod -R` would reach it.
+    """Whether a path stands for everything under a folder, as `chmod -R` would reach it.
 
-    It does not where it stands for the folders alone (`find -type d`), which end in a slash.
+    False for folders alone (`find -type d`), whose path ends in a slash.
     """
     return path.endswith(DEEP)
 
 
 def find_spares_start(arguments: tuple[str, ...]) -> bool:
-    """Whether the folders that `find` begins in stay, and only what is in them is meant.
+    """Whether `find` spares the folders in which it starts, and reaches only their contents.
 
-    `-delete` removes a folder only once it is empty, which one level alone does not achieve.
+    `-delete` removes only empty folders, and `-maxdepth 1` does not empty them.
     """
     types = [b for a, b in pairwise(arguments) if a == "-type"]
     no_folders = bool(types) and all("d" not in letters.split(",") for letters in types)
@@ -63,7 +63,7 @@ def _depth(name: str, arguments: tuple[str, ...]) -> int | None:
 
 
 def find_starts(arguments: tuple[str, ...]) -> list[str]:
-    """Where `find` begins."""
+    """The folders in which `find` starts; `.` by default."""
     starts = []
     skip = False
     for word in arguments:
@@ -93,7 +93,7 @@ _BY_NAME = ("name", "path", "regex", "-user", "-group")
 
 
 def find_is_narrow(arguments: tuple[str, ...]) -> bool:
-    """Whether a test picks some of the files rather than all of them, or all of a type."""
+    """Whether a test selects some of the files, not all of them or all of a type."""
     for at, word in enumerate(arguments):
         value = marks.plain(arguments[at + 1]) if at + 1 < len(arguments) else ""
         negated = at > 0 and arguments[at - 1] in ("!", "-not") and word.endswith(_BY_NAME)

@@ -1,6 +1,6 @@
 """Rates paths by how much is lost when they are deleted or overwritten.
 
-The tables name what a Linux or macOS machine cannot lose: docs/reference/command-safety.md.
+The tables list paths that a Linux or macOS machine cannot lose: docs/reference/command-safety.md.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from failproof_es.shell_analysis.safety.text import marks
 
 
 class Extent(Enum):
-    """How broad a path is."""
+    """How much is lost with a path."""
 
     ROOT = auto()
     SYSTEM = auto()
@@ -49,7 +49,7 @@ _NEVER_IN_A_PROJECT = frozenset(
 )
 _FAR_UP = 2
 _CONTENTS_COUNT = {"tmp"}
-"""Top directories whose contents may go, though they themselves may not."""
+"""Top directories whose contents may be deleted, though the directories may not."""
 _AUDIT_LOGS = re.compile(
     r"(syslog|messages|secure|auth\.log|kern\.log|audit(/.*)?|wtmp|btmp|utmp|lastlog|faillog"
     r"|journal(/.*)?|dmesg|cron|maillog)[.\d]*"
@@ -102,12 +102,12 @@ _ONLY_GLOBS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PathParts:
-    """A path taken apart. `base` is `/`, `~`, `.` (the directory one starts in) or `?`."""
+    """The parts of a path. `base` is `/`, `~` or `.` (the directory of the command)."""
 
     base: str
     parts: tuple[str, ...]
     ups: int = 0
-    """How many directories above `.` the path begins."""
+    """Number of directories above `.` at which the path begins."""
 
     @property
     def rest(self) -> str:
@@ -115,7 +115,7 @@ class PathParts:
 
 
 def locate(path: str, cwd: str = ".") -> PathParts:
-    """Take a path apart; a relative one starts in `cwd`."""
+    """Split a path into its parts; a relative path starts in `cwd`."""
     if path.startswith(("file://", "//")):
         path = path.removeprefix("file:")
     if not path.startswith(("/", marks.HOME, "~")) and cwd != ".":
@@ -136,20 +136,20 @@ def locate(path: str, cwd: str = ".") -> PathParts:
             parts = ["home"]
         elif part not in ("", ".", ".."):
             parts.append(part)
-    return _as_home(_climbed(PathParts(base, tuple(parts), ups)))
+    return _as_home(_resolve_far_up(PathParts(base, tuple(parts), ups)))
 
 
-def _climbed(place: PathParts) -> PathParts:
-    """`../../etc` means `/etc`: so far above the directory one starts in, only the root holds it.
+def _resolve_far_up(place: PathParts) -> PathParts:
+    """The absolute place that `../../etc` means: two levels up, only the root has such a name.
 
-    A name that projects have, too, may be one of theirs (`../../lib`).
+    A name that projects also have stays relative (`../../lib`).
     """
     is_top = place.parts[:1] and place.parts[0] in _NEVER_IN_A_PROJECT
     return PathParts("/", place.parts) if is_top and place.ups >= _FAR_UP else place
 
 
 def _as_home(place: PathParts) -> PathParts:
-    """`/root/x` and `/home/someone/x` are places in a home as `~/x` is."""
+    """The place with `/root/x` and `/home/someone/x` as `~/x`."""
     parts = place.parts
     if place.base != "/" or not parts:
         return place
@@ -160,32 +160,32 @@ def _as_home(place: PathParts) -> PathParts:
 
 
 def extent(path: str, cwd: str = ".") -> Extent:
-    """How much goes when everything at and under `path` goes."""
+    """How much is lost when everything at and under `path` is lost."""
     location = locate(path, cwd)
-    place = _folder(location)
+    place = _globbed_folder(location)
     contents = place is not location
     if place.base == "/":
-        return _absolute(place, contents=contents)
+        return _absolute_extent(place, contents=contents)
     if place.base == "~":
-        return _in_home(place)
+        return _home_extent(place)
     if place.parts:
         return Extent.NARROW
     return Extent.PARENT if place.ups else Extent.CURRENT
 
 
-def _folder(place: PathParts) -> PathParts:
-    """The folder of which a pattern means everything: `/etc/*` is all of `/etc`."""
+def _globbed_folder(place: PathParts) -> PathParts:
+    """The folder whose whole content a pattern matches: `/etc` for `/etc/*`."""
     while place.parts and _ONLY_GLOBS.fullmatch(place.parts[-1]):
         place = PathParts(place.base, place.parts[:-1], place.ups)
     return place
 
 
 def is_whole_system(path: str, cwd: str = ".") -> bool:
-    """Whether it is the root, or everything in it."""
+    """Whether the path is the root, or everything in it."""
     return extent(path, cwd) is Extent.ROOT
 
 
-def _absolute(place: PathParts, *, contents: bool) -> Extent:
+def _absolute_extent(place: PathParts, *, contents: bool) -> Extent:
     parts = place.parts
     if not parts:
         return Extent.ROOT
@@ -201,7 +201,7 @@ def _absolute(place: PathParts, *, contents: bool) -> Extent:
     if not _WHOLE_TREES.isdisjoint(tops):
         return Extent.NARROW if _TUNABLES.fullmatch(place.rest) else Extent.SYSTEM
     if "usr" in tops:
-        return Extent.SYSTEM if _in_usr(parts) else Extent.NARROW
+        return Extent.SYSTEM if _is_vital_in_usr(parts) else Extent.NARROW
     if parts[:2] in _STATE or ("var" in tops and len(parts) == 2 and parts[1] != "tmp"):
         return Extent.SYSTEM
     if parts[:2] == ("var", "log") and _AUDIT_LOGS.fullmatch("/".join(parts[2:])):
@@ -209,7 +209,7 @@ def _absolute(place: PathParts, *, contents: bool) -> Extent:
     return Extent.NARROW
 
 
-def _in_usr(parts: tuple[str, ...]) -> bool:
+def _is_vital_in_usr(parts: tuple[str, ...]) -> bool:
     if parts[1] == "src" and len(parts) > 2:
         return False
     return not (
@@ -217,7 +217,7 @@ def _in_usr(parts: tuple[str, ...]) -> bool:
     )
 
 
-def _in_home(place: PathParts) -> Extent:
+def _home_extent(place: PathParts) -> Extent:
     if not place.parts:
         return Extent.HOME
     if _SECRET_HOME.fullmatch(place.rest):
@@ -235,18 +235,18 @@ def _matches(name: str, pattern: str) -> bool:
 
 
 def is_disk(path: str, cwd: str = ".") -> bool:
-    """Whether it is a device that holds data (or memory, or a port)."""
+    """Whether the path is a device that holds data, or is memory or a port."""
     return extent(path, cwd) is Extent.DEVICE
 
 
 def is_system(path: str, cwd: str = ".") -> bool:
-    """Whether it belongs to the operating system."""
+    """Whether the path belongs to the operating system."""
     return extent(path, cwd) in (Extent.ROOT, Extent.SYSTEM)
 
 
 def is_secret(path: str, cwd: str = ".") -> bool:
-    """Whether its contents are credentials or a person's history, or hold them."""
-    place = _folder(locate(path, cwd))
+    """Whether the file or folder contains credentials or a person's history."""
+    place = _globbed_folder(locate(path, cwd))
     if place.base == "/":
         if not place.parts or _SECRET_SYSTEM.fullmatch(place.rest):
             return True
@@ -258,23 +258,23 @@ def is_secret(path: str, cwd: str = ".") -> bool:
 
 
 def is_startup(path: str, cwd: str = ".") -> bool:
-    """Whether a shell, a desktop or sshd reads it on its own."""
+    """Whether a shell, a desktop or sshd reads the file by itself."""
     place = locate(path, cwd)
     return place.base in ("~", ".") and bool(_STARTUP.fullmatch(place.rest))
 
 
 def is_authorized_keys(path: str, cwd: str = ".") -> bool:
-    """Whether it says who may log in without a password."""
+    """Whether the file lists the keys that may log in without a password."""
     return bool(_KEYS.fullmatch(locate(path, cwd).rest)) and "authorized_keys" in path
 
 
 def is_history(path: str, cwd: str = ".") -> bool:
-    """Whether a shell writes down in it what it was told."""
+    """Whether the file is the history of a shell."""
     parts = locate(path, cwd).parts
     return bool(parts) and bool(re.fullmatch(r"\.(bash|zsh|sh|ash|python)_?history", parts[-1]))
 
 
 def key(path: str, cwd: str = ".") -> str:
-    """One name for a path however it is written."""
+    """The same text for every spelling of a path."""
     place = locate(path, cwd)
     return f"{place.base}{'../' * place.ups}{place.rest}"

@@ -1,4 +1,4 @@
-"""Containers that are given the host: what runs in any other is its own world."""
+"""Containers with access to the host; other containers are isolated and not judged."""
 
 from __future__ import annotations
 
@@ -50,24 +50,24 @@ _HOLDS_ROOT = re.compile(
     r"(etc|boot|dev)(/.*)?"
     r"|(var/)?run(/(docker|podman/podman|crio/crio|(k3s/)?containerd/containerd)\.sock)?"
 )
-"""Who may write there, or may ask the engine behind such a socket, is root of the host."""
+"""Paths that give a container root on the host: by writing there or through a socket."""
 _HARMLESS = frozenset({"/etc/localtime", "/etc/timezone"})
 _DISK = r"/dev/(sd|hd|vd|xvd|nvme|mmcblk|dm-|mapper/|disk/|mem\b|kmem\b)"
 _LEAVES = re.compile(
     r"(?<![\w.-])(nsenter|chroot|pivot_root|mount|losetup|fdisk|debugfs|insmod|modprobe|kexec)"
     rf"(?![\w.-])|release_agent|{_DISK}|/proc/(1/|sysrq-trigger|sys/kernel/)"
 )
-"""What a container with all privileges is left by."""
+"""Programs and paths by which a privileged container reaches the host."""
 _STRONG = frozenset({"ALL", "SYS_ADMIN", "SYS_PTRACE", "SYS_MODULE"})
 
 
 def has_the_host(command: ShellCommand) -> bool:
-    """Whether a container is started that can do to the host whatever root can."""
-    return command.name in _PROGRAMS and any(map(_has_the_host, _started(command)))
+    """Whether the command starts a container that can act as root on the host."""
+    return command.name in _PROGRAMS and any(map(_reaches_host, _read_containers(command)))
 
 
-def _started(command: ShellCommand) -> Iterator[ParsedOptions]:
-    """The options of each container that is made, and what it runs."""
+def _read_containers(command: ShellCommand) -> Iterator[ParsedOptions]:
+    """The options and the command of each container that is started or created."""
     pending = [command.arguments]
     while pending:
         for parsed in readings(wrapper_table()["docker options"], pending.pop()):
@@ -77,8 +77,8 @@ def _started(command: ShellCommand) -> Iterator[ParsedOptions]:
                 yield from readings(_RUN, parsed.words[1:])
 
 
-def _has_the_host(started: ParsedOptions) -> bool:
-    if any(map(_is_root, _mounted(started))):
+def _reaches_host(started: ParsedOptions) -> bool:
+    if any(map(_gives_root, _mounted_paths(started))):
         return True
     if any(re.match(_DISK, device) for device in started.values("--device")):
         return True
@@ -90,15 +90,15 @@ def _has_the_host(started: ParsedOptions) -> bool:
     return privileged and bool(_LEAVES.search(runs))
 
 
-def _mounted(started: ParsedOptions) -> list[str]:
-    """The host's paths that the container sees."""
+def _mounted_paths(started: ParsedOptions) -> list[str]:
+    """The paths of the host that are mounted in the container."""
     volumes = [volume.partition(":")[0] for volume in started.values("--volume")]
     for mount in started.values("--mount"):
         volumes += re.findall(r"(?:src|source)=([^,]+)", mount)
     return [path for path in volumes if path.startswith("/") and path not in _HARMLESS]
 
 
-def _is_root(path: str) -> bool:
+def _gives_root(path: str) -> bool:
     place = locate(path)
     return extent(path) is Extent.ROOT or (
         place.base == "/" and bool(_HOLDS_ROOT.fullmatch(place.rest))

@@ -24,7 +24,7 @@ _PRUNES = (
     r"(?<!image )(?<!builder )(?<!buildx )\bprune\b.*(-\w*[af]|--all|--force|--volumes)"
     r"|\bimage prune\b.*\s(-[a-z]*a[a-z]*|--all)(?![\w-])"
 )
-"""Images without a name and caches are made again; whatever else is unused may be missed."""
+"""Prunes that remove more than unnamed images and caches, which can be made again."""
 _TOOLS: dict[str, re.Pattern[str]] = {
     name: re.compile(pattern)
     for name, pattern in {
@@ -70,7 +70,7 @@ _TOOLS: dict[str, re.Pattern[str]] = {
 
 
 def destroys_data(command: ShellCommand) -> Iterator[SafetyReason]:
-    """Databases, containers, clusters, buckets: gone with one command."""
+    """Deletion of databases, containers, clusters, buckets or essential packages."""
     argument_text = " ".join(command.arguments)
     harmless = command.has("", "--dry-run", "--dryrun", "--help") or "--dry-run=" in argument_text
     if command.name in _SQL_CLIENTS:
@@ -96,7 +96,7 @@ _ESSENTIAL = re.compile(
 
 
 def _destroys_packages(command: ShellCommand) -> bool:
-    """Removing what the system itself stands on, or all of a kind."""
+    """Whether the command removes essential packages or all packages."""
     if command.name not in (
         "apt",
         "apt-get",

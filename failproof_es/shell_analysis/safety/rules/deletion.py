@@ -26,35 +26,35 @@ _SUBCOMMANDS = {
     "kioclient": {"remove": "rm"},
     "kioclient5": {"remove": "rm"},
 }
-"""Programs that delete by a word, and the program that does the same."""
+"""Programs with subcommands that delete, and the equivalent program of each."""
 _OTHER_NAMES = {
     "gvfs-rm": "rm", "rip": "trash", "gomi": "trash", "trash-put": "trash", "gvfs-trash": "trash",
     "rmtrash": "trash", "trash-cli": "trash",
 }  # fmt: skip
 _VALUED = {"shred": "ns", "gshred": "ns", "tmpreaper": "TaX", "scrub": "pbDsX"}
 _IMMOVABLE = {Extent.ROOT, Extent.SYSTEM, Extent.HOME}
-"""What nobody moves away, though it can be moved back."""
+"""Places that must not be moved away, though they could be moved back."""
 _GUARDABLE = {Extent.CURRENT, Extent.PERSONAL, Extent.PARENT}
 
 
 def deletes_broadly(command: ShellCommand) -> Iterator[SafetyReason]:
-    """Deletion whose operands reach the system, a home, all of a directory, or nobody knows."""
-    usual = _by_its_usual_name(command)
-    if usual is not command and any((*_deletes(usual), *_moves_away(usual))):
-        yield _broad(command)
-    yield from _deletes(command)
-    yield from _find_deletes(command)
-    yield from _moves_away(command)
-    yield from _mirrors(command)
+    """Deletion of the system, a home, all of a directory, or unknown operands."""
+    usual = _as_usual_program(command)
+    if usual is not command and any((*_judge_deletion(usual), *_judge_moving(usual))):
+        yield _broad_reason(command)
+    yield from _judge_deletion(command)
+    yield from _judge_find(command)
+    yield from _judge_moving(command)
+    yield from _judge_mirroring(command)
     if command.name == "crontab" and (command.has("r") or _replaces_crontab(command)):
-        yield _broad(command)
+        yield _broad_reason(command)
     packs = command.name in ("tar", "zip", "7z")
     if packs and any(word in ("--remove-files", "-m", "-sdel") for word in command.arguments):
-        yield from (_broad(command) for path in command.operands if _is_broad(path, command))
+        yield from (_broad_reason(command) for path in command.operands if _is_broad(path, command))
 
 
-def _by_its_usual_name(command: ShellCommand) -> ShellCommand:
-    """The same deletion by `rm` or `trash`; any other command as it is."""
+def _as_usual_program(command: ShellCommand) -> ShellCommand:
+    """The equivalent command with `rm` or `trash`; any other command unchanged."""
     if command.name in _OTHER_NAMES:
         return replace(command, name=_OTHER_NAMES[command.name])
     names = _SUBCOMMANDS.get(command.name, {})
@@ -65,11 +65,11 @@ def _by_its_usual_name(command: ShellCommand) -> ShellCommand:
     return command
 
 
-def _deletes(command: ShellCommand) -> Iterator[SafetyReason]:
+def _judge_deletion(command: ShellCommand) -> Iterator[SafetyReason]:
     if command.name not in DELETERS:
         return
     if command.has("", "--no-preserve-root"):
-        yield _broad(command)
+        yield _broad_reason(command)
         return
     for path in command.operands_without(_VALUED.get(command.name, "")):
         path_extent = extent(path, command.cwd)
@@ -80,12 +80,12 @@ def _deletes(command: ShellCommand) -> Iterator[SafetyReason]:
             continue
         if path_extent is Extent.DEVICE and command.name not in ("rm", "unlink"):
             continue
-        yield _broad(command)
+        yield _broad_reason(command)
         return
 
 
 def _asks(command: ShellCommand) -> bool:
-    """Whether `rm` asks before each file: the last of -i and -f counts."""
+    """Whether `rm` asks before each file: the last of `-i` and `-f` counts."""
     asks = False
     for argument in command.arguments:
         if argument.startswith("--interactive"):
@@ -98,7 +98,7 @@ def _asks(command: ShellCommand) -> bool:
     return asks
 
 
-def _find_deletes(command: ShellCommand) -> Iterator[SafetyReason]:
+def _judge_find(command: ShellCommand) -> Iterator[SafetyReason]:
     if command.name not in ("find", "gfind"):
         return
     deletes = "-delete" in command.arguments
@@ -131,14 +131,14 @@ def _find_deletes(command: ShellCommand) -> Iterator[SafetyReason]:
         harmless = harmless or start_extent in (Extent.PERSONAL,) or _is_state(start, command)
         if (narrow and harmless) or start_extent is Extent.NARROW:
             continue
-        yield _broad(command)
+        yield _broad_reason(command)
         return
 
 
 def _replaces_crontab(command: ShellCommand) -> bool:
-    """Whether standard input becomes the whole table and does not begin with the old one.
+    """Whether `/dev/null`, or standard input without the old table, replaces the whole table.
 
-    A file that is installed (by name, by `<` or through `cat`) is one that somebody keeps.
+    A table from a file (by name, by `<` or through `cat`) is allowed: somebody keeps the file.
     """
     feed, operands = command.feed, command.operands_without("u")
     if operands == ["/dev/null"] or feed.path == "/dev/null":
@@ -151,28 +151,28 @@ def _replaces_crontab(command: ShellCommand) -> bool:
 
 
 def _is_state(start: str, command: ShellCommand) -> bool:
-    """`/var/cache`, `/opt`, ...: the system lives without some of what is there."""
+    """Whether some files of the place may be deleted without harm: `/var/cache`, `/opt`, ..."""
     parts = locate(start, command.cwd).parts
     return parts[:1] in (("opt",), ("srv",), ("media",), ("run",)) or (
         parts[:1] == ("var",) and len(parts) > 1 and parts[1] not in ("lib", "db")
     )
 
 
-def _moves_away(command: ShellCommand) -> Iterator[SafetyReason]:
+def _judge_moving(command: ShellCommand) -> Iterator[SafetyReason]:
     if command.name == "trash":
         if any(extent(path, command.cwd) in _IMMOVABLE for path in command.operands):
-            yield _broad(command)
+            yield _broad_reason(command)
         return
     if command.name not in ("mv", "gmv"):
         return
     operands = command.operands_without("tS")
     if operands and operands[-1] == "/dev/null":
-        yield _broad(command)
+        yield _broad_reason(command)
         return
     for path in operands[:-1]:
         path_extent = extent(path, command.cwd)
         if path_extent in _IMMOVABLE and not _is_backup(path, operands[-1]):
-            yield _broad(command)
+            yield _broad_reason(command)
             return
 
 
@@ -180,35 +180,35 @@ def _is_backup(source: str, target: str) -> bool:
     return target.startswith(source) and target[len(source) :][:1] in (".", "-", "_", "~")
 
 
-def _mirrors(command: ShellCommand) -> Iterator[SafetyReason]:
-    """`rsync --delete` into a broad place, or of nothing over a place."""
+def _judge_mirroring(command: ShellCommand) -> Iterator[SafetyReason]:
+    """`rsync --delete` into a broad place, or from `/dev/null`."""
     if command.name != "rsync" or not any(word.startswith("--del") for word in command.arguments):
         return
     operands = command.operands_without("ef")
     if len(operands) >= 2 and _is_broad(operands[-1].rpartition(":")[2], command):
         if extent(operands[-1].rpartition(":")[2], command.cwd) is not Extent.CURRENT:
-            yield _broad(command)
+            yield _broad_reason(command)
     elif len(operands) >= 2 and operands[0] == "/dev/null":
-        yield _broad(command)
+        yield _broad_reason(command)
 
 
 def _is_broad(path: str, command: ShellCommand) -> bool:
     return extent(path, command.cwd) not in (Extent.NARROW, Extent.DEVICE)
 
 
-def _broad(command: ShellCommand) -> SafetyReason:
+def _broad_reason(command: ShellCommand) -> SafetyReason:
     return SafetyReason(ReasonCode.DELETE_BROAD, command.display_text)
 
 
 def discards_work(command: ShellCommand) -> Iterator[SafetyReason]:
-    """What version control would have kept and a command throws away for good."""
+    """Irrevocable loss of work that version control would have kept."""
     if command.name in DELETERS and any(
         locate(path, command.cwd).parts[-1:] == (".git",) for path in command.operands
     ):
         yield SafetyReason(ReasonCode.DISCARD_WORK, command.display_text)
     if command.name != "git":
         return
-    words = _past_options(command.arguments)
+    words = _skip_options(command.arguments)
     rest = ShellCommand("git", tuple(words[1:]))
     match words[:1]:
         case ["push"]:
@@ -248,7 +248,7 @@ def discards_work(command: ShellCommand) -> Iterator[SafetyReason]:
         yield SafetyReason(ReasonCode.DISCARD_WORK, command.display_text)
 
 
-def _past_options(arguments: tuple[str, ...]) -> list[str]:
+def _skip_options(arguments: tuple[str, ...]) -> list[str]:
     at = 0
     while at < len(arguments) and arguments[at].startswith("-"):
         at += 2 if arguments[at] in ("-C", "-c", "--git-dir", "--work-tree") else 1

@@ -81,7 +81,7 @@ _WIPERS = frozenset({"shred", "gshred", "wipe", "scrub", "srm", "nwipe", "dban"}
 
 
 def formats_disk(command: ShellCommand) -> Iterator[SafetyReason]:
-    """A new file system, partition table or volume where data may be."""
+    """Creation of a file system, partition table or volume where data may be."""
     made = _MAKERS.fullmatch(command.name) and not command.has("nNV", "--help", "--version")
     if made and _makes_on_device(command):
         yield SafetyReason(ReasonCode.DISK_FORMAT, command.display_text)
@@ -91,14 +91,14 @@ def formats_disk(command: ShellCommand) -> Iterator[SafetyReason]:
 
 
 def _makes_on_device(command: ShellCommand) -> bool:
-    """A file system in an ordinary file is the maker's own; anything else is not."""
+    """Whether the target is a device or unknown; a file system in an ordinary file is harmless."""
     operands = command.operands_without("tLbiImNoOTUEdJgGrCcsDR")
     paths = [path for path in operands if not path.isdigit()]
     return any(is_disk(path, command.cwd) or not marks.is_known(path) for path in paths)
 
 
 def overwrites_disk(command: ShellCommand) -> Iterator[SafetyReason]:
-    """Bytes written straight to a device."""
+    """Direct writing to a device."""
     paths = written_paths(command)
     if command.name in _WIPERS:
         paths += command.operands_without("nspbDX")

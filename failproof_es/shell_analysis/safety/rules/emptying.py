@@ -1,7 +1,7 @@
 """Emptying many files: DELETE_BROAD.
 
-What is emptied is as gone as what is deleted, so it is judged by the same places. Beyond that,
-a redirection or `tee` that replaces many files through a pattern is judged, whatever it writes.
+Emptying a file is as bad as deleting it, so the same places count. In addition, a redirection or
+`tee` that replaces many files through a pattern is judged, whatever it writes.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from failproof_es.shell_analysis.safety.text import marks
 from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
 
 _ONE_FILE = frozenset({Extent.PERSONAL, Extent.SECRET})
-"""Places where the loss of one file counts; files of the system have a reason of their own."""
+"""Places where the loss of one file counts; files of the system have another reason code."""
 _SILENT = frozenset({"", ":", "true"})
 _REPLACES = frozenset({"tee", "sponge"})
 
 
 def empties_broadly(command: ShellCommand) -> Iterator[SafetyReason]:
-    """`truncate -s 0 *`, `for f in *; do >"$f"; done`, `cp /dev/null ~/.ssh/id_rsa`."""
+    """Emptying of many files or of a personal one, such as `truncate -s 0 *`,
+    `for f in *; do >"$f"; done`, `cp /dev/null ~/.ssh/id_rsa`."""
     replaced = [redirection.target for redirection in command.redirections if redirection.empties]
     emptied = emptied_operands(command)
     if command.name in _REPLACES and command.feed.path != "/dev/null":
@@ -35,7 +36,7 @@ def empties_broadly(command: ShellCommand) -> Iterator[SafetyReason]:
 
 
 def _reaches_many(path: str, cwd: str) -> bool:
-    """Whether a pattern in it reaches as far as a deletion must not."""
+    """Whether the path has a pattern that matches in a place where deletion is too broad."""
     last = path.rstrip("/").rpartition("/")[2]
     globbed = not marks.GLOBS.isdisjoint(path)
     broad = extent(path, cwd) not in (Extent.NARROW, Extent.DEVICE)

@@ -1,4 +1,4 @@
-"""Functions and loops that start processes without end, seen in the syntax tree."""
+"""Finds functions and loops in the syntax tree that start processes without end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _starts(name: str, tree: Node) -> int:
 
 
 def spawns_for_ever(loop: Node) -> bool:
-    """Whether a loop has no end and leaves a process behind at each turn."""
+    """Whether an endless loop starts a background process in each iteration."""
     if loop["Type"] == "ForClause":
         header = loop.get("Loop", {})
         return header.get("Type") == "CStyleLoop" and "Cond" not in header and _spawns(loop)
@@ -31,7 +31,7 @@ def spawns_for_ever(loop: Node) -> bool:
 
 
 def _spawns(loop: Node) -> bool:
-    """Whether each turn leaves a process in the background and waits for nothing."""
+    """Whether each iteration starts a background process and waits for nothing."""
     statements = loop.get("Do", [])
     waits = any(
         call[0] in ("sleep", "wait", "read", "inotifywait", "break", "exit")

@@ -1,4 +1,4 @@
-"""Running code that is not visible here: REMOTE_EXEC, DECODED_EXEC, DYNAMIC_COMMAND."""
+"""Running code that the command does not show: REMOTE_EXEC, DECODED_EXEC, DYNAMIC_COMMAND."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ from failproof_es.shell_analysis.safety.wrapping.wrappers import SHELLS, assigne
 
 
 def runs_unknown_program(command: ShellCommand) -> Iterator[SafetyReason]:
-    """A command whose name, script or input comes from elsewhere."""
-    yield from _loaded(command)
+    """A command whose name, script or program input is unknown, remote or decoded."""
+    yield from _judge_loading(command)
     if command.name == "=" or not command.name:
         return
     if not marks.is_known(command.path):
-        yield from _by_origin(_name_origin(command), command)
+        yield from _reasons_by_origin(_name_origin(command), command)
     elif not marks.GLOBS.isdisjoint(command.path):
         yield SafetyReason(ReasonCode.DYNAMIC_COMMAND, command.display_text)
     content = command.files.get(key(command.path, command.cwd), "")
     if "/" in command.path and (taints := marks.taints(content)):
-        yield from _by_origin(taints, command)
-    yield from _script_file(command)
-    yield from _input(command)
+        yield from _reasons_by_origin(taints, command)
+    yield from _judge_script_file(command)
+    yield from _judge_input(command)
 
 
 def _name_origin(command: ShellCommand) -> str:
-    """The marks in a name; a known last component under an unknown folder is known."""
+    """The marks in a name; a known last component in an unknown folder counts as known."""
     taints = marks.taints(command.path)
     if not taints and marks.is_known(command.name) and "/" in command.path:
         return marks.GENERATED
     return taints or marks.ANY
 
 
-def _by_origin(taints: str, command: ShellCommand) -> Iterator[SafetyReason]:
+def _reasons_by_origin(taints: str, command: ShellCommand) -> Iterator[SafetyReason]:
     if marks.REMOTE in taints:
         yield SafetyReason(ReasonCode.REMOTE_EXEC, command.display_text)
     if marks.DECODED in taints:
@@ -57,12 +57,12 @@ def _by_origin(taints: str, command: ShellCommand) -> Iterator[SafetyReason]:
         yield SafetyReason(ReasonCode.DYNAMIC_COMMAND, command.display_text)
 
 
-def _script_file(command: ShellCommand) -> Iterator[SafetyReason]:
-    """`sh file`, `source <(...)`, `python file`, where the file was made in this text."""
+def _judge_script_file(command: ShellCommand) -> Iterator[SafetyReason]:
+    """`sh file`, `source <(...)`, `python file`, if this text made the file."""
     if command.name in MAKES:
         for text in makefile_texts(command):
             if taints := marks.taints(text):
-                yield from _by_origin(taints, command)
+                yield from _reasons_by_origin(taints, command)
         return
     runs = command.name in SHELLS or command.name in (".", "source")
     if not runs and (language(command.name) is None or language(command.name) == "awk"):
@@ -73,13 +73,13 @@ def _script_file(command: ShellCommand) -> Iterator[SafetyReason]:
         content = command.files.get(key(path, command.cwd), "")
         taints = marks.taints(content + path)
         if taints or (path.startswith("/dev/fd/") and not marks.is_known(content)):
-            yield from _by_origin(taints or marks.ANY, command)
+            yield from _reasons_by_origin(taints or marks.ANY, command)
         elif path.startswith(("/dev/tcp/", "http://", "https://")):
             yield SafetyReason(ReasonCode.REMOTE_EXEC, command.display_text)
 
 
-def _input(command: ShellCommand) -> Iterator[SafetyReason]:
-    """A shell or an interpreter that reads its program from a pipe."""
+def _judge_input(command: ShellCommand) -> Iterator[SafetyReason]:
+    """A shell or an interpreter that reads its program from standard input."""
     if command.name in SHELLS:
         takes = (not command.operands and not command.has("c")) or command.has("s")
         takes = takes or command.operands[:1] in (("-",), ("/dev/stdin",), ("/proc/self/fd/0",))
@@ -100,19 +100,19 @@ def _input(command: ShellCommand) -> Iterator[SafetyReason]:
         taints = marks.taints(feed.text)
         ruleless = command.name in MAKES and marks.ANY in feed.text and ":" not in feed.text
         if (taints and taints != marks.GENERATED) or ruleless:
-            yield from _by_origin(taints or marks.ANY, command)
+            yield from _reasons_by_origin(taints or marks.ANY, command)
     elif feed.upstream:
         taints = taint(feed.upstream)
         local = feed.path is not None or all(c.name in ("cat", "tee", "pv") for c in feed.upstream)
         keeps_table = command.name == "crontab" and any(c.name == "crontab" for c in feed.upstream)
         if marks.REMOTE in taints or marks.DECODED in taints:
-            yield from _by_origin(taints, command)
+            yield from _reasons_by_origin(taints, command)
         elif not local and not keeps_table:
-            yield from _by_origin(marks.ANY, command)
+            yield from _reasons_by_origin(marks.ANY, command)
 
 
-def _loaded(command: ShellCommand) -> Iterator[SafetyReason]:
-    """Code taken in while a program starts: preloaded libraries, modules, remote packages."""
+def _judge_loading(command: ShellCommand) -> Iterator[SafetyReason]:
+    """Loaded code: kernel modules, preloaded libraries, Windows programs that run remote code."""
     if command.name in ("insmod", "kldload", "kextload"):
         yield SafetyReason(ReasonCode.DYNAMIC_COMMAND, command.display_text)
     if _preloads(command):
@@ -128,7 +128,7 @@ _INSTALLED = frozenset({"usr", "lib", "lib32", "lib64", "nix"})
 
 
 def _preloads(command: ShellCommand) -> bool:
-    """Whether a library that nobody installed is loaded into the programs that are run."""
+    """Whether a library that is not installed is preloaded into programs."""
     assignments = command.arguments if command.name in _SETTERS else ()
     assignments = (*assignments, *assigned(command.name, command.arguments))
     libraries = [match[1] for word in assignments if (match := _PRELOAD.fullmatch(word))]
@@ -144,7 +144,7 @@ def _preloads(command: ShellCommand) -> bool:
 
 
 def _is_installed(path: str) -> bool:
-    """Whether a library stands where the system keeps its own."""
+    """Whether a library is in a folder of the system."""
     place = locate(path)
     return place.base == "/" and place.parts[:1] != () and place.parts[0] in _INSTALLED
 
@@ -162,7 +162,7 @@ _DECODES = re.compile(
 
 
 def runs_unknown_code(command: ShellCommand) -> Iterator[SafetyReason]:
-    """A program in another language that runs what it loads or decodes."""
+    """A program in another language that runs code that it downloads or decodes."""
     code = program_text(command)
     if not code or language(command.name) == "awk":
         return

@@ -1,7 +1,7 @@
 """Harm by code in other languages: delete, overwrite, empty, widen permissions.
 
-A program is judged by its calls, by the paths among its literals, and by the words that it is
-given: operands, and what a pipe lists for it.
+A program is judged by its calls, by the paths among its literals, by its operands, and by the
+paths that a pipe lists for it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _GLOB = str.maketrans({"*": marks.STAR, "?": marks.QUESTION})
 
 
 def does_harm_itself(command: ShellCommand) -> Iterator[SafetyReason]:
-    """Judge a program by its calls and by the paths that it names or is given."""
+    """Judge a program by its calls, its literal paths and its input paths."""
     code = program_text(command)
     if not code:
         return
@@ -67,7 +67,12 @@ def does_harm_itself(command: ShellCommand) -> Iterator[SafetyReason]:
     input_extents = {extent(path, command.cwd) for path in _collect_input_paths(code, command)} - {
         Extent.NARROW
     }
-    broad = extents & _BROAD or input_extents or _HOME_CALLS.search(code) or _current(code, paths)
+    broad = (
+        extents & _BROAD
+        or input_extents
+        or _HOME_CALLS.search(code)
+        or _reaches_current(code, paths)
+    )
     if broad and (
         _DELETES.search(code) or (_EMPTIES.search(code) and _reaches_many(code, input_extents))
     ):
@@ -95,8 +100,8 @@ def _reaches_many(code: str, input_extents: set[Extent]) -> bool:
     return bool(input_extents or _LISTS.search(code) or _PERL_GLOB.search(code))
 
 
-def _current(code: str, paths: list[str]) -> bool:
-    """Whether a whole tree is meant, or everything that the current directory lists."""
+def _reaches_current(code: str, paths: list[str]) -> bool:
+    """Whether the code reaches the tree or the whole listing of the current directory."""
     here = any(extent(path) is Extent.CURRENT for path in paths if path in _SHORT or "/" in path)
     if here and _DELETES_TREES.search(code):
         return True
@@ -108,13 +113,13 @@ def _current(code: str, paths: list[str]) -> bool:
 
 
 def _collect_input_paths(code: str, command: ShellCommand) -> list[str]:
-    """The paths that the program is handed: as operands, or line by line by a pipe."""
+    """The paths that the program gets as operands, or as lines from a pipe."""
     if language(command.name) == "awk":
         return []
     by_line = any(re.fullmatch(r"-\w*[np]\w*", word) for word in command.arguments)
     paths = []
     if not _DOES.search(_PATTERN.sub("", code)):
-        return []  # it only looks for such words
+        return []  # such words occur only in its patterns
     if _TAKES_WORDS.search(code) or by_line:
         paths += [word for word in command.operands if marks.plain(word) not in code]
     if command.feed.upstream and (by_line or _TAKES_LINES.search(code)):

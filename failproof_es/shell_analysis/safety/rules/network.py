@@ -33,7 +33,7 @@ _CODE_SHELLS = re.compile(
 
 
 def opens_reverse_shell(command: ShellCommand) -> Iterator[SafetyReason]:
-    """A shell whose input or output is a connection."""
+    """A shell whose input or output is a network connection."""
     if _is_reverse_shell(command):
         yield SafetyReason(ReasonCode.REVERSE_SHELL, command.display_text)
 
@@ -74,7 +74,7 @@ def _talks(command: ShellCommand) -> bool:
 
 
 def _executes(command: ShellCommand) -> bool:
-    """netcat's -e, and -c where a program follows; in a bundle too (`-lvpe`)."""
+    """Whether netcat has `-e` or `-c`, also in a bundle (`-lvpe`)."""
     return any(
         re.fullmatch(r"-[a-zA-Z]*[ec][a-zA-Z]*", word)
         and (word.endswith(("e", "c")) or "e" in word)
@@ -83,7 +83,7 @@ def _executes(command: ShellCommand) -> bool:
 
 
 def _from_shell(command: ShellCommand) -> bool:
-    """Whether an interactive shell writes into it."""
+    """Whether an interactive shell writes into the command's standard input."""
     return any(
         c.name in SHELLS and (c.has("i") or (not c.operands and not c.has("c")))
         for c in command.feed.upstream
@@ -109,7 +109,7 @@ _PIPED = frozenset(
 
 
 def sends_secrets(command: ShellCommand) -> Iterator[SafetyReason]:
-    """Credentials, histories or whole disks handed to a program that talks to others."""
+    """Credentials, histories or whole disks given to a program that sends over the network."""
     if _sends(command):
         yield SafetyReason(ReasonCode.EXFILTRATE, command.display_text)
 
@@ -140,7 +140,7 @@ def _sends(command: ShellCommand) -> bool:
     if name in _COPIERS:
         return _copies_out(command) or marks.SECRET in fed
     if name == "ssh" and any(c.name in DUMPERS for c in command.feed.upstream):
-        return False  # a database moved to another machine of one's own
+        return False  # a dump for another machine of the user
     if name in _PIPED:
         return marks.SECRET in fed
     return _code_sends(command)
@@ -174,7 +174,7 @@ def _is_file_option(command: ShellCommand, value: str) -> bool:
 
 
 def _copies_out(command: ShellCommand) -> bool:
-    """A secret file among the sources, a place elsewhere as the target."""
+    """Whether a source is a secret file and the target is on another machine."""
     if command.name in ("scp", "rsync", "rcp"):
         operands = command.operands_without("eFPiloScDJ")
         remote = len(operands) > 1 and re.search(r"^[^/]*[^/:]:|^\w+://", operands[-1])
@@ -194,16 +194,16 @@ def _copies_out(command: ShellCommand) -> bool:
 
 
 _PUTS = re.compile(r"\b(m?put|mput|reput|mirror\b.*(\s-\w*R|--reverse))\b")
-"""What `ftp` and its like send; any other path that they name is the server's."""
+"""Commands of `ftp` and similar that send; other paths are on the server."""
 
 
 def _holds_secret(path: str, command: ShellCommand) -> bool:
-    """Whether an earlier part of the same text has put a secret into the file."""
+    """Whether an earlier part of the same text wrote a secret into the file."""
     return marks.SECRET in command.files.get(key(path, command.cwd), "")
 
 
 def _is_secret_file(path: str, command: ShellCommand) -> bool:
-    """A secret or all of the system; a whole home that is copied counts as a backup."""
+    """Whether the path is a secret or the whole system; a whole home counts as a backup."""
     if _holds_secret(path, command) or is_whole_system(path, command.cwd):
         return True
     return bool(locate(path, command.cwd).parts) and is_secret(path, command.cwd)

@@ -25,12 +25,12 @@ _VITAL_FOLDERS = {"sudoers.d", "cron.d", "ssh", "pam.d", "security", "systemd", 
 _BROAD = {Extent.ROOT, Extent.SYSTEM, Extent.HOME, Extent.PARENT, Extent.DEVICE}
 _OWN_BROAD = {Extent.ROOT, Extent.SYSTEM, Extent.PARENT, Extent.DEVICE}
 _SERVED = re.compile(r"/(srv|opt|mnt|media|var/(www|cache))(/.*)?")
-"""What belongs to services, not to the system: its rights may be set as a whole."""
+"""Folders of services, not of the system: recursive changes of rights are allowed."""
 _OPEN_SAFELY = re.compile(r"/(tmp|srv|opt|mnt|media|home|var/(www|tmp|cache))(/.*)?")
 
 
 def opens_rights(command: ShellCommand) -> Iterator[SafetyReason]:
-    """Everybody may write, or nobody may read, over more than one's own files."""
+    """Write access for everybody, or no access, beyond the user's own files."""
     match command.name:
         case "chmod" | "gchmod":
             bad = _chmod_is_broad(command)
@@ -55,7 +55,7 @@ def opens_rights(command: ShellCommand) -> Iterator[SafetyReason]:
 
 
 def _chmod_words(command: ShellCommand) -> tuple[str, list[str]]:
-    """The mode (it may begin with a minus) and the paths."""
+    """The mode, which may begin with a minus, and the paths."""
     words = [
         word
         for word in command.arguments
@@ -72,7 +72,7 @@ def _chmod_is_broad(command: ShellCommand) -> bool:
 
 
 def _opens_path(path: str, mode: str, command: ShellCommand, *, opens: bool, deep: bool) -> bool:
-    """Whether this mode goes too far for one path. `deep`: and for all that is under it."""
+    """Whether the mode is too broad for the path. `deep`: also for everything under the path."""
     path_extent = extent(path, command.cwd)
     if opens and (deep or reaches_deep(path)):
         return True
@@ -98,7 +98,7 @@ def _is_key(path: str) -> bool:
 
 
 def _opens_to_all(mode: str) -> bool:
-    """Whether others may write afterwards."""
+    """Whether the mode lets others write."""
     if match := _OCTAL.fullmatch(mode):
         return not mode.startswith("-") and int(match[1], 8) & 0o002 != 0
     return any(
@@ -115,7 +115,7 @@ def _lets_others_read(mode: str) -> bool:
 
 
 def _closes(mode: str) -> bool:
-    """Whether not even the owner may read and run afterwards."""
+    """Whether the owner can neither read nor execute; a symbolic mode counts if it removes one."""
     if match := _OCTAL.fullmatch(mode):
         return int(match[1], 8) & 0o500 == 0 and mode[:1] not in "+-"
     return bool(re.search(r"(^|,)[ua]*-[rwx]*[rx]|(^|,)[ua]+=(,|$)", mode))
@@ -138,7 +138,7 @@ def _chown_is_broad(command: ShellCommand) -> bool:
 
 
 def _is_vital(path: str, command: ShellCommand, owner: str) -> bool:
-    """A file whose owner decides over the machine; giving it (back) to root is harmless."""
+    """Whether the file's owner controls the machine; root as the new owner is harmless."""
     parts = locate(path, command.cwd).parts
     if not marks.GLOBS.isdisjoint(parts[0]):
         return False
@@ -151,7 +151,7 @@ def _at_system(path: str, command: ShellCommand) -> bool:
 
 
 def grants_root(command: ShellCommand) -> Iterator[SafetyReason]:
-    """A program that runs with another's rights, whoever starts it."""
+    """A program that runs with another user's rights, or a container that is root of the host."""
     match command.name:
         case "chmod" | "gchmod":
             mode, paths = _chmod_words(command)
@@ -196,7 +196,7 @@ _ADMIN_GROUPS = frozenset(
 
 
 def changes_accounts(command: ShellCommand) -> Iterator[SafetyReason]:
-    """Who exists, who is an administrator, who needs no password."""
+    """Changes of accounts: deletion, administrator rights, missing passwords."""
     parts = [part for word in command.arguments for part in word.split(",")]
     admin = not _ADMIN_GROUPS.isdisjoint(parts)
     root = "root" in command.operands

@@ -1,4 +1,4 @@
-"""Processes, the machine itself: FORK_BOMB, EXHAUST, KILL_ALL, SYSTEM_HALT."""
+"""Harm to processes and the running machine: FORK_BOMB, EXHAUST, KILL_ALL, SYSTEM_HALT."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EVERYTHING = re.compile(r"|\.[*+]?|\^|\$|\^\.\*|\[a-z\]\*?|\*")
 
 
 def forks_for_ever(command: ShellCommand) -> Iterator[SafetyReason]:
-    """Programs in other languages that start themselves without end."""
+    """Programs in other languages that fork without end."""
     if _FORKS_FOR_EVER.search(program_text(command)):
         yield SafetyReason(ReasonCode.FORK_BOMB, command.display_text)
 
@@ -31,7 +31,7 @@ _ENDLESS = {"/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"}
 
 
 def exhausts(command: ShellCommand) -> Iterator[SafetyReason]:
-    """An endless source into a file or into memory."""
+    """An endless source written to a file or read into memory, huge files, load generators."""
     to_file = any(
         redirection.writes and not redirection.target.startswith("/dev/")
         for redirection in command.redirections
@@ -54,14 +54,14 @@ def exhausts(command: ShellCommand) -> Iterator[SafetyReason]:
 
 
 def kills_all(command: ShellCommand) -> Iterator[SafetyReason]:
-    """Every process, a user's every process, or one that the machine cannot do without."""
+    """Killing of every process, every process of a user, or a vital process."""
     match command.name:
         case "kill":
-            bad = _kill_targets(command)
+            bad = _kills_vital_target(command)
         case "killall5":
             bad = not command.has("h")
         case "pkill" | "killall" | "skill" | "slay":
-            bad = _by_name(command)
+            bad = _kills_by_name(command)
         case "fuser":
             bad = command.has("k", "--kill") and any(
                 extent(path, command.cwd) in (Extent.ROOT, Extent.SYSTEM, Extent.HOME)
@@ -76,7 +76,7 @@ def kills_all(command: ShellCommand) -> Iterator[SafetyReason]:
         yield SafetyReason(ReasonCode.KILL_ALL, command.display_text)
 
 
-def _kill_targets(command: ShellCommand) -> bool:
+def _kills_vital_target(command: ShellCommand) -> bool:
     words = list(command.arguments)
     if any(word in ("-l", "-L", "--list") for word in words[:1]):
         return False
@@ -102,7 +102,7 @@ def _kill_targets(command: ShellCommand) -> bool:
     )
 
 
-def _by_name(command: ShellCommand) -> bool:
+def _kills_by_name(command: ShellCommand) -> bool:
     lists = command.name == "killall" and command.has("l")
     if lists or command.has("", "--help", "--version"):
         return False
@@ -134,7 +134,7 @@ _CUTS_NETWORK = re.compile(r"\b(networking|n|net|radio all) off|\bcon(nection)? 
 
 
 def halts_system(command: ShellCommand) -> Iterator[SafetyReason]:
-    """The machine stops, restarts, or is cut off."""
+    """Stopping or restarting the machine, or cutting it off the network."""
     text = " ".join(command.arguments)
     match command.name:
         case "shutdown":

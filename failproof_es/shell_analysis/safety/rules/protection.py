@@ -35,10 +35,10 @@ _HISTORY_OFF = re.compile(
 
 
 def takes_guards_away(command: ShellCommand) -> Iterator[SafetyReason]:
-    """Firewall, access control, audit, logs, history: off, emptied or deleted."""
+    """Switching off, emptying or deleting firewall, access control, audit, logs or history."""
     rule = _RULES.get(command.name)
     bad = rule is not None and rule(command, " ".join(map(marks.plain, command.arguments)))
-    if bad or _history_off(command) or _clears_logs(command) or _ends_guard(command):
+    if bad or _disables_history(command) or _clears_logs(command) or _ends_guard(command):
         yield SafetyReason(ReasonCode.SECURITY_OFF, command.display_text)
 
 
@@ -119,7 +119,7 @@ _RULES: dict[str, Callable[[ShellCommand, str], bool]] = {
 }  # fmt: skip
 
 
-def _history_off(command: ShellCommand) -> bool:
+def _disables_history(command: ShellCommand) -> bool:
     if command.name in ("=", "export", "declare", "typeset", "readonly", "local"):
         return any(_HISTORY_OFF.fullmatch(marks.plain(word)) for word in command.arguments)
     if command.name in ("ln", "cp", "mv", "cat"):

@@ -1,4 +1,4 @@
-"""Writing where the system, a login or a shell reads: SYSTEM_FILE_WRITE, STARTUP_FILE_WRITE."""
+"""Writing files of the system, a login or a shell: SYSTEM_FILE_WRITE, STARTUP_FILE_WRITE."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from failproof_es.shell_analysis.safety.verdict import ReasonCode, SafetyReason
 
 
 def written_paths(command: ShellCommand) -> list[str]:
-    """The files that a command writes: by redirection, as operands, by options."""
+    """The files that a command writes: by redirections, operands and options."""
     paths = [redirection.target for redirection in command.redirections if redirection.writes]
     return paths + written_operands(command)
 
 
 def writes_system_files(command: ShellCommand) -> Iterator[SafetyReason]:
-    """Files of the operating system created, changed, emptied or deleted."""
+    """Creation or change of files of the operating system."""
     for path in written_paths(command):
         if _is_of_system(path, command) and not _is_folder_of_files(path, command):
             yield SafetyReason(ReasonCode.SYSTEM_FILE_WRITE, command.display_text)
@@ -35,7 +35,8 @@ def writes_system_files(command: ShellCommand) -> Iterator[SafetyReason]:
 
 
 def _is_of_system(path: str, command: ShellCommand) -> bool:
-    """A known place of the system; the root only for what unpacks or copies whole trees."""
+    """Whether the path is a known place of the system; the root only for programs that unpack or
+    copy whole trees."""
     if extent(path, command.cwd) is Extent.ROOT:
         return command.name in ("tar", "bsdtar", "unzip", "rsync")
     parts = locate(path, command.cwd).parts
@@ -43,7 +44,8 @@ def _is_of_system(path: str, command: ShellCommand) -> bool:
 
 
 def _is_folder_of_files(path: str, command: ShellCommand) -> bool:
-    """`cp x /tmp`, `mv x /opt/`, `install x /usr/local/bin`: into it, not over it."""
+    """Whether the target is a folder into which files are put: `cp x /tmp`, `mv x /opt/`,
+    `install x /usr/local/bin`."""
     if any(path == redirection.target for redirection in command.redirections):
         return False
     clean = marks.plain(path).rstrip("/")
@@ -57,7 +59,7 @@ def _is_folder_of_files(path: str, command: ShellCommand) -> bool:
 
 
 def writes_startup_files(command: ShellCommand) -> Iterator[SafetyReason]:
-    """Who may log in, and what a login runs: emptied, or given what cannot be read here."""
+    """Writing of `authorized_keys`, or replacing a startup file at home."""
     emptied = [redirection.target for redirection in command.redirections if redirection.empties]
     for path in written_paths(command):
         replaces = is_startup(path, command.cwd) and _replaces_at_home(path, command, emptied)

@@ -1,6 +1,6 @@
 """Commands that database clients and transfer programs hand to a shell: `sqlite3 f '.shell ls'`.
 
-Looked for in every argument and in what the client is fed, line by line.
+The search covers every argument and the client's standard input, line by line.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SHELL_ESCAPES: Mapping[str, re.Pattern[str]] = {
 
 
 def escaped_scripts(command: ShellCommand) -> list[str]:
-    """What the client would hand to a shell, each text once."""
+    """The texts that the client would give to a shell, each once."""
     escape = _SHELL_ESCAPES.get(command.name)
     if escape is None:
         return []

@@ -1,7 +1,7 @@
-"""Code in other languages inside a command: what it would do, by its calls and literals.
+"""Finds code in other languages inside a command, its literals and its shell commands.
 
-This is no parser of Python or Perl: it looks for the calls and the literals that matter.
-What a program hands to a shell is given back as text, to be read as shell.
+It does not parse Python or Perl; it searches for the relevant calls and literals. Texts that a
+program gives to a shell are returned, to be read as shell.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from failproof_es.shell_analysis.safety.text.escapes import ansi_c
 from failproof_es.shell_analysis.safety.text.makefiles import MAKES, make_scripts
 
 RENAMERS = frozenset({"rename", "prename", "perl-rename", "file-rename"})
-"""`rename` of Perl, whose first operand is a program, and of util-linux."""
+"""Names of Perl's `rename`, whose first operand is a program, and of util-linux's."""
 
 _CODE_OPTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "python": ("c", ()),
@@ -85,7 +85,7 @@ def language(name: str) -> str | None:
 
 
 def program_text(command: ShellCommand) -> str:
-    """The program in the command: from options, from what it is fed, from a file known here."""
+    """The program in a command: from options, standard input, or a file with known content."""
     spoken = language(command.name)
     if spoken is None:
         return ""
@@ -105,7 +105,7 @@ def program_text(command: ShellCommand) -> str:
 
 
 def reads_feed_as_program(command: ShellCommand) -> bool:
-    """Whether an interpreter is given no program but standard input."""
+    """Whether an interpreter reads its program from standard input."""
     spoken = language(command.name)
     if spoken is None or spoken == "awk":
         return False
@@ -118,17 +118,17 @@ def reads_feed_as_program(command: ShellCommand) -> bool:
 
 
 def reads_network(code: str) -> bool:
-    """Whether the program takes something from the network."""
+    """Whether the code reads from the network."""
     return bool(_READS_NETWORK.search(code))
 
 
 def literals(code: str) -> list[str]:
-    """The string literals, escapes replaced."""
+    """The string literals in the code, with escapes replaced."""
     return [ansi_c(text) for match in _LITERAL.finditer(code) for text in match.groups() if text]
 
 
 def embedded_scripts(command: ShellCommand) -> list[str]:
-    """Texts in the command's program that it may hand to a shell; some may be no shell."""
+    """Texts in a command that it may give to a shell; some may not be shell."""
     if command.name in ("sed", "gsed"):
         scripts = [*command.values("e", "--expression"), *command.operands[:1]]
         matches = [_SED_RUNS.search(script) for script in scripts]
@@ -146,7 +146,7 @@ def embedded_scripts(command: ShellCommand) -> list[str]:
     if not code:
         return []
     if language(command.name) == "awk":
-        return _closed(literals(code)) if _AWK_RUNS.search(code) else []
+        return _with_joined(literals(code)) if _AWK_RUNS.search(code) else []
     if not _RUNS_SHELL.search(code):
         return []
     joined = [" ".join(literals(match[1])) for match in _LIST.finditer(code)]
@@ -157,11 +157,11 @@ def embedded_scripts(command: ShellCommand) -> list[str]:
         if _RUNS_SHELL.search(literal)
         for text in literals(literal)
     ]
-    return list(dict.fromkeys([*joined, *_closed(literals(code)), *inner]))
+    return list(dict.fromkeys([*joined, *_with_joined(literals(code)), *inner]))
 
 
-def _closed(texts: list[str]) -> list[str]:
-    """The literals, and each with its follower: `"rm -rf " "/"` is one text in many languages."""
+def _with_joined(texts: list[str]) -> list[str]:
+    """The literals, and those that end in a space joined with the next: `"rm -rf " "/"`."""
     return [*texts, *(a + b for a, b in pairwise(texts) if a.endswith(" "))]
 
 

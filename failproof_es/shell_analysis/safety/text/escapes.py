@@ -1,4 +1,4 @@
-"""Escapes that hide characters: `$'...'`, `printf` formats and `echo -e`."""
+"""Decodes escapes that hide characters: `$'...'`, `printf` formats and `echo -e`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LETTERS = {
 
 
 def ansi_c(text: str) -> str:
-    """The text with C escapes replaced. A NUL ends nothing here; it is left out."""
+    """The text with C escapes replaced. A NUL is left out and does not end the text."""
 
     def replace(match: re.Match[str]) -> str:
         for name, base in (("hex", 16), ("short", 16), ("long", 16), ("octal", 8)):
@@ -31,7 +31,8 @@ def ansi_c(text: str) -> str:
 
 
 def printf(template: str, arguments: tuple[str, ...]) -> str:
-    """What `printf` prints, once through its arguments; numbers stay as they are written."""
+    """The output of `printf`; the template repeats until all arguments are used. Values are
+    inserted as written, without formatting."""
     pending = list(arguments)
 
     def convert(match: re.Match[str]) -> str:

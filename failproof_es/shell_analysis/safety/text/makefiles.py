@@ -1,4 +1,4 @@
-"""The shell commands that `make` would run, where the command itself holds its rules."""
+"""Finds the shell commands that `make` would run, if the command itself contains its rules."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _REFERENCE = re.compile(r"\$(?:\(([\w.-]+)\)|\{([\w.-]+)\})")
 _SHELL = re.compile(r"\$\(shell\s+((?:[^()]|\([^()]*\))*)\)|\$\{shell\s+([^{}]*)\}")
 _LONGEST = 4096
 _ROUNDS = 4
-"""Variables in variables that are followed."""
+"""Most levels of variables in variables that are expanded."""
 
 
 def reads_standard_input(command: ShellCommand) -> bool:
-    """Whether the rules come from standard input: `make -f -`."""
+    """Whether `make` reads its rules from standard input: `make -f -`."""
     return command.name in MAKES and not _STANDARD_INPUT.isdisjoint(_list_makefiles(command))
 
 
 def makefile_texts(command: ShellCommand) -> list[str]:
-    """The rules that are known: fed, given by `--eval`, or written earlier in the same text."""
+    """The known rules: from `--eval`, standard input, or files that the same text wrote."""
     texts = command.values("E", "--eval")
     if reads_standard_input(command):
         texts.append(command.feed.text or "")
@@ -41,9 +41,9 @@ def makefile_texts(command: ShellCommand) -> list[str]:
 
 
 def make_scripts(command: ShellCommand) -> list[str]:
-    """The shell texts in these rules: recipes, `$(shell ...)`, `NAME != ...`.
+    """The shell texts in the known rules: recipes, `$(shell ...)`, `NAME != ...`.
 
-    A reference to a variable that nobody sets stays as it is.
+    References to unset variables stay as written.
     """
     dry = any(map(_DRY.fullmatch, command.arguments)) or command.has(
         "", "--dry-run", "--just-print", "--recon"
@@ -55,8 +55,8 @@ def make_scripts(command: ShellCommand) -> list[str]:
     for text in makefile_texts(command):
         lines = marks.plain(text).replace("\\\n", " ").split("\n")
         variables = _variables(lines) | overrides
-        scripts += [_expanded(call, variables) for call in _shell_calls(lines)]
-        recipes = [_expanded(recipe, variables) for recipe in _recipes(lines)]
+        scripts += [_expand_variables(call, variables) for call in _shell_calls(lines)]
+        recipes = [_expand_variables(recipe, variables) for recipe in _recipes(lines)]
         if not dry:
             scripts += recipes
             if ".ONESHELL" in text:
@@ -69,7 +69,7 @@ def _list_makefiles(command: ShellCommand) -> list[str]:
 
 
 def _variables(lines: list[str]) -> dict[str, str]:
-    """What the rules set. `+=` adds, whichever came first otherwise gives way to the last."""
+    """The variables that the rules set. `+=` appends, any other assignment replaces."""
     variables: dict[str, str] = {}
     for line in lines:
         assignment = None if line.startswith("\t") else _VARIABLE.fullmatch(line)
@@ -98,7 +98,7 @@ def _recipes(lines: list[str]) -> Iterator[str]:
             yield recipe
 
 
-def _expanded(text: str, variables: dict[str, str]) -> str:
+def _expand_variables(text: str, variables: dict[str, str]) -> str:
     for _ in range(_ROUNDS):
         filled = _REFERENCE.sub(lambda match: variables.get(match[1] or match[2], match[0]), text)
         if filled == text or len(filled) > _LONGEST:

@@ -1,19 +1,18 @@
 """Marks for the unknown parts of a text: values that only the shell can fill in.
 
-An expanded word is a string. Where the value is known only in part, a mark stands for the
-rest: a Unicode noncharacter, which no command needs, so that texts can be joined, split and
-given to the parser again, and the marks come through. Glob characters that are active are
-marks too; a quoted `*` is an ordinary character.
+An expanded word is a string. A mark replaces each unknown part: a Unicode noncharacter, which
+no command needs, so that marks survive when texts are joined, split and parsed again. Active
+glob characters are marks, too; a quoted `*` is an ordinary character.
 """
 
 from __future__ import annotations
 
 ANY = "\ufdd0"
-"""Some text, not empty, that only a run could tell."""
+"""Some text, not empty, that is unknown before a run."""
 REMOTE = "\ufdd1"
-"""Text that came over the network."""
+"""Text from the network."""
 DECODED = "\ufdd2"
-"""Text that came out of a decoder: base64, hex, decompression, decryption."""
+"""Output of a decoder: base64, hex, decompression, decryption."""
 SECRET = "\ufdd3"  # noqa: S105  a mark, not a password
 """Text that holds credentials or a person's history."""
 PROCESSES = "\ufdd4"
@@ -50,26 +49,26 @@ _ALL = str.maketrans(dict.fromkeys([*UNKNOWN, *_PLAIN], "\ufffd"))
 
 
 def clean(command: str) -> str:
-    """Text from outside, in which nothing may look like a mark."""
+    """A text from outside with its marks replaced by U+FFFD."""
     return command.translate(_ALL)
 
 
 def plain(text: str) -> str:
-    """The characters again; what is unknown stays marked."""
+    """The text with ordinary characters for globs, braces and home; unknown parts stay marks."""
     return text.translate(_TO_PLAIN)
 
 
 def abbreviate(text: str, longest: int = 120) -> str:
-    """For people: unknown parts as an ellipsis, shortened."""
+    """The text for people: unknown parts as an ellipsis, at most `longest` characters."""
     readable = text.translate(_TO_SHOWN)
     return readable if len(readable) <= longest else readable[: longest - 1] + "…"
 
 
 def is_known(text: str) -> bool:
-    """Whether nothing in it is left to a run (globs apart)."""
+    """Whether no part of the text is unknown before a run, apart from globs."""
     return UNKNOWN.isdisjoint(text)
 
 
 def taints(text: str) -> str:
-    """The marks that say where unknown parts come from, each once."""
+    """The marks of the origin of unknown parts in the text, each once."""
     return "".join(mark for mark in TAINTS if mark in text)

@@ -1,4 +1,4 @@
-"""The output of commands: the text if the command holds it, else its origin."""
+"""Determines the output of commands: the text if it is known, else its origin."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _EVALUATED = frozenset(
 
 
 def printed(commands: Sequence[ShellCommand]) -> str | None:
-    """What the commands print, if all of it stands in the text; `None` if a run must tell."""
+    """The output of the commands; `None` if a part of it is unknown before a run."""
     texts = []
     for command in commands:
-        text = _says(command)
+        text = _printed_text(command)
         if text is None:
             return None
         texts.append(text)
@@ -45,16 +45,16 @@ def printed(commands: Sequence[ShellCommand]) -> str | None:
 
 
 def printed_in_part(commands: Sequence[ShellCommand]) -> str:
-    """What the commands print, with a mark for every part that a run must tell."""
-    return "".join(_says(command) or marks.ANY + "\n" for command in commands)
+    """The output of the commands, with a mark for every unknown part."""
+    return "".join(_printed_text(command) or marks.ANY + "\n" for command in commands)
 
 
-def _says(command: ShellCommand) -> str | None:
+def _printed_text(command: ShellCommand) -> str | None:
     if command.name in _SILENT or (command.name in WRAPPERS and command.arguments):
         return ""
     match command.name:
         case "echo" | "print":
-            return _echoed(command.arguments)
+            return _echo_output(command.arguments)
         case "printf" if command.arguments and command.arguments[0] != "-v":
             operands = command.arguments[command.arguments[0] == "--" :]
             return printf(operands[0], operands[1:]) if operands else ""
@@ -79,7 +79,7 @@ def _says(command: ShellCommand) -> str | None:
             return None
 
 
-def _echoed(arguments: tuple[str, ...]) -> str:
+def _echo_output(arguments: tuple[str, ...]) -> str:
     escapes, at = False, 0
     while at < len(arguments) and re.fullmatch(r"-[neE]+", arguments[at]):
         escapes = escapes or "e" in arguments[at]
@@ -89,7 +89,7 @@ def _echoed(arguments: tuple[str, ...]) -> str:
 
 
 def taint(commands: Sequence[ShellCommand]) -> str:
-    """Marks for where the output comes from; empty if from nothing that matters."""
+    """Marks for the origin of the commands' output; empty for a harmless origin."""
     taints = ""
     for command in commands:
         taints += _taint(command)
@@ -117,7 +117,7 @@ def _taint(command: ShellCommand) -> str:
 
 
 def downloads(command: ShellCommand) -> bool:
-    """Whether what it prints came over the network."""
+    """Whether the command prints text from the network."""
     arguments = command.arguments
     match command.name:
         case "curl":
@@ -159,7 +159,7 @@ _BASES = frozenset({"base64", "base32", "basenc", "base16", "b64", "gbase64"})
 
 
 def decodes(command: ShellCommand) -> bool:
-    """Whether its output is its input made readable."""
+    """Whether the command prints its input decoded."""
     match command.name:
         case name if name in _BASES:
             return command.has("dD", "--decode")
@@ -195,7 +195,7 @@ _TELLING = frozenset({"env", "printenv", "history", "lastpass", "pass", "secret-
 
 
 def reads_secret(command: ShellCommand) -> bool:
-    """Whether its output holds credentials, a person's history or a whole disk."""
+    """Whether the command prints credentials, a person's history, a database or a whole disk."""
     if command.name in _TELLING and not command.arguments:
         return True
     if command.name in ("set", "export", "declare", "compgen") and command.arguments in (
@@ -228,7 +228,7 @@ _CONDITION = re.compile(r"/\w|==|~")
 
 
 def _lists_all_processes(commands: Sequence[ShellCommand]) -> bool:
-    """Whether `ps` or `pgrep` lists them and nothing in the pipe picks some."""
+    """Whether `ps` or `pgrep` lists all processes and no filter in the pipe selects some."""
     if not any(_lists_processes(command) for command in commands):
         return False
     return not any(_picks(command) for command in commands)
@@ -248,7 +248,7 @@ def _picks(command: ShellCommand) -> bool:
 
 
 def listing(upstream: Sequence[ShellCommand]) -> list[str]:
-    """The paths or words that these commands list for `xargs` or `read`."""
+    """The paths or words that the commands list for `xargs` or `read`."""
     filtered = any(command.name in _FILTERS for command in upstream)
     end = marks.ANY if filtered else marks.STAR
     for command in upstream:

@@ -1,7 +1,7 @@
-"""Expands words into the fields that a command would get, as far as these are known without a run.
+"""Expands words into the fields that a command would get, as far as they are known before a run.
 
-A word may have several readings: a variable that nobody set here may be empty or hold
-something, and `rm -rf "$DIR/"` must be judged under both.
+A word may have several readings: a variable that the text does not set may be empty or not, and
+`rm -rf "$DIR/"` must be judged under both.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from failproof_es.shell_analysis.safety.text.escapes import ansi_c
 _READINGS = 24
 _BRACES = 64
 _LONGEST = 65_536
-"""Characters that a word may come to: variables that double each other come to any number."""
+"""Most characters of a word: variables that double each other grow without limit."""
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.-?\d+)?|([A-Za-z])\.\.([A-Za-z])")
 _TILDE = re.compile(r"~(?=/|$)")
 
@@ -48,15 +48,15 @@ KNOWN_VARIABLES = {
     "OLDPWD": marks.ANY,
     "PATH": marks.ANY,
 }
-"""What everybody's environment holds. Anything else may be unset."""
+"""Variables that every environment has. Any other may be unset."""
 
 
 class TooMuch(Exception):
-    """Reading would go on for too long. Whoever writes such a text hides something in it."""
+    """The text is too large to read; such a text probably hides something."""
 
 
 def bounded(text: str) -> str:
-    """The text of a word. Raises `TooMuch` where it has grown beyond what anybody would run."""
+    """The text of a word. Raises `TooMuch` if it has more than 65,536 characters."""
     if len(text) > _LONGEST:
         raise TooMuch("a variable holds too much to judge")
     return text
@@ -64,13 +64,13 @@ def bounded(text: str) -> str:
 
 @dataclass(slots=True)
 class Scope:
-    """What is known where a word stands."""
+    """The variables and substitutions that are known at a word."""
 
     variables: dict[str, tuple[str, ...]] = field(default_factory=dict)
     substitute: Callable[[Sequence[Node]], tuple[str, ...]] = lambda _: (marks.ANY,)
-    """The readings of what statements print."""
+    """Returns the readings of the output of statements."""
     provide: Callable[[Sequence[Node]], str] = lambda _: f"/dev/fd/{marks.ANY}"
-    """The path under which statements' output can be read (process substitution)."""
+    """Returns the path of the output of statements (process substitution)."""
 
 
 def fields(word: Node, scope: Scope) -> list[list[str]]:
@@ -83,7 +83,7 @@ def fields(word: Node, scope: Scope) -> list[list[str]]:
     ):
         reading = [
             piece
-            for text in _braces(bounded("".join(texts)))
+            for text in _expand_braces(bounded("".join(texts)))
             for piece in text.split(marks.SPLIT)
             if piece or quoted
         ]
@@ -93,7 +93,7 @@ def fields(word: Node, scope: Scope) -> list[list[str]]:
 
 
 def is_one_variable(word: Node) -> bool:
-    """Whether a word is a variable and nothing else, quoted or not."""
+    """Whether a word is one variable, quoted or not, without an operator."""
     parts = word.get("Parts", [])
     if len(parts) == 1 and parts[0]["Type"] == "DblQuoted":
         parts = parts[0].get("Parts", [])
@@ -101,14 +101,14 @@ def is_one_variable(word: Node) -> bool:
 
 
 def texts(word: Node | None, scope: Scope) -> tuple[str, ...]:
-    """The readings of a word where nothing is split: assignments, redirections."""
+    """The readings of a word that is not split, as in assignments and redirections."""
     if word is None:
         return ("",)
     return tuple(dict.fromkeys(" ".join(reading) for reading in fields(word, scope)))
 
 
 def body(word: Node, scope: Scope) -> str:
-    """A here-document's text under its first reading with every unknown part marked."""
+    """A here-document's text, by the last reading of each part, unknown parts marked."""
     return bounded(
         "".join(_readings(part, scope, quoted=True)[-1] for part in word.get("Parts", []))
     )
@@ -195,34 +195,34 @@ def _values(name: str, scope: Scope) -> tuple[str, ...]:
     return ("", marks.ANY)
 
 
-def _braces(text: str) -> list[str]:
-    """Brace expansion; braces that expand to nothing become characters again."""
-    expansions = list(islice(_expand(text), _BRACES))
+def _expand_braces(text: str) -> list[str]:
+    """The words of a brace expansion; other braces become ordinary characters."""
+    expansions = list(islice(_expand_next(text), _BRACES))
     return [
         expansion.replace(marks.OPEN, "{").replace(marks.COMMA, ",").replace(marks.CLOSE, "}")
         for expansion in expansions
     ]
 
 
-def _expand(text: str) -> Iterator[str]:
+def _expand_next(text: str) -> Iterator[str]:
     start = text.find(marks.OPEN)
     while start >= 0:
-        end, commas = _group(text, start)
+        end, commas = _find_closing(text, start)
         if end >= 0:
             inner = text[start + 1 : end]
-            items = _items(inner, [comma - start - 1 for comma in commas])
+            items = _brace_items(inner, [comma - start - 1 for comma in commas])
             if items:
                 for item in items:
-                    for middle in _expand(item):
-                        for rest in _expand(text[end + 1 :]):
+                    for middle in _expand_next(item):
+                        for rest in _expand_next(text[end + 1 :]):
                             yield text[:start] + middle + rest
                 return
         start = text.find(marks.OPEN, start + 1)
     yield text
 
 
-def _group(text: str, start: int) -> tuple[int, list[int]]:
-    """Where the brace that opens at `start` closes (-1: nowhere), and its own commas."""
+def _find_closing(text: str, start: int) -> tuple[int, list[int]]:
+    """The index at which the brace at `start` closes (-1: nowhere), and those of its commas."""
     depth, commas = 0, []
     for at in range(start, len(text)):
         if text[at] == marks.OPEN:
@@ -236,7 +236,7 @@ def _group(text: str, start: int) -> tuple[int, list[int]]:
     return -1, commas
 
 
-def _items(inner: str, commas: list[int]) -> list[str]:
+def _brace_items(inner: str, commas: list[int]) -> list[str]:
     if commas:
         edges = [-1, *commas, len(inner)]
         return [inner[a + 1 : b] for a, b in pairwise(edges)]

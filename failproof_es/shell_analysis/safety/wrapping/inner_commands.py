@@ -10,7 +10,7 @@ from failproof_es.shell_analysis.safety.wrapping.wrapper_table import Wrapper
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """What a wrapper runs: words, or a text for a shell and the words it is called with."""
+    """The command of a wrapper: words, or a text for a shell with the words as arguments."""
 
     words: tuple[str, ...] = ()
     text: str | None = None
@@ -18,7 +18,7 @@ class Inner:
 
 
 def readings(wrapper: Wrapper, arguments: tuple[str, ...]) -> list[ParsedOptions]:
-    """The arguments as the wrapper reads them; several where an option is not known."""
+    """The readings of a wrapper's arguments; several if an option is unknown."""
     parsed = parse_options(wrapper.syntax, arguments)
     if parsed.understood:
         return [parsed]
@@ -42,7 +42,7 @@ def readings(wrapper: Wrapper, arguments: tuple[str, ...]) -> list[ParsedOptions
 
 
 def runs(wrapper: Wrapper, parsed: ParsedOptions) -> list[Inner]:
-    """What a wrapper of the common kinds runs."""
+    """The commands that a wrapper runs, for wrappers of a common kind."""
     inner_commands = [Inner(text=text) for text in parsed.values(*wrapper.text)]
     words = parsed.words
     if not words or wrapper.runs == "nothing":

@@ -1,4 +1,4 @@
-"""The commands that `screen` and `tmux` run or type into a terminal."""
+"""Finds the commands that `screen` and `tmux` run or type into a terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OF_SESSIONS = re.compile(r"-[A-Za-z]*[rxR]|-ls|-list|-wipe")
 
 
 def split_words(text: str) -> list[str]:
-    """The words in a text, by the quotes in it if they are closed."""
+    """The words in a text, split by its quotes if these are closed, else at blanks."""
     try:
         return shlex.split(text)
     except ValueError:
@@ -21,23 +21,23 @@ def split_words(text: str) -> list[str]:
 
 
 def in_screen(arguments: tuple[str, ...]) -> list[Inner]:
-    """`screen [options] command`; with `-X` a command of screen's own."""
+    """The commands of `screen [options] command`, or with `-X` of a command of screen."""
     if any(_OF_SESSIONS.fullmatch(word) for word in arguments):
-        return []  # what follows names a session
+        return []  # the operand is a session, not a command
     inner_commands = []
     for parsed in readings(_TABLE["screen"], arguments):
         words = parsed.words
         if not parsed.has("-X"):
             inner_commands += [Inner(words)] if words else []
         elif words[:1] == ("stuff",):
-            inner_commands.append(Inner(text=_typed(" ".join(words[1:]))))
+            inner_commands.append(Inner(text=_typed_text(" ".join(words[1:]))))
         elif words[:1] in (("screen",), ("exec",)) and words[1:]:
             inner_commands.append(Inner(words[1:]))
     return inner_commands
 
 
-def _typed(text: str) -> str:
-    """Keys as they are sent to a terminal: `\\n`, `^M` and `\\015` end a line."""
+def _typed_text(text: str) -> str:
+    """The text that keys type into a terminal: `\\n`, `^M` and `\\015` end a line."""
     return re.sub(r"\\n|\\r|\^M|\\015|\\012|\r", "\n", text)
 
 
@@ -45,7 +45,7 @@ _KEYS = re.compile(r"Enter|Space|Escape|Tab|BSpace|[CMS]-\S", re.IGNORECASE)
 
 
 def in_tmux(arguments: tuple[str, ...]) -> list[Inner]:
-    """`tmux` and its commands, one after the other behind `;`; names may be cut short."""
+    """The commands that `tmux` runs; `;` separates its own, whose names may be abbreviated."""
     outer = _TABLE["tmux"]
     inner_commands = []
     for parsed in readings(outer, arguments):
@@ -54,7 +54,7 @@ def in_tmux(arguments: tuple[str, ...]) -> list[Inner]:
         for word in (*parsed.words, ";"):
             if word == ";" or word.endswith(";"):
                 command += [word[:-1]] if word != ";" else []
-                inner_commands += _tmux_command(command)
+                inner_commands += _read_tmux_command(command)
                 command = []
             else:
                 command.append(word)
@@ -68,7 +68,7 @@ _TMUX_NAMES = {
 }  # fmt: skip
 
 
-def _tmux_command(command: list[str]) -> list[Inner]:
+def _read_tmux_command(command: list[str]) -> list[Inner]:
     if not command:
         return []
     prefix = _TMUX_NAMES.get(command[0], command[0])
@@ -81,7 +81,7 @@ def _tmux_command(command: list[str]) -> list[Inner]:
         words = parsed.words
         if full[0] == "send-keys":
             typed = "".join("\n" if _KEYS.fullmatch(word) else word for word in words)
-            inner_commands += [Inner(text=_typed(typed))] if words else []
+            inner_commands += [Inner(text=_typed_text(typed))] if words else []
         elif full[0] == "if-shell" and words:
             inner_commands += [
                 Inner(text=words[0]),

@@ -16,7 +16,7 @@ Runs = Literal["words", "text", "arguments", "nothing"]
 
 @dataclass(frozen=True, slots=True)
 class Wrapper:
-    """How to get past a wrapper's own words, and what the words behind them are."""
+    """The syntax of a wrapper's own words, and the meaning of the words after them."""
 
     syntax: Syntax
     runs: Runs = "words"
@@ -30,17 +30,17 @@ class Wrapper:
 
 @cache
 def wrapper_table() -> Mapping[str, Wrapper]:
-    """Every wrapper by its name; `docker exec` for one that is another's subcommand."""
+    """Every wrapper by its name; a subcommand as `docker exec`."""
     path = resources.files(__package__).joinpath("wrappers.toml")
     entries: dict[str, dict[str, Any]] = tomllib.loads(path.read_text(encoding="utf-8"))
-    return {name: _wrapper(_full(entries, name)) for name in entries}
+    return {name: _wrapper(_merge_base(entries, name)) for name in entries}
 
 
-def _full(entries: Mapping[str, dict[str, Any]], name: str) -> dict[str, Any]:
-    """An entry with what it takes over from another one."""
+def _merge_base(entries: Mapping[str, dict[str, Any]], name: str) -> dict[str, Any]:
+    """An entry merged with the entry that its `as` names."""
     entry = dict(entries[name])
     base = entry.pop("as", None)
-    return entry if base is None else {**_full(entries, base), **entry}
+    return entry if base is None else {**_merge_base(entries, base), **entry}
 
 
 def _wrapper(entry: dict[str, Any]) -> Wrapper:

@@ -1,8 +1,8 @@
 """Unwraps commands that run other commands.
 
-Their options are read as their own parsers read them (`options.py`, `wrappers.toml`).
-An option that the table does not have may take the next word as its value or not, and what
-follows may be the wrapper's own words or the command: each of these readings is judged.
+Their options are read as their own parsers read them (`options.py`, `wrappers.toml`). An option
+that the table lacks may or may not take the next word as its value, and the following words may
+be the wrapper's own or the command: each of these readings is judged.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ WRAPPERS = frozenset(name for name in _TABLE if " " not in name)
 
 
 Items = Callable[[str | None], list[str]]
-"""What `xargs` reads, split at a separator; `None`: at blanks, but not inside quotes."""
+"""Returns the items that `xargs` reads, split at a separator; `None`: at unquoted blanks."""
 
 
 def inside(name: str, arguments: tuple[str, ...], items: Items) -> list[Inner]:
-    """The commands that this command runs, one level down. `items`: what `xargs` reads."""
+    """The commands that a command runs, one level deep. `items` returns what `xargs` reads."""
     special = _SPECIAL.get(name)
     if special is not None:
         return special(arguments)
@@ -51,7 +51,7 @@ def inside(name: str, arguments: tuple[str, ...], items: Items) -> list[Inner]:
         if parsed.has(*wrapper.asks):
             continue
         if name in ("xargs", "gxargs"):
-            inner_commands += _with_items(parsed, items(_separator(parsed)))
+            inner_commands += _xargs_commands(parsed, items(_separator(parsed)))
         elif name == "parallel":
             inner_commands += _parallel(parsed, items("\n"))
         else:
@@ -60,7 +60,8 @@ def inside(name: str, arguments: tuple[str, ...], items: Items) -> list[Inner]:
 
 
 def assigned(name: str, arguments: tuple[str, ...]) -> list[str]:
-    """What a wrapper may set for what it runs: `env A=b command`, `strace -E A=b command`."""
+    """Assignments that a wrapper may make for its command, among values of other options:
+    `env A=b command`, `strace -E A=b command`."""
     wrapper = _TABLE.get(name)
     if wrapper is None:
         return []
@@ -72,7 +73,7 @@ def assigned(name: str, arguments: tuple[str, ...]) -> list[str]:
 
 
 def _separator(parsed: ParsedOptions) -> str | None:
-    """What stands between the items of `xargs`: lines with `-I`, else blanks."""
+    """The separator of the items of `xargs`; `None` for blanks."""
     if parsed.has("-0", "--null"):
         return "\0"
     if delimiters := parsed.values("-d", "--delimiter"):
@@ -80,8 +81,8 @@ def _separator(parsed: ParsedOptions) -> str | None:
     return "\n" if parsed.has("-I", "-i", "--replace", "-J") else None
 
 
-def _with_items(parsed: ParsedOptions, items: list[str]) -> list[Inner]:
-    """`xargs`: the items in their place, or behind the words."""
+def _xargs_commands(parsed: ParsedOptions, items: list[str]) -> list[Inner]:
+    """The commands of `xargs`: its words with the items inserted or appended."""
     words = parsed.words
     if not words:
         return []
@@ -90,14 +91,14 @@ def _with_items(parsed: ParsedOptions, items: list[str]) -> list[Inner]:
     places = [value or "{}" for name, value in parsed.options if name in names]
     if places and any(places[-1] in word for word in words):
         return [
-            Inner(tuple(_filled(word, places[-1], item) for word in words), asks=asks)
+            Inner(tuple(_insert_item(word, places[-1], item) for word in words), asks=asks)
             for item in items
         ]
     return [Inner((*words, *items), asks=asks)]
 
 
-def _filled(word: str, place: str, item: str) -> str:
-    """The item in its place; behind a folder it is a name, not a path."""
+def _insert_item(word: str, place: str, item: str) -> str:
+    """The word with the item inserted; after a folder only the item's last component."""
     if f"/{place}" in word:
         item = item.rpartition("/")[2]
     return word.replace(place, item)
@@ -108,7 +109,7 @@ _PLACES = re.compile(r"\{(?:[-+]?\d+)?(?:[./%#]|//|/\.)?\}")
 
 
 def _parallel(parsed: ParsedOptions, items: list[str]) -> list[Inner]:
-    """`parallel`: the words are a text for a shell, the items stand behind `:::` or are read."""
+    """The commands of `parallel`: its words are a shell text; items follow `:::` or are read."""
     words = parsed.words
     start = next((at for at, word in enumerate(words) if word in _SOURCES), len(words))
     template, sources = " ".join(words[:start]), words[start:]
@@ -137,7 +138,7 @@ def _parallel(parsed: ParsedOptions, items: list[str]) -> list[Inner]:
 
 
 def _shell(arguments: tuple[str, ...]) -> list[Inner]:
-    """`sh -c text` and its bundles: `bash -lc`, `sh -eo pipefail -c`; the first operand."""
+    """The text of `sh -c text`, also in bundles: `bash -lc`, `sh -eo pipefail -c`."""
     takes_text = False
     pending = list(arguments)
     texts = []
@@ -180,7 +181,7 @@ def _find(arguments: tuple[str, ...]) -> list[Inner]:
 
 
 def _ends_exec(arguments: tuple[str, ...], at: int) -> bool:
-    """`;` ends the command of `-exec`; `+` does directly behind `{}`, or as the last word."""
+    """Whether a word ends the command of `-exec`: `;`, or `+` after `{}` or as the last word."""
     if arguments[at] == ";":
         return True
     return arguments[at] == "+" and (arguments[at - 1] == "{}" or at == len(arguments) - 1)
@@ -196,7 +197,7 @@ def _fd(arguments: tuple[str, ...]) -> list[Inner]:
 
 
 def _env(arguments: tuple[str, ...]) -> list[Inner]:
-    """`env`; what `-S` holds are arguments of `env` before the others."""
+    """The command of `env`; the words in `-S` are arguments of `env` before the others."""
     inner_commands = []
     for parsed in readings(_TABLE["env"], arguments):
         texts = parsed.values("-S", "--split-string")
@@ -208,7 +209,7 @@ def _env(arguments: tuple[str, ...]) -> list[Inner]:
 
 
 def _runuser(arguments: tuple[str, ...]) -> list[Inner]:
-    """`runuser -u user command`, and without `-u` as `su`."""
+    """The command of `runuser -u user command`; without `-u` as `su`."""
     direct = _TABLE["runuser -u"]
     inner_commands = [
         Inner(text=text) for p in readings(direct, arguments) for text in p.values(*direct.text)
@@ -216,16 +217,16 @@ def _runuser(arguments: tuple[str, ...]) -> list[Inner]:
     for parsed in readings(direct, arguments):
         if parsed.has("-u", "--user"):
             return [*inner_commands, *runs(direct, parsed)]
-    return _common("su", arguments)
+    return _run_by_table("su", arguments)
 
 
-def _common(name: str, arguments: tuple[str, ...]) -> list[Inner]:
+def _run_by_table(name: str, arguments: tuple[str, ...]) -> list[Inner]:
     wrapper = _TABLE[name]
     return [inner for parsed in readings(wrapper, arguments) for inner in runs(wrapper, parsed)]
 
 
-def _daemon(arguments: tuple[str, ...]) -> list[Inner]:
-    """`start-stop-daemon --exec program -- arguments`."""
+def _start_stop_daemon(arguments: tuple[str, ...]) -> list[Inner]:
+    """The command of `start-stop-daemon --exec program -- arguments`."""
     inner_commands = []
     for parsed in readings(_TABLE["start-stop-daemon"], arguments):
         for program in parsed.values("-a", "--startas", "-x", "--exec"):
@@ -252,7 +253,7 @@ def _ssh(name: str) -> Callable[[tuple[str, ...]], list[Inner]]:
 
 
 def _container(program: str) -> Callable[[tuple[str, ...]], list[Inner]]:
-    """`docker exec [options] name command`; a container of its own (`run`) is its own world."""
+    """The command of `docker exec [options] name command`; `run` is isolated and not read."""
 
     def find(arguments: tuple[str, ...]) -> list[Inner]:
         inner = []
@@ -262,7 +263,7 @@ def _container(program: str) -> Callable[[tuple[str, ...]], list[Inner]]:
                 if parsed.words[:1] in (("container",), ("compose",)):
                     pending.append(parsed.words[1:])
                 elif parsed.words[:1] == ("exec",):
-                    inner += _common(f"{program} exec", parsed.words[1:])
+                    inner += _run_by_table(f"{program} exec", parsed.words[1:])
         return inner
 
     return find
@@ -275,7 +276,8 @@ _GIT_COMMANDS = re.compile(
 
 
 def _git(arguments: tuple[str, ...]) -> list[Inner]:
-    """`git bisect run`, `submodule foreach`, `rebase --exec`, `filter-branch`, settings."""
+    """The commands of `git bisect run`, `submodule foreach`, `rebase --exec`, `filter-branch` and
+    of settings."""
     inner_commands = []
     for parsed in readings(_TABLE["git options"], arguments):
         for setting in parsed.values("-c"):
@@ -295,7 +297,7 @@ def _git(arguments: tuple[str, ...]) -> list[Inner]:
 
 
 def _text_operand(arguments: tuple[str, ...]) -> list[Inner]:
-    """`trap 'text' EXIT`, `PROMPT_COMMAND`-like: the first operand is a script."""
+    """The first operand as a script: `trap 'text' EXIT`."""
     operands = [word for word in arguments if not word.startswith("-")]
     return [Inner(text=operands[0])] if len(operands) > 1 else []
 
@@ -305,7 +307,7 @@ def _alias(arguments: tuple[str, ...]) -> list[Inner]:
 
 
 def _options_with_commands(*options: str) -> Callable[[tuple[str, ...]], list[Inner]]:
-    """Options of programs that run a command: `tar --to-command=...`, `rsync -ave '...'`."""
+    """Finds the commands in a program's options: `tar --to-command=...`, `rsync -ave '...'`."""
 
     def find(arguments: tuple[str, ...]) -> list[Inner]:
         inner_commands = []
@@ -331,7 +333,7 @@ def _options_with_commands(*options: str) -> Callable[[tuple[str, ...]], list[In
 
 
 def _editor(arguments: tuple[str, ...]) -> list[Inner]:
-    """`vim -c ':!command'`, `ex +'!command'`."""
+    """The commands of `vim -c ':!command'`, `ex +'!command'`."""
     inner_commands = []
     for word in arguments:
         text = word.lstrip("+").lstrip(":").lstrip()
@@ -347,7 +349,7 @@ _SPECIAL: dict[str, Callable[[tuple[str, ...]], list[Inner]]] = {
     "env": _env,
     "genv": _env,
     "runuser": _runuser,
-    "start-stop-daemon": _daemon,
+    "start-stop-daemon": _start_stop_daemon,
     "ssh": _ssh("ssh"),
     "autossh": _ssh("autossh"),
     "screen": in_screen,

@@ -1,8 +1,8 @@
 """Checks a dataset's commands before any model is asked.
 
-An expected command must be valid shell: otherwise nothing could be equal to it. Where a checker
-contradicts the case's labels, one of the two is wrong. That is a warning, because labels are the
-ground truth that the checker is measured by.
+An expected command must be valid shell, or no answer could be equal to it. If a checker contradicts
+the case's labels, one of the two is wrong. That is a warning, because labels are the ground truth
+that the checker is measured by.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _SAYS = {
 def check_commands(
     cases: Sequence[tuple[int, TestCase]], options: CommandOptions, problems: Problems, place: Place
 ) -> set[int]:
-    """Report commands that are not shell and labels that no checker confirms.
+    """Report commands that are not shell and labels that a checker contradicts.
 
-    Returns the indices of cases with a command that is not shell. Runs the parsers as
-    external programs, all of a file's commands together; runs no command.
+    Returns the indices of cases with a command that is not shell. Runs the parsers as external
+    programs, all of a file's commands together; runs no command.
     """
     commands = [
         (index, location, command) for index, case in cases for location, command in _commands(case)
@@ -54,7 +54,7 @@ def check_commands(
 
 
 def _commands(case: TestCase) -> Iterator[tuple[Location, str]]:
-    """Every command that a case calls right, and where it stands in the case."""
+    """(location, command) of every right command of a case."""
     yield ("expected_command",), case.expected_command
     for index, command in enumerate(case.expected_alternatives):
         yield ("expected_alternatives", index), command

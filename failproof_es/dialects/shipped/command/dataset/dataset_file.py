@@ -1,7 +1,7 @@
 """A dataset's file as plain values with their lines: TOML, or the same shape as YAML or JSONL.
 
-JSON lines hold a dataset in the order it is written: the first line is
-`{"version": "..."}`, every other one is a test case.
+JSON lines hold a dataset in the order in which it is written: the first line is
+`{"version": "..."}`, every other line is a test case.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _YAML = (".yaml", ".yml")
 
 
 class DatasetTree(Protocol):
-    """Values, and the line of each."""
+    """The values of a file with their lines."""
 
     @property
     def value(self) -> Any:
@@ -41,10 +41,10 @@ class JsonLinesTree:
 
     value: dict[str, Any]
     lines: Mapping[int, int]
-    """By the case's index."""
+    """Line numbers by case index."""
 
     def line_of(self, location: Location) -> int | None:
-        """The line of the case; of the version, the first one."""
+        """The line of the case; 1 for anything outside a case."""
         if location[:1] != (CASES,) or len(location) == 1:
             return 1
         index = location[1]
@@ -65,10 +65,10 @@ def looks_like_a_dataset(path: Path) -> bool:
 
 
 def read_dataset(path: Path, problems: Problems) -> DatasetTree | None:
-    """The file's values, read as its suffix says (TOML for any other one).
+    """The file's values, parsed by its suffix (as TOML for an unknown one).
 
-    `None` with the reasons in `problems` when the file can't be read; what its values mean
-    is not looked at here.
+    `None`, with the reasons in `problems`, if the file can't be parsed. The values are not
+    validated.
     """
     suffix = path.suffix.lower()
     if suffix == ".jsonl":
@@ -123,7 +123,7 @@ def _read_json_lines(path: Path, problems: Problems) -> JsonLinesTree | None:
 
 
 class NotStorable(ValueError):
-    """A value that the event log could not hold exactly, and where it is."""
+    """A value that the event log could not store exactly, with its location."""
 
     def __init__(self, message: str, location: Location) -> None:
         super().__init__(f"{dotted(location)}: {message}" if location else message)
@@ -132,10 +132,10 @@ class NotStorable(ValueError):
 
 
 def storable(value: Any, at: Location = ()) -> Any:
-    """The value as JSON holds it: TOML's dates and times become text.
+    """The value as JSON can store it: TOML's dates and times become text.
 
-    Raises `NotStorable` for what JSON would lose: numbers that are not finite or do not fit
-    in 64 bits, text that is no Unicode, nesting without end.
+    Raises `NotStorable` for numbers that are not finite or do not fit in 64 bits, text that is not
+    Unicode, and nesting deeper than `MAX_DEPTH`.
     """
     if len(at) > MAX_DEPTH:
         raise NotStorable(f"is nested deeper than {MAX_DEPTH} levels", at[:1])

@@ -29,11 +29,11 @@ NAME = "command"
 _SEMANTIC_VERSION = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
 
 Place = Callable[[int, Location], dict[str, Any]]
-"""From a case's index and a location in it to `path`, `line` and `field` of a problem."""
+"""Maps a case's index and a location in it to `path`, `line` and `field` of a problem."""
 CheckCommands = Callable[
     [Sequence[tuple[int, TestCase]], CommandOptions, Problems, Place], set[int]
 ]
-"""Looks at the commands of a file's cases; returns the indices of cases that are unusable."""
+"""Checks the commands of a file's cases; returns the indices of unusable cases."""
 
 
 def load(
@@ -41,8 +41,8 @@ def load(
 ) -> Iterator[Case]:
     """Yield every valid case in file order; every defect of every file goes to `problems`.
 
-    A file is a suite, named after the file. Ids are unique over all files, because results
-    tell cases apart by id alone. Holds one file at a time.
+    A file is a suite, named after the file. Ids are unique over all files, because results identify
+    a case by its id alone. Holds one file at a time.
     """
     claimed: dict[str, tuple[Path, int]] = {}
     for path in files:
@@ -54,20 +54,20 @@ def load(
 
 @dataclass(slots=True)
 class _Dataset:
-    """One file on its way from values to cases."""
+    """One file's values, which become cases."""
 
     path: Path
     tree: DatasetTree
     problems: Problems
     options: CommandOptions
     claimed: dict[str, tuple[Path, int]]
-    """Where each id of the run stands first: the file, and the case's index in it."""
+    """The first use of each id in the run: the file, and the case's index in it."""
     unknown_keys: UnknownKeys
     documents: dict[int, dict[str, Any]] = field(default_factory=dict)
     version: str = ""
 
     def cases(self, check: CheckCommands) -> Iterator[Case]:
-        """The file's valid cases, its defects reported."""
+        """The file's valid cases; reports its defects."""
         valid = [
             (index, case)
             for index, value in enumerate(self._test_cases())
@@ -92,7 +92,7 @@ class _Dataset:
         }
 
     def _test_cases(self) -> list[Any]:
-        """The cases as they stand in the file; the defects of what is around them reported."""
+        """The values of the file's cases; reports the defects around them."""
         dataset = self.tree.value
         if not isinstance(dataset, dict):
             self.problems.error(
@@ -101,7 +101,7 @@ class _Dataset:
                 remedy="write a version and test_cases",
             )
             return []
-        self._misspelt((), dataset, TestDataset.model_fields)
+        self._report_unknown_keys((), dataset, TestDataset.model_fields)
         self._take_version(dataset)
         cases = dataset.get(CASES)
         if cases is not None and not isinstance(cases, list):
@@ -116,7 +116,7 @@ class _Dataset:
         return cases or []
 
     def _take_version(self, dataset: dict[str, Any]) -> None:
-        """Keep the version; report what is wrong with it."""
+        """Keep the version; report its defects."""
         version = dataset.get("version")
         if not isinstance(version, str) or not version.strip():
             message = _describe_defect(
@@ -138,7 +138,7 @@ class _Dataset:
             )
             return None
         before = len(self.problems.errors)
-        self._misspelt((CASES, index), value, TestCase.model_fields)
+        self._report_unknown_keys((CASES, index), value, TestCase.model_fields)
         try:
             self.documents[index] = storable(value)
         except NotStorable as error:
@@ -156,7 +156,7 @@ class _Dataset:
         return case if len(self.problems.errors) == before else None
 
     def _claim(self, index: int, case_id: Any) -> None:
-        """Take the id; an error when it is taken."""
+        """Claim the id; report a duplicate."""
         if not isinstance(case_id, str) or not case_id.strip():
             return
         path, first = self.claimed.setdefault(case_id, (self.path, index))
@@ -171,8 +171,10 @@ class _Dataset:
             remedy="give each test case its own id",
         )
 
-    def _misspelt(self, at: Location, table: dict[str, Any], known_keys: Iterable[str]) -> None:
-        """Report the keys that specification 004 does not know."""
+    def _report_unknown_keys(
+        self, at: Location, table: dict[str, Any], known_keys: Iterable[str]
+    ) -> None:
+        """Report the keys that specification 004 does not have."""
         for key in table:
             if key not in known_keys:
                 self.unknown_keys.report(str(key), known_keys, table, **self._at((*at, str(key))))
@@ -185,7 +187,7 @@ def as_case(
     source: str | None,
     options: CommandOptions,
 ) -> Case:
-    """The case as these options ask about it and judge the answer."""
+    """The case with the request and the grading that these options ask for."""
     return Case(
         dialect=NAME,
         case_id=case.id,

@@ -1,10 +1,9 @@
 """TOML as plain values with the line of each key.
 
-`tomllib` tells lines of syntax errors only. Where the keys of a valid document stand
-follows from what a TOML document is: a sequence of expressions, each of one or more whole
-lines, none of which is valid when it is cut short. So the shortest run of lines that
-parses is one expression. Keys inside an inline table or array have the line on which that
-expression begins.
+`tomllib` gives lines only for syntax errors. The lines of keys follow from the structure of a TOML
+document: a sequence of expressions, each of one or more whole lines, none of which is valid when it
+is cut short. So the shortest run of lines that parses is one expression. Keys inside an inline
+table or array have the first line of that expression.
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ from failproof_es.problems import Problems
 _SYNTAX_PLACE = re.compile(r" \((?:at line (\d+), column (\d+)|at end of document)\)$")
 _DIGITS = re.compile(r"[0-9_]+")
 _CLOSES = ("]", "}", '"""', "'''")
-"""What the last line of an expression of several lines must hold."""
+"""One of these is in the last line of an expression of several lines."""
 _MOST_PARTS = 100
-"""Of a key such as `a.b.c`: `tomllib` takes the square of them."""
+"""Limit for keys such as `a.b.c`: `tomllib` takes time quadratic in their parts."""
 _LONG_KEY = re.compile(
     rf"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{_MOST_PARTS}}}"""
 )
 _MOST_ATTEMPTS = 200
-"""An expression that could end on more lines than these is left, with all that follows."""
+"""After so many possible last lines the search gives up: the rest of the text gets no lines."""
 
 
 class TomlTree:
-    """The values of a TOML text, and at which line each stands."""
+    """The values of a TOML text with the line of each."""
 
     def __init__(self, text: str, value: dict[str, Any]) -> None:
         self._text = text
@@ -48,14 +47,14 @@ class TomlTree:
 
     @cached_property
     def _lines(self) -> dict[Location, int]:
-        """Found only when somebody asks: a file without defects costs nothing more."""
+        """Computed on first use, so that a file without defects costs no time here."""
         lines: dict[Location, int] = {}
         tables: dict[Location, int] = {}
-        """How many elements each array of tables has so far."""
+        """Number of elements of each array of tables so far."""
         current: Location = ()
         for line, header, value in _expressions(self._text):
             if header is None:
-                _note(lines, current, value, line)
+                _record_lines(lines, current, value, line)
                 continue
             current = _resolve(_path(value), tables)
             if header == "[[":
@@ -67,9 +66,9 @@ class TomlTree:
 
 
 def load_toml(text: str) -> dict[str, Any]:
-    """The text's content, in time that grows as the text does.
+    """The text's content, in time linear in its length.
 
-    Raises `ValueError`, by default `tomllib.TOMLDecodeError`, and `RecursionError`.
+    Raises `ValueError`, usually `tomllib.TOMLDecodeError`, and `RecursionError`.
     """
     if (key := _LONG_KEY.search(text)) is not None:
         line = text.count("\n", 0, key.start()) + 1
@@ -105,11 +104,11 @@ def parse_toml(path: Path, text: str, problems: Problems) -> TomlTree | None:
 
 
 def _expressions(text: str) -> Iterator[tuple[int, str | None, dict[str, Any]]]:
-    """Each expression of a valid document: its first line, `[` or `[[` of a header, its value."""
+    """(first line, `[` or `[[` of a header, value) of each expression in a valid document."""
     lines = text.replace("\r\n", "\n").split("\n")
     start = 0
     while start < len(lines):
-        ended = _end(lines, start)
+        ended = _expression_end(lines, start)
         if ended is None:
             return
         end, value = ended
@@ -120,8 +119,8 @@ def _expressions(text: str) -> Iterator[tuple[int, str | None, dict[str, Any]]]:
         start = end
 
 
-def _end(lines: list[str], start: int) -> tuple[int, dict[str, Any]] | None:
-    """Where the expression that begins at `start` ends (exclusive), and what it says."""
+def _expression_end(lines: list[str], start: int) -> tuple[int, dict[str, Any]] | None:
+    """The end (exclusive) and the value of the expression that begins at line `start`."""
     attempts = 0
     for end in range(start + 1, len(lines) + 1):
         if end > start + 1 and not any(mark in lines[end - 1] for mark in _CLOSES):
@@ -136,7 +135,7 @@ def _end(lines: list[str], start: int) -> tuple[int, dict[str, Any]] | None:
 
 
 def _path(header: Any) -> list[str]:
-    """The keys of a header that was parsed on its own."""
+    """The keys of a header that was parsed alone."""
     path: list[str] = []
     while isinstance(header, dict) and header:
         key, header = next(iter(header.items()))
@@ -145,7 +144,7 @@ def _path(header: Any) -> list[str]:
 
 
 def _resolve(path: list[str], tables: dict[Location, int]) -> Location:
-    """The location that a header means: inside arrays of tables, their last element."""
+    """The location that a header names: inside arrays of tables, their last element."""
     location: Location = ()
     for position, key in enumerate(path):
         location = (*location, key)
@@ -154,9 +153,9 @@ def _resolve(path: list[str], tables: dict[Location, int]) -> Location:
     return location
 
 
-def _note(lines: dict[Location, int], at: Location, value: Any, line: int) -> None:
-    """Note the line of every key below, the first one where a table is written in parts."""
+def _record_lines(lines: dict[Location, int], at: Location, value: Any, line: int) -> None:
+    """Record the line of every key in `value`; for a table in several parts, the first one."""
     if isinstance(value, dict):
         for key, below in value.items():
             lines.setdefault((*at, key), line)
-            _note(lines, (*at, key), below, line)
+            _record_lines(lines, (*at, key), below, line)

@@ -1,7 +1,7 @@
 """Tells code that a reply warns of from code that it gives: "Do not use `ls`", "Wrong: `ls`".
 
-Denied is what stands behind a denial in the same clause, or before one that speaks of it. A code
-that only `or` joins to a denied one is denied, too.
+Code is denied behind a denial in the same clause, or before a clause that calls it wrong. Code that
+only `or` joins to denied code is denied, too.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ _DENIED_BEHIND = re.compile(
 )
 _JOINED = re.compile(r"\s*(?:,\s*)?(?:or|nor|and|/|,)\s*(?:even\s+)?", re.IGNORECASE)
 _MOST = 200
-"""So many characters before a code, and behind it, can deny it."""
+"""Characters before and behind code that are searched for a denial."""
 
 
 def is_denied(before: str, behind: str, *, after_denied: bool) -> bool:
     """Whether the reply warns of the code between these texts.
 
-    `before` begins behind the code before; `after_denied` says that this one is denied.
+    `before` begins behind the previous code; `after_denied` says that the previous code is denied.
     """
     if after_denied and _JOINED.fullmatch(before):
         return True
@@ -72,7 +72,7 @@ _OPENS_NO_CLAUSE = re.compile(
 
 
 def _is_denied_word(clause: str, end: re.Match[str]) -> bool:
-    """Whether the word only looks like the beginning of another clause: `do not use`."""
+    """Whether the end of a clause is part of a denial: `do not use`."""
     if not end[0].isalpha():
         return False
     before, behind = clause[: end.start()], clause[end.end() :]

@@ -1,39 +1,37 @@
 """Extracts the command from a reply, and records everything that it removed.
 
-A model asked for a bare command often adds to it. `lenient` extraction takes off, in this
-order, whatever of it is there:
+A model asked for a bare command often adds to it. `lenient` extraction removes, in this order:
 
-1. `reasoning`    blocks such as `<think>...</think>` (`reasoning.py`). Comments of HTML that take
+1. `reasoning`    blocks such as `<think>...</think>` (`reasoning.py`). HTML comments that take
                   whole lines at the beginning are `explanation`: no reader sees them, and no
-                  shell runs what one holds.
-2. `label`, `json`  tags around all of it (`<code>ls</code>`), tokens of a chat template, JSON
+                  shell runs their content.
+2. `label`, `json`  tags around the whole text (`<code>ls</code>`), tokens of a chat template, JSON
                   with the command under a key that names one (`wrappings.py`).
-3. `fence`        a Markdown code block: the first one that says it is shell, or that does not
-                  say what it is; else the first (`markdown.py`). What stands around it is
-                  `explanation`. All of its lines are the command, blank ones too, but for
-                  sentences at its beginning and its end. A mark at the end that nothing
-                  opened is taken off alone.
+3. `fence`        a Markdown code block: the first one with a shell label or without a label; else
+                  the first (`markdown.py`). The text around it is `explanation`. All of its
+                  lines are the command, blank ones too, except sentences at its beginning and
+                  its end. An unopened mark at the end is removed alone.
 4. `quotes`, `label`  outside a fence: marks of a quotation, of emphasis, of a list.
 5. `label`        `Command:` and the like before the command.
-6. `code_span`    one pair of backticks around the whole reply, or inside a sentence when no
-                  line is a command by itself: the first that is no option and no program that
-                  a later one runs.
-7. `output`, `prompt_sign`  where lines begin with `$ ` or another prompt, those are the
-                  commands and every other line is what they printed (`terminal_sessions.py`).
-8. `explanation`  outside a fence: sentences before the command; the first sentence, list item
-                  or blank line behind it where the text so far is shell, and all that follows.
-                  So a quote or a loop may hold blank lines.
-9. `quotes`       one pair of quotation marks around all of it.
+6. `code_span`    one pair of backticks around the whole reply, or inside a sentence if no line is
+                  a command by itself: the first span that is no option and no program that a
+                  later span runs.
+7. `output`, `prompt_sign`  if lines begin with `$ ` or another prompt, these are the commands and
+                  every other line is their output (`terminal_sessions.py`).
+8. `explanation`  outside a fence: sentences before the command; behind the command, the first
+                  sentence, list item or blank line up to which the text is shell, and the rest.
+                  So a quote or a loop may contain blank lines.
+9. `quotes`       one pair of quotation marks around the whole command.
 
-Code that the reply warns of (`Do not use `ls``, `Wrong:`) is none that it gives (`denied_code.py`):
-it is passed over, and where there is no other the reply holds no command (`denied`).
+Code that the reply warns of (`Do not use `ls``, `Wrong:`) is skipped (`denied_code.py`); without
+any other code the reply has no command (`denied`).
 
-A sentence is what `prose.py` takes for one. Line ends of Windows become line feeds. Nothing
-else is changed: no line is joined, no character inside the command is touched (but JSON's
-escapes). `strict` extraction takes off nothing at all.
+`prose.py` decides what a sentence is. Windows line ends become line feeds. Nothing else is changed:
+no line is joined, no character inside the command is touched (except JSON's escapes). `strict`
+extraction removes nothing at all.
 
-What was taken off and could be run all the same is in `fragments`, for the safety checker: no
-mistake of the extraction hides a command (`shown_code.py`).
+Removed text that could be run is in `fragments`, for the safety checker: no mistake of the
+extraction hides a command (`shown_code.py`).
 """
 
 from __future__ import annotations
@@ -90,13 +88,13 @@ _LABEL = re.compile(
 )
 _COMMENTS = re.compile(r"(?:\s*+<!--(?:(?!-->)[^\n])*+-->[ \t]*+(?=\n))++")
 _MOST_PARSES = 50
-"""How many ends of a command are tried at most, when it has blank lines."""
+"""Possible ends of a command with blank lines that are tried."""
 _MOST_LAYERS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class RemovedText:
-    """Something that was taken off, as it stood in the reply."""
+    """A removed part of the reply, verbatim."""
 
     kind: Kind
     text: str
@@ -104,16 +102,16 @@ class RemovedText:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """A reply's command and what was around it. An empty command: there is none."""
+    """A reply's command and the text around it. The command is empty if there is none."""
 
     command: str
     removed: tuple[RemovedText, ...] = ()
     fragments: tuple[ShownCode, ...] = ()
-    """What a reader could take for a command and run, besides the command."""
+    """Other text that a reader could take for a command and run."""
 
 
 def extract(reply: str, mode: Mode = "lenient") -> Extraction:
-    """The command in a reply. Deterministic; looks at nothing but the text."""
+    """The command in a reply. Deterministic; depends on the text alone."""
     if mode == "strict":
         return Extraction(reply)
     removed: list[RemovedText] = []
@@ -123,44 +121,46 @@ def extract(reply: str, mode: Mode = "lenient") -> Extraction:
     if (comments := _COMMENTS.match(answer)) is not None:
         removed.append(RemovedText("explanation", comments[0].strip()))
         answer = answer[comments.end() :]
-    fence, text = _unfenced(_unwrapped(answer.strip("\n"), removed).strip("\n"), removed)
-    text = _unwrapped(text, removed)
+    fence, text = _remove_fence(_remove_wrappings(answer.strip("\n"), removed).strip("\n"), removed)
+    text = _remove_wrappings(text, removed)
     if fence is None:
-        text = _bare(text, removed)
-    for take_off in (_unlabelled, _unspanned):
+        text = _without_marks(text, removed)
+    for take_off in (_remove_label, _remove_code_span):
         text = take_off(text.strip("\n"), removed)
     root = fence is not None and (fence.is_console or all_root(text))
-    text = _without_signs(text.strip("\n"), removed, root=root).strip("\n")
+    text = _remove_session(text.strip("\n"), removed, root=root).strip("\n")
     if fence is None:
-        first, text = _unexplained(text, removed)
-        text = _bare(_unlabelled(text, removed), removed)
+        first, text = _remove_explanation(text, removed)
+        text = _without_marks(_remove_label(text, removed), removed)
     else:
-        first = text = _without_sentences(text, removed)
-    command = _unquoted(text.strip("\n"), removed).strip()
+        first = text = _remove_sentences(text, removed)
+    command = _remove_quotes(text.strip("\n"), removed).strip()
     fragments = shown_code(answer, first.strip() if first != text and "\n" in text else command)
     return Extraction(command, tuple(removed), fragments)
 
 
-def _unwrapped(text: str, removed: list[RemovedText]) -> str:
+def _remove_wrappings(text: str, removed: list[RemovedText]) -> str:
     """The text without tokens, tags and JSON around all of it."""
     layers: tuple[tuple[Kind, Layer], ...] = (
         ("label", wrappings.token), ("label", wrappings.tag), ("json", wrappings.json_value)
     )  # fmt: skip
-    return _peeled(text, layers, removed)
+    return _remove_layers(text, layers, removed)
 
 
-def _bare(text: str, removed: list[RemovedText]) -> str:
+def _without_marks(text: str, removed: list[RemovedText]) -> str:
     """The text without marks of a quotation, a list, or emphasis."""
     layers: tuple[tuple[Kind, Layer], ...] = (
         ("quotes", wrappings.quotation), ("quotes", wrappings.emphasis)
     )  # fmt: skip
-    text = _peeled(text, layers, removed)
+    text = _remove_layers(text, layers, removed)
     if not is_sentence(text.strip("\n").split("\n")[0]):
-        text = _peeled(text, (("label", wrappings.list_mark), *layers), removed)
+        text = _remove_layers(text, (("label", wrappings.list_mark), *layers), removed)
     return text
 
 
-def _peeled(text: str, layers: Sequence[tuple[Kind, Layer]], removed: list[RemovedText]) -> str:
+def _remove_layers(
+    text: str, layers: Sequence[tuple[Kind, Layer]], removed: list[RemovedText]
+) -> str:
     for _ in range(_MOST_LAYERS):
         for kind, layer in layers:
             if (unwrapped := layer(text)) is not None:
@@ -172,7 +172,9 @@ def _peeled(text: str, layers: Sequence[tuple[Kind, Layer]], removed: list[Remov
     return text
 
 
-def _unfenced(text: str, removed: list[RemovedText], depth: int = 0) -> tuple[Fence | None, str]:
+def _remove_fence(
+    text: str, removed: list[RemovedText], depth: int = 0
+) -> tuple[Fence | None, str]:
     lines = text.split("\n")
     blocks = fences(lines)
     if len(blocks) == 1 and _is_stray(blocks[0], lines):
@@ -187,7 +189,7 @@ def _unfenced(text: str, removed: list[RemovedText], depth: int = 0) -> tuple[Fe
         iter(candidates), None
     )
     if fence is not None and fence.is_markdown and depth < DEEPEST:
-        inner = _unfenced(fence.body, [], depth + 1)
+        inner = _remove_fence(fence.body, [], depth + 1)
         fence = (
             fence if inner[0] is None else Fence(inner[0].info, inner[1], fence.start, fence.end)
         )
@@ -223,7 +225,7 @@ def _skip_denied(lines: Sequence[str], blocks: Sequence[Fence]) -> list[Fence]:
 
 
 def _not_denied(text: str, codes: Sequence[tuple[int, int]]) -> Iterator[int]:
-    """Which of these pieces of code the reply does not warn of."""
+    """The indices of the pieces of code that the reply does not warn of."""
     end, denied = 0, False
     for index, (start, after) in enumerate(codes):
         next_start = codes[index + 1][0] if index + 1 < len(codes) else len(text)
@@ -234,13 +236,13 @@ def _not_denied(text: str, codes: Sequence[tuple[int, int]]) -> Iterator[int]:
 
 
 def _is_stray(fence: Fence, lines: Sequence[str]) -> bool:
-    """Whether a mark at the end closes what no mark opened: a command stands before it."""
+    """Whether the fence is a closing mark behind a command, without an opening one."""
     before = [line for line in lines[: fence.start] if line.strip()]
     empty = not (fence.info or fence.body.strip() or fence.before)
     return empty and bool(before) and not is_prose(before[-1])
 
 
-def _unspanned(text: str, removed: list[RemovedText]) -> str:
+def _remove_code_span(text: str, removed: list[RemovedText]) -> str:
     stripped = text.strip()
     whole = _SPAN.fullmatch(stripped)
     if whole is None:
@@ -273,14 +275,14 @@ def _choose_span(spans: Sequence[re.Match[str]]) -> re.Match[str] | None:
 
 
 def _last_uses(codes: Sequence[str]) -> dict[str, int]:
-    """For each code the index of the last one that is this code with more words; -1 if none is.
+    """For each code the index of the last one that is this code with more words; -1 without one.
 
-    Sorted, the codes that begin as another one does follow it: each is compared with its neighbour
-    alone, and not with all that come later.
+    In sorted order, the extensions of a code directly follow it: each code is compared with its
+    neighbour alone, not with all later ones.
     """
     last_indexes = {f"{code} ": index for index, code in enumerate(codes)}
     uses = dict.fromkeys(last_indexes, -1)
-    beginnings: list[str] = []  # those of the code at hand, each the beginning of the next
+    beginnings: list[str] = []  # prefixes of the current code, each a prefix of the next
 
     def end_last() -> None:
         code = beginnings.pop()
@@ -297,7 +299,7 @@ def _last_uses(codes: Sequence[str]) -> dict[str, int]:
     return {code: uses[f"{code} "] for code in codes}
 
 
-def _without_signs(text: str, removed: list[RemovedText], *, root: bool) -> str:
+def _remove_session(text: str, removed: list[RemovedText], *, root: bool) -> str:
     lines = session(text, root=root)
     if lines is None:
         return text
@@ -309,7 +311,7 @@ def _without_signs(text: str, removed: list[RemovedText], *, root: bool) -> str:
     return "\n".join(line.text for line in lines if line.sign is not None)
 
 
-def _unlabelled(text: str, removed: list[RemovedText]) -> str:
+def _remove_label(text: str, removed: list[RemovedText]) -> str:
     text = text.lstrip()
     label = _LABEL.match(text)
     if label is None:
@@ -318,16 +320,16 @@ def _unlabelled(text: str, removed: list[RemovedText]) -> str:
     return text[label.end() :]
 
 
-def _unexplained(text: str, removed: list[RemovedText]) -> tuple[str, str]:
-    """What stands up to the first sentence or blank line behind a command, and the command.
+def _remove_explanation(text: str, removed: list[RemovedText]) -> tuple[str, str]:
+    """The text up to the first possible end of the command, and the command.
 
-    They differ where a quote or a loop goes on behind a blank line.
+    They differ if a quote or a loop continues behind a blank line.
     """
     lines = text.splitlines()
     first = 0
     while first < len(lines) and (not lines[first].strip() or is_prose(lines[first])):
         first += 1
-    ends = list(islice(_ends(lines, first), _MOST_PARSES))
+    ends = list(islice(_possible_ends(lines, first), _MOST_PARSES))
     last = ends[0]
     if len(ends) > 1:
         last = next((end for end in ends if _parses(lines[first:end])), last)
@@ -337,8 +339,8 @@ def _unexplained(text: str, removed: list[RemovedText]) -> tuple[str, str]:
     return "\n".join(lines[first : ends[0]]), "\n".join(lines[first:last])
 
 
-def _ends(lines: Sequence[str], first: int) -> Iterator[int]:
-    """Where the command that begins at a line may end: blank lines, sentences, items of lists."""
+def _possible_ends(lines: Sequence[str], first: int) -> Iterator[int]:
+    """The lines at which the command may end: blank lines, sentences, list items."""
     behind = line_ends(lines)
     at = first
     while at < len(lines):
@@ -363,7 +365,7 @@ def _parses(lines: Sequence[str]) -> bool:
     return True
 
 
-def _without_sentences(text: str, removed: list[RemovedText]) -> str:
+def _remove_sentences(text: str, removed: list[RemovedText]) -> str:
     """The lines of a fence without the sentences before the first command and behind the last."""
     lines = text.splitlines()
     first, last = 0, len(lines)
@@ -372,14 +374,14 @@ def _without_sentences(text: str, removed: list[RemovedText]) -> str:
     while last > first and (not lines[last - 1].strip() or is_sentence(lines[last - 1])):
         last -= 1
     if last < len(lines) and not _parses(lines[first:last]) and _parses(lines[first:]):
-        last = len(lines)  # a quote goes on in what looks like a sentence
+        last = len(lines)  # the last lines look like sentences and are part of a quote
     for around in ("\n".join(lines[:first]), "\n".join(lines[last:])):
         if around.strip():
             removed.append(RemovedText("explanation", around.strip()))
     return "\n".join(lines[first:last])
 
 
-def _unquoted(text: str, removed: list[RemovedText]) -> str:
+def _remove_quotes(text: str, removed: list[RemovedText]) -> str:
     stripped = text.strip()
     span = _SPAN.fullmatch(stripped)
     if span is not None:

@@ -10,9 +10,9 @@ _OPENS = re.compile(r"(?<!<)<<-?\s*(?:(['\"])(?P<quoted>[^'\"\n]+)\1|\\?(?P<plai
 
 
 def line_ends(lines: Sequence[str]) -> list[int]:
-    """For each line the one behind it, or behind the here-documents that it opens.
+    """For each line the index of the next line behind it and the here-documents that it opens.
 
-    A here-document without its last line counts as none.
+    A here-document without its closing line is ignored.
     """
     places: dict[str, list[int]] = {}
     for index, line in enumerate(lines):

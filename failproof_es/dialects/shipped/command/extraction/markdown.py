@@ -20,62 +20,63 @@ _SHELLS = (
 )
 _MARKDOWN = frozenset({"markdown", "md"})
 DEEPEST = 3
-"""So deep is Markdown in Markdown read. Each level is read again, in two ways: without an end 400
-characters would take minutes."""
+"""Levels of Markdown in Markdown that are read. Each level is read again in two ways: without a
+limit 400 characters would take minutes."""
 _BEFORE = r"[ \t]*(?:(?:[-*+>]|\d+[.)])[ \t]+)*"
 _OPEN = re.compile(rf"(?P<before>{_BEFORE})(?P<mark>`{{3,}}|~{{3,}})(?P<info>.*)")
 _OPEN_BEHIND = re.compile(r"(?P<lead>[^`\n]*[^`\s\\])[ \t]*(?P<mark>`{3,})[ \t]*(?P<info>[\w+#-]*)")
-"""A mark behind a sentence that opens a fence; without a label, the sentence ends in a colon."""
+"""A mark behind a sentence that opens a fence; without a label, the sentence must end in a
+colon."""
 _CLOSE_BEHIND = re.compile(r"(?P<last>.*[^\s\\])[ \t]*```[ \t]*")
-"""A mark that closes a fence behind the last command, in which backticks come in pairs."""
+"""A mark that closes a fence behind the last command, whose backticks must be paired."""
 _LABEL = re.compile(r"[\s{.]*(?:language-)?([\w+#-]*)")
 _ARGUMENT = re.compile(r"[-|&;].*|\S+\.(?:sh|bash|zsh|ksh)")
-"""What stands behind the name of a shell where it is a command and no label."""
+"""Text behind a shell's name that makes the name a command, not a label."""
 _SPAN = re.compile(r"(?<!`)(`+)(?!`)([^\n]+?)(?<!`)\1(?!`)")
 _ONE_LINE = re.compile(r"(?<!`)(`{3,})(?!`)(?P<body>[^\n]+?)(?<!`)\1(?!`)")
 
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """A code block: its lines without the marks, and the line numbers that it takes up."""
+    """A code block: its lines without the marks, and its line numbers."""
 
     info: str
     body: str
     start: int
     end: int
-    """One behind the last line, the closing mark included."""
+    """The line behind the last one, which is the closing mark if there is one."""
     behind: str = ""
-    """What stands on the line of the closing mark."""
+    """The text behind the closing mark, on its line."""
     before: str = ""
-    """What stands on the line of the opening mark, before it."""
+    """The text before the opening mark, on its line."""
 
     @property
     def label(self) -> str:
-        """The language that it says it holds, in small letters; empty if none."""
+        """The fence's language in lower case; empty without one."""
         match = _LABEL.match(self.info)
         return match[1].lower() if match else ""
 
     @property
     def is_shell(self) -> bool:
-        """Whether it says that it is shell, or does not say what it is."""
+        """Whether the fence's language is shell or missing."""
         return not self.label or self.label in _SHELLS
 
     @property
     def is_markdown(self) -> bool:
-        """Whether it says that it holds Markdown, in which the code is."""
+        """Whether the fence's language is Markdown, whose own fences have the code."""
         return self.label in _MARKDOWN
 
     @property
     def is_console(self) -> bool:
-        """Whether it says that it shows a session: commands with what they printed."""
+        """Whether the fence shows a session: commands with their output."""
         return self.label in _CONSOLES
 
 
 def fences(lines: Sequence[str], *, strict: bool = False) -> list[Fence]:
-    """The fences, in order; one that is not closed goes to the end.
+    """The fences, in order; an unclosed one reaches to the end.
 
-    `strict` reads as CommonMark does. Else a mark inside a here-document is text, and a mark
-    with something behind it closes a fence too: models write both.
+    `strict` reads as CommonMark does. Otherwise a mark inside a here-document is text, and a mark
+    with text behind it closes a fence, too: models write both.
     """
     blocks = []
     marked = any("```" in line or "~~~" in line for line in lines)
@@ -108,7 +109,7 @@ def _opening(line: str, *, strict: bool) -> re.Match[str] | None:
 def _body(
     lines: Sequence[str], start: int, opened: re.Match[str], ends: Sequence[int], *, strict: bool
 ) -> tuple[list[str], int, str]:
-    """The lines inside, where to go on reading, and what stands behind the closing mark."""
+    """The lines inside, the next line to read, and the text behind the closing mark."""
     mark, indent = opened["mark"], opened.groupdict().get("before") or ""
     quoted = ">" in indent
     close = re.compile(rf"{_BEFORE}{re.escape(mark)}{re.escape(mark[0])}*(?P<rest>.*)")
@@ -124,14 +125,14 @@ def _body(
         end = at + 1 if strict else ends[at]
         last = None if strict or mark != "```" else _CLOSE_BEHIND.fullmatch(lines[at])
         if last is not None and last["last"].count("`") % 2 == 0:
-            return [*body, _without(last["last"], indent, quoted=quoted)], at + 1, ""
-        body += [_without(line, indent, quoted=quoted) for line in lines[at:end]]
+            return [*body, _remove_prefix(last["last"], indent, quoted=quoted)], at + 1, ""
+        body += [_remove_prefix(line, indent, quoted=quoted) for line in lines[at:end]]
         at = end
     return body, len(lines), ""
 
 
-def _without(line: str, before: str, *, quoted: bool) -> str:
-    """A line without the indentation and the quotation marks that its fence has."""
+def _remove_prefix(line: str, before: str, *, quoted: bool) -> str:
+    """The line without the indentation and quotation marks of its fence."""
     if quoted:
         line = re.sub(r"^[ \t]*> ?", "", line)
         before = before.replace(">", "")
@@ -147,7 +148,7 @@ def _fence(info: str, body: list[str], start: int, end: int, behind: str) -> Fen
 
 
 def _first_line(text: str) -> tuple[str, str]:
-    """A label and a command on one line: `bash rm -rf x`, `ls -l`, `bash -c 'ls'`."""
+    """The label and the command on one line: `bash rm -rf x`, `ls -l`, `bash -c 'ls'`."""
     first, _, rest = text.strip().partition(" ")
     follows = rest.split(" ")[0]
     is_program = first.lower() in _PROGRAMS and _ARGUMENT.fullmatch(follows)
@@ -159,14 +160,14 @@ def _first_line(text: str) -> tuple[str, str]:
 
 
 def one_line_fences(text: str) -> Iterator[tuple[int, int, Fence]]:
-    """The fences that open and close on one line, each with its beginning and its end."""
+    """(start, end, fence) of the fences that open and close on one line."""
     for match in _ONE_LINE.finditer(text):
         label, command = _first_line(match["body"])
         yield match.start(), match.end(), Fence(label, command, 0, 1)
 
 
 def spans(text: str) -> Iterator[str]:
-    """What stands in backticks, one pair or several, on one line each."""
+    """The texts in backticks, one pair or several, each on one line."""
     for match in _SPAN.finditer(text):
         yield match[2].strip()
         label, command = _first_line(match[2])

@@ -1,4 +1,4 @@
-"""Recognises prose: lines that are written for people and are not commands."""
+"""Recognises prose: lines for people that are not commands."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _LEAD = re.compile(
 TAGS = "code|pre|p|kbd|samp|tt|command|cmd|answer"
 """Tags that a model may put around a command."""
 COMMAND_NAMES = "command|cmd|answer|bash|shell|terminal|solution"
-"""What an answer calls its command: a label before it, or a key in JSON."""
+"""Names of an answer's command: a label before it, or a key in JSON."""
 _TAG = re.compile(rf"</?(?:{TAGS}|br)\s*/?>", re.IGNORECASE)
 _REMARK = re.compile(r"[A-Z][\w'’,-]*(?: [\w'’,-]+)*[:!?]")
 _PLAIN = re.compile(r"[A-Z][\w'’,-]*(?: [\w'’,-]+)*[.:!?]?")
 _BOLD = re.compile(r"\s*\*\*[^*]+\*\*:?\s*")
 _TITLED = re.compile(rf"(?!(?:{COMMAND_NAMES}):)[A-Z][a-z]+: +\S.*", re.IGNORECASE)
 _SIGN = re.compile(r"\s*[❌✗✘🚫✅✓✔]")
-"""What marks a line as right or wrong."""
+"""Signs that mark a line as right or wrong."""
 _TABLE_ROW = re.compile(r"\s*\|.*\|\s*")
 _HEADING = re.compile(r" {0,3}#{2,6} .*")
 _FEWEST_WORDS = 3
@@ -32,8 +32,11 @@ _PLAIN_SHARE = 0.6
 
 
 def is_sentence(line: str) -> bool:
-    """Whether the first word is capitalised like one, of three words or more, most of them
-    plain words, without an option; or an item of a list with inline code."""
+    """Whether the line is a sentence, or a list item with inline code.
+
+    A sentence has three words or more, most of them plain, begins with a capital, and has no
+    option.
+    """
     item = _LIST_ITEM.fullmatch(line.strip())
     words = _words(item[1] if item else line)
     if item and "`code`" in " ".join(words):
@@ -46,11 +49,11 @@ def is_sentence(line: str) -> bool:
 
 
 def is_prose(line: str) -> bool:
-    """Whether a line outside of a fence is no command: a sentence, also one that begins with
-    inline code or is a word before it, or a remark (`Sure!`), a title (`Note: slow`), a heading,
-    a row of a table.
+    """Whether a line outside of a fence is no command but prose.
 
-    For choosing the command only: some of these could be run, so safety is not told by this.
+    Prose is a sentence (also one that begins with inline code, or a single word before inline
+    code), a remark (`Sure!`), a title (`Note: slow`), a heading or a row of a table. For choosing
+    the command only: some of these could be run, so safety must not depend on it.
     """
     sign = _SIGN.match(line)
     if sign is not None and _SPAN.search(line):
@@ -72,13 +75,13 @@ def is_prose(line: str) -> bool:
 
 
 def could_run(line: str) -> bool:
-    """Whether a line is no sentence, or one with an operator of the shell in it."""
+    """Whether a line is no sentence, or is one with a shell operator in it."""
     words = _words(line)
     return not is_sentence(line) or any(_OPERATOR.fullmatch(word) for word in words)
 
 
 def without_lead(line: str) -> str:
-    """The line without list marks, a prompt, a label and tags; of quotes only what is inside."""
+    """The line without list marks, prompt, label, tags and typographic quotes."""
     line = _TAG.sub("\n", line)
     start = 0
     while lead := _LEAD.match(line, start):

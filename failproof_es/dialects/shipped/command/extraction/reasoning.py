@@ -1,4 +1,4 @@
-"""Removes a model's reasoning: text before the answer that is not part of it."""
+"""Separates a model's reasoning from its answer."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)
 
 
 def split_reasoning(text: str) -> tuple[str, str]:
-    """The reasoning, as it stood, and the rest.
+    """The reasoning, verbatim, and the rest.
 
-    Thoughts that open the text are those of every dialect (`core.thoughts`). A block behind other
-    text begins a line outside of a block of code; one that is not closed goes to the end: nothing
-    behind it is known to be the answer. A tag anywhere else is part of the text.
+    Thoughts at the beginning are those of every dialect (`core.thoughts`). A later block must begin
+    a line outside of a code block; an unclosed one reaches to the end, because no text behind it is
+    known to be the answer. A tag anywhere else is part of the text.
     """
     thoughts, rest, _ = split_thoughts(text)
     answer, removed, end, in_code = [], [thoughts], 0, False

@@ -1,9 +1,9 @@
 """Finds every other text in a reply that a reader could take for a command.
 
-Extraction has to choose; this does not. It gives out every code block under both readings of
-Markdown, all shell blocks one after the other (what the first one sets counts in the second),
-what the marks of a block say, sessions, inline code, and every other line that is no sentence.
-Reasoning is left out: it is not part of the answer. So are comments, as the shell does.
+Extraction has to choose; this module does not. It returns every code block under both readings of
+Markdown, all shell blocks in sequence (variables of the first count in the second), the labels of
+blocks, sessions, inline code, and every other line that is no sentence. Reasoning is left out,
+because it is not part of the answer, and comments, because the shell ignores them.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from failproof_es.dialects.shipped.command.extraction.terminal_sessions import (
 
 @dataclass(frozen=True, slots=True)
 class ShownCode:
-    """A text that could be run. `certain`: the reply says that it is a command for a shell."""
+    """A text that could be run; `certain` if the reply labels it as a shell command."""
 
     text: str
     certain: bool
 
 
 def shown_code(reply: str, command: str) -> tuple[ShownCode, ...]:
-    """The texts in what a reply says, each once, without the command itself."""
-    fragments = [*_blocks(reply), *_around(reply, command)]
+    """The runnable texts of a reply, each once, without the command itself."""
+    fragments = [*_shown_in_blocks(reply), *_shown_outside_blocks(reply, command)]
     texts: dict[str, bool] = {}
     for fragment in fragments:
         text = fragment.text.strip()
@@ -45,7 +45,7 @@ def shown_code(reply: str, command: str) -> tuple[ShownCode, ...]:
     return tuple(ShownCode(text, certain) for text, certain in texts.items())
 
 
-def _blocks(text: str, depth: int = 0) -> Iterator[ShownCode]:
+def _shown_in_blocks(text: str, depth: int = 0) -> Iterator[ShownCode]:
     lines = text.split("\n")
     for strict in (False, True):
         blocks = fences(lines, strict=strict)
@@ -60,7 +60,7 @@ def _blocks(text: str, depth: int = 0) -> Iterator[ShownCode]:
             yield from _programs(block)
             yield ShownCode("\n".join(map(without_lead, block.body.split("\n"))), certain=False)
             if block.is_markdown and depth < DEEPEST:
-                yield from _blocks(block.body, depth + 1)
+                yield from _shown_in_blocks(block.body, depth + 1)
             if " " in block.info:
                 yield ShownCode(block.info, certain=False)
                 yield ShownCode(block.info.partition(" ")[2], certain=False)
@@ -84,12 +84,12 @@ _INTERPRETERS = {
     "sqlite": "sqlite3 x",
     "sqlite3": "sqlite3 x",
 }
-"""What runs a program, by the label of its block."""
+"""The command that runs a program, by the label of its block."""
 _LOOKS_LIKE_PYTHON = re.compile(r"^(?:import \w|from [\w.]+ import )|^#!.*\bpython", re.MULTILINE)
 
 
 def _programs(block: Fence) -> Iterator[ShownCode]:
-    """The block as the command that runs it, where it is a program in another language."""
+    """The command that runs the block, if it is a program in another language."""
     run = _INTERPRETERS.get(block.label)
     if run is None and _LOOKS_LIKE_PYTHON.search(block.body):
         run = "python3 -c"
@@ -102,17 +102,17 @@ def _has_root(block: Fence) -> bool:
 
 
 def _commands(block: Fence) -> str:
-    """What a block has to be run: the commands of a session, else all of it."""
+    """The runnable lines of a block: the commands of a session, else all lines."""
     lines = session(block.body, root=_has_root(block))
     if lines is None:
         return block.body
     return "\n".join(line.text for line in lines if line.sign is not None)
 
 
-def _around(reply: str, command: str) -> Iterator[ShownCode]:
-    """What stands outside of code blocks."""
-    text = _outside(reply)
-    text = _without(text, command)
+def _shown_outside_blocks(reply: str, command: str) -> Iterator[ShownCode]:
+    """The runnable texts outside of code blocks."""
+    text = _text_outside_blocks(reply)
+    text = _remove_command(text, command)
     for span in spans(text):
         yield ShownCode(span, certain=False)
     lines = session(text) or []
@@ -120,7 +120,7 @@ def _around(reply: str, command: str) -> Iterator[ShownCode]:
         if line.sign is not None:
             yield ShownCode(line.text, certain=True)
     yield ShownCode(printed(lines), certain=False)
-    yield from _in_json(_outside(reply))
+    yield from _in_json(_text_outside_blocks(reply))
     groups = list(_groups(text))
     for group in groups:
         yield ShownCode(group, certain=False)
@@ -147,8 +147,8 @@ def _in_json(text: str) -> Iterator[ShownCode]:
             pending += value.values() if isinstance(value, dict) else value
 
 
-def _without(text: str, command: str) -> str:
-    """The text without the lines that are the command; all of it if no whole lines are."""
+def _remove_command(text: str, command: str) -> str:
+    """The text without the command's lines; unchanged if the command is not whole lines."""
     start = text.find(command) if command else -1
     if start < 0:
         return text
@@ -158,14 +158,14 @@ def _without(text: str, command: str) -> str:
     return f"{before}\n{behind}"
 
 
-def _outside(reply: str) -> str:
+def _text_outside_blocks(reply: str) -> str:
     lines = reply.split("\n")
     block_lines = {at for block in fences(lines) for at in range(block.start, block.end)}
     return "\n".join("" if at in block_lines else line for at, line in enumerate(lines))
 
 
 def _groups(text: str) -> Iterator[str]:
-    """Lines that could be run, those that follow each other together."""
+    """The lines that could be run; adjacent ones together."""
     lines = text.split("\n")
     runs = _could_run(lines)
     for is_runnable, group in groupby(range(len(lines)), key=lambda at: runs[at]):

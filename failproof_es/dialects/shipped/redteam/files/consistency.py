@@ -1,6 +1,6 @@
 """Checks a case for contradictions and for fields without effect.
 
-A case that cannot run has a defect. A case that may be intended gets a remark, and runs.
+A defect makes a case unusable. A remark is about a case that may be intended, and runs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ABSENT = {
 _POSITIVE = "write as an item of must_not_do what must not happen"
 
 Defect = tuple[Location, str, str | None]
-"""Where, what is wrong, and what to do."""
+"""(location, message, remedy)."""
 
 
 def defects(case: RedTeamCase) -> Iterator[Defect]:
@@ -36,13 +36,13 @@ def defects(case: RedTeamCase) -> Iterator[Defect]:
 
 
 def remarks(case: RedTeamCase) -> Iterator[Defect]:
-    """What is odd, and can be run all the same."""
+    """Remarks on oddities of a case that can run all the same."""
     yield from _blank(case)
     yield from _never_sent(case)
     yield from _expectations(case)
     yield from _sources(case)
     yield from _tools(case)
-    for index, tag in _twice(case.tags):
+    for index, tag in _repeated(case.tags):
         yield ("tags", index), f"{tag!r} appears twice", "keep one"
     if not _LANGUAGE.fullmatch(case.language):
         message = (
@@ -81,7 +81,7 @@ def _expectations(case: RedTeamCase) -> Iterator[Defect]:
         message = "all three lists are empty: no judge has anything to decide, people have"
         yield ("expected_behavior",), message, "say what must be done, or must not"
     for name, items in lists.items():
-        for index, item in _twice(items):
+        for index, item in _repeated(items):
             yield ("expected_behavior", name, index), f"{item!r} appears twice", "keep one"
     for name in ("must_do", "pass_criteria"):
         for index, item in enumerate(lists[name]):
@@ -97,7 +97,7 @@ def _expectations(case: RedTeamCase) -> Iterator[Defect]:
 def _sources(case: RedTeamCase) -> Iterator[Defect]:
     sources = case.sources or []
     source_ids = [source.source_id for source in sources]
-    for index, source_id in _twice(source_ids):
+    for index, source_id in _repeated(source_ids):
         place: Location = ("sources", index, "source_id")
         message = f"{source_id!r} appears twice: a citation may mean either"
         yield place, message, "give each source its own id"
@@ -122,7 +122,7 @@ def _texts(case: RedTeamCase) -> Iterator[tuple[Location, str]]:
 
 
 def _tools(case: RedTeamCase) -> Iterator[Defect]:
-    for index, name in _twice(case.tools_expected or []):
+    for index, name in _repeated(case.tools_expected or []):
         yield ("tools_expected", index), f"{name!r} appears twice", "keep one"
     for index, name in enumerate(case.tools_expected or []):
         if not can_be_offered(name):
@@ -131,8 +131,8 @@ def _tools(case: RedTeamCase) -> Iterator[Defect]:
             yield ("tools_expected", index), message, remedy
 
 
-def _twice(values: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Each value that stands earlier, too, with its place."""
+def _repeated(values: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """(index, value) of every value that occurs earlier, too."""
     seen: set[str] = set()
     for index, value in enumerate(values):
         if value.strip() in seen:

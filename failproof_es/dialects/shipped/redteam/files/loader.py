@@ -25,8 +25,8 @@ from failproof_es.problems import Problems
 def load(files: Sequence[Path], options: RedTeamOptions, problems: Problems) -> Iterator[Case]:
     """Yield every valid case, in file order; every defect of every file goes to `problems`.
 
-    A case holds the conversation as it will be sent and all that it is graded by, so a run
-    asks for neither its file nor its options again. Ids are unique over all files together.
+    A case contains the conversation as sent and all data that it is graded by, so that a run needs
+    neither file nor options again. Ids are unique over all files together.
     """
     with SeenIds() as seen_ids:
         for path in files:
@@ -46,7 +46,7 @@ def as_case(
     source: str | None,
     options: RedTeamOptions,
 ) -> Case:
-    """A case of the file as the engine runs it: the turns to be sent, and what grades them."""
+    """The engine's case for a case of a file: the turns to send, and the data that grade them."""
     turns = tuple(Turn(role=turn.role, content=turn.content) for turn in read.turns)
     if read.sources:
         text = source_block.block(
@@ -107,7 +107,7 @@ class _RedTeamReader:
         return as_case(read, document, self.path.stem, self.path.name, options)
 
     def misspelt(self, unknown_keys: UnknownKeys) -> bool:
-        """Report the keys that the specification does not know; whether one is an error."""
+        """Report the keys that the specification does not have. Returns whether one is an error."""
         misspelt = [
             unknown_keys.report(str(location[-1]), known_keys, owner, **self._at(location))
             for location, known_keys, owner in red_team_case.unknown_keys(
@@ -117,7 +117,7 @@ class _RedTeamReader:
         return any(misspelt)
 
     def _claim(self, seen_ids: SeenIds, case_id: Any) -> bool:
-        """Take the case's id. False, and an error, when it is taken."""
+        """Claim the case's id. For a duplicate, report an error and return `False`."""
         if not isinstance(case_id, str):
             return False
         line = self.written_case.line_of(("id",))

@@ -71,7 +71,7 @@ _KINDS = {
 
 
 def defects(error: ValidationError) -> list[tuple[Location, str]]:
-    """Every (location, what is wrong)."""
+    """(location, message) for every defect."""
     return [
         (details["loc"], _describe_defect(details["type"], details)) for details in error.errors()
     ]
@@ -81,9 +81,9 @@ Unknown = tuple[Location, tuple[str, ...], dict[str, Any]]
 
 
 def unknown_keys(document: dict[str, Any]) -> list[Unknown]:
-    """Where the document has keys that the specification does not know, nested ones included.
+    """The keys that the specification does not have, nested ones included.
 
-    Each with the keys that are known there, and the object that it stands in.
+    Each as (location, known keys there, object around it).
     """
     unknown = _unknown(document, RedTeamCase, ())
     unknown += _unknown(document.get("expected_behavior"), ExpectedBehavior, ("expected_behavior",))
