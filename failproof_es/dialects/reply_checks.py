@@ -14,10 +14,22 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from failproof_es.dialects.kit.constant_patterns import is_found_in_any_text
 from failproof_es.support.bounded import untrusted_patterns
+from failproof_es.support.plurals import plural
+from failproof_es.support.untrusted_text import shortened
 
 _PUNCTUATION = " \t\n\r\v\f!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
 Kind = Literal["equals", "contains", "starts_with", "ends_with", "regex"]
+
+_VERBS: dict[Kind, tuple[str, str]] = {
+    "equals": ("equals", "does not equal"),
+    "contains": ("contains", "does not contain"),
+    "starts_with": ("begins with", "does not begin with"),
+    "ends_with": ("ends with", "does not end with"),
+    "regex": ("matches", "does not match"),
+}
+_SHOWN_CHARACTERS = 200
+_SHOWN_VALUES = 5
 
 
 class ReplyCheck(BaseModel):
@@ -73,6 +85,20 @@ def pattern_problem(pattern: str, *, ignore_case: bool = False) -> str | None:
     """Why the pattern is no usable regular expression; `None` if it is one."""
     fault = untrusted_patterns.fault_of(pattern, ignore_case=ignore_case)
     return None if fault is None else fault.message
+
+
+def describe_unmet(check: ReplyCheck) -> str:
+    """What a reply does that does not meet the check, in words."""
+    does, does_not = _VERBS[check.kind]
+    mark = "/" if check.kind == "regex" else '"'
+    values = " or ".join(
+        f"{mark}{shortened(value, _SHOWN_CHARACTERS)}{mark}"
+        for value in check.values[:_SHOWN_VALUES]
+    )
+    more = len(check.values) - _SHOWN_VALUES
+    if more > 0:
+        values += f" or {plural(more, 'other value')}"
+    return f"{does if check.negate else does_not} {values}"
 
 
 def described(check: ReplyCheck) -> dict[str, Any]:

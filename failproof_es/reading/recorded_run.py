@@ -29,6 +29,7 @@ from failproof_es.events import ReviewClosed, RunStarted
 from failproof_es.reading.catching_up import catch_up_problem
 from failproof_es.reading.feeder import Feeder
 from failproof_es.reading.log import LogFeeder
+from failproof_es.reading.result_choice import EVERY_RESULT, ResultChoice
 from failproof_es.reading.rows import RowFeeder
 from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.reading.reader import Connection, portions, read_streams
@@ -126,12 +127,19 @@ class RecordedRun:
         require_attached(self.connection, self.run_id)
         return summary
 
-    def outcomes(self, *, after: int = 0, limit: int | None = None) -> Iterator[PlannedOutcome]:
+    def outcomes(
+        self, *, after: int = 0, limit: int | None = None, choice: ResultChoice = EVERY_RESULT
+    ) -> Iterator[PlannedOutcome]:
         """Planned evaluations in plan order, begun or not, from the one after `after` on.
+
+        At most `limit` of those that are chosen.
 
         Holds a window of them in memory; what it costs depends on how many are taken alone.
         Raises `RunIsArchived` where the run is archived meanwhile.
         """
+        if choice is not EVERY_RESULT:
+            yield from islice(filter(choice.takes, self.outcomes(after=after)), limit)
+            return
         places = islice(self.keys(after=after), limit)
         while window := list(islice(places, WINDOW)):
             keys = [key for _, key in window]
@@ -173,11 +181,15 @@ class RecordedRun:
                 yield from (stored_case(streams, prompt) for prompt in portion)
 
     def evaluations(
-        self, *, after: int = 0, limit: int | None = None
+        self, *, after: int = 0, limit: int | None = None, choice: ResultChoice = EVERY_RESULT
     ) -> Iterator[RecordedEvaluation]:
         """The same evaluations with their events: what documents quote. Counts are outcomes'."""
-        places = islice(self.keys(after=after), limit)
-        while window := [key for _, key in islice(places, WINDOW)]:
+        if choice is EVERY_RESULT:
+            keys = (key for _, key in islice(self.keys(after=after), limit))
+        else:
+            chosen = self.outcomes(after=after, limit=limit, choice=choice)
+            keys = (planned.outcome.key for planned in chosen)
+        while window := list(islice(keys, WINDOW)):
             yield from iterate_evaluations(self.connection, window, up_to=self.up_to)
             require_attached(self.connection, self.run_id)
 

@@ -29,6 +29,9 @@ def _next_page_command(context: click.Context, changed: dict[str, Any]) -> str:
             words.append(shlex.quote(str(value)))
         elif value is True:
             words.append(parameter.opts[0])
+        elif parameter.multiple:
+            for one_of in value:
+                words += [parameter.opts[0], shlex.quote(str(one_of))]
         elif value not in (None, False, Format.TABLE):
             words += [parameter.opts[0], shlex.quote(str(value))]
     return " ".join(words)

@@ -145,7 +145,8 @@ def say_what_next(counted_up: RunSummary, status: str) -> None:
             f"{plural(missing, 'evaluation')} {were} abandoned{of_those}: `failproof-es resume "
             f"{number} --retry-abandoned` asks again in a run that carries over the rest"
         )
+    why_failed = f"`failproof-es results {number} --failed`, " if total.failed else ""
     say(
-        f"next: `failproof-es show {number}`, `failproof-es results {number} --format jsonl`, "
-        f"`failproof-es replay {number}`, `failproof-es log {number}`"
+        f"next: {why_failed}`failproof-es show {number}`, `failproof-es results {number} "
+        f"--format jsonl`, `failproof-es replay {number}`, `failproof-es log {number}`"
     )

@@ -36,9 +36,11 @@ from failproof_es.engine.required_plugins import require_dialect
 from failproof_es.gates import gate_line
 from failproof_es.problems import Problems
 from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.reading.result_choice import EVERY_RESULT, ResultChoice
 from failproof_es.support.plurals import plural
 
 ANSWER_WIDTH = 60
+WHY_WIDTH = 100
 
 _COLUMNS = (
     Column("suite", "suite"),
@@ -47,9 +49,10 @@ _COLUMNS = (
     Column("class", "class"),
     Column("passed", "passed"),
     Column("accuracy", "accuracy", right=True),
+    Column("why", "why"),
     Column("answer", "answer"),
 )
-_COLUMNS_WITH_ADDED = (*_COLUMNS[:-1], Column("added by scorers", "added"), _COLUMNS[-1])
+_COLUMNS_WITH_ADDED = (*_COLUMNS[:-2], Column("added by scorers", "added"), *_COLUMNS[-2:])
 
 
 @click.command(cls=CliCommand)
@@ -67,6 +70,21 @@ _COLUMNS_WITH_ADDED = (*_COLUMNS[:-1], Column("added by scorers", "added"), _COL
     metavar="PLACE",
     help="Start after this place in the plan. The first evaluation has place 1.",
 )
+@click.option("--failed", is_flag=True, help="Only results that did not pass.")
+@click.option("--errors", is_flag=True, help="Only evaluations without a usable answer.")
+@click.option("--unscored", is_flag=True, help="Only evaluations that ended without a score.")
+@click.option("--suite", "suites", multiple=True, metavar="ID", help="Only this suite.")
+@click.option("--class", "classes", multiple=True, metavar="CLASS", help="Only this class.")
+@click.option("--model", "models", multiple=True, metavar="KEY", help="Only this model.")
+@click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only cases with this tag.")
+@click.option("--severity", "severities", multiple=True, metavar="S", help="Only this severity.")
+@click.option(
+    "--grep",
+    "text",
+    metavar="TEXT",
+    help="Only results with this text in the question, the answer, the reason or the error.",
+)
 @as_of_option("Print the results as they were at a position of the log or at a time.")
 @junit_option
 @format_option()
@@ -78,11 +96,15 @@ def results(
     as_of: str | None,
     junit: Path | None,
     output_format: Format,
+    **choice: Any,
 ) -> None:
     """Print the results of RUN, in plan order.
 
-    The table shows the first line of each answer, and the numbers that scorers added. As JSON
-    each evaluation is a whole object, in the shape of its dialect.
+    The table shows why a result did not pass, the first line of each answer, and the numbers that
+    scorers added. As JSON each evaluation is a whole object, in the shape of its dialect.
+
+    --failed, --errors and --unscored are alternatives. Several suites, classes, models, cases,
+    tags or severities are alternatives, too. All other conditions hold together.
 
     Some shapes describe a whole run, such as evaluation-result of the command dialect. They give
     one object for each model, or a summary. As JSON that is a list, or the object itself if there
@@ -93,7 +115,7 @@ def results(
     """
     with session().open_store() as store, store.connect() as connection:
         recorded = read_run(connection, run, as_of)
-        whole = None
+        whole = last_place = None
         if shape is not None or output_format is not Format.TABLE:
             # Impossible requests are refused before anything is written or printed. The table is
             # read from the record alone and needs no dialect.
@@ -101,8 +123,9 @@ def results(
             whole = run_shape_of(recorded.started.dialect, shape)
             if whole is None:
                 shape_of(recorded.started.dialect, shape)
-        page = _PlanPage(after or 0, limit)
-        paged = after is not None or limit is not None
+        chosen = ResultChoice(**choice)
+        page = _PlanPage(after or 0, limit, EVERY_RESULT if chosen.is_all else chosen)
+        paged = after is not None or page != _PlanPage()
         _require_fitting(recorded, page, shape if whole else None, junit if paged else None)
         if junit is not None:
             write_junit(store, [recorded], junit)
@@ -113,11 +136,13 @@ def results(
         elif output_format is Format.TABLE:
             scorers = names_of_scorers(recorded.started.configuration)
             columns = _COLUMNS_WITH_ADDED if scorers else _COLUMNS
+            places: list[int] = []
             print_table(
-                _table_rows(recorded, page, scorers),
+                _table_rows(recorded, page, scorers, places),
                 columns,
                 when_empty=_when_empty(recorded, page),
             )
+            last_place = places[-1] if len(places) == limit else None
         elif output_format is Format.JSON and whole is not None:
             summed_up = list(result_rows(recorded, shape))
             print_json(summed_up[0] if len(summed_up) == 1 else summed_up)
@@ -130,14 +155,15 @@ def results(
                 say(gate_line(name, gate))
         if recorded.started.branched_from is not None:
             _say_carried_over(recorded)
-        _say_next(recorded, page)
+        _say_next(recorded, page, last_place)
 
 
 class _PlanPage(NamedTuple):
-    """A page of the plan: the first `limit` places after `after`."""
+    """A page of the plan: the first `limit` chosen places after `after`."""
 
-    after: int
-    limit: int | None
+    after: int = 0
+    limit: int | None = None
+    choice: ResultChoice = EVERY_RESULT
 
 
 def _require_fitting(
@@ -151,24 +177,20 @@ def _require_fitting(
             field="--after",
             remedy=f"its last place is {run.started.planned_evaluations}",
         )
-    if whole_shape is not None and page != _PlanPage(0, None):
-        problems.error(
-            f"the shape {whole_shape!r} covers the whole run",
-            field="--shape",
-            remedy="leave out --limit and --after",
-        )
+    remedy = "leave out --limit, --after and what chooses results"
+    if whole_shape is not None and page != _PlanPage():
+        message = f"the shape {whole_shape!r} covers the whole run"
+        problems.error(message, field="--shape", remedy=remedy)
     if junit is not None:
-        problems.error(
-            "JUnit XML covers the whole run",
-            field="--junit",
-            remedy="leave out --limit and --after",
-        )
+        problems.error("JUnit XML covers the whole run", field="--junit", remedy=remedy)
     problems.raise_errors()
 
 
 def _when_empty(run: RecordedRun, page: _PlanPage) -> str:
     """What to do if the page has no evaluation."""
     number = run.started.run_number
+    if page.choice is not EVERY_RESULT:
+        return f"no result fits; print all results: `failproof-es results {number}`"
     if page.after:
         return (
             f"{page.after} is the last place in the plan; "
@@ -184,8 +206,15 @@ def _say_carried_over(run: RecordedRun) -> None:
     say(f"{carried_over:,} of {finished} carried over: `failproof-es show` says from where")
 
 
-def _say_next(run: RecordedRun, page: _PlanPage) -> None:
-    """Say how to print the next page, if there is one."""
+def _say_next(run: RecordedRun, page: _PlanPage, last_place: int | None) -> None:
+    """Say how to print the next page, if there is one.
+
+    `last_place` is the place of the last printed result if the page is full.
+    """
+    if page.choice is not EVERY_RESULT:
+        if last_place is not None:
+            say_next_page("the next that fit", after=last_place)
+        return
     if page.limit is None:
         return
     after = page.after + page.limit
@@ -194,10 +223,12 @@ def _say_next(run: RecordedRun, page: _PlanPage) -> None:
 
 
 def _table_rows(
-    run: RecordedRun, page: _PlanPage, scorers: Sequence[str]
+    run: RecordedRun, page: _PlanPage, scorers: Sequence[str], places: list[int]
 ) -> Iterator[dict[str, Any]]:
+    """The rows of the table; the place of each is added to `places`."""
     for planned in run.outcomes(**page._asdict()):
         outcome = planned.outcome
+        places.append(planned.place)
         if outcome.impossible is not None:
             raise ImpossibleHistory(outcome.impossible)
         row: dict[str, Any] = {
@@ -208,16 +239,15 @@ def _table_rows(
             "passed": outcome.passed,
             "accuracy": outcome.accuracy,
             "added": _added(outcome, scorers),
-            "answer": None,
+            "why": None,
+            "answer": None if outcome.answer is None else first_line(outcome.answer),
         }
         if planned.by_people is not None:
             row["passed"] = describe_outcome(planned.by_people)
-            if outcome.answer is not None:
-                row["answer"] = first_line(outcome.answer)
         elif outcome.status == "abandoned":
-            row["answer"] = f"({outcome.ended_kind}: {outcome.reason})"
-        elif outcome.answer is not None:
-            row["answer"] = first_line(outcome.answer)
+            row["why"] = f"({outcome.ended_kind}: {outcome.reason})"
+        elif outcome.passed is False:
+            row["why"] = shortened(one_line(outcome.reason), WHY_WIDTH)
         yield row
 
 

@@ -24,6 +24,7 @@ from failproof_es.events import Reviewed
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.people_figures import PeopleFigure, people_figures
 from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.reading.result_choice import EVERY_RESULT, ResultChoice
 
 Shape = Callable[[Case, Evaluation], dict[str, Any]]
 
@@ -56,11 +57,16 @@ def _run_shapes(dialect_name: str) -> Mapping[str, RunShape]:
 
 
 def result_rows(
-    run: RecordedRun, shape: str | None = None, *, after: int = 0, limit: int | None = None
+    run: RecordedRun,
+    shape: str | None = None,
+    *,
+    after: int = 0,
+    limit: int | None = None,
+    choice: ResultChoice = EVERY_RESULT,
 ) -> Iterator[dict[str, Any]]:
     """Every evaluation that has begun, in plan order, in the dialect's own JSON shape.
 
-    Covers at most `limit` places of the plan, from the one after `after` on. For a shape of whole
+    Covers at most `limit` chosen places of the plan, from the one after `after` on. For a shape of whole
     runs: the run's results so far.
     """
     whole = run_shape_of(run.started.dialect, shape)
@@ -68,7 +74,9 @@ def result_rows(
         evaluations = ((e.case, e.state()) for e in run.evaluations())
         yield from _with_people(run, whole.results(run.started, evaluations))
         return
-    yield from rows_of(run, run.evaluations(after=after, limit=limit), shape, first=after + 1)
+    chosen = run.evaluations(after=after, limit=limit, choice=choice)
+    first = after + 1 if choice is EVERY_RESULT else None
+    yield from rows_of(run, chosen, shape, first=first)
 
 
 def rows_of(

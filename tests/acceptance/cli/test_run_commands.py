@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -128,6 +129,53 @@ def test_results_are_in_plan_order_and_in_the_shape_of_the_specification(program
     assert as_list == [json.loads(line) for line in lines]
     assert as_list[0]["raw_response"] == "ok"
     assert as_list[0]["classification"]["primary"] == "pass"
+
+
+@pytest.mark.usefixtures("recorded")
+def test_only_the_failures_are_printed_each_with_what_was_expected(program: Program) -> None:
+    table = program("results", "latest", "--failed").stdout
+    assert "greet-1" not in table
+    assert re.search(r'greet-2 .* fail +no +0 +does not contain "no" +ok', table)
+    assert re.search(r'sum-1 .* fail +no +0 +does not contain "2" +ok', table)
+    lines = program("results", "latest", "--failed", "--format", "jsonl").stdout.splitlines()
+    assert [json.loads(line)["case_id"] for line in lines] == ["greet-2", "sum-1"]
+
+
+@pytest.mark.usefixtures("recorded")
+def test_a_page_of_chosen_results_says_how_to_go_on(program: Program) -> None:
+    done = program("results", 1, "--failed", "--suite", "greet", "--suite", "sum", "--limit", 1)
+    assert "greet-2" in done.stdout and "sum-1" not in done.stdout
+    assert done.stderr.count("--after 2") == 1
+    command_line = re.search(r"`failproof-es (results .*)`", done.stderr)
+    assert command_line is not None
+    following = program(*shlex.split(command_line[1])).stdout
+    assert "sum-1" in following and "greet" not in following
+
+
+@pytest.mark.usefixtures("recorded")
+@pytest.mark.parametrize(
+    ("options", "cases"),
+    [
+        (("--grep", "SAY"), ["greet-1", "greet-2"]),
+        (("--case", "sum-1", "--case", "greet-1"), ["greet-1", "sum-1"]),
+        (("--class", "pass"), ["greet-1"]),
+        (("--failed", "--class", "pass"), []),
+        (("--errors",), []),
+        (("--unscored",), []),
+    ],
+)
+def test_results_are_chosen(program: Program, options: tuple[str, ...], cases: list[str]) -> None:
+    done = program("results", 1, *options, "--format", "jsonl")
+    assert [json.loads(line)["case_id"] for line in done.stdout.splitlines()] == cases
+    if not cases:
+        assert "no result fits" in program("results", 1, *options).stderr
+
+
+@pytest.mark.usefixtures("recorded")
+def test_junit_of_chosen_results_is_refused(program: Program, tmp_path: Path) -> None:
+    done = program("results", 1, "--failed", "--junit", tmp_path / "junit.xml")
+    assert (done.returncode, "covers the whole run" in done.stderr) == (2, True)
+    assert not (tmp_path / "junit.xml").exists()
 
 
 @pytest.mark.usefixtures("recorded")

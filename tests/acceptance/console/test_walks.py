@@ -199,7 +199,7 @@ def test_why_did_the_model_fail_more_than_last_week_is_answered_by_links(
     click(".two-by-two a:text-is('7')")
     click("article.pair a:has-text('failed')")
     assert "I'm sorry, I can't help with refunds" in page.inner_text(".turn.answer")
-    assert "expected pass, classified refusal" in page.inner_text("main")
+    assert "refuses: " in page.inner_text("main")
     assert len(clicks) <= 6
 
 

@@ -64,7 +64,7 @@ class Checks:
         self, case: Case, classification: Classification, judgement: Judgement | None
     ) -> Score | Failure:
         """See `grading.score`."""
-        return grading.score(classification)
+        return grading.score(case, classification)
 
     def fixed_outcome(self, case: Case) -> FixedOutcome | None:
         """See `grading.fixed_outcome`."""

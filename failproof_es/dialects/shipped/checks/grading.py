@@ -26,7 +26,7 @@ from failproof_es.core.evaluation import (
 )
 from failproof_es.dialects.kit import cut_off, unusable
 from failproof_es.dialects.protocol import FixedOutcome
-from failproof_es.dialects.reply_checks import ReplyCheck, is_always_met, met
+from failproof_es.dialects.reply_checks import ReplyCheck, describe_unmet, is_always_met, met
 from failproof_es.dialects.reply_checks import is_bounded as is_check_bounded
 
 NAME = "checks.classifier"
@@ -40,7 +40,7 @@ def classify(case: Case, transcript: Transcript) -> Classification:
     return Classification(primary, details, NAME, VERSION)
 
 
-def score(classification: Classification) -> Score | Failure:
+def score(case: Case, classification: Classification) -> Score | Failure:
     """`accuracy`: 1 if every check is met, else 0; or why there is no score."""
     details = classification.details
     if (failure := unusable.unscored(classification)) is not None:
@@ -54,14 +54,14 @@ def score(classification: Classification) -> Score | Failure:
             message = "the case has no check of the reply: no verdict of ours, people can give one"
             return Failure(AWAITING_REVIEW, message)
     passed = classification.primary == "pass"
-    failed = [number + 1 for number, is_met in enumerate(details["met"]) if not is_met]
-    numbers = ", ".join(map(str, failed))
-    reason = (
-        "every check is met" if passed else f"not met: check {numbers} of {len(details['met'])}"
-    )
+    unmet = [
+        describe_unmet(check)
+        for check, is_met in zip(_checks_of(case), details["met"], strict=True)
+        if not is_met
+    ]
     return Score(
         scores={"accuracy": 1 if passed else 0},
-        reason=reason,
+        reason="every check is met" if passed else "; ".join(unmet),
         scorer=SCORER,
         version=VERSION,
         passed=passed,

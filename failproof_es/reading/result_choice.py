@@ -1,0 +1,80 @@
+"""Which results of a run are shown: those that failed, of one suite, with a word in the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from failproof_es.reading.recorded_run import PlannedOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class ResultChoice:
+    """Conditions on a result: one of the states that are set, and all others that are given."""
+
+    failed: bool = False
+    """Scored and not passed, by people's verdict where people decide."""
+    errors: bool = False
+    """Ended without a usable answer."""
+    unscored: bool = False
+    """Ended without a score, errors included."""
+    suites: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    cases: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    severities: tuple[str, ...] = ()
+    text: str | None = None
+    """In the case's id, a question, the answer, the reason or the error, whatever its case."""
+
+    @property
+    def is_all(self) -> bool:
+        """Whether every result is chosen."""
+        return self == ResultChoice()
+
+    def takes(self, planned: PlannedOutcome) -> bool:
+        """Whether the result is chosen."""
+        case, outcome = planned.case, planned.outcome
+        named = (
+            (self.suites, case.suite_id),
+            (self.classes, outcome.class_),
+            (self.models, outcome.model_key),
+            (self.cases, case.case_id),
+            (self.severities, case.severity),
+        )
+        return (
+            all(not names or name in names for names, name in named)
+            and (not self.tags or not set(self.tags).isdisjoint(case.tags))
+            and self._takes_state(planned)
+            and self._takes_text(planned)
+        )
+
+    def _takes_state(self, planned: PlannedOutcome) -> bool:
+        if not (self.failed or self.errors or self.unscored):
+            return True
+        outcome = planned.outcome
+        is_undecided = planned.by_people in (None, "awaiting_review")
+        is_unscored = outcome.status == "abandoned" and is_undecided
+        return (
+            (self.failed and (outcome.passed is False or planned.by_people == "failed_by_people"))
+            or (self.errors and outcome.lost)
+            or (self.unscored and is_unscored)
+        )
+
+    def _takes_text(self, planned: PlannedOutcome) -> bool:
+        if self.text is None:
+            return True
+        outcome = planned.outcome
+        texts = (
+            planned.case.case_id,
+            *(turn.content for turn in planned.case.turns),
+            outcome.answer,
+            outcome.reason,
+            outcome.error_message,
+        )
+        sought = self.text.casefold()
+        return any(sought in text.casefold() for text in texts if text)
+
+
+EVERY_RESULT = ResultChoice()
