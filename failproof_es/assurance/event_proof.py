@@ -1,4 +1,4 @@
-"""Proves one event: that the tree which a checkpoint signs holds it, exactly as its row has it."""
+"""Proves one event: that its row is a leaf of the tree that a checkpoint signs."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ from failproof_es.store.ledger import Connection, LedgerBroken
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventProof:
-    """Whether an event is in the tree of the newest checkpoint. Hashes are hexadecimal."""
+    """The proof that an event is in the tree of the newest checkpoint. Hashes are hexadecimal."""
 
     holds: bool | None
-    """`None` where nothing can be proven yet, which is not a sign of a change."""
+    """`None` where nothing can be proven yet, which is no sign of a change."""
     signature_checked: bool
     """Whether the checkpoint's signature was checked with the log's public key."""
     says: str
-    """All of it in one sentence."""
+    """The result in one sentence."""
     leaf: str | None
-    """What the row hashes to; of an archived event what was kept of it."""
+    """Leaf hash of the row; for an archived event, the leaf hash that was kept."""
     index: int | None = None
-    """Its place in the tree, from 0."""
+    """Index of the leaf in the tree, from 0."""
     tree_size: int | None = None
-    """Of the checkpoint that it is proven by, like the root."""
+    """Size of the checkpoint's tree, whose root is `root`."""
     root: str | None = None
     path: tuple[str, ...] = ()
     """The inclusion proof (RFC 9162 § 2.1.3), from the leaf up."""
     checkpoint: str | None = None
     """The signed note."""
     cosigners: tuple[str, ...] = ()
-    """The names in its other signatures, which were not checked."""
+    """Names in the checkpoint's other signatures, which were not checked."""
 
 
 def prove_event(
@@ -58,7 +58,7 @@ def prove_event(
     topic: str,
     state: bytes,
 ) -> EventProof:
-    """The proof for a row of the log. Reads a few tiles, however long the log is."""
+    """Inclusion proof of a row of the log. Reads a few tiles, however long the log is."""
     try:
         leaf = leaf_hash(stream_id.bytes, version, topic.encode(), state)
     except (NoLeaf, UnicodeEncodeError) as why:
@@ -69,7 +69,7 @@ def prove_event(
 
 
 def prove_leaf(connection: Connection, position: int, leaf: bytes) -> EventProof:
-    """The proof for an event of which only the leaf is known."""
+    """Inclusion proof of an archived event, of which only the leaf hash is known."""
     try:
         return _proof(connection, position, leaf)
     except KeyError:
@@ -116,7 +116,7 @@ def _proof(connection: Connection, position: int, leaf: bytes) -> EventProof:
 
 
 def cosigners(signed: Note, origin: str) -> tuple[str, ...]:
-    """Who else signed a checkpoint, by the names in their signatures. None of them is checked."""
+    """Names in a checkpoint's signatures other than the log's. None of them is checked."""
     return tuple(
         dict.fromkeys(signature.name for signature in signed.signatures if signature.name != origin)
     )
@@ -133,9 +133,10 @@ def _not_yet(leaf: bytes, index: int | None, what: str) -> EventProof:
 
 
 def _newest(connection: Connection) -> tuple[Note, Checkpoint, bool] | None:
-    """The newest checkpoint that the log's key signed; without the key the newest of all.
+    """The newest checkpoint that the log's key signed; without the key, the newest valid one.
 
-    Raises `LedgerBroken` where every one is another's.
+    Returns its note, its content and whether the signature was checked; `None` without any
+    checkpoint. Raises `LedgerBroken` if none of the checkpoints counts.
     """
     origin = ledger.origin(connection)
     try:

@@ -30,23 +30,23 @@ from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.reading.experiments import related_runs
 
 _AT_ONCE = 200
-"""So many rows are looked up with one statement, and held."""
+"""Rows that one statement looks up and memory holds."""
 _ID_BYTES = 16
 _NOWHERE = -(1 << 63)
-"""Before every position."""
+"""Smaller than every position."""
 
 
 def evidence(
     connection: Connection, run_id: UUID, size: int | None = None, key: PublicKey | None = None
 ) -> Iterator[bytes]:
-    """The lines of the run's evidence bundle, as of one checkpoint: that of `size`, or the newest.
+    """The lines of the run's evidence bundle, as of the newest checkpoint or the one of `size`.
 
     With the log's public `key`, only checkpoints that it signed count, unless it signed none: the
-    engine's login can put a foreign one into the database.
+    engine's login can write a foreign one into the database. Events behind the checkpoint are left
+    out: later attempts, later reviews.
 
-    What was committed behind that checkpoint is left out: later attempts, later reviews.
     Raises `NotProvenYet` when the run is not sealed, or its seal is not under that checkpoint;
-    `EvidenceError` when it is not what was sealed and signed; `InvalidInput` when there is no
+    `EvidenceError` when the run is not what was sealed and signed; `InvalidInput` when there is no
     checkpoint of that size.
     """
     found_run = find_run(connection, run_id, size, key)
@@ -59,12 +59,12 @@ def evidence(
         with readable_tree(found_run.size):
             proof = multiproof(stored_tree(connection).subtree, indices, found_run.size)
         contents = reader.contents(found_run.events())
-        again = _again(found_run.events(), held.digest())
+        again = _unchanged_events(found_run.events(), held.digest())
         yield from bundle.lines(contents, reader.count, again, proof, found_run.signed)
 
 
-def _again(events: Iterable[RowEvent], held: bytes) -> Iterator[RowEvent]:
-    """The events once more. Raises `EvidenceError` where they are not those of before."""
+def _unchanged_events(events: Iterable[RowEvent], held: bytes) -> Iterator[RowEvent]:
+    """The events of a second reading. Raises `EvidenceError` unless they hash to `held`."""
     digest = hashlib.sha256()
     for event in events:
         digest.update(event.leaf_hash())
@@ -88,51 +88,52 @@ class RowEvent:
 
     @property
     def stream_id(self) -> UUID:
-        """The id of its stream."""
+        """The id of the event's stream."""
         return UUID(bytes=self.stream)
 
     def leaf_hash(self) -> bytes:
-        """What the row hashes to."""
+        """The leaf hash of the row."""
         return self._leaf
 
 
 @dataclass(frozen=True, slots=True)
 class RunRows:
-    """Where every row stands that a run's evidence is made of, and the checkpoint that it is of."""
+    """The positions of the rows of a run's evidence, and the checkpoint that it is as of."""
 
     connection: Connection
     signed: Note
     size: int
-    """How many events the checkpoint signs. No row is of a later one."""
+    """Number of events that the checkpoint signs. All rows are among them."""
     positions: Sequence[int]
-    """They ascend. A row that is wanted twice, such as one carried over from itself, is twice."""
+    """Ascending. A row that is needed for two reasons occurs twice."""
 
     def rows(self, place_of: PlaceOf) -> Iterator[tuple[LeafRow, int]]:
-        """The rows with their places in the tree, in its order.
+        """The rows with their leaf indices, in the order of the tree.
 
-        Each is an event; whether it is as it was recorded is not looked at. Raises `EvidenceError`
-        for one that has no place or no readable tile, and for one that is no event.
+        The rows are valid events; their hashes are not compared with the tree. Raises
+        `EvidenceError` for a row that is no event, is not in the tree, or whose tile cannot be
+        read.
         """
         for first in range(0, len(self.positions), _AT_ONCE):
             batch = self.positions[first : first + _AT_ONCE]
             places = place_of(batch)
-            # Read to the end before one is given away: a connection whose rows are still coming can
-            # do nothing else, not even roll back because somebody else failed meanwhile.
+            # Read to the end before the first row is yielded: while rows are streaming, the
+            # connection can do nothing else, not even roll back after an error of the caller.
             with readable_tree(self.size):
                 with closing(ledger.rows_at(self.connection, batch)) as rows:
                     here = list(rows)
                 yield from _placed(here, batch, places)
 
     def events(self) -> Iterator[RowEvent]:
-        """The events as the tiles have them, from the first tile on."""
+        """The events with their leaf indices, looked up in the tiles from the first one on."""
         places = _TreeAsOf(self.connection, self.size).places()
         return (RowEvent(row, place) for row, place in self.rows(places))
 
 
 Places = Sequence[int | Exception | None]
-"""Of rows in the tree: `None` where a row has none; an error where its tile cannot be read."""
+"""Leaf indices of rows: `None` for a row outside the tree, an error if its tile is unreadable."""
 PlaceOf = Callable[[Sequence[int]], Places]
-"""The places of the next rows, whose positions ascend."""
+"""Returns the leaf indices of the next rows; positions ascend from call to call."""
 
 
 def _placed(
@@ -170,7 +171,9 @@ def find_run(
                 own.add(_readable(row))
         own.check_signed(size)
         parts = [own.positions, array("q")]
-        with closing(ledger.stream_rows(connection, _besides(connection, run_id, own))) as rows:
+        with closing(
+            ledger.stream_rows(connection, _other_streams(connection, run_id, own))
+        ) as rows:
             for row in rows:
                 _readable(row)
                 if parts[-1] and row.position < parts[-1][-1]:
@@ -183,7 +186,7 @@ def find_run(
 
 @contextmanager
 def still_attached(connection: Connection, run_id: UUID) -> Iterator[None]:
-    """Tell of a run that was archived while it was read, whatever seems to be wrong with it."""
+    """Raise `RunIsArchived` if the run was archived meanwhile, in place of `EvidenceError`."""
     try:
         yield
     except EvidenceError:
@@ -194,7 +197,7 @@ def still_attached(connection: Connection, run_id: UUID) -> Iterator[None]:
 
 @contextmanager
 def readable_tree(size: int) -> Iterator[None]:
-    """Tell as `EvidenceError` that a tree's tiles are gone, or are none."""
+    """Raise `EvidenceError` if tiles of the tree are missing or invalid."""
     try:
         yield
     except KeyError:
@@ -203,13 +206,13 @@ def readable_tree(size: int) -> Iterator[None]:
         raise EvidenceError(f"the tree of {size} events cannot be read: {error}") from None
 
 
-# -- which checkpoint --------------------------------------------------------------------------
+# -- checkpoints ---------------------------------------------------------------------------------
 
 
 def _notes(connection: Connection, key: PublicKey | None) -> list[tuple[Note, int]]:
     """The well-formed checkpoints with their sizes, the largest last.
 
-    Those that `key` signed, if there are any. `verify` names those that are skipped here.
+    Only those that `key` signed, if there are any. `verify` reports the ones skipped here.
     """
     parsed_notes: list[tuple[Note, int]] = []
     good: list[tuple[Note, int]] = []
@@ -226,7 +229,7 @@ def _notes(connection: Connection, key: PublicKey | None) -> list[tuple[Note, in
 
 
 def _checkpoint(stored: Sequence[tuple[Note, int]], size: int | None) -> tuple[Note, int]:
-    """The newest one, or that of a size; and its size."""
+    """The newest checkpoint, or the one of `size`; and its size."""
     if not stored:
         raise NotProvenYet(Missing.CHECKPOINT, "the log has no checkpoint")
     for signed, tree_size in reversed(stored):
@@ -247,30 +250,30 @@ def _with_cosignatures(stored: Sequence[tuple[Note, int]], signed: Note) -> Note
     return signed
 
 
-# -- which rows --------------------------------------------------------------------------------
+# -- rows ----------------------------------------------------------------------------------------
 
 
 class _OwnRows:
-    """What leads from the run's own rows to the others; no row is kept but the first."""
+    """Collects ids from a run's own rows that lead to the other rows; keeps only the first row."""
 
     def __init__(self, run_id: UUID, last: int) -> None:
         self.run_id = run_id
         self.started: LeafRow | None = None
-        """Its `RunStarted`, if the tree holds it."""
+        """The run's `RunStarted`, if the tree holds it."""
         self.positions = array("q")
         self.prompts = bytearray()
         self.carried_over = bytearray()
         self.streams = bytearray()
-        """Ids, one after the other; each once."""
+        """Ids of 16 bytes, concatenated, in all three; `carried_over` can hold an id twice."""
         self.trouble: EvidenceError | None = None
-        """Why the prompts or what was carried over cannot be told."""
+        """Why the ids of prompts or of carried-over evaluations cannot be read."""
         self._last = last
         self._sealed: int | None = None
         self._later = array("q")
         self._seen = PackedMap(_ID_BYTES), PackedMap(_ID_BYTES)
 
     def add(self, row: LeafRow) -> None:
-        """The next row."""
+        """Take in the next row."""
         own = row.stream_id == self.run_id.bytes
         if own and row.topic == b"RunSealed":
             self._sealed = row.position
@@ -314,8 +317,8 @@ class _OwnRows:
             )
 
 
-def _besides(connection: Connection, run_id: UUID, own: _OwnRows) -> Iterator[UUID]:
-    """The run's prompts, what it carried over, its attempts and overlapping runs, its reviews."""
+def _other_streams(connection: Connection, run_id: UUID, own: _OwnRows) -> Iterator[UUID]:
+    """Ids of the other streams: prompts, carried-over evaluations, related runs, reviews."""
     if own.trouble is not None:
         raise own.trouble
     related_ids = _find_related_runs(connection, run_id, own.started)
@@ -378,11 +381,11 @@ def _uuid(row: LeafRow, text: str) -> UUID:
         raise EvidenceError(f"the event at {row} names something that is not a stream") from None
 
 
-# -- where they stand in the tree ----------------------------------------------------------------
+# -- leaf indices --------------------------------------------------------------------------------
 
 
 def find_places(positions: Sequence[int], place: Callable[[int], int | None]) -> Places:
-    """The place of each, up to the first whose tile cannot be read."""
+    """Leaf index of each position; from the first unreadable tile on, its error."""
     places: list[int | Exception | None] = []
     for position in positions:
         try:
@@ -394,7 +397,7 @@ def find_places(positions: Sequence[int], place: Callable[[int], int | None]) ->
 
 
 class _TreeAsOf:
-    """Which events the tree of a size holds, by their positions."""
+    """The tree of a given size, with the positions of its events."""
 
     def __init__(self, connection: Connection, size: int) -> None:
         self._connection = connection
@@ -406,11 +409,11 @@ class _TreeAsOf:
         number, place = divmod(self.size - 1, TILE_WIDTH)
         edge = ledger.tile(self._connection, 0, number)
         if edge is None or edge.positions is None or len(edge.positions) <= place:
-            raise self._without(number)
+            raise self._missing_tile(number)
         return edge.positions[place]
 
     def places(self) -> PlaceOf:
-        """The places of rows, by all tiles from the first on, each of which is looked at once."""
+        """Lookup of leaf indices that reads each tile once, from the first one on."""
         tiles = enumerate(ledger.tiles(self._connection, 0))
         current: list[tuple[int, Sequence[int]]] = []
 
@@ -418,7 +421,7 @@ class _TreeAsOf:
             while not current or position > current[0][1][-1]:
                 number, tile = next(tiles)
                 if tile.tile != number:
-                    raise self._without(number)
+                    raise self._missing_tile(number)
                 current[:] = [(number, tile.positions or ())]
             number, there = current[0]
             at = bisect_left(there, position)
@@ -426,5 +429,5 @@ class _TreeAsOf:
 
         return lambda positions: find_places(positions, place)
 
-    def _without(self, tile: int) -> EvidenceError:
+    def _missing_tile(self, tile: int) -> EvidenceError:
         return EvidenceError(f"the tree of {self.size} events cannot be read: tile {tile} is gone")

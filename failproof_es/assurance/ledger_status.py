@@ -1,4 +1,4 @@
-"""How the ledger of a log stands: its tree, its checkpoints, who signed, and what nobody did yet.
+"""Status of a log's ledger: its tree, its checkpoints, their signatures, and what is not signed.
 
 Nothing in the log is verified for this: `failproof-es verify` does that.
 """
@@ -29,16 +29,16 @@ Signed = Literal["by the log's key", "not by the log's key", "not checked", "not
 
 @dataclass(frozen=True, slots=True)
 class CheckpointStatus:
-    """A checkpoint of the database. Its root is not compared with the tree."""
+    """A checkpoint in the database. Its root is not compared with the tree."""
 
     tree_size: int
     root: str | None
     """In hexadecimal; `None` where the note is not readable."""
     signed: Signed
     why: str | None
-    """Why its signature does not count."""
+    """Why the checkpoint does not count."""
     cosigners: tuple[str, ...]
-    """The names in its other signatures, which are not checked."""
+    """Names in the other signatures, which are not checked."""
     recorded_at: datetime | None
     note: str
 
@@ -56,46 +56,46 @@ class ReplacedTree:
 
 @dataclass(frozen=True, slots=True)
 class LastVerification:
-    """What `failproof-es verify` of this user kept when it last found no change."""
+    """Result of this user's last `failproof-es verify` without findings."""
 
     at: datetime | None
     size: int
     """Events that the next `verify --incremental` need not read."""
     position: int
-    """The position of the last one of them."""
+    """Position of the last of these events."""
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerStatus:
-    """How the ledger stands at this moment. Hashes are hexadecimal."""
+    """Status of the ledger at this moment. Hashes are hexadecimal."""
 
     origin: str
     """The name that checkpoints are signed for; empty where the database has none."""
     public_key: str | None
-    """With which signatures are checked; `None` where this user has none."""
+    """Key that signatures are checked with; `None` where this user has none."""
     tree_size: int
     root: str | None
-    """Of that tree, by its tiles; `None` where they cannot be read."""
+    """Root of the tree, from its tiles; `None` where they cannot be read."""
     behind_the_tree: int
-    """Events that are not in the tree yet; at most so many where they are not `counted`."""
+    """Events that are not in the tree yet; an upper bound unless `counted`."""
     counted: bool
-    """Whether they were counted. If not, the numbers that are made of it are bounds, too."""
+    """Whether `behind_the_tree` is exact. If not, the numbers made of it are upper bounds, too."""
     signed: int
     """Events under the newest checkpoint that counts."""
     anchored_outside: int | None
     """Events under the checkpoint kept outside the database; `None` where none is kept."""
     cosigners: tuple[str, ...]
-    """Of the newest checkpoint that counts."""
+    """Names in the other signatures of the newest checkpoint that counts."""
     checkpoints: tuple[CheckpointStatus, ...]
     """The largest trees first."""
     next_checkpoint: int | None
-    """Where older checkpoints follow: the `before` of the next call."""
+    """The `before` of the call that returns older checkpoints; `None` if there are none."""
     replaced: tuple[ReplacedTree, ...]
     verified: LastVerification | None
     missing_layers: tuple[str, ...]
-    """What the database does not enforce."""
+    """Layers of protection that the database does not enforce."""
     problems: tuple[str, ...]
-    """What stops others from trusting this log: each is a reason to verify it."""
+    """Problems that stop others from trusting this log: each is a reason to verify it."""
 
     @property
     def events(self) -> int:
@@ -116,7 +116,7 @@ class LedgerStatus:
 def ledger_status(
     connection: Connection, *, most: int = 20, before: int | None = None
 ) -> LedgerStatus:
-    """How the ledger stands, with `most` checkpoints at most; those below the id `before`."""
+    """Status of the ledger, with at most `most` checkpoints, of ids below `before`."""
     trees = read_trees(connection)
     problems = list(trees.problems)
     origin = trees.current.origin
@@ -182,15 +182,17 @@ def _tree(connection: Connection, problems: list[str]) -> tuple[int, str | None,
 
 
 def _newest(connection: Connection, key: PublicKey | None) -> CheckpointStatus | None:
-    """The newest that the log's key signed; without a key the newest that can be read."""
+    """The newest checkpoint that the log's key signed; without a key, the newest readable one."""
     dated = (
         DatedCheckpoint(0, stored.tree_size, stored.note, None)
         for stored in ledger.newest_checkpoints(connection)
     )
-    return next(_counting(_checkpoint(dated_checkpoint, key) for dated_checkpoint in dated), None)
+    return next(
+        _valid_checkpoints(_checkpoint(dated_checkpoint, key) for dated_checkpoint in dated), None
+    )
 
 
-def _counting(statuses: Iterator[CheckpointStatus]) -> Iterator[CheckpointStatus]:
+def _valid_checkpoints(statuses: Iterator[CheckpointStatus]) -> Iterator[CheckpointStatus]:
     return (status for status in statuses if status.signed in ("by the log's key", "not checked"))
 
 
@@ -219,5 +221,5 @@ def _checkpoint(stored: DatedCheckpoint, key: PublicKey | None) -> CheckpointSta
 
 
 def _escape_text(text: str) -> str:
-    """What of a note that is none can be written as JSON."""
+    """The first 2,000 characters of an unreadable note, lone surrogates escaped for JSON."""
     return text[:2000].encode(errors="backslashreplace").decode()

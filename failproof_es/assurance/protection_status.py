@@ -33,7 +33,7 @@ class ProtectionStatus:
 
 
 def protection_status(connection: Connection, *, sealed: bool) -> ProtectionStatus:
-    """How a run's log stands now. Raises `InvalidInput` for a bad key file."""
+    """Protection status of a run's log now. Raises `InvalidInput` for a bad key file."""
     origin = ledger.origin(connection)
     newest = ledger.newest_checkpoint(connection)
     public = own_public_key(origin)
@@ -47,9 +47,9 @@ def protection_status(connection: Connection, *, sealed: bool) -> ProtectionStat
 
 
 def _events(connection: Connection) -> EventsBehind:
-    """How many events the log has: those in the tree, and those behind it.
+    """Number of events in the log: those in the tree, and those behind it.
 
-    If the tree cannot be read, its events are counted with the others.
+    If the tree cannot be read, all events are counted as behind it.
     """
     try:
         last = ledger.last_tile(connection)

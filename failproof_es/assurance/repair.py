@@ -1,10 +1,10 @@
 """Repairs a damaged tree: builds a new one, records that, and keeps the old one.
 
 The new tree is built from the log's rows. Each row is compared with the leaf that its writer
-recorded: a changed event stops the repair. The new tree has an origin and a key of its own, so
-that no checkpoint of the old tree is contradicted and no witness sees a fork. `LedgerRepaired`
-records why, and from which position. What was
-signed over the old tree is compared with the log by every verification from then on.
+recorded: a changed event stops the repair. The new tree has an origin and a key of its own, so that
+no checkpoint of the old tree is contradicted and no witness sees a fork. `LedgerRepaired` records
+why, and from which position. Every later verification still compares the log with what was signed
+over the old tree.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ def repair(
 ) -> LedgerRepaired:
     """Record the repair and begin the new tree; signing the log then fills it.
 
-    Raises `InvalidInput` when the tree needs no repair, or a repair would not heal it (`force` goes
-    on all the same); when the old key is not here (unless `without_old_key`); and when another
-    repair was faster. Raises `LedgerBroken` at an event that is not what its writer recorded, and
-    for a log without a name.
+    Raises `InvalidInput` without a reason, while runs are archived, when the tree needs no repair
+    or a new one would not heal it (`force` overrides both), when the old key is not here (unless
+    `without_old_key`), and when another repair was faster. Raises `LedgerBroken` at an event that
+    is not what its writer recorded, and for a log without a name.
     """
     if not reason.text.strip():
         raise InvalidInput.because("a repair needs a reason", remedy="say why with --reason")
@@ -92,7 +92,7 @@ def repair(
             "the tree is intact: there is nothing to repair",
             remedy="--force begins a new tree anyway",
         )
-    size, wrong = _what_is_left(connection, old, public, trusted, verification)
+    size, wrong = _check_old_tree(connection, old, public, trusted, verification)
     if wrong and not force:
         raise InvalidInput.because(
             f"a new tree would not repair this log: {wrong[0].message} ({len(wrong)} such)",
@@ -123,14 +123,14 @@ def _old_key(connection: Connection, old: LogTree, without: bool) -> SigningKey 
         raise
 
 
-def _what_is_left(
+def _check_old_tree(
     connection: Connection,
     old: LogTree,
     key: PublicKey | None,
     trusted: Sequence[Checkpoint],
     verification: Verification,
 ) -> tuple[int, list[VerificationFinding]]:
-    """How many events the old tree holds, and what verification will find in it from now on."""
+    """Number of events in the old tree, and the findings that verification will keep reporting."""
     log = Leaves()
     with closing(ledger.leaf_rows(connection)) as rows:
         for row in rows:

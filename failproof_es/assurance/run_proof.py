@@ -1,7 +1,7 @@
-"""Proves one run from the log: what its evidence would show, without making the file.
+"""Proves one run from the log, as its evidence would, without making the file.
 
-Every event is hashed and parsed once. Where it stands in the tree is looked up by tile: the leaves
-of a tile must be what the rows give, and all tiles together the root that the checkpoint signs.
+Every event is hashed and parsed once, and its leaf index is looked up by tile. The rows must hash
+to the leaves of their tiles, and the tiles to the root that the checkpoint signs.
 """
 
 from __future__ import annotations
@@ -42,12 +42,11 @@ from failproof_es.store.ledger import Connection
 
 
 def prove_run(connection: Connection, run_id: UUID, key: PublicKey) -> LogProof:
-    """That the run is genuine and whole, as of the newest checkpoint that `key` signed.
+    """Prove that the run is genuine and whole, as of the newest checkpoint that `key` signed.
 
-    Accepts no run whose evidence `bundle.verify` refuses, and is stricter: where a leaf hash is
-    kept beside a row, it has to be that of the tree. Raises `NotProvenYet` when the run
-    is not sealed, or its seal is not under the checkpoint; `EvidenceError` when it is not what
-    was sealed and signed.
+    Accepts no run whose evidence `bundle.verify` refuses, and is stricter: a leaf hash stored with
+    a row must be the tree's. Raises `NotProvenYet` when the run is not sealed, or its seal is not
+    under the checkpoint; `EvidenceError` when the run is not what was sealed and signed.
     """
     found_run = find_run(connection, run_id, key=key)
     reader = bundle.EventReader(run_id)
@@ -59,8 +58,8 @@ def prove_run(connection: Connection, run_id: UUID, key: PublicKey) -> LogProof:
             with readable_tree(found_run.size):
                 root = places.root()
         except EvidenceError:
-            # Whoever reads the tree from its beginning meets the first tile that is none, and
-            # names it.
+            # Exporting reads the tree from its beginning, so that its error names the first bad
+            # tile.
             list(evidence(connection, run_id, key=key))
             raise
         contents = reader.contents(_Places(connection, found_run).events())
@@ -68,7 +67,7 @@ def prove_run(connection: Connection, run_id: UUID, key: PublicKey) -> LogProof:
 
 
 class _Places:
-    """Where rows stand in the tree of a checkpoint, and the root that they give."""
+    """Leaf indices of a run's rows in a checkpoint's tree, and the root that the rows give."""
 
     def __init__(self, connection: Connection, found_run: RunRows) -> None:
         self._connection = connection
@@ -81,7 +80,8 @@ class _Places:
         self._fits = True
 
     def events(self) -> Iterator[RowEvent]:
-        """The rows with their places, which ascend. Raises `EvidenceError` for one without."""
+        """The events with ascending leaf indices. Raises `EvidenceError` for a row outside the
+        tree."""
         for row, index in self._found_run.rows(
             lambda positions: find_places(positions, self._place)
         ):
@@ -92,7 +92,7 @@ class _Places:
         self._touch(self._tile)
 
     def _place(self, position: int) -> int | None:
-        """The place of the next row; what the tree holds there is put by."""
+        """Leaf index of the next row; the leaf that the tree holds there is queued for `events`."""
         if position > self._places[-1]:
             self._touch(self._tile)
             self._tile = ledger.tile_of(self._connection, position)
@@ -107,24 +107,24 @@ class _Places:
 
     def _touch(self, tile: Tile | None) -> None:
         if tile is not None:
-            self._touched[tile.tile] = _root(tile, self._size)
+            self._touched[tile.tile] = _tile_root(tile, self._size)
 
     def root(self) -> bytes | None:
-        """The root of the tree that the rows give; `None` where the tree holds other leaves."""
+        """The tree's root, computed from the rows; `None` where the tree holds other leaves."""
         if not self._fits:
             return None
         tree = stored_tree(self._connection)
         count = -(-self._size // TILE_WIDTH)
 
         def subtree(level: int, index: int) -> bytes:
-            """Of whole tiles; the last one may be narrower."""
+            """The root of a subtree of tiles; the last tile may be partial."""
             if level == 0 and index == count - 1 and self._size % TILE_WIDTH:
                 last = ledger.tile(self._connection, 0, index)
                 if last is None or last.width < self._size % TILE_WIDTH:
                     raise KeyError((level, index))
-                return _root(last, self._size)
+                return _tile_root(last, self._size)
             if level and self._size % TILE_WIDTH and (index + 1) << level == count:
-                # No node is kept over the narrow last tile: it is made of those below.
+                # No node above a partial last tile is stored: it is computed from its children.
                 return node_hash(subtree(level - 1, 2 * index), subtree(level - 1, 2 * index + 1))
             return tree.subtree(level + TILE_LEVELS, index)
 
@@ -133,8 +133,8 @@ class _Places:
         return root_from_multiproof(touched, roots, count, multiproof(subtree, touched, count))
 
 
-def _root(tile: Tile, size: int) -> bytes:
-    """The root over a tile's leaves, those that the tree of a size does not hold left out."""
+def _tile_root(tile: Tile, size: int) -> bytes:
+    """The root over those leaves of a tile that are in the tree of `size`."""
     leaves = split(tile.hashes)[: size - tile.tile * TILE_WIDTH]
     if len(leaves) == TILE_WIDTH:
         return perfect_root(leaves)

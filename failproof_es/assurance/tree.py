@@ -9,7 +9,7 @@ from failproof_es.store.ledger import Connection
 
 
 def read_edge(connection: Connection) -> Edge:
-    """Where the tree in the database ends. Raises `InvalidTree`."""
+    """The right edge of the tree in the database. Raises `InvalidTree`."""
 
     def tiles(level: int, first: int) -> list[Tile]:
         return list(ledger.tiles(connection, level, first))
@@ -18,7 +18,7 @@ def read_edge(connection: Connection) -> Edge:
 
 
 def stored_tree(connection: Connection) -> TileTree:
-    """The tree for proofs: tiles read as they are needed, each once."""
+    """The stored tree, for proofs. Tiles are read on demand, each once."""
     tiles: dict[tuple[int, int], bytes] = {}
 
     def tile(level: int, number: int) -> bytes:

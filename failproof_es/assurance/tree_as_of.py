@@ -1,4 +1,4 @@
-"""Finds the tree that was in use at a past position."""
+"""Finds the Merkle tree of all events up to a past position."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class TreeAsOf:
 
 
 def tree_as_of(connection: Connection, position: int) -> TreeAsOf | None:
-    """The tree that ends at `position`, from the stored tiles; None: they do not reach it.
+    """The tree of all events up to `position`; `None` where the stored tiles do not reach it.
 
-    Tiles at the edge are stored with each checkpoint, so None is usual until the next one;
-    a tile that somebody removed or damaged looks the same.
-    Reads what the auditor may read. Nothing is checked against the rows: that is `verify`.
+    Tiles at the edge are stored with each checkpoint, so `None` is usual until the next one; a tile
+    that somebody removed or damaged looks the same. Needs no more rights than the auditor's.
+    Nothing is compared with the rows: `verify` does that.
     """
     try:
         return _tree_as_of(connection, position)

@@ -32,20 +32,20 @@ class Trees:
 
     @property
     def current(self) -> LogTree:
-        """The log's own tree."""
+        """The tree that is in use."""
         return self.trees[-1]
 
     @property
     def replaced(self) -> list[tuple[LogTree, LedgerRepaired]]:
-        """The trees before it, with the repair that replaced each."""
+        """The earlier trees, each with the repair that replaced it."""
         pairs = zip(self.trees, self.trees[1:], self.repairs, strict=False)
         return [(old, repair) for old, new, repair in pairs if _fits(repair, old, new)]
 
     def keys(self, *public_keys: PublicKey) -> dict[str, PublicKey]:
-        """The log's public keys, by the origin that they sign for, that follow from those given.
+        """The log's public keys that can be derived from `public_keys`, by origin.
 
-        A newer key follows where the old one signed for it. An older key follows because the log
-        records it, and the newer key signs the log.
+        A newer key is derived where the old one signed for it, an older key where the log records
+        it and the newer key signs the log.
         """
         keys = {key.name: key for key in public_keys}
         for _, repair in self.replaced:
@@ -63,7 +63,7 @@ class Trees:
 
 
 def own_public_keys(trees: Trees) -> dict[str, PublicKey]:
-    """The log's public keys that follow from this user's own. Raises `InvalidInput`."""
+    """The log's public keys that can be derived from this user's own. Raises `InvalidInput`."""
     own = (own_public_key(tree.origin) for tree in trees.trees)
     return trees.keys(*(key for key in own if key is not None))
 
@@ -83,7 +83,7 @@ def refuse_replaced(trees: Trees, own: PublicKey, place: str) -> None:
 
 
 def read_trees(connection: Connection) -> Trees:
-    """Every tree of the log. What does not fit together is in `problems`."""
+    """Every tree of the log. Mismatches of trees and repairs are in `problems`."""
     trees = ledger.trees(connection)
     problems = [tree.unnamed for tree in trees if tree.unnamed]
     repairs: list[LedgerRepaired] = []

@@ -15,7 +15,7 @@ from failproof_es.support.extras import is_installed
 
 @cache
 def _computes_intervals() -> bool:
-    """To look for the extra takes ten times as long as the interval, and a page has many."""
+    """Whether `report` is installed. Cached: checking takes ten times as long as an interval."""
     return is_installed("report")
 
 
@@ -42,16 +42,16 @@ class PassRate(Document):
 def pass_rate_of_model(
     summary: RunSummary, model: str, suite: str | None = None, *, interval: bool = True
 ) -> PassRate:
-    """The pass rate of a model in one run, in this suite or in all."""
+    """The pass rate of a model in one run, in one suite or (without `suite`) in all."""
     unscored = summary.group(model=model, suite=suite).unscored
     return pass_rate(summary.cluster_sums(model, suite), unscored, interval=interval)
 
 
 def pass_rate(sums: ClusterSums, unscored: int = 0, *, interval: bool = True) -> PassRate:
-    """The rate of evaluations with a verdict, over their cases and families, and its bounds.
+    """The pass rate over cases and families, with its interval and its bounds.
 
-    It has no interval without the extra `report`, which computes it, and where none is wanted: to
-    load that takes a third of a second.
+    It has no interval without the extra `report`, which computes it, nor with `interval=False`:
+    loading that takes a third of a second.
     """
     counted = RateBounds(Fraction(sums.passed), sums.size, unscored)
     bounds = describe_bounds(counted.bounds)

@@ -336,7 +336,7 @@ class RunDocument(Document):
 
     @property
     def part(self) -> str | None:
-        """Of how many cases and models it asked which part, in words; `None` where it asked all."""
+        """The selected part of the cases and models, in words; `None` where the run asked all."""
         if self.selection is None:
             return None
         return describe_part(self.selection, self.planned_cases, len(self.models))

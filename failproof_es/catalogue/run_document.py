@@ -64,9 +64,9 @@ def run_document(
 ) -> RunDocument:
     """The document of a run, as of `standing`.
 
-    What reads each evaluation is left out where more than `most_read` are planned. So many of the
-    other attempts are listed, `None`: all. Without `intervals` no rate has one. Raises
-    `RunIsArchived`.
+    `by_people` and `asked_again`, which read each evaluation, are left out where more than
+    `most_read` are planned. At most `newest` other attempts and overlapping runs are listed
+    (`None`: all). Without `intervals`, rates have no interval. Raises `RunIsArchived`.
     """
     connection, run, summary = recorded.connection, recorded.run, recorded.summary
     run_id, up_to = recorded.run_id, standing.events_up_to

@@ -26,7 +26,7 @@ NO_ACCURACY = Accuracy(
 
 
 def counts_of(summary: RunSummary, model: str | None = None) -> EvaluationCounts:
-    """How the evaluations of one model, or of all, stand."""
+    """Counts of the evaluations of one model, or of all."""
     group, asking = summary.group(model=model), summary.asking(model)
     one_model = model is not None or len(summary.models) == 1
     return EvaluationCounts(
@@ -51,7 +51,7 @@ def counts_of(summary: RunSummary, model: str | None = None) -> EvaluationCounts
 def model_progress(
     summary: RunSummary, model: ModelSnapshot, *, intervals: bool = True
 ) -> ModelProgress:
-    """How one model under test stands."""
+    """Progress and results of one model under test."""
     group = summary.group(model=model.key)
     spent = summary.counts.spending.get(model.key)
     is_priced = model.key not in summary.unpriced
@@ -89,7 +89,7 @@ def in_order(classes: Mapping[str, int]) -> dict[str, int]:
 
 
 def suites_of(summary: RunSummary, *, intervals: bool = True) -> Iterator[SuiteProgress]:
-    """How each suite stands, of which a case is finished."""
+    """Progress and results of each model in each suite with a finished case."""
     for (model, suite), group in summary.by_suite().items():
         if group.finished:
             yield SuiteProgress(
@@ -127,7 +127,7 @@ def unscored_of(summary: RunSummary) -> Iterator[UnscoredReason]:
 
 
 def spending_of(summary: RunSummary) -> Spending:
-    """What the run cost, and of what that is not known."""
+    """The run's cost, and for which answers it is unknown."""
     spent, ceiling = summary.spent, ceiling_of(summary.run)
     return Spending(
         cost_usd=None if summary.cost_usd is None else float(summary.cost_usd),

@@ -69,7 +69,7 @@ def describe_rate(rate: Rate) -> str:
 
 
 def describe_bounds(bounds: tuple[float, float] | None) -> str:
-    """What follows a rate of which evaluations have no score; empty where all have one."""
+    """Suffix of a rate that leaves out unscored evaluations; empty where all have a score."""
     if bounds is None:
         return ""
     low, high = map(percent, bounds)
@@ -77,7 +77,7 @@ def describe_bounds(bounds: tuple[float, float] | None) -> str:
 
 
 def usd(cost: float | None) -> str:
-    """An amount in US dollars; what is not known is said to be unknown."""
+    """An amount in US dollars; `unknown` for `None`."""
     if cost is None:
         return "unknown"
     return f"${cost:,.4f}" if cost < 1 else f"${cost:,.2f}"

@@ -1,4 +1,4 @@
-"""Makes the console: a web application over one database, with no state beside it."""
+"""Makes the console: a web application over one database, without other state."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from failproof_es.console.settings import ConsoleSettings
 from failproof_es.engine.identity import code_version
 
 WARMING = "console-warming"
-"""The name of the thread that warms a console up."""
+"""Name of the thread that warms a console up."""
 _FOR_EVER = "public, max-age=31536000, immutable"
 
 
 def create_app(settings: ConsoleSettings) -> ASGIApp:
-    """The whole application. What a server sends first goes through every guard.
+    """The whole application; every request passes each guard first.
 
-    Close it by its lifespan: that closes the connections and ends the follower.
+    Close it by its lifespan, which closes the connections and ends the projection updater.
     """
     app: ASGIApp = pages_app(settings)
     guards = (
@@ -97,11 +97,10 @@ def pages_app(settings: ConsoleSettings) -> FastAPI:
 
 
 class Warming:
-    """Does once, in a thread, what else the first request of each kind would wait for.
+    """Warms a console up in a thread: does what the first request of each kind would wait for.
 
-    It loads templates and what draws, and reads pages of the newest run that nobody sees, so that
-    a connection is there and the server has read what pages begin with. Nothing depends on it: what
-    goes wrong goes wrong for whoever asks next, and says so there.
+    It loads templates and the drawing library, opens a connection, and reads pages of the newest
+    run. It ignores errors: the next request meets and reports them.
     """
 
     def __init__(self, reading: SnapshotOpener) -> None:
@@ -111,7 +110,7 @@ class Warming:
         self._thread.start()
 
     def close(self) -> None:
-        """Let it end with the page that it reads."""
+        """Stop after the page that is being read."""
         self._closing.set()
         self._thread.join(timeout=5)
 
@@ -126,7 +125,7 @@ class Warming:
         if not self._closing.is_set():
             with suppress(Exception):
                 drawing.prepare()
-        # What is there now stays: walking it for cycles would hold up a page for 0.2 s.
+        # Objects that exist now stay: searching them for cycles would delay a page by 0.2 s.
         gc.freeze()
 
 
@@ -135,7 +134,7 @@ def _first_page() -> Response:
 
 
 def _static(name: str, v: str = "") -> Response:
-    """One of our own files. There is no folder to leave: names stand in a table."""
+    """A static file. Names are looked up in a table, so that no path leads out of a folder."""
     if name not in STATIC:
         raise HTTPException(404)
     cache_control = _FOR_EVER if v == static_digest(name) else "no-cache"

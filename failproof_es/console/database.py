@@ -21,7 +21,7 @@ from projections.positions import hold_positions
 T = TypeVar("T")
 _MOST_TRIES = 4
 WAIT_S = 5.0
-"""How long a request waits for its turn."""
+"""Seconds that a request waits for a connection."""
 _MAY_BE_AUDITOR = (
     "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = %(role)s) "
     "AND current_user <> %(role)s AND pg_has_role(current_user, %(role)s, 'MEMBER')"
@@ -35,7 +35,7 @@ _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
 def ask_again(read: Callable[[], T]) -> T:
-    """Read again, in a new snapshot, what was the victim of a deadlock or met a lock."""
+    """Call `read`, again in a new snapshot after a deadlock or a lock conflict."""
     retrying = Retrying(
         retry=retry_if_exception_type(CONTENTION),
         wait=wait_random(0, 0.2),
@@ -60,7 +60,7 @@ class ConnectionFailed(InvalidInput):
 
 
 class ReadOnlyDatabase:
-    """A few connections that can only read, as the auditor where the user may be it.
+    """A pool of read-only connections, in the auditor's role where the user may take it.
 
     Safe to use from several threads.
     """
@@ -78,8 +78,8 @@ class ReadOnlyDatabase:
     def snapshot(self) -> Iterator[Connection]:
         """A connection within one read-only snapshot.
 
-        Raises `ConsoleBusy`, `ConnectionFailed`; and `psycopg.errors.QueryCanceled` from what is
-        read where a statement takes too long.
+        Raises `ConsoleBusy`, `ConnectionFailed`; statements that take too long raise
+        `psycopg.errors.QueryCanceled`.
         """
         if not self._turns.acquire(timeout=WAIT_S):
             raise ConsoleBusy
@@ -103,7 +103,7 @@ class ReadOnlyDatabase:
 
     @contextmanager
     def long(self) -> Iterator[Connection]:
-        """The same for who reads for long: all who do have half of the connections at most."""
+        """Like `snapshot`, for long reads, which have half of the connections at most."""
         if not self._long_turns.acquire(timeout=WAIT_S):
             raise ConsoleBusy
         try:
@@ -113,14 +113,14 @@ class ReadOnlyDatabase:
             self._long_turns.release()
 
     def apart(self) -> Connection:
-        """A new connection with the same rights, which is not among the few. The caller closes it.
+        """A new connection outside the pool, with the same rights. The caller closes it.
 
         Raises `ConnectionFailed`.
         """
         return self._connect()
 
     def close(self) -> None:
-        """Close the connections that nobody uses, and others when they are given back."""
+        """Close idle connections now, and the others when they are returned."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
@@ -128,7 +128,7 @@ class ReadOnlyDatabase:
             connection.close()
 
     def _open_snapshot(self) -> Connection:
-        """A connection in a snapshot: one that was used before and still lives, or a new one."""
+        """A connection in a snapshot: an idle one that is still alive, or a new one."""
         while True:
             with self._lock:
                 connection = self._idle.pop() if self._idle else None

@@ -1,4 +1,4 @@
-"""Draws a page's numbers with the report's charts. What was drawn once is not drawn again."""
+"""Draws a page's numbers with the report's charts, and caches the drawings."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from failproof_es.reading.overviews.distributions import STEPS, FinishedOverTime
 from failproof_es.report.page.tables import MOST_ROWS_DRAWN
 
 CACHED_DRAWINGS = 200
-"""How many drawings are kept."""
+"""Number of drawings that are cached."""
 
 
 @lru_cache(maxsize=CACHED_DRAWINGS)
 def drawn(what: str, of: tuple[Any, ...], label: str) -> Markup | None:
-    """A chart as inline SVG; `None` where there is nothing to draw, or too much to be read.
+    """A chart as inline SVG; `None` where there is nothing to draw, or too much to be readable.
 
-    `what` is a name of `_CHARTS`, `of` the rows of the page, `label` what the chart says in words.
+    `what` is a key of `_CHARTS`, `of` the rows of the page, `label` the accessible name.
     """
     return _CHARTS[what](of, label)
 
 
 def prepare() -> None:
-    """Load what draws: the first page with a chart need not wait for it. Takes a second or more."""
+    """Load the drawing library, which takes a second or more, before the first chart needs it."""
     from failproof_es.report.charts import plots
 
     plots.bars([plots.Bar("nothing", 0.0, "0")], label="nothing", axis="nothing")
 
 
 def _rates(of: tuple[RateOf, ...], label: str) -> Markup | None:
-    from failproof_es.report.charts import plots  # takes longer to load than any page
+    from failproof_es.report.charts import plots  # lazy: the import takes longer than any page
 
     rows = [
         plots.PlottedRate(

@@ -1,4 +1,4 @@
-"""What is answered where there is no page: what is wrong, what to do, and no stack trace."""
+"""Error responses: what is wrong, what to do, and no stack trace."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _log = logging.getLogger("failproof_es.console")
 
 
 class ErrorPage(BaseModel):
-    """Why there is no page. What programs get as JSON is the same."""
+    """An error, as a page shows it and as programs get it in JSON."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -39,7 +39,7 @@ class ErrorPage(BaseModel):
 
 
 def error_response(request: Request, status: HTTPStatus, what: str, remedy: str) -> Response:
-    """The answer: JSON where the path is one of data, else a page."""
+    """The error response: JSON where the path is one of data, else a page."""
     page = ErrorPage(status=status, error=what, remedy=remedy)
     if request.url.path.endswith(_DATA):
         return Response(page.model_dump_json(), status, media_type="application/json")
@@ -47,9 +47,9 @@ def error_response(request: Request, status: HTTPStatus, what: str, remedy: str)
 
 
 def response_to(request: Request, error: Exception) -> Response:
-    """What is answered when reading a page raised this.
+    """The response to an exception that reading a page raised.
 
-    A page of an archived run leads to the one that says where it is; programs are told so.
+    A page of an archived run redirects to the run's archive page; programs get an error.
     """
     if isinstance(error, RunIsArchived) and _is_page_of_run(request):
         return RedirectResponse(to("runs", error.archive.run_number, "archive"), 303)
@@ -62,7 +62,7 @@ def response_to(request: Request, error: Exception) -> Response:
 
 
 def log_if_ours(error: Exception, path: str) -> None:
-    """Log what nobody but us can mend. What the answer says, or the database, is not logged."""
+    """Log mistakes of this program. Errors that the response explains are not logged."""
     if _describe_error(error)[0] is HTTPStatus.INTERNAL_SERVER_ERROR:
         _log.error("a page failed: %s", path.encode("ascii", "backslashreplace"), exc_info=error)
 

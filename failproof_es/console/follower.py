@@ -14,13 +14,14 @@ from failproof_es.store.reading.experiments import try_index_runs
 from failproof_es.support import clock
 
 LEAST_PAUSE_S = 0.5
-"""From the beginning of one round to that of the next."""
+"""Seconds from the beginning of one round to that of the next, at least."""
 
 
 class ProjectionUpdater:
-    """A thread that takes in what the log holds when it is asked to. Safe to share.
+    """A thread that brings the projections up when asked to. Safe to share.
 
-    Where its user may not write projections, it tells why, and pages say how far behind they are.
+    Where its user may not write projections, `problem` says why, and pages show how far behind they
+    are.
     """
 
     def __init__(self, url: str | None) -> None:
@@ -33,7 +34,7 @@ class ProjectionUpdater:
         """Why the projections cannot be brought up, if so."""
 
     def bring_up(self, within_s: float) -> bool:
-        """Have what the log holds by now taken in; whether it was in time."""
+        """Bring the projections up to the log's present end; return whether that was in time."""
         if self._url is None:
             return False
         with self._changed:
@@ -50,7 +51,7 @@ class ProjectionUpdater:
             return self._changed.wait_for(lambda: self._done >= mine or self._closed, within_s)
 
     def close(self) -> None:
-        """End the thread; it finishes the batch that it is at."""
+        """End the thread after its present batch."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

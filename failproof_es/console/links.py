@@ -10,9 +10,9 @@ from urllib.parse import quote, urlencode
 from pydantic import BaseModel
 
 CURSOR = "after"
-"""The parameter that says where a list goes on. A link that changes a filter begins anew."""
+"""Parameter with a list's cursor. Links that change a filter drop it."""
 _ERRORS = "surrogatepass"
-"""Text that a model wrote can hold half a character: it comes back as it was."""
+"""Text of a model can hold lone surrogates, which come back unchanged from a URL."""
 
 
 def to(*path: object, **parameters: object) -> str:
@@ -24,18 +24,18 @@ def to(*path: object, **parameters: object) -> str:
 
 
 def quoted(part: object) -> str:
-    """A part of a path, or a value, as it stands in a URL, whatever its characters are."""
+    """A part of a path, or a value, percent-encoded for a URL."""
     return quote(str(part), safe="", errors=_ERRORS)
 
 
 @dataclass(frozen=True, slots=True)
 class CurrentPage:
-    """The page that is shown, and links to it with another filter."""
+    """The page that is shown; makes links to it with other parameters."""
 
     path: str
-    """As it stands in the URL, quoted."""
+    """Percent-encoded, as in the URL."""
     query: BaseModel
-    """Its parameters. Those that have their default stand in no URL."""
+    """The page's parameters. URLs leave out those with their default."""
 
     def with_(self, **changes: object) -> str:
         """The URL of this page with other parameters; `None` takes one away."""
@@ -44,7 +44,7 @@ class CurrentPage:
         return _url(self.path, (parameters | changes).items())
 
     def without(self, *names: str) -> str:
-        """The same without these."""
+        """The URL of this page without these parameters."""
         return self.with_(**dict.fromkeys(names))
 
     def at(self, **changes: object) -> CurrentPage:
@@ -52,11 +52,11 @@ class CurrentPage:
         return CurrentPage(self.path, self.query.model_copy(update=changes))
 
     def get_parameter(self, name: str) -> object:
-        """What a parameter is, by its name in the URL; `None` where it has its default."""
+        """The value of a parameter by its name in the URL; `None` where it has its default."""
         return self._dump_query().get(name)
 
     def twin(self, extension: str) -> str:
-        """The URL of the same as data: `json`, and of a list `jsonl` and `csv` of all its rows."""
+        """The URL of the page as data: `json`, and for lists `jsonl` and `csv` with all rows."""
         parameters = self._dump_query()
         if extension != "json":
             for name in (CURSOR, "limit"):
@@ -73,6 +73,6 @@ def _url(path: str, parameters: Iterable[tuple[str, object]]) -> str:
 
 
 def live_key(*names: str) -> str:
-    """What live numbers call an element that shows a number of the thing with these names."""
+    """Key of the HTML element that shows a live number of the thing with these names."""
     encoded_names = repr(names).encode("utf-8", "backslashreplace")
     return f"{names[0]}-{sha256(encoded_names).hexdigest()[:16]}"

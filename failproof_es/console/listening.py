@@ -1,4 +1,4 @@
-"""Listens where a console is to be served. The server itself is not loaded for it."""
+"""Opens the socket of a console, without loading the server."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from failproof_es.problems import InvalidInput
 
 
 def listen(settings: ConsoleSettings, port_option: str = "--port") -> socket.socket:
-    """A socket that listens where the settings say; on any free port where they say 0.
+    """A socket that listens on the settings' host and port; port 0 is any free one.
 
-    Raises `InvalidInput` where it cannot; `port_option` is what chooses another port.
+    Raises `InvalidInput` where it cannot listen; `port_option` names the option for another port.
     """
     host = settings.host.strip("[]")
     try:

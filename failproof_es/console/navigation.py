@@ -1,4 +1,4 @@
-"""The words of the main navigation, in order. A page that begins a path of its own adds one."""
+"""The links of the main navigation, in order. A page with a top-level path of its own adds one."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 
 class NavigationEntry(NamedTuple):
-    """A link that stands on every page."""
+    """A link of the main navigation, which is on every page."""
 
     word: str
     path: str
     of: tuple[str, ...]
-    """What the paths begin with that belong to it."""
+    """Prefixes of the paths that belong to it."""
 
 
 NAVIGATION = (

@@ -1,8 +1,8 @@
-"""What a page is: an address, its parameters, a model of all that it shows, and who reads that.
+"""Defines a page: its path, its parameters, the model of what it shows, and its reader.
 
 Each page is registered once, as a `Page` in a module of `failproof_es/console/pages/`. The same
-object is shown as HTML at its path and as JSON at `path.json`; a list also has all of its rows
-at `path.jsonl` and `path.csv`.
+object is shown as HTML at its path and as JSON at `path.json`; a list also has all of its rows at
+`path.jsonl` and `path.csv`.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ M = TypeVar("M", bound="PageModel")
 
 
 class PageModel(Document):
-    """Everything that a page shows, and of which moment it is."""
+    """Everything that a page shows, and the snapshot that it was read from."""
 
     as_of: Standing
 
     @property
     def moved_to(self) -> str | None:
-        """The URL of the page that a reader is led to instead; programs get this object."""
+        """URL to which readers are redirected; programs get this object instead."""
         return None
 
 
 class NotFound(Exception):
-    """There is no such thing: what, and what to do."""
+    """The requested thing does not exist; the message says which, the remedy what to do."""
 
     def __init__(self, what: str, remedy: str) -> None:
         super().__init__(what)
@@ -44,8 +44,7 @@ class NotFound(Exception):
 
 
 class NoProjections(NotFound):
-    """The page is read from the projections alone, and there are none that this program reads now:
-    they are not built, or another version of it built them."""
+    """The page needs projections, and none are usable: not built, or built by another version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +60,11 @@ class PageRequest(Generic[Q]):
     """The values of the path's parameters."""
 
     def remarks_on(self, run: Run) -> tuple[str, ...]:
-        """What stands beside the numbers of a run."""
+        """Remarks that qualify the numbers of a run."""
         return remarks_on(RecordedRun(self.connection, run, self.feeder))
 
     def need_projections(self, instead: str = "") -> None:
-        """Raise `NoProjections` where the log itself is read; `instead` reads that."""
+        """Raise `NoProjections` if there are none; `instead` names a command that reads the log."""
         if self.standing.source == "log":
             raise NoProjections(
                 f"This page is read from the projections, and {self.standing.why_log}.",
@@ -75,7 +74,7 @@ class PageRequest(Generic[Q]):
 
 @dataclass(frozen=True, slots=True)
 class AllRows(Generic[Q]):
-    """All rows of a list, whatever page is shown."""
+    """All rows of a list, regardless of paging."""
 
     row: type[Any]
     """The type of a row, a model or a dataclass: its fields are the columns."""
@@ -84,16 +83,16 @@ class AllRows(Generic[Q]):
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A text or a body as it is on record: downloaded, never shown by a browser."""
+    """A recorded text or body: downloaded, never shown by a browser."""
 
     filename: str
-    """Ours: ASCII, nothing that somebody else wrote."""
+    """Made by this program: ASCII, without text from data."""
     body: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Attachments:
-    """What a page cuts, whole."""
+    """Downloads of the texts that a page shows in part."""
 
     path: str
     """Below the page's path: `/texts/{part}`."""
@@ -110,16 +109,16 @@ class Page(Generic[Q, M]):
     path: str
     """With parameters as in `/runs/{run}`."""
     says: str
-    """What it answers, in one sentence: the OpenAPI document has it."""
+    """The question that it answers, in one sentence, for the OpenAPI document."""
     query: type[Q]
     model: type[M]
     read: Callable[[PageRequest[Q]], M]
     """Raises `NotFound` or `InvalidInput` where there is no such thing, and `BadParameter`."""
     word: str | None = None
-    """Of a page below `/runs/{run}`: the word by which the page of the run leads to it."""
+    """For a page below `/runs/{run}`: the text of the link to it on the run's page."""
     rows: AllRows[Q] | None = None
     attachments: Attachments | None = None
     streamed: bool = False
-    """Whether the HTML is sent while it is made: for who draws. What is read is read before."""
+    """Whether the HTML is sent while it is rendered, for pages with charts. Data is read first."""
     warming: Q | None = None
-    """What the console asks of it when it starts, where the page alone reads nothing."""
+    """Query for warming up, where the page without parameters reads nothing."""

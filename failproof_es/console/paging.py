@@ -1,4 +1,4 @@
-"""Keyset paging: a page begins after the last row of the one before, however deep it is."""
+"""Keyset paging: a page begins after the last row of the page before, at any depth."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from failproof_es.support.document import KEYS, Document, json_name
 
 T = TypeVar("T")
 MOST = 200
-"""The rows of a page at most."""
+"""Most rows of a page."""
 _BETWEEN = "~"
 
 
 class BadParameter(ValueError):
-    """A parameter of the URL that is no such thing: which one, and why."""
+    """A parameter of the URL is invalid: which one, and why."""
 
     def __init__(self, name: str, why: str) -> None:
         super().__init__(f"{name}: {why}")
 
 
 class Query(BaseModel):
-    """The parameters of a page. An optional one that is empty, as forms send it, is none.
+    """The parameters of a page. Empty optional parameters, as forms send them, are left out.
 
-    Its published type has to allow that: a pattern, or a list of values, has the empty text, too.
+    The published type has to allow the empty text: in a pattern, or in a list of values.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", **KEYS)
@@ -47,43 +47,44 @@ CURSOR_SAYS = "Where the page begins: `next` of the page before."
 
 
 class PagedQuery(Query):
-    """The parameters of a list. Each list says the form of its cursor by a pattern of `after`."""
+    """The parameters of a list. A list can give the form of its cursor as a pattern of `after`."""
 
     limit: Annotated[int, Field(ge=1, le=MOST, description="Rows of a page.")] = 50
     after: Annotated[str | None, Field(max_length=500, description=CURSOR_SAYS)] = None
 
 
 class Paging(Document):
-    """Which rows a page has, and how many it has not. `None` where nobody counted.
+    """Which rows a page has, and how many there are. `None` where nothing was counted.
 
-    Where counting stopped, `more_than` and `total_more_than` tell how many there are at least.
+    Where counting stopped, `more_than` and `total_more_than` are lower bounds.
     """
 
     limit: int
     shown: int
     matching: int | None
-    """The rows that the filter leaves."""
+    """Number of rows that match the filter."""
     total: int | None
-    """All rows, whatever the filter."""
+    """Number of all rows, regardless of the filter."""
     first: bool
     """Whether it is the first page."""
     next: str | None
     """The cursor of the next page; `None` on the last one."""
     more_than: int | None = None
-    """The filter leaves more rows than this, and nobody counted on; else `None`."""
+    """More rows than this match the filter, and counting stopped; else `None`."""
     total_more_than: int | None = None
-    """There are more rows than this, whatever the filter, and nobody counted on; else `None`."""
+    """There are more rows than this in all, and counting stopped; else `None`."""
 
     @property
     def hidden(self) -> int | None:
-        """How many rows the filter hides."""
+        """Number of rows that the filter hides; `None` where a count is missing."""
         if self.total is None or self.matching is None:
             return None
         return self.total - self.matching
 
     @property
     def hidden_more_than(self) -> int | None:
-        """The filter hides more rows than this; `None` where that is counted, or not known."""
+        """The filter hides more rows than this; `None` where `hidden` is exact, or nothing is
+        known."""
         if self.total_more_than is None or self.matching is None:
             return None
         return max(self.total_more_than - self.matching, 0)
@@ -108,7 +109,7 @@ def read_cursor(text: str, *kinds: Callable[[str], Any]) -> tuple[Any, ...]:
 def one_page(
     rows: Iterable[T], limit: int, key: Callable[[T], tuple[object, ...]]
 ) -> tuple[tuple[T, ...], str | None]:
-    """The first `limit` rows, and the cursor of what follows. Takes one row more from `rows`."""
+    """The first `limit` rows, and the cursor of the next page. Takes one row more from `rows`."""
     first_rows = list(islice(rows, limit + 1))
     if len(first_rows) <= limit:
         return tuple(first_rows), None

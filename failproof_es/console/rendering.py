@@ -1,4 +1,4 @@
-"""Renders templates. Whatever a template writes is escaped, and nothing in it is invisible."""
+"""Renders templates. Output is escaped, and invisible characters are made visible."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ STATIC: Mapping[str, str] = {
     "console.js": "text/javascript",
     "icon.svg": "image/svg+xml",
 }
-"""The files that pages load, and their types. There are no others below `/static/`."""
+"""The static files and their types. There are no others below `/static/`."""
 
 
 _SHELL: Mapping[str, Any] = {"here": None, "as_of": None, "page": None}
 _PIECES = 20
-"""So many parts of a template are sent at once."""
+"""Parts of a template that are sent together."""
 
 
 def render(template: str, **context: Any) -> str:
-    """A page as HTML. Raises `TypeError` for a value that nobody said how to write."""
+    """A page as HTML. Raises `TypeError` for a value of a type that templates cannot write."""
     return _environment().get_template(template).render({**_SHELL, **context})
 
 
 def render_in_pieces(template: str, **context: Any) -> Iterator[str]:
-    """The same, made while it is taken: what is drawn late keeps nobody waiting for the rest."""
+    """Like `render`, in pieces, so that nobody waits for late charts to see the rest."""
     pieces = _environment().get_template(template).stream({**_SHELL, **context})
     pieces.enable_buffering(_PIECES)
     return iter(pieces)
 
 
 def prepare() -> None:
-    """Load every template: the first page that needs it need not wait for it."""
+    """Load every template, so that no request waits for one."""
     environment = _environment()
     for name in environment.list_templates(extensions=["html"]):
         environment.get_template(name)
@@ -65,7 +65,7 @@ def static_file(name: str) -> bytes:
 
 @cache
 def static_digest(name: str) -> str:
-    """What tells this version of the file from others."""
+    """The version of a static file: the beginning of its SHA-256."""
     return sha256(static_file(name)).hexdigest()[:16]
 
 
@@ -111,13 +111,13 @@ def _environment() -> Environment:
 
 @cache
 def _has_page(name: str) -> bool:
-    """Whether there is such a page. A link to one that is not there would lead nowhere."""
+    """Whether there is a page of this name, so that templates can link to it."""
     return any(page.name == name for page in all_pages())
 
 
 @cache
 def _pages_of_run() -> tuple[tuple[str, str], ...]:
-    """The word and the path of each page that the page of a run leads to: lists first."""
+    """Text and last path segment of the run page's links to other pages: lists first."""
     pages = sorted(all_pages(), key=lambda page: page.rows is None)
     return tuple((page.word, page.path.rpartition("/")[2]) for page in pages if page.word)
 
@@ -127,17 +127,17 @@ def _static(name: str) -> str:
 
 
 def usd_text(cost: float | None) -> str:
-    """An amount; one that is not nothing is not shown as that."""
+    """An amount in US dollars; a small positive one is not shown as 0."""
     return "< $0.0001" if cost and 0 < cost < 0.00005 else wording.usd(cost)
 
 
 def share_text(share: float | None) -> str:
-    """A share in percent."""
+    """A share in percent; a dash for `None`."""
     return "–" if share is None else wording.percent(share)
 
 
 def milliseconds(value: float | None) -> str:
-    """A time."""
+    """A time in milliseconds; a dash for `None`."""
     return "–" if value is None else f"{value:,.0f} ms"
 
 
@@ -146,7 +146,7 @@ def _moment(value: datetime) -> str:
 
 
 def in_thousandths(part: int, whole: int) -> int:
-    """A part of a whole, in thousandths; a part that is not nothing is at least one."""
+    """A part of a whole, in thousandths; at least 1 unless the part is 0."""
     if not whole or not part:
         return 0
     return max(min(part * 1000 // whole, 1000), 1)

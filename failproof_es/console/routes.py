@@ -1,4 +1,4 @@
-"""Makes the addresses of a page: HTML, JSON and, of a list, all rows as JSON lines and CSV."""
+"""Makes the routes of a page: HTML, JSON and, for a list, all rows as JSON lines and CSV."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from failproof_es.support.spreadsheet import escaped
 from projections.positions import are_moved_by_others
 
 FRESH_WITHIN_S = 0.3
-"""How long a page waits for the projections; then it shows how far behind they are."""
+"""Seconds that a page waits for the projections; then it shows how far behind they are."""
 MOST_DOWNLOADS = 16
-"""Lists that are sent at the same moment. Of these only some read: `ReadOnlyDatabase.long`."""
+"""Most concurrent downloads. Fewer of them read at a time: see `ReadOnlyDatabase.long`."""
 _ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorPage, "description": description}
     for status, description in (
@@ -52,11 +52,11 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 }
 
 _PATH = r"^[^\x00-\x1f\x7f/\\]+$"
-"""What a part of a path may hold: the guards let nothing else through."""
+"""Pattern of a path parameter: the guards let nothing else through."""
 
 
 def _errors_as_json() -> dict[int | str, dict[str, Any]]:
-    """The same for an address of another type: what goes wrong is JSON there, too."""
+    """`_ERRORS` for routes of other content types, whose errors are JSON, too."""
     schema = {"$ref": f"#/components/schemas/{ErrorPage.__name__}"}
     return _errors_as("application/json", {"schema": schema})
 
@@ -69,7 +69,7 @@ def _errors_as(kind: str, content: dict[str, Any]) -> dict[int | str, dict[str, 
 
 
 class SnapshotOpener:
-    """Opens one moment of the database for each request."""
+    """Opens one snapshot of the database for each request."""
 
     def __init__(self, database: ReadOnlyDatabase, follower: ProjectionUpdater) -> None:
         self.database = database
@@ -80,10 +80,10 @@ class SnapshotOpener:
     def moment(
         self, left_s: float = 0.0, *, long: bool = False
     ) -> Iterator[tuple[Connection, Feeder, Standing]]:
-        """One snapshot, as far up as the projections can be brought in a moment.
+        """One snapshot, after waiting up to `FRESH_WITHIN_S` for the projections.
 
-        They are left to whoever else follows the log, if that one moved them in the last `left_s`.
-        `long`: it is read from for long. All who do share a part of the connections.
+        Another follower that moved them within the last `left_s` seconds is not disturbed. `long`
+        is for long reads, all of which share a part of the connections.
         """
         with self.database.snapshot() as connection:
             feeder, standing = feeder_as_it_stands(connection)
@@ -102,7 +102,7 @@ class SnapshotOpener:
 
 
 def add_page(app: FastAPI, page: Page[Any, Any], reading: SnapshotOpener) -> None:
-    """Register every address of the page. Those of data come first: a name may hold a dot."""
+    """Register every route of the page. Data comes first: a path parameter can contain a dot."""
 
     def read(query: Query, path: dict[str, str]) -> Any:
         with reading.moment() as (connection, feeder, standing):
@@ -117,7 +117,7 @@ def add_page(app: FastAPI, page: Page[Any, Any], reading: SnapshotOpener) -> Non
         if not page.streamed:
             return HTMLResponse(render(f"{page.name}.html", **context))
         pieces = render_in_pieces(f"{page.name}.html", **context)
-        first = next(pieces)  # what goes wrong before it is a page that says so
+        first = next(pieces)  # errors before it become an error page
         return StreamingResponse(chain([first], pieces), media_type="text/html; charset=utf-8")
 
     def json(request: Request, query: Query, path: dict[str, str]) -> Response:
@@ -153,7 +153,7 @@ def add_page(app: FastAPI, page: Page[Any, Any], reading: SnapshotOpener) -> Non
 def add_attachments(
     app: FastAPI, page: Page[Any, Any], attachments: Attachments, reading: SnapshotOpener
 ) -> None:
-    """Register the address of the page's parts. What they hold is bytes to whoever asks."""
+    """Register the route of the page's downloads, which are sent as plain bytes."""
 
     def answer(request: Request, query: Query, path: dict[str, str]) -> Response:
         with reading.moment() as (connection, feeder, standing):
@@ -177,7 +177,7 @@ def add_attachments(
 
 
 def _endpoint(page: Page[Any, Any], answer: Callable[..., Response]) -> Callable[..., Response]:
-    """The function that FastAPI calls, with the signature from which it makes the document."""
+    """The function that FastAPI calls, with the signature that its OpenAPI document is made of."""
 
     def endpoint(*, request: Request, query: Query, **path: str) -> Response:
         try:
@@ -218,14 +218,14 @@ Write = Callable[[type[Any], Iterator[Any]], Iterator[str]]
 def _download(
     page: Page[Any, Any], reading: SnapshotOpener, write: Write, extension: str, kind: str
 ) -> Callable[[Request, Query, dict[str, str]], Response]:
-    """All rows of a list, written while they are read: none is held, however many there are."""
+    """A handler that sends all rows of a list while it reads them, and holds none."""
     rows = page.rows
     assert rows is not None
 
     def pieces(query: Query, path: dict[str, str]) -> Generator[str, None, None]:
         with reading.moment(long=True) as (connection, feeder, standing):
             iterator = iter(rows.read(PageRequest(connection, feeder, standing, query, path)))
-            begin = list(islice(iterator, 1))  # before the first line is written
+            begin = list(islice(iterator, 1))  # errors of the first row come before any output
             yield from write(rows.row, chain(begin, iterator))
 
     def answer(request: Request, query: Query, path: dict[str, str]) -> Response:
@@ -236,7 +236,7 @@ def _download(
             raise ConsoleBusy
         try:
             chunks = pieces(query, path)
-            first = next(chunks, "")  # what goes wrong before it is a page that says so
+            first = next(chunks, "")  # errors before it become an error page
             if request.scope.get(IS_HEAD):
                 chunks.close()
                 reading.downloads.give_back()
@@ -264,7 +264,7 @@ def _json_lines(row: type[Any], rows: Iterator[Any]) -> Iterator[str]:
 
 
 def _comma_separated(row: type[Any], rows: Iterator[Any]) -> Iterator[str]:
-    """A heading and a line for each row. Lists and objects are JSON; no cell is a formula."""
+    """CSV with a heading. Lists and objects are JSON; cells are escaped against formulas."""
     adapter = TypeAdapter(row)
     buffer = io.StringIO()
     writer = csv.writer(buffer)

@@ -9,13 +9,13 @@ from failproof_es.console.security.connections import bounded_protocol
 from failproof_es.console.settings import ConsoleSettings
 
 _LONGEST_HEAD = 16_384
-"""Bytes of a request line with its headers."""
+"""Most bytes of a request line with its headers."""
 MOST_CONNECTIONS = 800
-"""Connections beyond them are told to come again. Live pages, which stay, are bounded apart."""
+"""Most connections; others get 503. Live pages, which stay open, have a limit of their own."""
 
 
 def make_server(settings: ConsoleSettings) -> uvicorn.Server:
-    """A server that is not started. It believes no header of a proxy, and tells no version."""
+    """A server, not started. It ignores proxy headers and does not name itself in responses."""
     return uvicorn.Server(
         uvicorn.Config(
             create_app(settings),

@@ -1,4 +1,4 @@
-"""How the console is set up: where it listens, whom it believes, how long a page may take."""
+"""Settings of the console: where it listens, who gets in, how long a page may take."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ from ipaddress import ip_address
 from failproof_es.problems import InvalidInput
 
 LEAST_TOKEN = 16
-"""The characters that a token has at least."""
+"""Fewest characters of a token."""
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
 def new_token() -> str:
-    """A token that nobody can guess."""
+    """A random token of 192 bits."""
     return secrets.token_urlsafe(24)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsoleSettings:
-    """Everything that the console is told. Raises `InvalidInput` for what would be unsafe."""
+    """The settings of a console. Raises `InvalidInput` for unsafe ones."""
 
     database_url: str
-    """Whom pages read as: `failproof_auditor` where that user may become it."""
+    """URL that pages read with, as `failproof_auditor` where its user may become that role."""
     follower_url: str | None = None
-    """Who brings the projections up; nobody where there is none."""
+    """URL that brings the projections up; `None`: they are not brought up."""
     host: str = "127.0.0.1"
     port: int = 8321
     token: str | None = field(default_factory=new_token)
-    """What a request must show; `None` demands nothing, on loopback alone: every user of this
-    machine could read all runs."""
+    """Token that a request must show. `None` demands none, on loopback alone: every user of this
+    machine can then read all runs."""
     ticket: str | None = None
-    """What lets in the first one who shows it in place of the token, and nobody after."""
+    """Accepted once in place of the token, from the first request that shows it."""
     trusted_hosts: tuple[str, ...] = ()
-    """Names, without a port, under which browsers reach it, besides those of loopback."""
+    """Host names, without a port, by which browsers reach it, besides those of loopback."""
     statement_timeout_s: float = 10.0
-    """How long one statement of a page may take."""
+    """Seconds that one statement of a page may take."""
     connections: int = 4
-    """How many pages read at the same moment; others wait."""
+    """Number of pages that read at the same time; others wait."""
     warm_up: bool = False
-    """Whether what only a first request would wait for is done when the server starts."""
+    """Whether to warm up at the start, so that the first requests need not wait."""
 
     def __post_init__(self) -> None:
         if self.token is not None and not _is_token(self.token):
@@ -73,19 +73,19 @@ class ConsoleSettings:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can reach it."""
+        """Whether only this machine can reach the console."""
         return is_loopback(self.host)
 
     @property
     def url_host(self) -> str:
-        """The name that stands in its URL: the first one that it trusts."""
+        """Host in the console's URL: the first trusted one, on loopback the one it listens on."""
         if not self.is_loopback:
             return self.trusted_hosts[0]
         return f"[{self.host}]" if ":" in self.host else self.host
 
     @property
     def hosts(self) -> frozenset[str]:
-        """The names that a request may ask for, in lower case."""
+        """Hosts that a request may name, in lower case."""
         own = LOOPBACK_NAMES if self.is_loopback else ()
         listening = f"[{self.host}]" if ":" in self.host else self.host
         return frozenset(

@@ -1,4 +1,4 @@
-"""Texts that a page shows as far as it can, and says how much more there is."""
+"""Texts as a page shows them: cut if long, with the number of characters left out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from failproof_es.support.document import Document
 MOST_CHARACTERS = 6_000
 MOST_LINES = 200
 _SEARCHED = 500_000
-"""So many characters are looked through for quotations."""
+"""Characters of a text that are searched for quotations."""
 _PRETTY = 1_000_000
 
 
@@ -31,14 +31,14 @@ class TextShown(Document):
     pieces: tuple[Piece, ...]
     characters: int
     more_characters: int
-    """How many are not shown."""
+    """Number of characters that are not shown."""
     more_lines: int
     whole: str | None
-    """The URL of all of it, as a download."""
+    """URL of the whole text as a download; `None` where nothing is cut."""
 
 
 class Quotation(Document):
-    """What a judge quotes, and whether it was said."""
+    """A judge's quotation, and whether the answer contains it."""
 
     judge: str
     quote: str
@@ -52,7 +52,7 @@ def text_shown(text: str, whole: str | None) -> TextShown:
 
 
 def pretty(body: bytes | None, whole: str | None) -> TextShown | None:
-    """The body as indented JSON; `None` where it is none, or longer than can be read anyway."""
+    """The body as indented JSON; `None` where it is no JSON, or too long to be readable."""
     if body is None or len(body) > _PRETTY:
         return None
     try:
@@ -65,7 +65,7 @@ def pretty(body: bytes | None, whole: str | None) -> TextShown | None:
 def with_quotations(
     text: str, quotes: Sequence[tuple[str, str]], whole: str | None
 ) -> tuple[TextShown, tuple[Quotation, ...]]:
-    """The text with what judges quote marked. `quotes` are a judge and its words each."""
+    """The text with judges' quotations marked. `quotes` are pairs of judge and quotation."""
     end = _end(text)
     searched = text[:_SEARCHED]
     spans: list[tuple[int, int, str]] = []
@@ -90,7 +90,7 @@ def with_quotations(
 
 
 def _end(text: str) -> int:
-    """Where the text is cut."""
+    """Index at which the text is cut."""
     at = -1
     for _ in range(MOST_LINES):
         at = text.find("\n", at + 1, MOST_CHARACTERS)
@@ -117,7 +117,7 @@ def _cut_text(
 
 
 def quotes_in(judge: str, verdict: object, most: int = 100) -> list[tuple[str, str]]:
-    """What a judge's verdict quotes: texts under the names by which verdicts give quotations."""
+    """Pairs of judge and quotation in a verdict: its texts under keys such as `quote`."""
     quotes: list[tuple[str, str]] = []
     waiting = deque([verdict])
     while waiting and len(quotes) < most:

@@ -1,9 +1,9 @@
-"""Branches a run: starts a new run from any point of another one (specification 001 § 9).
+"""Branches a run: starts a new run from any position of a source run (specification 001 § 9).
 
-The new run has the other's plan and its configuration, except for how its models are reached.
-Evaluations that were finished at that point are carried over by reference to their events
-(`carried_over`), unless they are asked again. All others are evaluated again, also those that had
-begun. Nothing is written to the run that it is branched from.
+The new run has the source run's plan and configuration; only the connections of its models may
+change. Evaluations that were finished at that position are carried over by reference to their
+events (`carried_over`), unless they are asked again. All others are evaluated again, even if they
+had begun. Nothing is written to the source run.
 """
 
 from __future__ import annotations
@@ -96,16 +96,16 @@ async def branch(
     on_carried_over: OnCarriedOver | None = None,
     permissions: Permissions | None = None,
 ) -> Outcome:
-    """Begin a run from the state of another run at `position`, and drive it.
+    """Begin a run from the state of a source run at `position`, and drive it.
 
-    The other run may be running, paused or over. Without a position, its present state counts.
-    `again` says which of its finished evaluations are not carried over, `settings` changes how
-    the models are reached, `permissions` are those of `resume`, `on_carried_over` is called with
-    each carried-over evaluation.
+    The source run may be running, paused or over. Without a position, its present state counts.
+    `again` chooses the finished evaluations to ask again, `settings` change how the models are
+    reached, `permissions` are as in `resume`, `on_carried_over` is called with each carried-over
+    evaluation.
 
-    Raises `InvalidInput` when the position lies outside of the other run, when there is nothing
-    to ask again, when a setting changes what is asked, or when a check of the new run fails.
-    A failed check is recorded, as for a run that is started. Otherwise raises as `start` does.
+    Raises `InvalidInput` when the position lies outside the source run, when there is nothing to
+    ask again, when a setting changes what is asked, or when a check of the new run fails. A failed
+    check is recorded, as in `start`. Otherwise raises as `start` does.
     """
     checked = _checked_branch(run_id, position, store, again, settings, say, permissions)
     async with checked as new:
@@ -133,9 +133,9 @@ async def create_branch(
     also: AlsoBegin | None = None,
     permissions: Permissions | None = None,
 ) -> RunStarted:
-    """Record the run that `branch` drives, for workers to drive. Nothing is sent.
+    """Record a branched run for workers to drive. Nothing is sent.
 
-    `also` does more in the transaction that records it. Raises `InvalidInput` as `branch` does.
+    `also` runs in the transaction that records the run. Raises `InvalidInput` as `branch` does.
     """
     checked = _checked_branch(run_id, position, store, again, settings, say, permissions)
     async with checked as new:
@@ -146,7 +146,7 @@ async def create_branch(
 
 @dataclass(frozen=True, slots=True)
 class _NewBranch:
-    """A run that can be begun: all is checked, and nothing of it is recorded."""
+    """A checked branch that is not recorded yet."""
 
     run_id: UUID
     source: Run
@@ -156,14 +156,14 @@ class _NewBranch:
     targets: Targets
     planned_cases: PlannedCases
     retry_note: str
-    """How many evaluations are asked again and carried over, in words; empty with `--at` alone."""
+    """Numbers of evaluations asked again and carried over, in words; empty without `again`."""
 
     async def record(self, store: Store, also: AlsoBegin | None = None) -> RunStarted:
-        """Begin the run."""
+        """Record the new run."""
         return await asyncio.to_thread(_begin, store, self, also)
 
     def description(self, started: RunStarted) -> str:
-        """What is said of it once it has begun."""
+        """The message about the run that has begun."""
         return (
             f"run {started.run_number} branched from run {self.source.started.run_number} "
             f"at position {self.branched.position}{self.retry_note}"
@@ -180,13 +180,13 @@ async def _checked_branch(
     say: Say,
     permissions: Permissions | None,
 ) -> AsyncIterator[_NewBranch]:
-    """All that `branch` checks. Its targets are closed afterwards."""
+    """Yield the checked branch, and close its targets on exit. Raises `InvalidInput`."""
     with store.connect() as connection:
         require_attached(connection, run_id)
         source = read_run(connection, run_id)
         require_asked_here(source)
-        repetitions_of(source.started)  # raises where they are not those of its plan
-        first, last = _stands_at(connection, run_id)
+        repetitions_of(source.started)  # raises if they do not fit the plan
+        first, last = _read_position_range(connection, run_id)
     position = last if position is None else position
     _require_within(source, position, first, last)
     document, changed = configured_again(source, settings)
@@ -200,7 +200,7 @@ async def _checked_branch(
         new_id = uuid4()
         branched = Branch(run_id=run_id, position=position, again=again, settings=changed)
         digest = digest_of(document) if changed else source.started.configuration_digest
-        resolved = ResolvedConfiguration(_described(source, branched), document, digest)
+        resolved = ResolvedConfiguration(_describe_origin(source, branched), document, digest)
         checked = partial(_check, store, source, branched, configuration, targets)
         plan, retry_note = (
             await recorded_preflight(store, new_id, resolved, targets, checked, say)
@@ -213,7 +213,7 @@ async def _checked_branch(
 
 
 def configured_again(source: Run, settings: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The other run's configuration for the new run, and what is changed in it."""
+    """The source run's configuration with `settings` applied, and the changes by their path."""
     resolved = source.started.configuration
     own = {**resolved, "test_run": {**resolved["test_run"], "id": None, "timestamp": None}}
     if not settings:
@@ -222,14 +222,14 @@ def configured_again(source: Run, settings: Sequence[str]) -> tuple[dict[str, An
     return reconnected.configuration, reconnected.changed
 
 
-def _described(source: Run, branched: Branch) -> str:
-    """The description of where the new run's configuration comes from."""
+def _describe_origin(source: Run, branched: Branch) -> str:
+    """The origin of the new run's configuration, in words."""
     again = f", {its_again(branched.again)} asked again" if branched.again else ""
     changed = "".join(f", {path} set to {value}" for path, value in branched.settings.items())
     return f"run {source.started.run_number} at position {branched.position}{again}{changed}"
 
 
-def _stands_at(connection: Connection, run_id: UUID) -> tuple[int, int]:
+def _read_position_range(connection: Connection, run_id: UUID) -> tuple[int, int]:
     """The first and the last position of a run in the log."""
     row = connection.execute(
         "SELECT min(notification_id), max(notification_id) FROM failproof.stored_events "
@@ -256,9 +256,9 @@ def _require_within(source: Run, position: int, first: int, last: int) -> None:
 async def _check(
     store: Store, source: Run, branched: Branch, configuration: Configuration, targets: Targets
 ) -> PreflightResult[tuple[PlannedCases, str]]:
-    """Repeat the checks that an accepted configuration still needs: its models, its gates.
+    """Check the models, the gates and the spend ceiling of an accepted configuration again.
 
-    Returns what the whole plan asks, and remarks on what is asked again.
+    The result is the cases of the whole plan, and the `retry_note`. Raises `InvalidInput`.
     """
     dialect = usable_dialect(source.started.dialect)
     scorers_of(configuration.model_dump(include={"grading"}))
@@ -291,10 +291,10 @@ def _nothing_to_ask_again(source: Run, again: Again) -> InvalidInput:
 def _estimate(
     store: Store, source: Run, branched: Branch, estimates: Estimates
 ) -> tuple[PlannedCases, int, int]:
-    """Count what remains to be asked: all that is not carried over.
+    """Add every evaluation that is not carried over to the estimates.
 
-    Returns what the whole plan asks, how many of the remaining evaluations had been finished,
-    and how many evaluations are carried over.
+    Returns the cases of the whole plan, the number of finished evaluations that are asked again,
+    and the number of carried-over evaluations.
     """
     of = source.started
     plan = PlannedCases()
@@ -320,9 +320,9 @@ def _estimate(
 
 
 def _begin(store: Store, new: _NewBranch, also: AlsoBegin | None) -> RunStarted:
-    """Record the new run with the other run's whole plan, in one transaction.
+    """Record the new run with the source run's whole plan, in one transaction.
 
-    It asks the same again, so it is an attempt of the same experiment.
+    Both runs ask the same cases, so they are attempts of one experiment.
     """
     of, run_id, configuration = new.source.started, new.run_id, new.configuration
     resolved = new.resolved.configuration
@@ -331,8 +331,8 @@ def _begin(store: Store, new: _NewBranch, also: AlsoBegin | None) -> RunStarted:
         "run_id": run_id,
         "timestamp": datetime.now(UTC),
     }
-    models = _reached(of.models, configuration.models)
-    judges = _reached(of.judges, configuration.asked_judges)
+    models = _update_connections(of.models, configuration.models)
+    judges = _update_connections(of.judges, configuration.asked_judges)
     prices = prices_of(resolved, (*models, *judges))
     draft = of.model_copy(
         update={
@@ -354,7 +354,7 @@ def _begin(store: Store, new: _NewBranch, also: AlsoBegin | None) -> RunStarted:
     )
 
     def still_there(connection: Connection) -> None:
-        # Nobody else appends until this commits: a run that is archived later finds this one.
+        # Nobody else appends until this commits: archiving the source run later sees this run.
         require_attached(connection, of.originator_id)
         require_baseline(connection, configuration.gates, run_id)
         if also is not None:
@@ -363,7 +363,7 @@ def _begin(store: Store, new: _NewBranch, also: AlsoBegin | None) -> RunStarted:
     return store.begin_run(draft, planned, new.planned_cases.questions_asked, still_there)
 
 
-def _reached(
+def _update_connections(
     snapshots: Sequence[ModelSnapshot], models: Sequence[Model]
 ) -> tuple[ModelSnapshot, ...]:
     """The recorded models, with their present connections."""

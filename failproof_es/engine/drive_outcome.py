@@ -24,7 +24,7 @@ class Outcome:
     validation: RunValidated | None
     """The findings of the run's validation; `None` while the run has not ended."""
     interrupted: bool
-    """Whether it stopped because it was asked to (a signal)."""
+    """Whether a requested stop (a signal) paused the run."""
 
     @property
     def intact(self) -> bool:

@@ -42,7 +42,7 @@ _LOOK_AT_LEASE_S = 1.0
 
 
 class Driver:
-    """One process's drive of one run, under its lease. The targets are open already."""
+    """Drives one run in this process, under the run's lease. The targets must be open."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Driver:
         phases: Sequence[Phase] | None = None,
         max_spend_usd: Decimal | None = None,
     ) -> None:
-        """`max_spend_usd` is the run's spend ceiling from now on, in place of what it had."""
+        """`max_spend_usd` replaces the run's spend ceiling; `None` leaves it as it is."""
         self._store = store
         self._lease = lease
         self._configuration = configuration
@@ -75,15 +75,15 @@ class Driver:
     async def drive(self, *, resumed: bool) -> Outcome:
         """Run every planned evaluation to its end, or until a stop is requested.
 
-        Raises a `JournalError` or `LogUnavailable` when the log could not be written. What is
-        recorded stays, and the run can be resumed. Raises `InvalidInput`, before anything is
-        recorded, where the run has spent more than its new ceiling.
+        Raises a `JournalError` or `LogUnavailable` when the log could not be written. Recorded
+        events stay, and the run can be resumed. Raises `InvalidInput`, before anything is recorded,
+        if the run has spent more than its new ceiling.
         """
         run = await self._reader.read(read_run, self._lease.run_id)
         if run.sealed:
             return Outcome.of(run, interrupted=False)
         if not run.ended:
-            resumed = resumed or run.status == "paused"  # another process had it meanwhile
+            resumed = resumed or run.status == "paused"  # another process drove it meanwhile
             self._spending = await self._spend_limiter(run)
         compared = self._configuration.gates.need_scores
         checks = LiveChecks(run, scores=compared)
@@ -106,9 +106,9 @@ class Driver:
         return Outcome.of(stream.run, interrupted=self._requested_stop.is_set())
 
     async def _spend_limiter(self, run: Run) -> SpendLimiter | None:
-        """What holds the run below its spend ceiling, from what is on record; `None` without one.
+        """The spend limiter, with the recorded spending; `None` without a ceiling.
 
-        The lease is ours, so nobody else adds to it.
+        This process holds the lease, so no other process spends meanwhile.
         """
         ceiling = ceiling_of(run) if self._max_spend_usd is None else self._max_spend_usd
         if ceiling is None:
@@ -122,7 +122,7 @@ class Driver:
     async def _carry_on(
         self, journal: Journal, stream: RunStream, checks: LiveChecks, *, resumed: bool
     ) -> FinalScan | None:
-        """Drive the run; if it ended, return the scan of its events."""
+        """Drive all phases and record how the drive ended; return the scan if the run ended."""
         if resumed:
             await stream.record(
                 RunResumed,
@@ -185,7 +185,7 @@ class Driver:
             await asyncio.gather(*watchers, return_exceptions=True)
 
     async def _watch_for_stop(self, evaluations: EvaluationDrive) -> None:
-        """After a stop, wait for requests in flight, for as long as one request may take."""
+        """After a stop, cancel evaluations whose requests are still in flight after `drain_s`."""
         requested = asyncio.ensure_future(self._requested_stop.wait())
         internal = asyncio.ensure_future(self._stop.wait())
         try:

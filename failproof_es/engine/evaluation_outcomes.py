@@ -14,7 +14,7 @@ def evaluation_outcome(
 ) -> EvaluationOutcome:
     """The outcome of an evaluation of this run, from its events.
 
-    `folded` is their folded state, if it is known already.
+    `folded` is the folded state of the events, if it is known already.
     """
     return outcome_of(
         recorded.key,
@@ -27,6 +27,6 @@ def evaluation_outcome(
 
 
 def outcomes_of(connection: Connection, run: Run) -> Iterator[EvaluationOutcome]:
-    """The outcomes of all planned evaluations, in plan order; holds a few in memory."""
+    """The outcomes of all planned evaluations, in plan order, in bounded memory."""
     for recorded in recorded_evaluations(connection, run):
         yield evaluation_outcome(run, recorded)

@@ -44,39 +44,39 @@ from failproof_es.store.writing.recorder import query
 Connection = psycopg.Connection[Any]
 
 UNREADABLE = (ImpossibleHistory, UnreadableEvent)
-"""The errors of a record that the engine did not write."""
+"""Errors that damaged or altered events raise."""
 
 _FINAL = tuple(topic for topic in topics("evaluation", ends=True) if topic != CarriedOver.__name__)
 _CHUNKS_AT_ONCE = 50
 _LOOKED_UP_AT_ONCE = 1_000
 
 WINDOW = 200
-"""How many evaluations are read at once: bounds memory, not concurrency."""
+"""Number of evaluations that are read at once: bounds memory, not concurrency."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedEvaluation:
-    """One planned evaluation, its case, and everything that has happened to it so far."""
+    """One planned evaluation, its case, and all its events so far."""
 
     key: EvaluationKey
     case: Case
     history: Sequence[Event]
     carried_over: CarriedOver | None = None
-    """The reference to the history, if it is another run's. Its events are given as this run's."""
+    """The reference, if the history is another run's; its events then have this run's ids."""
     broken: Exception | None = None
-    """Why its record cannot be read; the history is what came before that."""
+    """The error of reading its record; the history holds the events before the error."""
     prompt: RecordedEvent | None = None
-    """The row that the case was read from, where it was read from the log."""
+    """The row of the case, if the case was read from the log."""
 
     def state(self) -> Evaluation:
-        """The history, folded. Raises `ImpossibleHistory`, or the error of reading it."""
+        """The history, folded. Raises `broken` if there is one, or `ImpossibleHistory`."""
         if self.broken is not None:
             raise self.broken
         return fold(self.history)
 
 
 class HistoryRow(Protocol):
-    """One event as it is read."""
+    """A row of a stream."""
 
     @property
     def position(self) -> int:
@@ -87,7 +87,7 @@ class HistoryRow(Protocol):
 
 
 ReadStreams = Callable[[Connection, Sequence[UUID]], Mapping[UUID, Sequence[HistoryRow]]]
-"""Every event of these streams, by stream, in version order."""
+"""Reads every event of the given streams, by stream, in version order."""
 
 
 def read_run(connection: Connection, run_id: UUID) -> Run:
@@ -114,7 +114,11 @@ def read_run_prefix(connection: Connection, run_id: UUID) -> tuple[Run, Exceptio
 
 
 def read_chunk(connection: Connection, run_id: UUID, chunk: int) -> tuple[str, ...]:
-    """The digests of the run's n-th `CasesPlanned`, which follow `RunStarted` directly."""
+    """The digests of a chunk of the run's plan, numbered from 0.
+
+    The chunks' events, `CasesPlanned`, directly follow `RunStarted`. Raises `ImpossibleHistory` if
+    the event at the chunk's place is another one.
+    """
     row = read_event(connection, run_id, chunk + 2)
     event = row.event() if row else None
     if not isinstance(event, CasesPlanned) or event.chunk != chunk:
@@ -130,11 +134,10 @@ def read_evaluations(
     read: ReadStreams = read_streams,
     started_keys: Collection[EvaluationKey] | None = None,
 ) -> list[RecordedEvaluation]:
-    """These evaluations in the order given, with their events up to a position.
+    """The evaluations of these keys, in order, with their events up to position `up_to`.
 
-    A carried-over evaluation has the history that it refers to. `read` reads each stream once.
-    `started_keys` are those of them that may have events, `None` for all: only their streams are
-    read.
+    A carried-over evaluation has the history of its source. `read` reads each stream once. Only the
+    streams of `started_keys` are read; those of all keys if it is `None`.
     """
     prompts = read_streams(connection, list({key.prompt_id for key in keys}))
     cases = {prompt: stored_case(prompts, prompt) for prompt in {key.prompt_id for key in keys}}
@@ -149,7 +152,7 @@ def read_evaluations(
     elsewhere = [reference.source_evaluation_id for reference in references.values()]
     sources = read_streams(connection, elsewhere) if elsewhere else {}
     for stream, reference in references.items():
-        histories[stream] = _followed(histories[stream], reference, sources)
+        histories[stream] = _follow_reference(histories[stream], reference, sources)
     return [
         RecordedEvaluation(
             key,
@@ -164,7 +167,7 @@ def read_evaluations(
 
 
 History = tuple[list[Event], Exception | None]
-"""What could be read, and why the rest could not."""
+"""The readable events, and the error that ended the reading, if any."""
 
 
 def _history(rows: Sequence[HistoryRow], up_to: int | None) -> History:
@@ -178,10 +181,10 @@ def _history(rows: Sequence[HistoryRow], up_to: int | None) -> History:
     return history, None
 
 
-def _followed(
+def _follow_reference(
     history: History, reference: CarriedOver, sources: Mapping[UUID, Sequence[RecordedEvent]]
 ) -> History:
-    """The events that a reference stands for. Nothing may follow the reference."""
+    """The events that a reference refers to. No event may follow the reference."""
     own, broken = history
     try:
         fold(own)
@@ -201,7 +204,7 @@ def split_by_size(
 ) -> Iterator[list[EvaluationKey]]:
     """The keys in order, in batches that `read_evaluations` can read in little memory.
 
-    `started_keys` are those of them that may have events, `None` for all.
+    `started_keys` is as in `read_evaluations`.
     """
     by_id = {key.evaluation_id: key for key in keys}
     related_streams = {key.evaluation_id: [key.prompt_id] for key in keys}
@@ -212,7 +215,7 @@ def split_by_size(
     }
     present = [stream for stream in by_id if stream not in absent]
     for row in read_beginnings(connection, present, CarriedOver.__name__) if present else ():
-        with suppress(UnreadableState):  # reading it says what is wrong
+        with suppress(UnreadableState):  # `read_evaluations` reports the error
             event = row.event()
             assert isinstance(event, CarriedOver)
             related_streams[row.stream_id].append(event.source_evaluation_id)
@@ -227,31 +230,31 @@ def iterate_evaluations(
     up_to: int | None = None,
     read: ReadStreams = read_streams,
 ) -> Iterator[RecordedEvaluation]:
-    """As `read_evaluations`; holds a few of them in memory, however long their answers are."""
+    """As `read_evaluations`, one by one, in bounded memory however long the answers are."""
     for portion in split_by_size(connection, keys):
         yield from read_evaluations(connection, portion, up_to=up_to, read=read)
 
 
 class UnfinishedPart(NamedTuple):
-    """What is left of a part of a plan, and how the rest of it ended."""
+    """The unfinished evaluations of a part of a plan, and the counts of the finished ones."""
 
     next_chunk: int
-    """The first chunk that was not looked at."""
+    """The first chunk that was not read."""
     scored: int
     abandoned: int
     keys: list[EvaluationKey]
-    """In plan order."""
+    """The unfinished evaluations, in plan order."""
     started_keys: frozenset[EvaluationKey] = frozenset()
-    """Those of them that had an event already: of the others nothing needs to be read."""
+    """The keys that may have events. The streams of the other keys are empty: nothing to read."""
 
 
 def read_unfinished(
     connection: Connection, run: Run, first_chunk: int, models: Sequence[str]
 ) -> UnfinishedPart:
-    """The next evaluations of these models that have not ended: those of one chunk at most.
+    """The unfinished evaluations of these models in the next chunk that has any.
 
-    Looks at chunks from the first on until one has any, a bounded number of them. Of what has
-    ended only the topics are read; its content is checked when the run is validated.
+    Reads chunks from `first_chunk` on, at most `_CHUNKS_AT_ONCE`. Of finished evaluations only the
+    topics are read: validation reads their content.
     """
     run_id = run.started.originator_id
     scored = abandoned = 0
@@ -271,17 +274,17 @@ def read_unfinished(
 def read_unfinished_part(
     connection: Connection, run: Run, part: PlanPart, models: Sequence[str]
 ) -> UnfinishedPart:
-    """The evaluations of these models that have not ended, of this part of the plan.
+    """The unfinished evaluations of these models in a part of the plan.
 
-    Otherwise as `read_unfinished`. Raises `ImpossibleHistory` where the recorded plan is cut
-    otherwise than plans are, or shorter.
+    Otherwise as `read_unfinished`. Raises `ImpossibleHistory` if a chunk of the recorded plan is
+    too short.
     """
     planned = _planned_part(connection, run, part, models)
     return UnfinishedPart(run.chunks, *_unfinished_of(connection, run, planned))
 
 
 def read_planned_streams(connection: Connection, run: Run, part: PlanPart) -> Iterator[list[str]]:
-    """The streams of the evaluations of this part of the plan, some at a time.
+    """The stream ids of the evaluations in a part of the plan, in batches.
 
     Raises as `read_unfinished_part` does.
     """
@@ -294,12 +297,12 @@ def _planned_part(
     connection: Connection, run: Run, part: PlanPart, models: Sequence[str]
 ) -> Iterator[PlannedEvaluation]:
     """The evaluations of this part of the plan, in plan order."""
-    digests, planned = _digests(connection, run, part.cases), repetitions_of(run.started)
+    digests, planned = _read_digests(connection, run, part.cases), repetitions_of(run.started)
     for case, digest in zip(part.cases, digests, strict=True):
         yield from planned_names([digest], models, part.repetitions(case, planned))
 
 
-def _digests(connection: Connection, run: Run, cases: range) -> list[str]:
+def _read_digests(connection: Connection, run: Run, cases: range) -> list[str]:
     """The digests of the cases at these places in the plan."""
     run_id = run.started.originator_id
     digests: list[str] = []
@@ -314,8 +317,11 @@ def _digests(connection: Connection, run: Run, cases: range) -> list[str]:
 def _unfinished_of(
     connection: Connection, run: Run, evaluations: Iterable[PlannedEvaluation]
 ) -> tuple[int, int, list[EvaluationKey], frozenset[EvaluationKey]]:
-    """How many of these have ended, with a score and without; the others in plan order, and those
-    among them that have begun."""
+    """Count ended evaluations, list unfinished ones.
+
+    Returns the number of scored ones, the number of abandoned ones, the unfinished keys in plan
+    order, and those of the unfinished keys that may have events.
+    """
     run_id, final = run.started.originator_id, list(_FINAL)
     scored = abandoned = 0
     unfinished: list[EvaluationKey] = []
@@ -329,7 +335,7 @@ def _unfinished_of(
         keys = {place: _key_of(run_id, planned[place - 1]) for place in row[2]}
         unfinished += keys.values()
         started_keys.update(keys[place] for place in row[3])
-    # one that is planned twice may begin before it comes again
+    # an evaluation that is planned twice may begin before its second place is read
     if len(set(unfinished)) < len(unfinished):
         started_keys.update(unfinished)
     return scored, abandoned, unfinished, frozenset(started_keys)
@@ -377,8 +383,8 @@ def recorded_evaluations(
     for chunk in range(run.chunks):
         for window in planned_windows(run, read_chunk(connection, run_id, chunk), models):
             yield from iterate_evaluations(connection, window, up_to=up_to, read=read)
-            if read is read_streams:  # any other reader is of who holds the run
-                require_attached(connection, run_id)  # on record before anything is taken out
+            if read is read_streams:  # other readers belong to the holder of the run's lease
+                require_attached(connection, run_id)  # recorded before events are removed
 
 
 def stored_case(streams: Mapping[UUID, Sequence[RecordedEvent]], prompt: UUID) -> Case:

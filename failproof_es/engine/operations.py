@@ -21,7 +21,7 @@ Operation = tuple[type[OperationEvent], dict[str, Any]]
 
 
 def record_operations(store: Store, run_id: UUID, operations: Sequence[Operation]) -> None:
-    """Append operations, in order, to the end of the stream.
+    """Append operations, in order, to the end of the run's stream of operations.
 
     Raises as `failproof_es.store.writing.appending.append` does, such as `ReadOnlyLog`.
     """

@@ -1,4 +1,4 @@
-"""Prepares the requests of a run, to the last byte: what is sent, and what would be."""
+"""Prepares the bytes of a run's requests, to send them or to compare them with recorded ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from failproof_es.models.replies.model_name_check import require_model
 
 @dataclass(slots=True)
 class AnsweringModel:
-    """Whether a model has answered under its own name in this run, as far as is known here."""
+    """Whether a model has answered under its own name in this run, as far as this process knows."""
 
     has_matched: bool = False
 
@@ -58,7 +58,7 @@ class Requests:
     targets: Mapping[str, Target]
     judges: Mapping[str, Target]
     _tools: OffersTools | None = field(init=False)
-    """The dialect, where it is one: asking it for each request takes longer than preparing it."""
+    """The dialect, if it offers tools. Checked once: a check takes longer than a preparation."""
     _judge_schema: HasJudgeSchema | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -69,7 +69,7 @@ class Requests:
         object.__setattr__(self, "_judge_schema", schema)
 
     def target(self, model_key: str, action: Send) -> Target | None:
-        """Who is asked; `None` where the dialect wants a judge and the run has none."""
+        """The model or judge to ask; `None` if the dialect wants a judge and the run has none."""
         if action.purpose == "target":
             return self.targets[model_key]
         return None if action.judge is None else self.judges[action.judge]

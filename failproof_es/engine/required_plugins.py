@@ -69,7 +69,7 @@ def require_plugins(started: RunStarted) -> None:
         for name, limit in (configuration.get("gates") or {}).items()
         if name not in Gates.model_fields and limit is not None
     ]
-    _raise(
+    _raise_missing(
         started,
         *_missing(PROVIDERS, "provider", providers),
         *_missing_grading(started),
@@ -79,13 +79,13 @@ def require_plugins(started: RunStarted) -> None:
 
 def require_grading(started: RunStarted) -> Dialect:
     """The dialect of the run. Raises `InvalidInput` if it or a scorer is not installed."""
-    _raise(started, *_missing_grading(started))
+    _raise_missing(started, *_missing_grading(started))
     return usable_dialect(started.dialect)
 
 
 def require_dialect(started: RunStarted) -> Dialect:
     """The dialect of the run. Raises `InvalidInput` if it is not installed."""
-    _raise(started, *_missing(DIALECTS, "dialect", [started.dialect]))
+    _raise_missing(started, *_missing(DIALECTS, "dialect", [started.dialect]))
     return usable_dialect(started.dialect)
 
 
@@ -103,7 +103,7 @@ def _missing(offered: EntryPoints[Any], noun: str, names: list[str]) -> Iterator
             )
 
 
-def _raise(started: RunStarted, *missing: str) -> None:
+def _raise_missing(started: RunStarted, *missing: str) -> None:
     if missing:
         packages = "; ".join(describe_packages(started))
         remedy = f"the run began with {packages}" if packages else "install the package with it"

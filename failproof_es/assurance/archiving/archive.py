@@ -1,7 +1,8 @@
-"""Archives a run: file first, then an event on record, then a signature, and only then the rows.
+"""Archives a run: writes the file, records an event, signs it, and only then removes the rows.
 
-Each step is whole before the next one begins, and each looks at what is there: after a kill between
-any two the log is as it was, or says what is archived, and the same command finishes it.
+Each step is complete before the next one begins, and starts from the present state: after a kill
+between two steps the log is unchanged, or records what is archived, and the same command finishes
+the job.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ FROM pg_proc AS p
 JOIN pg_namespace AS n ON n.oid = p.pronamespace
 WHERE n.nspname = 'failproof' AND p.proname = 'detach_run'
 """
-"""Without its owner's role the function could not move a row either."""
+"""Whether this user may call the function, and its owner may move rows."""
 _DETACH = "SELECT failproof.detach_run(%s, %s)"
 _OF_MONTH = (
     "SELECT l.run_id, l.run_number FROM failproof.run_list AS l "
@@ -72,7 +73,7 @@ _OF_MONTH = (
 
 @dataclass(frozen=True, slots=True)
 class ArchivingContext:
-    """Who archives or attaches, and where; and what another process that wants the run is told."""
+    """Who archives or attaches, where, and the process name that others see meanwhile."""
 
     who: str
     where: str
@@ -81,7 +82,7 @@ class ArchivingContext:
 
 @dataclass(frozen=True, slots=True)
 class ArchivedRun:
-    """A run that is archived. `events` of it are in the file, and none of them is in the log."""
+    """An archived run: `events` of its events are in the file, and none of them is in the log."""
 
     run_id: UUID
     run_number: int
@@ -91,20 +92,20 @@ class ArchivedRun:
     streams: int
     events: int
     already: bool
-    """Whether nothing was left to be done."""
+    """Whether the run had been archived completely before."""
 
 
 def runs_of_month(connection: Connection, month: str) -> list[tuple[UUID, int]]:
-    """The runs that began in a month (`YYYY-MM`, UTC) by the database's clock; their numbers."""
+    """Ids and numbers of the runs that began in a month (`YYYY-MM`, UTC, the database's clock)."""
     with connection.cursor(row_factory=tuple_row) as cursor:
         return cursor.execute(_OF_MONTH, {"month": month}).fetchall()
 
 
 def archive_run(store: Store, run_id: UUID, folder: Path, by: ArchivingContext) -> ArchivedRun:
-    """Archive a run into a file in the folder. Finishes what was begun and broken off.
+    """Archive a run into a file in the folder, or finish an interrupted attempt.
 
-    Raises `InvalidInput` where it may not be archived, where this user may not, and where the file
-    cannot be written or is not what it has to be: nothing is taken out of the log then.
+    Raises `InvalidInput` where the run may not be archived, where this user may not archive, and
+    where the file cannot be written or does not prove the run. No row has left the log then.
     """
     require_archiver(store)
     _require_recordable(folder.absolute())
@@ -135,7 +136,7 @@ def _archive(store: Store, run_id: UUID, folder: Path, by: ArchivingContext) -> 
             _require_taken_out(connection, archive_event)
             return _archived(archive_event, already=True)
         key = _sign(connection)
-        needed = _who_needs_it(connection, run)
+        needed = _check_dependents(connection, run)
         if archive_event is not None and (
             needed is not None or not _still_holds(archive_event, rows, key)
         ):
@@ -153,9 +154,9 @@ def _archive(store: Store, run_id: UUID, folder: Path, by: ArchivingContext) -> 
             except EvidenceError as error:
                 raise _refused_file(path, was_written, error) from None
             archive_event = _record(store, run, rows, path, checked, by)
-            _sign(connection)  # the event that says it is signed before anything leaves
-        # A run that begins from here on finds it archived; one that was first is seen here.
-        needed = _who_needs_it(connection, run)
+            _sign(connection)  # sign the event before any row leaves
+        # A run that begins from here on sees the event; this check finds one that began before it.
+        needed = _check_dependents(connection, run)
     try:
         if needed is not None:
             raise needed
@@ -181,7 +182,7 @@ def held_alone(store: Store, run_id: UUID, by: ArchivingContext) -> Iterator[Non
 
 
 def require_archiver(store: Store) -> None:
-    """Raise `InvalidInput` where this user may not take anything out of the log."""
+    """Raise `InvalidInput` where this user may not remove rows from the log."""
     with connect(store.archiver_url) as connection, connection.cursor() as cursor:
         cursor.row_factory = tuple_row
         row = cursor.execute(_MAY).fetchone()
@@ -206,8 +207,8 @@ def _require_ended(connection: Connection, run_id: UUID) -> Run:
     return run
 
 
-def _who_needs_it(connection: Connection, run: Run) -> InvalidInput | None:
-    """Why the run has to stay in the log: another one refers to it, or will be compared with it."""
+def _check_dependents(connection: Connection, run: Run) -> InvalidInput | None:
+    """Why the run must stay in the log: another run refers to it, or will be compared with it."""
     number, run_id = run.started.run_number, run.started.originator_id
     if children := branched_from(connection, run_id):
         run_numbers = ", ".join(map(str, children))
@@ -232,7 +233,7 @@ def rows_in_log(connection: Connection, run_id: UUID) -> list[ArchivedRow]:
 
 
 def require_whole(rows: list[ArchivedRow], archive_event: RunArchived) -> None:
-    """Raise `InvalidInput` where these rows of the log are not all that was archived."""
+    """Raise `InvalidInput` unless the rows are all that the event says were archived."""
     if len(rows) != archive_event.events or rows_sha256(rows) != archive_event.rows_sha256:
         raise InvalidInput.because(
             f"the log does not hold what was archived of run {archive_event.run_number}",
@@ -251,7 +252,7 @@ def _require_taken_out(connection: Connection, archive_event: RunArchived) -> No
 
 
 def _sign(connection: Connection) -> PublicKey:
-    """Sign what is committed. Returns the log's public key."""
+    """Sign the committed events. Returns the log's public key."""
     sign_and_keep_checkpoint(connection)
     key = own_public_key(ledger.origin(connection))
     if key is None:
@@ -262,7 +263,7 @@ def _sign(connection: Connection) -> PublicKey:
 
 
 def _still_holds(archive_event: RunArchived, rows: list[ArchivedRow], key: PublicKey) -> bool:
-    """Whether the file that is on record is there, and is what it was."""
+    """Whether the file on record exists and is unchanged."""
     try:
         checked = check_archive(
             read_archive(Path(archive_event.file)), archive_event.about, rows, key
@@ -328,7 +329,7 @@ def _record(
 
 
 def _detach(store: Store, archive_event: RunArchived) -> None:
-    """Take the rows out. The database does it in one transaction, and checks everything again."""
+    """Remove the rows from the log. The database checks all of it again, in one transaction."""
     try:
         with connect(store.archiver_url) as connection:
             connection.execute(_DETACH, (archive_event.about, archive_event.originator_version))
@@ -339,7 +340,7 @@ def _detach(store: Store, archive_event: RunArchived) -> None:
 
 
 def _take_back(store: Store, archive_event: RunArchived, by: ArchivingContext) -> None:
-    """Record that the run is in the log after all, if every event of it is: others may go on."""
+    """Record that the run is attached, if all its rows are in the log, so that others can go on."""
     with store.connect() as connection:
         rows = rows_in_log(connection, archive_event.about)
     if len(rows) == archive_event.events and rows_sha256(rows) == archive_event.rows_sha256:
@@ -347,11 +348,11 @@ def _take_back(store: Store, archive_event: RunArchived, by: ArchivingContext) -
 
 
 REFUSED = "FP008"
-"""The SQLSTATE with which the database refuses to take out or to put back."""
+"""SQLSTATE with which the database refuses to detach or attach a run."""
 
 
 def refused(error: psycopg.Error, so: str) -> InvalidInput:
-    """What the database said, as wrong input."""
+    """The database's refusal as `InvalidInput`; `so` is the consequence."""
     return InvalidInput.because(
         f"{error.diag.message_primary}: {so}",
         remedy=error.diag.message_hint or "`failproof-es verify` says whether it was changed",
@@ -359,7 +360,7 @@ def refused(error: psycopg.Error, so: str) -> InvalidInput:
 
 
 def record_attached(store: Store, archive_event: RunArchived, by: ArchivingContext) -> None:
-    """Record that the run is not archived any more. Its rows have to be in the log."""
+    """Record that the run is no longer archived. Its rows must be in the log."""
     draft = Draft(
         RunAttached,
         _header(archive_event.about, by),

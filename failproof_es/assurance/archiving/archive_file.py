@@ -23,20 +23,20 @@ from failproof_es.support.regular_file import open_regular
 
 
 def file_name(run_number: int, run_id: UUID) -> str:
-    """What the file of a run is called. No other run of any log has the same."""
+    """The file's name for a run, unique among the runs of all logs."""
     return f"run-{run_number}-{run_id}.evidence"
 
 
 def write_archive(connection: Connection, run_id: UUID, path: Path, key: PublicKey) -> bool:
-    """Write the run's evidence, as of the newest checkpoint; false where `path` is there already.
+    """Write the run's evidence, as of the newest checkpoint; return false if `path` exists.
 
-    The file has its name once it is whole and on disk. Raises `InvalidInput` where it cannot be
+    The file gets its name once it is whole and on disk. Raises `InvalidInput` where it cannot be
     written, or the run is not as it was sealed and signed.
     """
     try:
         _make_folder(path.parent)
         if path.exists():
-            _make_durable(path)  # whoever wrote it may have been killed before it was on disk
+            _make_durable(path)  # its writer may have been killed before it was on disk
             return False
         atomic_create(path, evidence(connection, run_id, key=key), 0o666)
     except FileExistsError:
@@ -55,7 +55,7 @@ def write_archive(connection: Connection, run_id: UUID, path: Path, key: PublicK
 
 
 def _make_folder(folder: Path) -> None:
-    """Make a folder, and those above it, each with its name on disk."""
+    """Make a folder and its parents, and sync their names to disk."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     for path in missing:
@@ -69,10 +69,7 @@ def _make_durable(path: Path) -> None:
 
 
 def read_archive(path: Path) -> bytes:
-    """The file's bytes, from the disk and not from what was just written there.
-
-    Raises `InvalidInput`.
-    """
+    """The file's bytes, read from the disk and not from the page cache. Raises `InvalidInput`."""
     try:
         with open_regular(path) as file:
             if hasattr(os, "posix_fadvise"):
@@ -87,7 +84,7 @@ def read_archive(path: Path) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class CheckedArchive:
-    """A file that holds a run, and every row of it that was asked for."""
+    """An archive file that was checked against the rows of its run."""
 
     bytes: int
     sha256: str
@@ -101,9 +98,9 @@ class CheckedArchive:
 def check_archive(
     data: bytes, run_id: UUID, rows: Sequence[ArchivedRow], key: PublicKey
 ) -> CheckedArchive:
-    """That the file proves its run, and holds exactly these rows of the run's evaluations.
+    """Check that the file proves its run, and holds exactly these rows of the run's evaluations.
 
-    Raises `EvidenceError` with the first reason.
+    Raises `EvidenceError` with the first reason against it.
     """
     read = bundle.read(data)
     verdict = bundle.verify(read, key)
@@ -124,10 +121,11 @@ def check_archive(
 def matching_events(
     events: Sequence[ProvenEvent], rows: Sequence[ArchivedRow]
 ) -> Iterator[ProvenEvent]:
-    """The event of each row, in the rows' order. `rows` are by position.
+    """The event of each row, in the order of `rows` (by position).
 
-    Raises `EvidenceError` where an event is missing, is another one, or stands elsewhere in the
-    tree; where there is no row; and where the streams of the rows have more events than rows.
+    Raises `EvidenceError` where an event is missing, differs from its row, or is out of order in
+    the tree; without rows; and where the rows' streams do not have as many events as there are
+    rows.
     """
     if not rows:
         raise EvidenceError("there is nothing of the run that the file could hold")
@@ -154,7 +152,7 @@ def matching_events(
 
 
 def rows_sha256(rows: Sequence[ArchivedRow]) -> str:
-    """What `RunArchived` says of its rows: position, time of recording and leaf of each."""
+    """`RunArchived.rows_sha256`: over position, time of recording and leaf of each row."""
     digest = hashlib.sha256()
     for row in rows:
         digest.update(row_bytes(row))
@@ -162,7 +160,7 @@ def rows_sha256(rows: Sequence[ArchivedRow]) -> str:
 
 
 def row_bytes(row: ArchivedRow) -> bytes:
-    """The 48 bytes of a row in that digest."""
+    """The 48 bytes of a row that `rows_sha256` hashes."""
     return row.position.to_bytes(8, "big", signed=True) + row.recorded_at + row.leaf_hash
 
 

@@ -1,6 +1,6 @@
 """Attaches an archived run: every row goes back as it was, or none does.
 
-The file may be anybody's. It has to have the SHA-256 that the log says, and every event in it to
+The file is not trusted: it must have the SHA-256 that the log records, and every event in it must
 hash to the leaf that is kept of its row.
 """
 
@@ -60,10 +60,10 @@ class AttachedRun:
 
 
 def attach_file(store: Store, path: Path, by: ArchivingContext) -> AttachedRun:
-    """Attach the run whose archive the file is. Finishes what was broken off.
+    """Attach the run that the file archives, or finish an interrupted attempt.
 
     Raises `InvalidInput` where the file is no archive, is of another log, was changed, or is of a
-    run that is not archived; and where this user may not. Then nothing was changed.
+    run that is not archived; and where this user may not attach. Nothing was changed then.
     """
     data = read_archive(path)
     read, run_id = _parse_archive(path, data)
@@ -151,7 +151,7 @@ def _matching(path: Path, read: Bundle, rows: Sequence[ArchivedRow]) -> list[Pro
 def _require_sources(
     connection: Connection, run_id: UUID, events: Sequence[ProvenEvent], number: int
 ) -> None:
-    """Raise `InvalidInput` where the run it was branched from is archived itself."""
+    """Raise `InvalidInput` where the run that this one was branched from is archived."""
     branch = fold_run(row.event() for row in iterate_stream(connection, run_id)).started
     sources = {
         UUID(json.loads(event.state)["source_evaluation_id"])
@@ -175,7 +175,7 @@ def _put_back(
     rows: Sequence[ArchivedRow],
     events: Sequence[ProvenEvent],
 ) -> None:
-    """All of them in one transaction. The database compares each with the leaf that it kept."""
+    """Put all rows back in one transaction. The database compares each with its kept leaf."""
     try:
         with connect(store.archiver_url) as connection, connection.transaction():
             for positions, states in _portions(rows, events):

@@ -29,13 +29,12 @@ def check_archives(
 ) -> None:
     """Check every archived event whose file is in one of these files or folders.
 
-    The runs in `result` say then that they were checked; a file that is not what is on record
-    becomes a finding. Raises `InvalidInput` for a file that cannot be read, or is of no run that
-    is archived here. In a folder and those below it, files of other runs are passed over, and other
-    evidence of the same run: it holds the same events, and is not what `attach` wants.
-
-    Where a folder is among the places, they are all there is: a run whose events left the log, and
-    whose file is in none of them, is a finding.
+    Sets `checked` of the runs in `result`; a file that is not what is on record becomes a finding.
+    Raises `InvalidInput` for a file that cannot be read, or that is named itself and is of no run
+    archived here. Folders are searched with those below them; files of other runs are skipped
+    there, and other evidence of the same run: it holds the same events, but is not the file that
+    `attach` wants. If a folder is among the places, a run whose events left the log and whose file
+    is in none of the places is a finding.
     """
     found_changed: set[UUID] = set()
     for path, is_named in _files(places):
@@ -88,7 +87,7 @@ def _add_missing(places: Sequence[Path], changed: set[UUID], result: Verificatio
 
 
 def _files(places: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
-    """Each file, and whether it was named itself."""
+    """Each file, and whether it was named itself (not found in a folder)."""
     for place in places:
         if place.is_dir():
             yield from ((path, False) for path in sorted(place.rglob("*.evidence")))
@@ -99,7 +98,7 @@ def _files(places: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
 def _is_other_evidence(
     connection: Connection, data: bytes, run: ArchivedEvents, key: PublicKey | None
 ) -> bool:
-    """Whether it is whole, and holds what was archived: exported by itself, or archived before."""
+    """Whether the data is valid evidence with the same events: exported, or archived before."""
     rows = archived_rows(connection, run.run_id) if run.taken_out else None
     try:
         read = bundle.read(data)
@@ -114,7 +113,7 @@ def _is_other_evidence(
 
 
 def _run_of(path: Path, data: bytes) -> UUID | None:
-    """Which run a file says that it is of, or is named after, whatever else it holds."""
+    """Id of the run in a file's manifest, else in its name; `None` if there is none."""
     try:
         return UUID(str(bundle.read(data).manifest.get("run_id")))
     except (EvidenceError, ValueError):

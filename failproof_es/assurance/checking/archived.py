@@ -1,7 +1,7 @@
-"""What is kept of archived events: compared with the events that say which runs are archived.
+"""Compares the kept leaf hashes of archived events with the events that archived their runs.
 
-A leaf of the tree without a row counts as archived only if it is kept here, under the run of an
-event on record that names it. Anything else is missing, as ever.
+A leaf of the tree without a row counts as archived if its hash is kept here, else as missing.
+Hashes kept for a run that no event on record archived are a finding.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ class _ArchiveContent:
 
 
 def read_archived(connection: Connection, result: Verification) -> Leaves:
-    """The leaves that are kept of archived events.
+    """The kept leaves of archived events.
 
-    Findings are added for what is kept and was not archived, and for an archived run of which
-    something else is kept. The runs are added to the result.
+    Adds the archived runs to the result, with findings for kept leaves of runs that are not
+    archived, and for archived runs with other leaves than on record.
     """
     leaves = Leaves()
     try:
@@ -104,7 +104,7 @@ def read_archived(connection: Connection, result: Verification) -> Leaves:
 def _read_tallies(
     connection: Connection, leaves: Leaves, result: Verification
 ) -> dict[UUID, _ArchiveContent]:
-    """What is kept of each run. A row that is none becomes a finding."""
+    """Tallies of the kept rows by run. A malformed row becomes a finding."""
     tallies: dict[UUID, _ArchiveContent] = {}
     last = 0
     with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
@@ -127,7 +127,8 @@ def _read_tallies(
             tally = tallies.setdefault(run_id, _ArchiveContent(first=position))
             tally.events += 1
             tally.digest.update(position.to_bytes(8, "big") + recorded_at + leaf)
-        # No digest is over these. A leaf is, with the state, which is in the file.
+        # No digest covers topics and streams alone. The leaf hashes do, together with the states,
+        # which are in the file.
         for run_id, topic, count in cursor.execute(_TOPICS).fetchall():
             if run_id in tallies:
                 tallies[run_id].topics[topic] = count
@@ -157,29 +158,29 @@ def _compare(
 
 
 def again_if_runs_moved(connection: Connection, verify: Callable[[], Verification]) -> Verification:
-    """Verify, and again where something was found while somebody archived or attached a run.
+    """Verify, and repeat if there are findings and a run was archived or attached meanwhile.
 
-    Rows that leave or come back while the log is read look as if they were missing, or added.
-    After some tries, what was found counts.
+    Rows that leave or come back while the log is read look missing or added. After `_MOST_TRIES`
+    tries the findings count.
     """
     for _ in range(_MOST_TRIES):
-        stood = _what_is_archived(connection)
+        stood = _archive_state(connection)
         result = verify()
-        if not result.findings or _what_is_archived(connection) == stood:
+        if not result.findings or _archive_state(connection) == stood:
             break
     return result
 
 
-def _what_is_archived(connection: Connection) -> frozenset[tuple[Any, ...]]:
-    """Another one whenever a run was archived or attached since; empty where nobody can tell."""
+def _archive_state(connection: Connection) -> frozenset[tuple[Any, ...]]:
+    """A value that changes whenever a run is archived or attached; empty if it cannot be read."""
     try:
         with connection.cursor(row_factory=tuple_row) as cursor:
             return frozenset(cursor.execute(_ARCHIVE_COUNTS).fetchall())
-    except psycopg.DatabaseError:  # `read_archived` says it
+    except psycopg.DatabaseError:  # `read_archived` reports it
         return frozenset()
 
 
 def leaves_between(connection: Connection, after: int | None, up_to: int) -> Mapping[int, bytes]:
-    """The leaves that are kept of events with positions in (after, up_to], by position."""
+    """Kept leaves of archived events with positions in (after, up_to], by position."""
     with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
         return dict(cursor.execute(_LEAVES_BETWEEN, (after or 0, up_to)).fetchall())

@@ -1,4 +1,4 @@
-"""Checks the run numbers: they stand in a table beside the events, which no leaf covers."""
+"""Checks the run numbers, which are in a table that no leaf covers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from failproof_es.store.ledger import Connection, LeafRow
 
 
 class RunListCheck:
-    """Compares the list of runs with what each run's first event says.
+    """Compares the list of runs with the number in each run's first event.
 
-    A run that is taken off the list is not shown any more, though its events are there.
+    A run that is taken off the list is no longer shown, though its events are in the log.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -22,7 +22,7 @@ class RunListCheck:
         self._started: dict[UUID, object] = {}
 
     def at(self, row: LeafRow) -> None:
-        """Look at the next row of the log."""
+        """Take in the next row of the log."""
         if row.topic == b"RunStarted" and row.version == 1:
             try:
                 number = orjson.loads(row.state)["run_number"]
@@ -31,9 +31,10 @@ class RunListCheck:
             self._started[UUID(bytes=row.stream_id)] = number
 
     def differences(self, *, whole: bool) -> Iterator[tuple[UUID, str]]:
-        """Runs whose number is not what it was. `whole`: every event of the log was seen."""
-        # A run that began meanwhile is in the rows, or in the list, or in both: so what must
-        # be in the rows was listed before them, and what must be listed is looked up now.
+        """Runs not listed with the number in their first event. `whole`: every row was seen."""
+        # A run that began meanwhile may be only in the rows or only in the list. So the rows must
+        # have the runs that were listed before them, and the list is read again for the runs of the
+        # rows.
         run_numbers = self._read_run_list()
         for run_id, number in self._started.items():
             if run_numbers.get(run_id) != number:

@@ -1,4 +1,4 @@
-"""Checks what a row of the log says beside its leaf."""
+"""Checks the columns of a row that its leaf does not cover."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from failproof_es.store import ledger
 from failproof_es.store.ledger import LeafRow
 
 CLOCK_TOLERANCE_US = 1_000_000
-"""How far the database's clock may go back between two events without a finding."""
+"""How far the database's clock may go back between two events, in microseconds."""
 _HEAD_BYTES = 200
-"""An event's state begins with its schema version and its run."""
+"""Bytes of a state in which its run is looked for: it begins with schema version and run."""
 AT_NO_TIME = (ledger.INFINITELY_LATE, ledger.INFINITELY_EARLY)
-"""What no clock gives."""
+"""Times that no clock gives: PostgreSQL's infinities."""
 
 
 class RunMarks:
-    """Knows how an event's state names the run that its row is filed under."""
+    """Compares the run in an event's state with the row's run id."""
 
     def __init__(self) -> None:
         self._marks: dict[bytes | None, bytes] = {None: b'"run_id":null'}
@@ -39,16 +39,16 @@ class RunMarks:
 
 
 class Columns:
-    """Check what no leaf covers: the run that a row is filed under, and when it was recorded."""
+    """Checks a row's run id and time of recording, which no leaf covers."""
 
     def __init__(self, result: Verification, last_us: int) -> None:
         self._result = result
         self.last_us = last_us
-        """When the last row by the clock was recorded."""
+        """The latest time of recording so far, in microseconds."""
         self._marks = RunMarks()
 
     def at(self, row: LeafRow, index: int) -> None:
-        """Look at the next row."""
+        """Check the next row."""
         if row.trouble is not None:
             return
         if not self._marks.name(row):
@@ -76,7 +76,7 @@ def _how_mislabelled(row: LeafRow) -> str:
 
 
 def finding(kind: str, row: LeafRow, message: str, index: int) -> VerificationFinding:
-    """What was found of a row."""
+    """A finding about a row."""
     stream_id = UUID(bytes=row.stream_id)
     return VerificationFinding(
         kind, message, index, row.position, stream_id, row.version, row.shown_topic()

@@ -8,7 +8,7 @@ from enum import StrEnum
 from uuid import UUID
 
 _MOST_LISTED = 20
-"""At most so many findings of one kind are listed; the rest are counted."""
+"""Most findings of one kind that are listed; the rest are counted."""
 
 ROW_CHANGED = "row changed"
 ROW_MISSING = "row missing or hidden"
@@ -46,7 +46,7 @@ class VerificationFinding:
 
 @dataclass(frozen=True, slots=True)
 class VerifiedPrefix:
-    """How far the log was verified before, so that verification can go on from there."""
+    """How far the log was verified, so that a later verification can continue from there."""
 
     origin: str
     size: int
@@ -70,19 +70,19 @@ class SupersededTree:
     events: int
     """Leaves that the old tree holds."""
     signed_size: int
-    """The largest size that a checkpoint signs and the old tree has."""
+    """The largest size at which a checkpoint signs the old tree."""
     anchored_size: int
-    """The same, of the checkpoints that are kept outside the database."""
+    """Like `signed_size`, by checkpoints that are kept outside the database."""
     vouched_for: bool
     """Whether the old key signed for the new one."""
     intact: bool
-    """Whether every event that was signed under the old tree is in the log as it was signed."""
+    """Whether every event signed under the old tree is in the log, unchanged."""
     remarks: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ArchivedEvents:
-    """A run whose evaluations are in a file, as the log says."""
+    """A run whose evaluations are in a file, according to the log."""
 
     run_id: UUID
     run_number: int
@@ -90,9 +90,9 @@ class ArchivedEvents:
     sha256: str
     events: int
     taken_out: bool
-    """Whether the rows have left the log. What was broken off leaves them there."""
+    """Whether the rows have left the log; not after an interrupted `archive`."""
     checked: bool = False
-    """Whether the file was here, and holds every event whose leaf is in the tree."""
+    """Whether the file was given, and holds every archived event."""
 
 
 class Signatures(StrEnum):
@@ -116,13 +116,13 @@ class VerificationResult(StrEnum):
 
 @dataclass(slots=True)
 class Verification:
-    """What was verified, and what was found."""
+    """The extent and the findings of a verification."""
 
     origin: str
     events: int = 0
     """Rows that were read and hashed."""
     archived: int = 0
-    """Leaves of the tree whose events are archived: their hashes are here, they are in a file."""
+    """Leaves whose events are archived: the database keeps their hashes, a file the events."""
     archived_runs: list[ArchivedEvents] = field(default_factory=list)
     """Every run that is archived now."""
     tree_size: int = 0
@@ -134,16 +134,16 @@ class Verification:
     checkpoints: int = 0
     """How many checkpoints the database has, valid or not."""
     good_signatures: int = 0
-    """How many of them the log's key signed."""
+    """Number of these checkpoints that the log's key signed."""
     has_key: bool = False
-    """Whether the log's public key was given or found, to check them with."""
+    """Whether the log's public key was given or found, to check signatures with."""
     findings: list[VerificationFinding] = field(default_factory=list)
     replaced: list[SupersededTree] = field(default_factory=list)
-    """The trees before this one."""
+    """The earlier trees of the log."""
     verified: VerifiedPrefix | None = None
-    """Where the next verification may go on; `None` when something was found."""
+    """Where the next verification can continue; `None` if there are findings or no signature."""
     more: dict[str, int] = field(default_factory=dict)
-    """How many findings of a kind there were beyond those named."""
+    """Number of further findings by kind, beyond those listed."""
 
     @property
     def signatures(self) -> Signatures:
@@ -163,11 +163,11 @@ class Verification:
 
     @property
     def genuine(self) -> bool:
-        """Whether nothing was found, and a signature of the log's key proves it."""
+        """Whether there are no findings, and a signature of the log's key proves it."""
         return self.verdict is VerificationResult.GENUINE
 
     def add(self, finding: VerificationFinding) -> None:
-        """Keep a finding; only count it if there are many of its kind already."""
+        """Keep a finding; only count it if many of its kind are kept already."""
         same = sum(recorded_finding.kind == finding.kind for recorded_finding in self.findings)
         if same < _MOST_LISTED:
             self.findings.append(finding)

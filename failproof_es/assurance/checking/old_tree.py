@@ -29,7 +29,7 @@ from failproof_es.ledger.merkle import (
 
 @dataclass(frozen=True, slots=True)
 class SignedRoot:
-    """A signed root of the old tree, and which checkpoint signs it."""
+    """A signed root of the old tree, and the checkpoint that signs it."""
 
     size: int
     root: bytes
@@ -38,7 +38,7 @@ class SignedRoot:
 
 
 class Leaves:
-    """The position and the leaf of every event of the log, in their order; 40 bytes for each."""
+    """Position and leaf of every event of the log, in order; 40 bytes for each."""
 
     def __init__(self) -> None:
         self._positions: array[int] = array("q")
@@ -48,12 +48,12 @@ class Leaves:
         return len(self._positions)
 
     def add(self, position: int, leaf: bytes) -> None:
-        """The next event."""
+        """Append the next event."""
         self._positions.append(position)
         self._hashes += leaf
 
     def find(self, position: int, leaf: bytes) -> int:
-        """The place of the event that has this position and this leaf; -1 where there is none."""
+        """Index of the event with this position and this leaf; -1 where there is none."""
         place = bisect_left(self._positions, position)
         begin = place * HASH_BYTES
         if place == len(self) or self._positions[place] != position:
@@ -61,7 +61,7 @@ class Leaves:
         return place if self._hashes[begin : begin + HASH_BYTES] == leaf else -1
 
     def position(self, place: int) -> int:
-        """Where the event of that place stands in the log."""
+        """Log position of the event with this index."""
         return self._positions[place]
 
 
@@ -70,14 +70,14 @@ class OldTreeResult:
     """The result of checking an old tree."""
 
     events: int = 0
-    """Leaves that the tiles hold without a gap."""
+    """Number of leaves that the tiles hold without a gap."""
     signed_size: int = 0
     anchored_size: int = 0
-    """The largest proven size: by any checkpoint, and by those kept outside."""
+    """The largest sizes that are proven: by any checkpoint, and by one kept outside."""
     anchored_events: int = 0
-    """How many events from the log's first one on are proven by a checkpoint kept outside."""
+    """Number of events from the log's first one on that a checkpoint kept outside proves."""
     intact: bool = True
-    """Whether nothing was found."""
+    """Whether there are no findings."""
 
 
 def check_tree(
@@ -88,16 +88,16 @@ def check_tree(
 ) -> OldTreeResult:
     """Compare the log with what was signed over the old tree; pass each mismatch to `report`.
 
-    `tiles` are all of its tiles of leaves by number and width, each of them one that a tree can
-    have: where somebody added a wrong one,
-    the right one may be next to it. They are read to their end.
+    `tiles` are all well-formed tiles of the old tree's leaves, by number and width, and are read to
+    their end. A number can occur several times: somebody may have added a wrong tile next to the
+    right one.
     """
     return _Check(signed, log, report).of(tiles)
 
 
 @dataclass(slots=True)
 class _Run:
-    """Leaves side by side: where each stands, and which event of the log it is, -1 for none."""
+    """Consecutive leaves: the position of each, and its index in the log, -1 for none."""
 
     begin: int
     positions: array[int] = field(default_factory=lambda: array("q"))
@@ -119,7 +119,7 @@ class _Check:
                 self._due.setdefault((checkpoint.size - 1) >> TILE_LEVELS, []).append(checkpoint)
         self._whole = Frontier()
         self._waiting = _Run(0)
-        """Full tiles behind the last proven size: judged once a larger one is proven."""
+        """Leaves of full tiles behind the last proven size: judged once a larger one is proven."""
         self._proven = bytearray(len(log))
         self._last = -1
         self._named: set[tuple[int, int]] = set()
@@ -132,7 +132,7 @@ class _Check:
                 self._tile(number, variants)
         for checkpoints in self._due.values():
             for checkpoint in checkpoints:
-                self._refuse(checkpoint)
+                self._report_unproven(checkpoint)
         place = self._proven.find(0, 0, self._last + 1)
         while place >= 0:
             position = self._log.position(place)
@@ -140,7 +140,7 @@ class _Check:
                 f"the event at position {position} is not in the signed part of the old tree, "
                 "which goes on behind it"
             )
-            self._say(message, None, position)
+            self._add_finding(message, None, position)
             place = self._proven.find(0, place + 1, self._last + 1)
         return self._result
 
@@ -148,10 +148,10 @@ class _Check:
         begin = number << TILE_LEVELS
         for checkpoint in self._due.pop(number, ()):
             width = checkpoint.size - begin
-            fitting = (tile for tile in variants if self._gives(tile, width, checkpoint.root))
+            fitting = (tile for tile in variants if self._has_root(tile, width, checkpoint.root))
             tile = next(fitting, None)
             if tile is None:
-                self._refuse(checkpoint)
+                self._report_unproven(checkpoint)
             else:
                 run = _Run(begin)
                 self._look_up(run, tile, width)
@@ -162,7 +162,7 @@ class _Check:
             self._whole.append(perfect_root(split(widest.hashes)), TILE_LEVELS)
             self._look_up(self._waiting, widest, TILE_WIDTH)
 
-    def _gives(self, tile: Tile, width: int, root: bytes) -> bool:
+    def _has_root(self, tile: Tile, width: int, root: bytes) -> bool:
         if tile.width < width:
             return False
         tree = self._whole.copy()
@@ -181,29 +181,29 @@ class _Check:
                     self._proven[place] = 1
                     self._last = max(self._last, place)
                 else:
-                    self._differs(run.begin + n, run.positions[n])
+                    self._report_difference(run.begin + n, run.positions[n])
         self._waiting = _Run(last.begin)
         self._result.signed_size = signed.size
         if signed.outside:
             self._result.anchored_size = signed.size
             self._result.anchored_events = self._last + 1
 
-    def _differs(self, index: int, position: int) -> None:
+    def _report_difference(self, index: int, position: int) -> None:
         if (index, position) not in self._named:
             self._named.add((index, position))
             message = (
                 f"the event at position {position} is not in the log as it was signed: it was "
                 f"event {index} of the old tree"
             )
-            self._say(message, index, position)
+            self._add_finding(message, index, position)
 
-    def _refuse(self, signed: SignedRoot) -> None:
+    def _report_unproven(self, signed: SignedRoot) -> None:
         message = (
             f"{signed.said_by} signs {signed.size} events, and what is kept of the old tree "
             "does not give its root"
         )
-        self._say(message, None, None)
+        self._add_finding(message, None, None)
 
-    def _say(self, message: str, index: int | None, position: int | None) -> None:
+    def _add_finding(self, message: str, index: int | None, position: int | None) -> None:
         self._result.intact = False
         self._report(VerificationFinding(REPLACED_TREE, message, index, position))

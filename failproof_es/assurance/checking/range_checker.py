@@ -1,4 +1,4 @@
-"""The program of a process that verifies parts of the log for another one."""
+"""Main program of a worker process, which verifies ranges of the log."""
 
 import sys
 from contextlib import suppress

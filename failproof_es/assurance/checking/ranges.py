@@ -1,9 +1,9 @@
-"""Verifies whole tiles of the log in processes of their own, so that every core is used.
+"""Verifies whole tiles of the log in worker processes, so that every core is used.
 
-Such a process (`range_checker.py`) reads the database's URL and then parts of the tree from its
-standard input, and answers each with what it found, until the input ends. It only ever says of a
-part that *every* row is what the tree holds. Where anything is otherwise it says nothing, and
-the rows from there on are walked one after the other, which names what was found.
+A worker (`range_checker.py`) reads the database's URL and then ranges of tiles from its standard
+input, and answers each until the input ends. Its answer is `Sound` only if *every* row of the range
+is what the tree holds. Else it is `None`, and the main process walks the rows from there on one by
+one, which names the findings.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from failproof_es.support.cores import usable_cores
 from failproof_es.support.machine.sidecar import Sidecar
 
 FEWEST_TILES = 300
-"""Of fewer tiles the processes would take longer to start than they help."""
+"""With fewer tiles, starting the workers takes longer than they save."""
 TILES_AT_ONCE = 64
 CHECKER = "failproof_es.assurance.checking.range_checker"
 _MOST_PROCESSES = 8
@@ -38,41 +38,41 @@ _LONG_AGO_US = -(1 << 70)
 
 
 class TileRange(NamedTuple):
-    """Full tiles that stand side by side in the tree."""
+    """Consecutive full tiles of the tree."""
 
     after: int | None
-    """The position of the last event before them; `None` where there is none."""
+    """Position of the last event before the range; `None` where there is none."""
     positions: list[bytes]
-    """Of each tile, as 64-bit integers of this machine."""
+    """Positions in each tile, as 64-bit integers in this machine's byte order."""
     hashes: list[bytes]
 
     @property
     def last(self) -> int:
-        """The position of the last event in them."""
+        """Position of the last event in the range."""
         return array("q", self.positions[-1])[-1]
 
 
 class Sound(NamedTuple):
-    """What a part says whose rows are all what the tree holds."""
+    """The answer for a range whose rows are all what the tree holds."""
 
     roots: list[bytes]
-    """Of each tile."""
+    """Root of each tile."""
     run_starts: list[LeafRow]
     """The rows that begin a run."""
     earliest_us: int
     latest_us: int
     last_us: int
-    """When the first, the last by the clock, and the last by position were recorded."""
+    """The earliest time of recording, the latest, and that of the last row."""
     archived: int
-    """How many of the leaves are of archived events."""
+    """Number of leaves whose events are archived."""
 
     def follows(self, last_us: int) -> bool:
-        """Whether the clock did not go back since what was recorded before."""
+        """Whether the range was recorded after `last_us`, within the clock's tolerance."""
         return self.earliest_us >= last_us - CLOCK_TOLERANCE_US
 
 
 def parts(tiles: Sequence[Tile], first: int, after: int | None) -> Iterator[TileRange]:
-    """The full tiles from `first` on, up to where one is missing or narrower."""
+    """Ranges of full tiles from `first` on, up to the first that is missing or partial."""
     full: list[Tile] = []
     for number, tile in enumerate(tiles, first):
         if tile.tile != number or tile.width != TILE_WIDTH:
@@ -91,7 +91,7 @@ def _part(tiles: Sequence[Tile], after: int | None) -> TileRange:
 
 
 def check(connection: Connection, part: TileRange) -> Sound | None:
-    """Compare the rows of a part with the tree; `None` where anything is not as it should be."""
+    """Compare the rows of a range with the tree; `None` at any difference."""
     positions = chain.from_iterable(
         array("q", packed_positions) for packed_positions in part.positions
     )
@@ -137,7 +137,7 @@ def check(connection: Connection, part: TileRange) -> Sound | None:
 
 
 class Checkers:
-    """Some processes that check parts, one part each at a time."""
+    """Worker processes, each of which checks one range at a time."""
 
     def __init__(self, url: str, processes: int) -> None:
         self._url = url
@@ -158,9 +158,9 @@ class Checkers:
         self._ending.close()
 
     def check(self, parts: Iterator[TileRange]) -> Iterator[tuple[TileRange, Sound | None]]:
-        """What each part says, in their order.
+        """The answer for each range, in order.
 
-        Raises `InvalidInput` when a process ends before it answered.
+        Raises `InvalidInput` when a worker ends before it has answered.
         """
         waiting: list[TileRange] = []
         for process in self._running:
@@ -179,7 +179,7 @@ class Checkers:
 
 
 def processes() -> int:
-    """How many of them are of use here."""
+    """Number of workers that are useful on this machine."""
     return min(usable_cores(), _MOST_PROCESSES)
 
 
@@ -207,9 +207,9 @@ def _ended(process: Sidecar) -> InvalidInput:
 
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
-    """Answer parts, as the process does, until there are no more.
+    """Answer ranges until the input ends: the main loop of a worker.
 
-    Without a connection it says nothing of any part: the rows are walked by who asks.
+    Without a connection every answer is `None`: the main process walks the rows.
     """
     url = _load_message(requests)
     with ExitStack() as closings, suppress(EOFError):
@@ -221,12 +221,12 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
             part = _load_message(requests)
             sound = None
             if connection is not None:
-                with suppress(Exception):  # whoever walks the rows meets it, too, and says it
+                with suppress(Exception):  # the main process meets the error when it walks the rows
                     sound = check(connection, part)
             pickle.dump(sound, answers)
             answers.flush()
 
 
 def _load_message(pipe: IO[bytes]) -> Any:
-    """What the other process wrote: it is our own, at the other end of a pipe of ours."""
+    """The next message of the other process. Unpickling is safe: both ends are ours."""
     return pickle.load(pipe)  # noqa: S301

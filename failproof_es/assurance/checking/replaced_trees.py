@@ -34,9 +34,9 @@ def verify_replaced(
     trusted: Sequence[Checkpoint],
     result: Verification,
 ) -> None:
-    """Compare the log with what was signed over each tree before its own.
+    """Compare the log with what was signed over each replaced tree.
 
-    The rows were already compared with the log's own tree; here its leaves represent them.
+    The rows were already compared with the current tree, whose leaves represent them here.
     """
     if not trees.replaced:
         return
@@ -76,7 +76,7 @@ def verify_replaced(
 
 
 def externally_kept(checkpoint: Checkpoint) -> SignedRoot:
-    """What a checkpoint that is kept outside the database signs."""
+    """The signed root of a checkpoint that is kept outside the database."""
     said_by = f"the checkpoint of {checkpoint.origin} kept outside"
     return SignedRoot(checkpoint.size, checkpoint.root, said_by, outside=True)
 
@@ -88,7 +88,7 @@ def signed_in_database(
     remarks: list[str],
     repair: LedgerRepaired | None = None,
 ) -> Iterable[SignedRoot]:
-    """The checkpoints of the old tree in the database and in the repair that replaced it.
+    """The old tree's signed roots, from the database and from the repair that replaced it.
 
     Without the key every well-formed checkpoint counts. With it, a checkpoint that it did not sign
     proves nothing, and `remarks` gets a line on it.
@@ -134,8 +134,8 @@ def stray_tiles(
 ) -> list[VerificationFinding]:
     """The findings for rows of an old tree that are not tiles.
 
-    `findings` is what its repair found. If that names a changed tile, the damage is on record and
-    is no new finding.
+    `findings` are those that the tree's repair recorded. If they name a changed tile, the damage is
+    on record and is no new finding.
     """
     if any(finding.kind == TREE_CHANGED for finding in findings):
         return []

@@ -67,13 +67,15 @@ def verify_log(
 ) -> Verification:
     """Compare rows, tree and checkpoints.
 
-    `key` is the log's public key; without one, checkpoints in the database are only compared
-    with the tree, and the log is unsigned at best. `trusted` are checkpoints kept outside the
-    database, checked already; where a repair replaced the tree, `key` and `trusted` may be of one
-    before. With `before`, events that were verified then are not read again: what has been
-    changed in them since is not seen. With the `url` of the same database as the same user, a long
-    log is read by several processes; what is found is the same. Raises `InvalidInput` when one of
-    them is ended. Where a run is archived or attached meanwhile, findings are looked for again.
+    `key` is the log's public key; without one, checkpoints in the database are only compared with
+    the tree, and the log is unsigned at best. `trusted` are checkpoints kept outside the database,
+    whose signatures are checked already. After a repair, `key` and `trusted` may belong to an
+    earlier tree. With `before`, the events verified then are not read again, so that later changes
+    of them are not found.
+
+    With the `url` of the same database as the same user, several processes read a long log; the
+    findings are the same. Raises `InvalidInput` when one of the processes is ended. Verification is
+    repeated if it has findings and a run is archived or attached meanwhile.
     """
     once = partial(_verify_once, connection, key, trusted, before, url)
     return again_if_runs_moved(connection, once)
@@ -111,7 +113,7 @@ def _verify_once(
     archived = read_archived(connection, result)
     expected = _checkpoints(connection, key, trusted, result)
     walk = _Walk(result, numbers, expected, before, archived)
-    # Tiles are read before rows: what is integrated meanwhile is then in the rows.
+    # Tiles are read before rows, so that events integrated meanwhile are among the rows.
     first = before.size >> TILE_LEVELS if before else 0
     tiles = _tiles(connection, first, result)
     upper_tiles = [] if before else _upper_tiles(connection, result)
@@ -151,10 +153,10 @@ class _ExpectedRoot:
 
 
 class _Walk:
-    """One pass over the rows in commit order, beside the tiles and the checkpoints.
+    """One pass over the rows in commit order, together with tiles and checkpoints.
 
-    The tree that is compared with checkpoints is made of what the tiles hold, and of the
-    rows behind the last tile: so a changed row and a changed tree are told apart.
+    Checkpoints are compared with a tree made of the tiles' leaves, and of rows only behind the last
+    tile: so a changed row and a changed tree are told apart.
     """
 
     def __init__(
@@ -182,14 +184,14 @@ class _Walk:
         self._compare_due()
 
     def verified(self) -> VerifiedPrefix:
-        """How far the rows were compared, at the last whole tile."""
+        """The extent of the verified rows, up to the last whole tile."""
         tree, (position, recorded_at_us) = self._whole_tiles, self._last_whole
         return VerifiedPrefix(self._result.origin, tree.size, tree.roots, position, recorded_at_us)
 
     def parts(self, url: str, parts: Iterator[ranges.TileRange], after: int | None) -> int | None:
-        """Take in what processes say of parts, up to the first with which anything is wrong.
+        """Take in the answers of the workers, up to the first range that is not sound.
 
-        Returns the position up to which that is; the rows behind it are left to be walked.
+        Returns the position up to which rows are verified; the rows behind it are to be walked.
         """
         with ranges.Checkers(url, ranges.processes()) as checkers:
             for part, sound in checkers.check(parts):
@@ -233,17 +235,19 @@ class _Walk:
             last = row.position
             if position == row.position:
                 if recorded != leaf or row.leaf_hash != leaf:
-                    self._say(ROW_CHANGED, row, why or _what_changed(row, leaf))
+                    self._add_finding(ROW_CHANGED, row, why or _what_changed(row, leaf))
                 leaf = recorded
                 position, recorded = next(entries, nothing)
             elif why is not None:
-                self._say(ROW_IMPOSSIBLE, row, why)
+                self._add_finding(ROW_IMPOSSIBLE, row, why)
                 continue
             elif position != _BEHIND_ALL:
-                self._say(ROW_ADDED, row, "the tree has events after this one, and not this one")
+                self._add_finding(
+                    ROW_ADDED, row, "the tree has events after this one, and not this one"
+                )
                 continue
             elif row.leaf_hash != leaf:
-                self._say(ROW_CHANGED, row, _what_changed(row, leaf))
+                self._add_finding(ROW_CHANGED, row, _what_changed(row, leaf))
             self._look.at(row, self.size)
             self._numbers.at(row)
             self._push(leaf)
@@ -264,7 +268,7 @@ class _Walk:
             )
             self._result.add(VerificationFinding(TAIL_CUT, message, index=self.size))
 
-    # -- inside ----------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------
 
     def _push(self, leaf: bytes) -> None:
         self._block.append(leaf)
@@ -308,19 +312,19 @@ class _Walk:
         return max(self._good, self._result.anchored_size)
 
     def _without_row(self, position: int, leaf: bytes, last: int) -> int:
-        """Take in a leaf that no row gives: archived, or missing. The last position then."""
+        """Take in a leaf without a row: archived, or missing. Returns the last position then."""
         if position > last and self._archived.find(position, leaf) >= 0:
             self._result.archived += 1
             last = position
         else:
-            self._not_next(position, last)
+            self._report_missing_row(position, last)
         self._push(leaf)
         if not self._block and last == position:
             self._last_whole = (position, self._last_whole[1])
         return last
 
-    def _not_next(self, position: int, last: int) -> None:
-        """The tree's next event is not among the rows behind position `last`."""
+    def _report_missing_row(self, position: int, last: int) -> None:
+        """Add a finding: the tree's next event is not among the rows behind position `last`."""
         kind = ROW_MISSING
         message = f"the event at position {position} is in the tree and not in the log"
         if 0 < position <= last:
@@ -331,7 +335,7 @@ class _Walk:
             )
         self._result.add(VerificationFinding(kind, message, self.size, position))
 
-    def _say(self, kind: str, row: LeafRow, message: str) -> None:
+    def _add_finding(self, kind: str, row: LeafRow, message: str) -> None:
         self._result.add(finding(kind, row, message, self.size))
 
 
@@ -437,9 +441,9 @@ def _upper_tiles(connection: Connection, result: Verification) -> list[list[Tile
 def _compare_upper_tiles(
     levels: Sequence[Sequence[Tile]], full: int, below: Sequence[bytes], result: Verification
 ) -> None:
-    """The tiles above the leaves must be what those below give, and be there when full.
+    """Check that tiles above the leaves hold the roots of those below, and that full ones exist.
 
-    `full` is how many full tiles of leaves there are, `below` the root of each block of leaves.
+    `full` is the number of full tiles of leaves, `below` the root of each block of leaves.
     """
     for level in count(1):
         full >>= TILE_LEVELS

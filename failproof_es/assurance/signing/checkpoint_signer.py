@@ -1,10 +1,10 @@
 """The checkpoint signer: integrates new events, signs and keeps a checkpoint, during a run.
 
-It works in a thread of its own, every few seconds and once more at the end. It never disturbs
-the run: events that it could not sign now it signs later, and `trouble` gives the reason.
-A changed log is not signed, and `changed` says so when the run has ended. A host that has no key of
-the log signs nothing, and makes no key: `make_key` does that once, for `failproof-es db init`. A
-host whose key is empty or cannot be read has `trouble`.
+It works in a thread, every few seconds and once at the end. Its errors never disturb the run:
+unsigned events are signed at the next attempt, and `trouble` has the error. A changed log is not
+signed; `changed` has the first sign of the change. A host without a key of the log signs nothing,
+and makes no key: `make_key` does that once, for `failproof-es db init`. A host whose key is empty
+or cannot be read has `trouble`.
 """
 
 from __future__ import annotations
@@ -71,17 +71,17 @@ class CheckpointSigner:
                     if self.is_signer:
                         sign_and_keep_checkpoint(connection)
                 self.trouble = None
-            except Exception as error:  # the run goes on whatever it is, and reports it
+            except Exception as error:  # no error may stop the run, which reports it
                 self.trouble = error
                 if isinstance(error, LedgerBroken | Forked):
                     self.changed = self.changed or error
 
 
 def sign_and_keep_checkpoint(connection: Connection) -> Checkpoint:
-    """Compare the log with this user's kept checkpoint, sign its present state, and keep that.
+    """Compare the log with this user's kept checkpoint, sign it, and keep the new checkpoint.
 
-    Raises `LedgerBroken`, `Forked`, `NoteError` or `InvalidInput`; then nothing was signed,
-    unless it is the keeping that failed.
+    Raises `LedgerBroken`, `Forked`, `NoteError` or `InvalidInput`. Nothing was signed then, unless
+    only keeping failed.
     """
     key = own_key(connection)
     place = str(default_place(key.name))
@@ -102,13 +102,13 @@ def own_key(connection: Connection) -> SigningKey:
 
 
 def make_key(connection: Connection) -> Path | None:
-    """Make the key of a log that nobody has signed; the key's file.
+    """Make the key of a log that nobody has signed; return the key's file.
 
-    `None` where there is nothing to make: this host has the key, or another one has signed the log.
-    Raises `InvalidInput` where the file cannot be made.
+    Returns `None` where this host has the key, or somebody has signed the log. Raises
+    `InvalidInput` where the file cannot be made.
     """
     with connection.transaction():
-        ledger.lock(connection)  # of two that make one at once on this host, one does
+        ledger.lock(connection)  # two processes must not both make a key
         origin = ledger.origin(connection)
         signed = ledger.newest_checkpoint(connection) is not None
         if signed or default_place(origin).exists() or has_key(key_path(origin)):

@@ -34,8 +34,8 @@ _BATCH = 50_000
 def integrate(connection: Connection) -> int:
     """Put every committed event into the tree; return the tree's size.
 
-    Raises `LedgerBroken` at an event that is not what its writer recorded, and over a tree that
-    cannot be gone on with.
+    Raises `LedgerBroken` at an event that is not what its writer recorded, and for a tree that
+    cannot be continued.
     """
     while True:
         with connection.transaction():
@@ -49,12 +49,12 @@ def integrate(connection: Connection) -> int:
 
 
 def sign_checkpoint(connection: Connection, key: SigningKey, kept_in: str | None) -> Note:
-    """Integrate what is committed and sign the tree; a tree that is signed is not signed again.
+    """Integrate committed events and sign the tree; a signed tree is not signed again.
 
-    Before anything is signed the tree is compared with the newest checkpoint in the database and to
-    the one kept in the place `kept_in`, in one transaction. Raises `LedgerBroken` or `Forked`
-    when it does not continue them, `NoteError` when the key is not this log's, and
-    `InvalidInput` when what is kept cannot be used.
+    Before that, the same transaction compares the tree with the newest checkpoint in the database
+    and with the one kept in the place `kept_in`. Raises `LedgerBroken` or `Forked` when the tree
+    does not continue them, `NoteError` when the key is not this log's, and `InvalidInput` when the
+    kept checkpoint cannot be used.
     """
     integrate(connection)
     with connection.transaction():
@@ -65,7 +65,7 @@ def sign_checkpoint(connection: Connection, key: SigningKey, kept_in: str | None
         _, filled = _take(connection, edge)
         with _refusals():
             ledger.add_tiles(connection, [*filled, *edge.partial()])
-        signed_before = _continued(connection, edge, key)
+        signed_before = _continued_checkpoint(connection, edge, key)
         new = Checkpoint(ledger.origin(connection), edge.size, edge.root())
         if kept_checkpoint is not None:
             check_continues(connection, kept_checkpoint, new)
@@ -104,7 +104,7 @@ def _take(connection: Connection, edge: Edge) -> tuple[int, list[Tile]]:
     """Add the next events to the edge; return how many, and the tiles that they filled."""
     filled: list[Tile] = []
     count = 0
-    # Closed at once when a leaf is refused: the connection is busy until the rows are.
+    # A refused leaf must close the rows at once: the connection is busy until then.
     with closing(ledger.leaf_rows(connection, edge.last_position, limit=_BATCH)) as rows:
         for row in rows:
             leaf = checked_leaf(row)
@@ -116,8 +116,8 @@ def _take(connection: Connection, edge: Edge) -> tuple[int, list[Tile]]:
     return count, filled
 
 
-def _continued(connection: Connection, edge: Edge, key: SigningKey) -> Note | None:
-    """Check that the tree continues the newest checkpoint; that one, if nothing was added."""
+def _continued_checkpoint(connection: Connection, edge: Edge, key: SigningKey) -> Note | None:
+    """Check that the tree continues the newest checkpoint; return it if the tree did not grow."""
     try:
         signed = newest_signed(connection, key.public)
     except NoteError as error:
@@ -128,8 +128,8 @@ def _continued(connection: Connection, edge: Edge, key: SigningKey) -> Note | No
         return None
     newest = checkpoints.opened(signed, key.public)
     try:
-        # Proven from the tiles to the root that would be signed: a tile that was changed on
-        # one level only shows, too.
+        # The proof leads from the stored tiles to the root to be signed, so that it detects a tile
+        # that was changed on one level only.
         proof: list[bytes] = []
         if 0 < newest.size < edge.size:
             proof = consistency_proof(stored_tree(connection).subtree, newest.size, edge.size)

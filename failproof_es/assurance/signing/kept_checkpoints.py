@@ -1,8 +1,8 @@
 """Checkpoints kept outside the database, to check the log against without trusting its server.
 
-A place is a file, a folder (which keeps every checkpoint it ever saw) or a URL (which somebody
-else keeps, and which is only read). A kept checkpoint never goes back: keeping locks the place,
-compares with the checkpoint there, and replaces it by a later one.
+A place is a file, a folder (which keeps every checkpoint it ever saw) or a URL (kept by somebody
+else, and only read). A kept checkpoint never goes back: keeping locks the place, compares with the
+checkpoint there, and replaces it by a later one.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ class Forked(NotSigned):
 
 @dataclass(slots=True)
 class KeptCheckpoint:
-    """What is kept in a place, which is locked for everybody else."""
+    """The newest checkpoint that is kept in a place."""
 
     place: str
     key: PublicKey
     note: Note | None = None
     checkpoint: Checkpoint | None = None
-    """The newest one there, which the log signed; `None` where nothing is kept yet."""
+    """The content of `note`, which the log signed; `None` where nothing is kept yet."""
 
     def replace(self, signed: Note) -> None:
-        """Keep a checkpoint that was checked, whole or not at all.
+        """Replace the kept checkpoint atomically by one that was checked.
 
-        A checkpoint of a smaller tree, or with fewer signatures, does not replace the kept one.
-        Raises `Forked` when it is another tree of the same size, `NoteError`, and
-        `InvalidInput` when it cannot be written.
+        A checkpoint of a smaller tree, or with no additional signature, replaces nothing, and a URL
+        is never written. Raises `Forked` for another tree of the same size, `NoteError` if the log
+        did not sign it, and `InvalidInput` when it cannot be written.
         """
         new = checkpoint.opened(signed, self.key)
         if self.note is not None and self.checkpoint is not None:
@@ -71,17 +71,16 @@ def default_place(origin: str) -> Path:
 def read_kept(place: str, key: PublicKey) -> Checkpoint | None:
     """The newest checkpoint in a place; `None` where nothing is kept yet.
 
-    Raises `InvalidInput` when what is there is not signed by the log, or cannot be read.
+    Raises `InvalidInput` when it is not signed by the log, or cannot be read.
     """
     return _load_kept_checkpoint(place, key).checkpoint
 
 
 @contextlib.contextmanager
 def locked_place(place: str, key: PublicKey) -> Iterator[KeptCheckpoint]:
-    """What is kept in a place; until this ends nobody else keeps anything there.
+    """The checkpoint kept in a place, which is locked until the context ends.
 
-    Raises `InvalidInput` when what is there is not signed by the log, or the place cannot be
-    used.
+    Raises `InvalidInput` when it is not signed by the log, or the place cannot be used.
     """
     with contextlib.ExitStack() as alone:
         if not _is_url(place):
@@ -97,9 +96,10 @@ def locked_place(place: str, key: PublicKey) -> Iterator[KeptCheckpoint]:
 def check_and_keep(
     connection: Connection, place: str, key: PublicKey
 ) -> tuple[Checkpoint, int | None]:
-    """Compare the log with what is kept in a place, and keep its newest checkpoint there.
+    """Compare the log with the checkpoint in a place, and keep the log's newest one there.
 
-    Returns that one, and the size of what was kept before. Raises `Forked`, or `InvalidInput`.
+    Returns the newest checkpoint, and the size of the one kept before. Raises `Forked`, or
+    `InvalidInput`.
     """
     with locked_place(place, key) as kept_checkpoint:
         # Read after the kept one: every kept checkpoint was signed in the database first.
@@ -120,7 +120,7 @@ def check_and_keep(
 def newest_note(connection: Connection, key: PublicKey) -> Note:
     """The newest checkpoint in the database that `key` signed.
 
-    Raises `InvalidInput` when there is none, and `NoteError` when every one is another's.
+    Raises `InvalidInput` when there is no checkpoint, and `NoteError` when `key` signed none.
     """
     signed = newest_signed(connection, key)
     if signed is None:
@@ -133,8 +133,8 @@ def newest_note(connection: Connection, key: PublicKey) -> Note:
 def newest_signed(connection: Connection, key: PublicKey) -> Note | None:
     """The newest checkpoint that `key` signed; `None` where there is no checkpoint at all.
 
-    The database cannot check signatures, so that the engine's login can put a bad one there: it
-    is passed over, and `verify` names it. Raises `NoteError` when every one is another's.
+    A checkpoint with a bad signature is skipped, and `verify` reports it: the database cannot check
+    signatures, and the engine's login can write one. Raises `NoteError` when `key` signed none.
     """
     refused: NoteError | None = None
     for stored in ledger.newest_checkpoints(connection):
@@ -246,7 +246,7 @@ def _fetched(url: str) -> bytes:
 
 
 def _file(place: str) -> Path:
-    """The file in which a place that is no URL has its newest checkpoint."""
+    """The file of the newest checkpoint in a place that is no URL."""
     path = Path(place).expanduser()
     return path / "newest.checkpoint" if path.is_dir() else path
 

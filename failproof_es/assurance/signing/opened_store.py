@@ -1,4 +1,4 @@
-"""Opens a store, and makes the key that signs a new log, aloud."""
+"""Opens a store, and makes and announces the key that signs a new log."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from failproof_es.store.store import Store
 
 
 def open_store(database_url: str | None, say: Callable[[str], None]) -> Store:
-    """As `Store.open`. Whoever makes the schema is the one who signs, unless another host does."""
+    """As `Store.open`; also makes the key of a new log, unless another host signs it.
+
+    `say` gets what to tell the user.
+    """
     store = Store.open(database_url)
     if store.is_new:
         try:
@@ -22,7 +25,7 @@ def open_store(database_url: str | None, say: Callable[[str], None]) -> Store:
 
 
 def make_key_aloud(store: Store) -> list[str]:
-    """Make the log's key if nobody has signed the log and there is none; what is to be said of it.
+    """Make the log's key if nobody has signed the log and there is none; return lines to print.
 
     Raises `InvalidInput` where its file cannot be made.
     """

@@ -44,9 +44,10 @@ def key_path(origin: str) -> Path:
 
 
 def log_key(origin: str, *, create: bool = False) -> SigningKey:
-    """The key that signs for this log, made where there is none. Raises `InvalidInput`.
+    """The key that signs for this log. Raises `InvalidInput`.
 
-    Only for a log that nobody has signed may one be made: a second key forks its history.
+    With `create`, a missing key is made. Only for a log that nobody has signed: a second key forks
+    its history.
     """
     path = key_path(origin)
     if not has_key(path):
@@ -69,7 +70,7 @@ def log_key(origin: str, *, create: bool = False) -> SigningKey:
 
 
 def signs_here(origin: str) -> bool:
-    """Whether this host is to sign this log: there is a file for its key, or one is named.
+    """Whether this host is to sign this log: its key file exists, or the environment names one.
 
     An empty file counts, and a file that cannot be read: signing then fails, with the reason.
     """
@@ -85,7 +86,7 @@ def signs_here(origin: str) -> bool:
 
 
 def has_key(path: Path) -> bool:
-    """Whether there is a key file with anything in it. Raises `InvalidInput`.
+    """Whether the key file exists and is not empty. Raises `InvalidInput`.
 
     A file that is empty, or holds only zeros, was never written (a full disk, a power cut) and
     counts as no key.
@@ -99,7 +100,7 @@ def has_key(path: Path) -> bool:
 
 
 def create_key(path: Path, name: str, kind: Kind) -> SigningKey:
-    """Make a key and its file, which nobody else can read, and `.pub` beside it.
+    """Make a key and its file, which only its owner can read, and the `.pub` file.
 
     Raises `InvalidInput` when there is a key, or the file cannot be made.
     """
@@ -116,7 +117,7 @@ class _KeyFileExists(Exception):
 
 
 def _create(path: Path, name: str, kind: Kind) -> SigningKey:
-    """Make a key; its file holds it whole or is not there. Raises `_KeyFileExists`."""
+    """Make a key and write its file atomically. Raises `_KeyFileExists` and `InvalidInput`."""
     try:
         key = SigningKey.generate(name, kind)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -139,7 +140,7 @@ def _create(path: Path, name: str, kind: Kind) -> SigningKey:
 
 
 def read_key(path: Path, kind: Kind) -> SigningKey:
-    """The key of that kind in a file. Raises `InvalidInput`, also when others can read it."""
+    """The key of this kind in a file. Raises `InvalidInput`, also when others can read the file."""
     try:
         with open_regular(path) as file:
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
@@ -157,7 +158,7 @@ def read_key(path: Path, kind: Kind) -> SigningKey:
 
 
 def read_public_key(text: str, kind: Kind) -> PublicKey:
-    """A public key given as itself, or as a file that holds it. Raises `InvalidInput`."""
+    """The public key in `text`, or in the file that `text` names. Raises `InvalidInput`."""
     try:
         key = _public_key(text)
     except (OSError, UnicodeDecodeError, NoteError, ValueError) as error:
@@ -185,7 +186,7 @@ def _public_key(text: str) -> PublicKey:
 def own_public_key(origin: str) -> PublicKey | None:
     """The public half of this user's key of the log, if there is one. Raises `InvalidInput`.
 
-    Where its file is missing, or was begun and never written, it comes from the key itself.
+    Where the `.pub` file is missing or empty, it is derived from the key.
     """
     path = key_path(origin)
     if has_key(public_path(path)):
@@ -194,7 +195,7 @@ def own_public_key(origin: str) -> PublicKey | None:
 
 
 def public_path(path: Path) -> Path:
-    """Where the public half stands."""
+    """The `.pub` file of a key file."""
     return path.with_name(path.name + ".pub")
 
 

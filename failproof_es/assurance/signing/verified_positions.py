@@ -33,7 +33,7 @@ def read_verified(origin: str) -> VerifiedPrefix | None:
 
 
 def verified_at(origin: str) -> datetime | None:
-    """When that was kept; `None` where it never was."""
+    """When `read_verified` was last kept; `None` where it never was."""
     try:
         return datetime.fromtimestamp(own_file(origin, "verified").stat().st_mtime, UTC)
     except OSError:

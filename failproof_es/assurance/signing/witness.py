@@ -1,8 +1,8 @@
 """Witness cosigning: the request that a log sends to a witness, and when the witness signs.
 
-The request has the form of C2SP tlog-witness: the size of the tree that the witness saw
-last, the proof that the new one continues it, an empty line, and the log's checkpoint. A
-checkpoint alone is a request of a witness that saw nothing yet.
+The request has the form of C2SP tlog-witness: the size of the tree that the witness saw last, the
+proof that the new tree continues it, an empty line, and the log's checkpoint. A checkpoint alone is
+a request to a witness that saw nothing yet.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _OLD = "old "
 
 @dataclass(frozen=True, slots=True)
 class CosignRequest:
-    """A checkpoint to be cosigned, and why it continues the one of size `old`."""
+    """A checkpoint to be cosigned, with the proof that it continues the one of size `old`."""
 
     old: int
     proof: tuple[bytes, ...]
@@ -54,8 +54,8 @@ def cosign_request(
 ) -> Note:
     """The checkpoint with `own`'s cosignature, made at `at` (seconds since 1970).
 
-    One that was `seen` already is cosigned again. Raises `InvalidInput` unless the log signed
-    it and it continues what was seen.
+    The checkpoint `seen` last can be cosigned again. Raises `InvalidInput` unless the log signed
+    the new one and it continues `seen`.
     """
     try:
         new = checkpoint.opened(request.signed, log)

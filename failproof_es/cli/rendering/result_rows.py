@@ -66,8 +66,8 @@ def result_rows(
 ) -> Iterator[dict[str, Any]]:
     """Every evaluation that has begun, in plan order, in the dialect's own JSON shape.
 
-    Covers at most `limit` chosen places of the plan, from the one after `after` on. For a shape of whole
-    runs: the run's results so far.
+    Covers at most `limit` chosen places of the plan, from the one after `after` on. For a shape of
+    whole runs: the run's results so far.
     """
     whole = run_shape_of(run.started.dialect, shape)
     if whole is not None:

@@ -1,6 +1,6 @@
-"""The process of a console beside a run. It reads what to serve from standard input.
+"""Main program of the console beside a run. It reads its settings from standard input.
 
-When standard input ends, whoever started it is gone or has done with it, and it ends too.
+It ends with standard input, which the parent closes when it has finished or dies.
 """
 
 from __future__ import annotations

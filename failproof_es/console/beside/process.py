@@ -16,14 +16,14 @@ from failproof_es.support.machine.sidecar import Sidecar
 
 _ELSEWHERE = "The run does not need it. `failproof-es console` serves the same pages."
 _LEAVE_S = 5.0
-"""Longer than the server lets the requests that it is at take."""
+"""Seconds to wait for the process: longer than the server's graceful shutdown."""
 
 
 class ConsoleBeside:
-    """A console that lives as long as this is entered, at most; whatever ends the process.
+    """A console in a process that lives at most as long as this context, however that ends.
 
-    It listens at once, so that a port that is taken is told before anything else is done. The
-    process begins with `begin`. When it ends by itself, that is said and nothing else happens.
+    It listens at once, so that a port in use is an error before anything else is done. `begin`
+    starts the process. If the process ends by itself, a warning is all that happens.
     """
 
     def __init__(self, settings: ConsoleSettings, port_option: str, say: Callable[[str], None]):
@@ -38,24 +38,24 @@ class ConsoleBeside:
 
     @property
     def url(self) -> str:
-        """Where browsers find it, without a slash at the end."""
+        """URL of the console, without a slash at the end."""
         return f"http://{self._settings.url_host}:{self._port}"
 
     def begin(self) -> None:
-        """Start the process, unless it was started. A browser that asks earlier waits for it.
+        """Start the process, unless it was started. A browser that connects earlier waits for it.
 
-        Where no process can be started, that is said.
+        Warns where no process can be started.
         """
         listening, self._listening = self._listening, None
         if listening is None:
             return
         try:
             with listening:
-                self._process = self._started(listening.fileno())
-        except (OSError, RuntimeError) as error:  # no process or no thread to be had
+                self._process = self._start_process(listening.fileno())
+        except (OSError, RuntimeError) as error:  # no process or no thread can be started
             self._say(f"warning: the console cannot be started: {error}. {_ELSEWHERE}")
 
-    def _started(self, descriptor: int) -> Sidecar:
+    def _start_process(self, descriptor: int) -> Sidecar:
         message = {"descriptor": descriptor, "settings": asdict(self._settings)}
         line = json.dumps(message).encode() + b"\n"
         process = Sidecar("failproof_es.console.beside", line, descriptors=[descriptor])

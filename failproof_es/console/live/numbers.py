@@ -1,4 +1,4 @@
-"""The numbers of a run's page that change while the run goes, as its page writes them."""
+"""The numbers of a run's page that change while the run goes, formatted as on the page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from failproof_es.core.summary import RunSummary
 
 
 class LivePage:
-    """What is put where, by the keys that `run.html` gives its elements."""
+    """Texts and drawings of a run's page, by the keys that `run.html` gives its elements."""
 
     def __init__(self, summary: RunSummary) -> None:
         self.texts: dict[str, str] = {}

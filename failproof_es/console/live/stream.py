@@ -1,8 +1,7 @@
-"""Live numbers of a run, as server-sent events: the id of each is a position of the log.
+"""Live numbers of a run as server-sent events: the id of each is a position of the log.
 
-However many look at one run, it is read at most twice a second, and what was read is written once:
-all who look are sent the same text. It is read when a follower says that there is something new,
-and once a second besides.
+A run is read at most twice a second and formatted once for all its viewers. It is read when a
+follower announces something new, and once a second besides.
 """
 
 from __future__ import annotations
@@ -33,19 +32,20 @@ from projections.follower import LONGEST_PAUSE_S
 
 POLL_S = 1.0
 LEAST_AGE_S = 0.5
-"""What was read so lately is sent again."""
+"""Seconds for which a reading is sent again."""
 LEFT_TO_FOLLOWER_S = LONGEST_PAUSE_S + 2.0
-"""So long a run's own follower is left alone: its pause, and the time of a batch. A viewer that
-brings the projections up in between takes time from the run, most of all on a busy machine."""
+"""Seconds for which a run's own follower is not disturbed: its pause, and the time of a batch. A
+viewer that brings the projections up in between takes time from the run, most of all on a busy
+machine."""
 KEEP_ALIVE_S = 15.0
 MOST_VIEWERS = 64
-"""Who comes after them is told to come again later, and has a page whose numbers stand still."""
+"""Most viewers. Others are told to come again later; the numbers of their page stand still."""
 RETRY_S = 10
-"""When they come again; the page's script does."""
+"""Seconds after which the page's script tries again."""
 READ_AT_ONCE = 1
-"""Of several runs that are looked at so many are read at a time: connections are for pages."""
+"""Runs that are read at a time: connections are for pages."""
 CACHED_RUNS = 100
-"""The runs whose last numbers are kept."""
+"""Number of runs whose latest numbers are kept."""
 _TYPE = "text/event-stream"
 
 
@@ -53,43 +53,43 @@ class LiveNumbers(Document):
     """The numbers of a run's page that change while it goes, as the page writes them."""
 
     position: int
-    """Up to which event they count."""
+    """Position of the last event that they count."""
     lag: int
     shape: str
-    """Another one than the page's: it has other rows or columns by now, and is loaded again."""
+    """Fingerprint of rows and columns: the page reloads when its own is another one."""
     ended: bool
     texts: dict[str, str]
-    """By the key of the element that shows it."""
+    """Texts by the key of the element that shows them."""
     paths: dict[str, str]
     """Lines of drawings, by key."""
 
 
 class _RunReading(NamedTuple):
-    """One reading of a run, for all who look at it."""
+    """One reading of a run, for all viewers."""
 
     numbers: LiveNumbers
     event: str
-    """The numbers as they are sent."""
+    """The numbers as a server-sent event."""
     begun_at: float
-    """When it began: it has what was there by then (`clock.monotonic_s`)."""
+    """Start of the reading (`clock.monotonic_s`): it includes what was committed by then."""
     ended_at: float
 
     @property
     def age_s(self) -> float:
-        """How long ago it ended."""
+        """Seconds since the reading ended."""
         return clock.monotonic_s() - self.ended_at
 
 
 @dataclass(slots=True)
 class _LatestReading:
-    """What was read of a run last. One at a time reads it."""
+    """The latest reading of a run. `lock` admits one reader at a time."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     read: _RunReading | None = None
 
 
 class LiveRuns:
-    """Reads the live numbers of runs for all who look at them. Belongs to one event loop."""
+    """Reads the live numbers of runs for all viewers. Belongs to one event loop."""
 
     def __init__(self, reading: SnapshotOpener) -> None:
         self._reading = reading
@@ -99,7 +99,7 @@ class LiveRuns:
         self.seats = Seats(MOST_VIEWERS)
 
     async def latest(self, run: str) -> _RunReading:
-        """What was read of the run last, at most half a second ago."""
+        """A reading of the run that is at most `LEAST_AGE_S` old."""
         last = self._last.setdefault(run, _LatestReading())
         while len(self._last) > CACHED_RUNS:
             self._last.pop(next(iter(self._last)))
@@ -117,10 +117,9 @@ class LiveRuns:
     async def events(self, run: str, after: int) -> AsyncIterator[str]:
         """An event each time the log has moved on; the last one says that the run has ended.
 
-        Where the log has not come as far as `after`, that is a position of another log, or of this
-        one before it was restored: what stands there now is sent.
-
-        It ends without that event where the database is away: who looks asks again.
+        If the log ends before `after`, that position is of another log or of this one before it was
+        restored: the present numbers are sent. If the database is away, the stream ends without the
+        last event, and the viewer connects again.
         """
         came_at = sent_at = clock.monotonic_s()
         while True:
@@ -131,7 +130,7 @@ class LiveRuns:
                 return
             numbers = read.numbers
             if numbers.position < after and read.begun_at < came_at:
-                await asyncio.sleep(LEAST_AGE_S)  # it was read before this reader's page
+                await asyncio.sleep(LEAST_AGE_S)  # it was read before the viewer's page
                 continue
             if numbers.position != after:
                 after, sent_at = numbers.position, clock.monotonic_s()
@@ -142,15 +141,15 @@ class LiveRuns:
             if clock.monotonic_s() - sent_at >= KEEP_ALIVE_S:
                 sent_at = clock.monotonic_s()
                 yield ": nothing new\n\n"
-            # Counted from the reading: whoever came when, all look again at the same moment.
+            # Counted from the reading, so that all viewers look again at the same moment.
             await self._wakeups.wait(read.begun_at, max(POLL_S - read.age_s, 0.0))
 
     def close(self) -> None:
-        """End the connection that hears of what is new."""
+        """Close the connection that listens to followers."""
         self._wakeups.close()
 
     def _refresh_numbers(self, run: str, last: _RunReading | None) -> _RunReading:
-        """The numbers now, written if they are others than the last ones."""
+        """A new reading, formatted again only if the numbers have changed."""
         begun_at = clock.monotonic_s()
         numbers = ask_again(partial(self._numbers, run, last and last.numbers))
         if last is not None and numbers == last.numbers:
@@ -160,7 +159,7 @@ class LiveRuns:
         return _RunReading(numbers, event, begun_at, clock.monotonic_s())
 
     def _numbers(self, run: str, last: LiveNumbers | None) -> LiveNumbers:
-        """The numbers now. Up to the same event they are what they were: only the lag differs."""
+        """The present numbers. Without new events only the lag is updated."""
         with self._reading.moment(LEFT_TO_FOLLOWER_S) as (connection, feeder, standing):
             from_views = standing.source == "projections"
             if last is not None and from_views and last.position == standing.events_up_to:
@@ -181,7 +180,7 @@ class LiveRuns:
 
 
 def add_live(app: FastAPI, reading: SnapshotOpener) -> LiveRuns:
-    """Register `/runs/{run}/live`. Who does closes what is returned."""
+    """Register `/runs/{run}/live`. The caller closes the result."""
     runs = LiveRuns(reading)
 
     async def live(
@@ -209,7 +208,7 @@ def add_live(app: FastAPI, reading: SnapshotOpener) -> LiveRuns:
 
 
 def _position(last: str, after: int) -> int:
-    """Where a reader goes on. What is no position says nothing: the page's own holds."""
+    """Position where a viewer goes on: that of the last event, if valid, else the page's own."""
     if last.isascii() and last.isdigit() and len(last) < 20:
         return int(last)
     return after

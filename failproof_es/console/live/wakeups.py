@@ -1,6 +1,6 @@
-"""Hears when a follower has brought the projections up: one connection, however many wait.
+"""Learns on one connection, for all waiters, when a follower has brought the projections up.
 
-What is heard comes sooner than the next poll, and nothing depends on it.
+A notification only makes a viewer look before its next poll; nothing depends on it.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from failproof_es.store.reading.reader import PROJECTED_CHANNEL
 from failproof_es.support import clock
 
 _LOOK_EVERY_S = 0.5
-"""How often it is asked whether anybody waits still."""
+"""Seconds between checks whether anybody still waits."""
 _IDLE_S = 15.0
-"""Nobody waited for so long: the connection is closed."""
+"""Seconds without a waiter after which the connection is closed."""
 _PAUSES_S = (1.0, 2.0, 5.0, 15.0, 60.0)
-"""Between tries to connect again."""
+"""Seconds between attempts to connect again."""
 
 
 class Wakeups:
-    """Wakes who waits. Belongs to one event loop, but for `close`."""
+    """Wakes waiting tasks. Belongs to one event loop, but for `close`."""
 
     def __init__(self, database: ReadOnlyDatabase) -> None:
         self._database = database
@@ -36,10 +36,10 @@ class Wakeups:
         self._pulse = asyncio.Event()
         self._wanted_at = 0.0
         self.heard_at = float("-inf")
-        """When something was heard last (`clock.monotonic_s`)."""
+        """Time of the last notification (`clock.monotonic_s`)."""
 
     async def wait(self, after: float, within_s: float) -> None:
-        """Wait until something is heard that was not heard by `after`, or for so long."""
+        """Wait for a notification that comes after `after`, at most `within_s` seconds."""
         self._wanted_at = clock.monotonic_s()
         if self._thread is None or not self._thread.is_alive():
             loop = asyncio.get_running_loop()
@@ -57,7 +57,7 @@ class Wakeups:
                 await self._pulse.wait()
 
     def close(self) -> None:
-        """End the connection."""
+        """End the connection and its thread."""
         self._closing.set()
         if self._thread is not None:
             self._thread.join(timeout=5)
@@ -72,11 +72,13 @@ class Wakeups:
         return self._closing.is_set() or clock.monotonic_s() - self._wanted_at > _IDLE_S
 
     def _listen(self, hear: Callable[[], object]) -> None:
-        """Tell what is heard until nobody waits any more. What breaks is tried again later."""
+        """Call `hear` for each notification until nobody waits; connect again after errors."""
         tries = 0
         while not self._is_over:
             with (
-                suppress(psycopg.Error, InvalidInput, RuntimeError),  # a loop that is closed
+                suppress(
+                    psycopg.Error, InvalidInput, RuntimeError
+                ),  # RuntimeError: a closed event loop
                 self._database.apart() as connection,
             ):
                 connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(PROJECTED_CHANNEL)))

@@ -16,7 +16,7 @@ from failproof_es.store.reading.reader import read_event, resolve_run
 
 
 class ArchivePage(PageModel):
-    """A run whose evaluations are in a file: what stayed, what left, and where that is."""
+    """An archived run: what stayed in the log, what left it, and the file."""
 
     run_id: UUID
     run_number: int
@@ -27,31 +27,31 @@ class ArchivePage(PageModel):
     started_at: datetime
     planned: int
     finished: int | None
-    """What it counted when it ended; `None` where it counted nothing."""
+    """Counted at the run's end; `None` where nothing was counted."""
     scored: int | None
     abandoned: int | None
     gates_met: bool | None
     first_event: int
-    """The position of its first event, which stayed."""
+    """Position of the run's first event, which stayed."""
     kept: dict[str, int]
-    """The events of its own stream, by type: they stayed."""
+    """Number of events of the run's own stream by type: they stayed."""
     archived_at: datetime
     archived_event: int
-    """The position of the event that says so."""
+    """Position of the event that archived the run."""
     operations_id: UUID
     """The stream of that event."""
     file: str
     bytes: int
     sha256: str
     attach: str
-    """The command that has it back."""
+    """The command that attaches the run."""
     tree_size: int
     tree_root: str
-    """The checkpoint under which it was taken out, hexadecimal."""
+    """Size and root (hexadecimal) of the checkpoint under which it was archived."""
     streams: int
     events: int
     topics: dict[str, int]
-    """What left, by type."""
+    """Number of events that left, by type."""
     first_position: int
     last_position: int
     first_index: int

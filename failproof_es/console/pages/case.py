@@ -32,7 +32,7 @@ _BIGGEST = 2**63 - 1
 
 
 class ModelOnCase(Document):
-    """How one model does on the case."""
+    """One model's results on the case."""
 
     model: str
     runs: int
@@ -40,15 +40,15 @@ class ModelOnCase(Document):
     abandoned: int
     awaiting_review: int
     carried_over: int
-    """Evaluations of runs that took over one of those; they are counted once."""
+    """Evaluations carried over from one of those; they are not counted again."""
     passed: PassRate
-    """Its interval is of this case alone, asked again and again."""
+    """The interval is for repetitions of this case alone."""
     trend: tuple[TrendPoint, ...]
-    """The newest runs, oldest first; `attempt` counts them from 1."""
+    """The latest runs in chronological order; `attempt` numbers them from 1."""
 
 
 class CasePage(PageModel):
-    """A case as it is stored, and what became of it."""
+    """A stored case, and its results."""
 
     prompt_id: UUID
     digest: str
@@ -60,7 +60,7 @@ class CasePage(PageModel):
     """Other cases of the same name."""
     models: tuple[ModelOnCase, ...]
     newest: int | None
-    """So many evaluations, the newest, are what `models` tells of; `None`: all of them."""
+    """Number of evaluations, the newest, that `models` covers; `None`: all of them."""
     rows: tuple[AskedEvaluation, ...]
     paging: Paging
 
@@ -124,14 +124,14 @@ def read_case(request: PageRequest[PagedQuery]) -> CasePage:
 
 
 def every_time(request: PageRequest[PagedQuery]) -> Iterator[AskedEvaluation]:
-    """Every time that the case was asked."""
+    """Every evaluation of the case."""
     request.need_projections()
     prompt, _ = _stored(request)
     return list_asked(request.connection, prompt)
 
 
 def _stored(request: PageRequest[PagedQuery]) -> tuple[UUID, Sequence[RecordedEvent]]:
-    """The case's stream, and what is in it. Raises `NotFound` where there is none."""
+    """The id and the events of the case's stream. Raises `NotFound` where there is none."""
     prompt = _prompt(request)
     events = read_streams(request.connection, [prompt]).get(prompt)
     if not events or events[0].position > request.standing.events_up_to:

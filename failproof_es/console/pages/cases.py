@@ -39,8 +39,7 @@ class CasesPage(PageModel):
 
     rows: tuple[StoredCase, ...]
     looked_at: int | None
-    """Among so many cases this page looked for the text, where that stopped it: the next page looks
-    on."""
+    """Number of cases searched, where that limit ended the page: the next one goes on."""
     paging: Paging
 
 
@@ -66,7 +65,7 @@ def read_cases(request: PageRequest[CasesQuery]) -> CasesPage:
 
 
 def every_case(request: PageRequest[CasesQuery]) -> Iterator[StoredCase]:
-    """All cases of the filter."""
+    """All cases that match the filter."""
     request.need_projections()
     return list_cases(request.connection, suite=request.query.suite, text=request.query.text)
 

@@ -31,7 +31,7 @@ class RateOf(Document):
 
 
 class FailedWhere(Document):
-    """How many failed where a category and a severity meet."""
+    """Failures of one model in one category and severity."""
 
     model: str
     category: str
@@ -41,7 +41,7 @@ class FailedWhere(Document):
 
 
 class CostOf(Document):
-    """What the answers of one model or judge cost; `None` where that of one is not known."""
+    """Cost of the answers of one model or judge; `None` where one of them is unknown."""
 
     asked: str
     answers: int
@@ -56,14 +56,14 @@ class ChartsPage(PageModel):
     name: str
     status: str
     remarks: tuple[str, ...]
-    """What has to stand beside its numbers."""
+    """Remarks that qualify its numbers."""
     planned_of_a_model: int
     overall: tuple[RateOf, ...]
     suites: tuple[RateOf, ...]
     failures: tuple[FailedWhere, ...]
     drawn: int | None
-    """Of a large run `spreads` and `progress` tell of so many evaluations alone, drawn by the
-    digests of their cases; `None`: of all."""
+    """Size of the sample of evaluations in `spreads` and `progress` of a large run, drawn by the
+    digests of their cases; `None`: all of them."""
     spreads: tuple[Spread, ...]
     costs: tuple[CostOf, ...]
     progress: tuple[FinishedOverTime, ...]

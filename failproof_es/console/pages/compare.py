@@ -1,4 +1,4 @@
-"""`/compare`: two runs, or two models, on what both were asked."""
+"""`/compare`: two runs, or two models, on the questions that both were asked."""
 
 from __future__ import annotations
 
@@ -84,22 +84,22 @@ class CompareQuery(PagedQuery):
 
 
 class ComparePage(PageModel):
-    """Two runs and how they differ. Without runs: what to choose from."""
+    """Two runs and their differences; empty where no runs are chosen."""
 
     base: ComparedRun | None
     other: ComparedRun | None
     same_experiment: bool
     same_cases: int
     compared_cases: int
-    """Those of them that this page compares: of many some, drawn by their digests. All pairs are
-    at `/compare.jsonl`."""
+    """Number of these cases that the page compares: of many a sample, drawn by digest. All pairs
+    are at `/compare.jsonl`."""
     only_base_cases: int
     only_other_cases: int
     models: tuple[ModelsCompared, ...]
     without_counterpart: tuple[str, ...]
     """Models of `other` that `base` did not ask."""
     chosen: ModelsCompared | None
-    """The one of which pairs are listed."""
+    """The models whose pairs are listed."""
     groups: tuple[ComparedGroup, ...]
     classes: tuple[ClassChange, ...]
     rows: tuple[PairShown, ...]
@@ -169,7 +169,7 @@ def read_compare(request: PageRequest[CompareQuery]) -> ComparePage:
 
 
 def every_pair(request: PageRequest[CompareQuery]) -> Iterator[ComparedPair]:
-    """All pairs of the filter, some cases after the other, without their answers."""
+    """All pairs that match the filter, without their answers, read some cases at a time."""
     runs = _runs(request)
     if runs is None:
         return iter(())
@@ -181,7 +181,7 @@ def every_pair(request: PageRequest[CompareQuery]) -> Iterator[ComparedPair]:
 
 
 def _runs(request: PageRequest[CompareQuery]) -> tuple[Run, Run] | None:
-    """The base and the other; `None` where nothing was chosen."""
+    """The base and the judged run; `None` where nothing was chosen."""
     request.need_projections("Without them: `failproof-es diff`.")
     base, other = request.query.base, request.query.other
     if other is None:
@@ -214,7 +214,7 @@ def _require_begun(request: PageRequest[CompareQuery], run_id: UUID) -> Run:
 def _sides(
     query: CompareQuery, one: Run, two: Run
 ) -> tuple[list[tuple[Side, Side]], tuple[str, ...]]:
-    """Which models are compared, the one that is listed first; and those without a counterpart."""
+    """Pairs of compared models, the listed one first; and models without a counterpart."""
     bases, other_models = (tuple(model.key for model in run.started.models) for run in (one, two))
     for name, key, models in (
         ("model", query.model, other_models),
@@ -240,7 +240,7 @@ def _sides(
 
 
 def _most_cases(sides: list[tuple[Side, Side]]) -> int:
-    """How many cases are compared, so that a page reads a bounded number of evaluations."""
+    """Most cases to compare, so that a page reads a bounded number of evaluations."""
     repetitions = max((min(side.repetitions for side in pair) for pair in sides), default=1)
     return max(min(MOST_PAIRED, MOST_OF_RUN // (max(len(sides), 1) * repetitions)), 1)
 

@@ -1,4 +1,4 @@
-"""`/runs/{run}/cost`: what a run cost, for whom, and what of it was sent in vain."""
+"""`/runs/{run}/cost`: the cost of a run by model, purpose and attempt, and requests in vain."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from failproof_es.support.document import Document
 
 
 class Waste(Document):
-    """What was sent for one model under test and brought nothing, judges' requests included.
+    """Requests for one model under test and those without a result, judges' requests included.
 
-    No usage is on record of a request without an answer, so nobody knows what it cost.
+    A request without an answer has no recorded usage, so its cost is unknown.
     """
 
     model: str
@@ -33,34 +33,34 @@ class Waste(Document):
     retries: int
     """Requests that repeated a failed or lost one."""
     lost_requests: int
-    """Requests whose outcome nobody recorded, because the process died."""
+    """Requests without a recorded outcome, because the process died."""
     lost_evaluations: int
-    """Evaluations to which no usable answer came."""
+    """Evaluations without a usable answer."""
     in_flight: int
 
 
 class RunCostPage(PageModel):
-    """What a run cost. An amount that is not known is `None`, never 0."""
+    """The cost of a run. An unknown amount is `None`, never 0."""
 
     run_number: int
     name: str
     status: str
     remarks: tuple[str, ...]
-    """What has to stand beside its numbers."""
+    """Remarks that qualify its numbers."""
     ended: bool
     imported: bool
-    """Whether another tool recorded it: then nothing was asked here, and nothing paid."""
+    """Whether another tool recorded the run: then nothing was asked or paid here."""
     total: Spending
     answers: int
     by_asked: tuple[Cost, ...]
-    """By the model or judge that answered, as the report has it."""
+    """Costs by the model or judge that answered, as in the report."""
     uses: tuple[Use, ...]
     waste: tuple[Waste, ...]
     attempts: tuple[AttemptCost, ...]
     carried_over: int
-    """Evaluations of another run, which cost that one."""
+    """Evaluations carried over from another run, which bears their cost."""
     prices: tuple[ModelPrices, ...]
-    """Of each model and judge, as they were recorded with the run."""
+    """Recorded prices of each model and judge."""
 
 
 def read_cost(request: PageRequest[Query]) -> RunCostPage:

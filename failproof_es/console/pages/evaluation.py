@@ -81,32 +81,32 @@ class EvaluationPage(PageModel):
     run_number: int
     run_name: str
     remarks: tuple[str, ...]
-    """What has to stand beside the numbers of the run."""
+    """Remarks that qualify the numbers of the run."""
     model: str
     repetition: int
     case: CaseShown
     verdict: EvaluationVerdict
     turns: tuple[TurnShown, ...]
     conversation_problem: str | None
-    """Why the turns are those that are on record, and not as its dialect would put them."""
+    """Why the turns are as recorded, and not as the dialect composes them; else `None`."""
     judges: tuple[JudgeShown, ...]
     attempts: tuple[AttemptShown, ...]
     imported: ImportedShown | None
-    """What another tool recorded, where nobody asked here."""
+    """The record of another tool; `None` where we asked."""
     steps: tuple[Step, ...]
     graders: tuple[GraderVersion, ...]
     reviews: tuple[ReviewShown, ...]
     by_people: PeopleOutcome | None
     """What people decided; `None` where it was not left to them."""
     checklist: dict[str, str]
-    """What each item of the case asks, by its key; empty where it has none."""
+    """Text of each item of the case, by its key; empty where it has none."""
     in_run: tuple[SameCase, ...]
     """The same case in this run: other models and repetitions."""
     elsewhere: tuple[SameCase, ...]
     """The same case in other runs, newest first."""
     chosen: tuple[FilterPart, ...]
     previous: ListedResult | None
-    """The result before this one in the list that the filter leaves."""
+    """The result before this one in the filtered list."""
     next: ListedResult | None
 
 
@@ -117,7 +117,7 @@ def read_evaluation(request: PageRequest[ChosenResults]) -> EvaluationPage:
     run = request.feeder.run(key.run_id)
     [recorded] = read_evaluations(connection, [key], up_to=up_to)
     [outcome] = request.feeder.outcomes(run, [key])
-    spoken, problem = _spoken(recorded)
+    spoken, problem = _read_conversation(recorded)
     quotes = [quote for v in outcome.judges for quote in quotes_in(v.judge, v.verdict)]
     turns, quoted = _turns(key.evaluation_id, spoken, quotes)
     reviews = read_reviews(connection, [key.evaluation_id], up_to=up_to).get(key.evaluation_id, [])
@@ -161,8 +161,8 @@ def read_evaluation(request: PageRequest[ChosenResults]) -> EvaluationPage:
         reviews=tuple(map(review_shown, reviews)),
         by_people=OUTCOMES[status_of_reviews(reviews)] if outcome.awaiting_review else None,
         checklist={key: shortened(item.text, LINE) for key, item in items.items()},
-        in_run=_same(request, key, in_run=True),
-        elsewhere=_same(request, key, in_run=False),
+        in_run=_list_same_case(request, key, in_run=True),
+        elsewhere=_list_same_case(request, key, in_run=False),
         chosen=tuple(chosen_of(request.query)),
         previous=previous,
         next=following,
@@ -170,7 +170,7 @@ def read_evaluation(request: PageRequest[ChosenResults]) -> EvaluationPage:
 
 
 def _history(request: PageRequest[Any]) -> tuple[list[ReadEvent], EvaluationKey]:
-    """Its events. Raises `NotFound` where there is no such evaluation, or none yet."""
+    """The evaluation's events and its key. Raises `NotFound` where it has no events (yet)."""
     text = request.path["evaluation"]
     try:
         evaluation_id = UUID(text)
@@ -191,8 +191,8 @@ def _history(request: PageRequest[Any]) -> tuple[list[ReadEvent], EvaluationKey]
     return history, EvaluationKey(own.run_id, own.prompt_id, own.model_key, own.repetition)
 
 
-def _spoken(recorded: RecordedEvaluation) -> tuple[list[ConversationTurn], str | None]:
-    """The conversation; where its dialect cannot say it, the case's turns and the replies."""
+def _read_conversation(recorded: RecordedEvaluation) -> tuple[list[ConversationTurn], str | None]:
+    """The conversation; where the dialect fails, the case's turns and the replies, and why."""
     try:
         state = recorded.state()
         turns = conversation(dialect_named(recorded.case.dialect), recorded.case, state)
@@ -214,13 +214,13 @@ def _spoken(recorded: RecordedEvaluation) -> tuple[list[ConversationTurn], str |
 
 
 _SENT = ("system", "user")
-"""Roles of turns that no model said."""
+"""Roles of turns that are not by a model."""
 
 
 def _turns(
     evaluation: UUID, spoken: Sequence[ConversationTurn], quotes: Sequence[tuple[str, str]]
 ) -> tuple[tuple[TurnShown, ...], tuple[Quotation, ...]]:
-    """Each turn; what judges quote is marked in the answers, the last one's word on it kept."""
+    """The turns with judges' quotations marked in answers, and where each quotation was found."""
     quotations: dict[tuple[str, str], Quotation] = {}
     turns = []
     for number, turn in enumerate(spoken, 1):
@@ -260,7 +260,9 @@ def _case(recorded: RecordedEvaluation, key: EvaluationKey) -> CaseShown:
     )
 
 
-def _same(request: PageRequest[Any], key: EvaluationKey, *, in_run: bool) -> tuple[SameCase, ...]:
+def _list_same_case(
+    request: PageRequest[Any], key: EvaluationKey, *, in_run: bool
+) -> tuple[SameCase, ...]:
     if not isinstance(request.feeder, RowFeeder):
         return ()
     return tuple(
@@ -303,7 +305,7 @@ def _find_neighbours(
 
 
 def read_part(request: PageRequest[Query]) -> Attachment:
-    """A text of the evaluation, whole: `case`, `turn-N`, and by an event's position its body."""
+    """A whole text of the evaluation: `case`, `turn-N`, `body-POSITION` or `message-POSITION`."""
     history, key = _history(request)
     part = request.path["part"]
     kind, _, _number = part.partition("-")
@@ -318,7 +320,7 @@ def read_part(request: PageRequest[Query]) -> Attachment:
                 dumped(recorded.case.document).encode(errors="backslashreplace"),
                 name + ".json",
             )
-        for turn, spoken_turn in enumerate(_spoken(recorded)[0], 1):
+        for turn, spoken_turn in enumerate(_read_conversation(recorded)[0], 1):
             if part == f"turn-{turn}":
                 body = spoken_turn.text.encode(errors="backslashreplace")
                 name = f"{name}-{turn}.txt"

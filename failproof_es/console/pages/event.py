@@ -36,7 +36,7 @@ _MOST_OF_A_FIELD = 600
 
 
 class EventQuery(Query):
-    """Which of the events of its stream count as its neighbours."""
+    """Which events of the stream are neighbours of this one."""
 
     topic: Annotated[
         str | None, Field(max_length=200, description="Only events of this type of the stream.")
@@ -44,7 +44,7 @@ class EventQuery(Query):
 
 
 class Envelope(Document):
-    """What the log holds beside the payload. The position and the time are the database's."""
+    """The columns of the event besides the payload. The database sets position and time."""
 
     position: int
     stream_id: UUID
@@ -68,7 +68,7 @@ class Payload(Document):
     """Base64 where the bytes are not UTF-8."""
     sha256: str
     fields: tuple[tuple[str, str], ...]
-    """Its fields with their values as JSON, each cut after some hundred characters."""
+    """The fields with their values as JSON, cut after some hundred characters."""
 
 
 class InArchive(Document):
@@ -78,7 +78,7 @@ class InArchive(Document):
     sha256: str
     archived_at: datetime
     attach: str
-    """What to do to have it back."""
+    """The command that attaches the run."""
 
 
 class EventPage(PageModel):
@@ -92,7 +92,7 @@ class EventPage(PageModel):
     verify: str | None
     """The command that verifies more than this event: the whole run, or the whole log."""
     topics: dict[str, int]
-    """How many events of each type the stream has."""
+    """Number of events in the stream, by type."""
     previous_in_stream: ListedEvent | None
     next_in_stream: ListedEvent | None
     previous_in_log: ListedEvent | None

@@ -10,21 +10,21 @@ _LARGEST = (1 << 63) - 1
 
 
 class LedgerPage(PageModel):
-    """How the ledger stands. Nothing is verified for this page."""
+    """Status of the ledger. Nothing is verified for this page."""
 
     ledger: LedgerStatus
     events: int
-    """Like the next two at most so many, where those behind the tree are not `counted`."""
+    """All events of the log. Like the next two an upper bound, unless `ledger.counted`."""
     not_signed: int
-    """The last events of the log, which no checkpoint that counts signs."""
+    """Number of last events that no valid checkpoint signs."""
     not_anchored: int
-    """The last events of the log, which no checkpoint kept outside signs."""
+    """Number of last events that no checkpoint kept outside signs."""
     commands: dict[str, str]
-    """What to do, and the command for it."""
+    """Tasks, and the command for each."""
 
 
 def read_ledger(request: PageRequest[PagedQuery]) -> LedgerPage:
-    """The ledger as it stands."""
+    """The present status of the ledger."""
     query = request.query
     (before,) = (None,) if query.after is None else read_cursor(query.after, int)
     if before is not None:

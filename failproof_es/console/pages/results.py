@@ -24,7 +24,7 @@ from failproof_es.store.reading.reader import resolve_run
 from failproof_es.support.document import Document, json_name
 
 _MOST_VALUES = 30
-"""How many values of one kind are offered."""
+"""Most values of a facet."""
 FACETS = (
     ("status", "Outcome"), ("model", "Model"), ("suite", "Suite"), ("category", "Category"),
     ("severity", "Severity"), ("class_", "Class"), ("tag", "Tag"), ("error", "Error"),
@@ -67,14 +67,14 @@ class ChosenResults(Query):
 
     @property
     def filter(self) -> ResultFilter:
-        """The same, without the position."""
+        """The filter, without the position."""
         return ResultFilter(
             **{field.name: getattr(self, field.name) for field in fields(ResultFilter)}
         )
 
     @property
     def link_parameters(self) -> dict[str, Any]:
-        """What links to single results keep."""
+        """Parameters that links to single results keep."""
         return self.model_dump(mode="json", exclude_defaults=True, exclude={"limit", "after"})
 
 
@@ -83,13 +83,13 @@ class ResultsQuery(ChosenResults, PagedQuery):
 
 
 class Facet(Document):
-    """What results can be chosen by: its values, those that occur most first."""
+    """A field to choose results by, with its values, the most frequent first."""
 
     name: str
     says: str
     values: tuple[FacetValue, ...]
     more: int
-    """How many values are not offered here."""
+    """Number of values that are not listed."""
 
 
 class FilterPart(Document):
@@ -108,26 +108,25 @@ class ResultsPage(PageModel):
     run_name: str
     run_status: str
     imported: bool
-    """Whether another tool recorded the run: then nothing was asked here, and nothing paid."""
+    """Whether another tool recorded the run: then nothing was asked or paid here."""
     remarks: tuple[str, ...]
-    """What has to stand beside the numbers of the run."""
+    """Remarks that qualify the numbers of the run."""
     planned: int
     repetitions: bool
-    """Whether a case was asked more than once."""
+    """Whether a row of this page is a repetition."""
     up_to: int
-    """What ended up to this event is listed; a later page is of the same moment."""
+    """Position up to which results are listed; later pages keep it."""
     running: int
     newer: int
-    """Results that ended after it."""
+    """Number of results that ended after `up_to`."""
     chosen: tuple[FilterPart, ...]
     rows: tuple[ListedResult, ...]
     looked_at: int | None
-    """Among so many results this page looked for what the filter leaves, where that stopped it: the
-    next page looks on."""
+    """Number of results searched, where that limit ended the page: the next one goes on."""
     paging: Paging
     facets: tuple[Facet, ...]
     counted: bool
-    """Whether every value has its count; of large runs those that rows alone could tell do not."""
+    """Whether all facet values are counted; in large runs, those that need a scan are not."""
 
 
 def read_results(request: PageRequest[ResultsQuery]) -> ResultsPage:
@@ -186,14 +185,14 @@ def read_results(request: PageRequest[ResultsQuery]) -> ResultsPage:
 
 
 def chosen_of(query: ChosenResults) -> Iterator[FilterPart]:
-    """The parts of the filter, to be shown and taken away."""
+    """The parts of the filter, to be shown and removed one by one."""
     for name, says in (*FACETS, ("text", "Words")):
         if (value := getattr(query, name)) is not None:
             yield FilterPart(name=json_name(name), says=says.partition(",")[0], value=value)
 
 
 def every_result(request: PageRequest[ResultsQuery]) -> Iterator[ListedResult]:
-    """All results of the filter, in the order of the list."""
+    """All results that match the filter, in the order of the list."""
     yield from list_results(
         request.connection, _run(request), request.query.filter, up_to=_up_to(request)
     )

@@ -52,14 +52,14 @@ class ReviewQuery(PagedQuery):
 
 
 class StateCount(Document):
-    """How many evaluations stand so, of the runs that are chosen."""
+    """Number of evaluations of the chosen runs in one state."""
 
     state: str
     evaluations: int
 
 
 class RunQueue(Document):
-    """A run that left something to people, and the command that answers it."""
+    """A run that left something to people, and the command to review it."""
 
     reviews: RunReviews
     open: int
@@ -67,12 +67,11 @@ class RunQueue(Document):
 
 
 class ReviewPage(PageModel):
-    """What was left to people, the longest waiting first."""
+    """Evaluations that were left to people, the longest waiting first."""
 
     rows: tuple[LeftToPeople, ...]
     looked_at: int | None
-    """Among so many that were left to people this page looked for those of the state, where that
-    stopped it: the next page looks on."""
+    """Number of evaluations searched, where that limit ended the page: the next one goes on."""
     paging: Paging
     states: tuple[StateCount, ...]
     runs: tuple[RunQueue, ...]
@@ -123,7 +122,7 @@ def read_review(request: PageRequest[ReviewQuery]) -> ReviewPage:
 
 
 def every_one(request: PageRequest[ReviewQuery]) -> Iterator[LeftToPeople]:
-    """All evaluations of the filter."""
+    """All evaluations that match the filter."""
     request.need_projections()
     query = request.query
     return list_left_to_people(request.connection, query.states, run_number=query.run or None)

@@ -17,7 +17,7 @@ from failproof_es.reading.standing import Standing
 from failproof_es.store.reading.reader import Connection, read_event, resolve_run
 
 MOST_MESSAGES = 100
-"""How many different messages of failed requests are read: the most frequent."""
+"""Most distinct messages of failed requests that are read: the most frequent."""
 
 
 def read_run(request: PageRequest[Query]) -> RunPage:
@@ -32,7 +32,7 @@ def read_run(request: PageRequest[Query]) -> RunPage:
 def require_begun_run(
     connection: Connection, feeder: Feeder, standing: Standing, run_id: UUID
 ) -> Run:
-    """The run. Raises `NotFound` where it began after what is counted so far."""
+    """The run. Raises `NotFound` where it began after `standing.events_up_to`."""
     first = read_event(connection, run_id, 1)
     if first is not None and first.position > standing.events_up_to:
         raise NotFound(
@@ -44,7 +44,7 @@ def require_begun_run(
 
 
 def shape_of(summary: RunSummary) -> str:
-    """Changes where a run's page gets other rows or columns; numbers alone leave it."""
+    """Fingerprint of the rows and columns of a run's page; numbers alone do not change it."""
     shape = (
         summary.run.version,
         sorted(name for name, count in summary.total.classes.items() if count),

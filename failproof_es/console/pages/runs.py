@@ -39,17 +39,17 @@ class RunsQuery(PagedQuery):
 
     @property
     def filter(self) -> RunFilter:
-        """The same, without the page."""
+        """The filter, without the page."""
         return RunFilter(self.status or None, self.model, self.text)
 
 
 class ModelOfRun(Document):
-    """How one model of a run stands."""
+    """Results of one model of a run."""
 
     model: str
     passed: PassRate
     trend: tuple[TrendPoint, ...]
-    """The newest attempts at the same, in order; empty where there was one alone."""
+    """The latest attempts of the experiment, in order; empty for a single attempt."""
 
 
 class RunRow(Document):
@@ -58,18 +58,18 @@ class RunRow(Document):
     run: ListedRun
     models: tuple[ModelOfRun, ...]
     holders: tuple[str, ...]
-    """Who drives it now."""
+    """Processes that drive the run now."""
 
 
 class StatusCount(Document):
-    """How many runs have a status, whatever else is chosen."""
+    """Number of runs with a status, regardless of the filter."""
 
     status: str
     runs: int
 
 
 class ModelCount(Document):
-    """How many runs ask a model."""
+    """Number of runs that ask a model."""
 
     model: str
     runs: int
@@ -121,7 +121,7 @@ def read_runs(request: PageRequest[RunsQuery]) -> RunsPage:
 
 
 def every_run(request: PageRequest[RunsQuery]) -> Iterator[ListedRun]:
-    """All runs of the filter, newest first."""
+    """All runs that match the filter, newest first."""
     yield from list_runs(request.connection, request.feeder, which=request.query.filter)
 
 

@@ -15,7 +15,7 @@ from failproof_es.support.document import Document
 
 
 class SearchQuery(Query):
-    """What is looked for."""
+    """The text to search for."""
 
     q: Annotated[
         str | None,
@@ -27,29 +27,29 @@ class SearchQuery(Query):
 
 
 class HitShown(Document):
-    """What was found, and where it is shown."""
+    """A search hit, and the URL of its page."""
 
     hit: Hit
     url: str
 
 
 class SearchPage(PageModel):
-    """What was found, exact hits first, and how far was looked for what has no index."""
+    """Search hits, exact matches first, and the limits of the unindexed scans."""
 
     q: str | None
     hits: tuple[HitShown, ...]
     looked: tuple[ScanExtent, ...]
     only: str | None
-    """The URL of the one thing that the whole query names."""
+    """URL of the single thing that the whole query names; `None` if there is none."""
 
     @property
     def moved_to(self) -> str | None:
-        """One exact hit is shown at once."""
+        """The URL of a single exact hit, which is shown at once."""
         return self.only
 
 
 def read_search(request: PageRequest[SearchQuery]) -> SearchPage:
-    """What the query names."""
+    """The hits of the query."""
     text = request.query.q
     projected = request.standing.source == "projections"
     result = search(request.connection, text or "", projected=projected)
@@ -64,7 +64,7 @@ def read_search(request: PageRequest[SearchQuery]) -> SearchPage:
 
 
 def _url(hit: Hit, pages: set[str]) -> str:
-    """The page of a hit; the stream of its events where there is none."""
+    """URL of a hit's page; of the stream of its events where it has no page."""
     match hit.kind:
         case "run":
             return to("runs", hit.id)
@@ -83,5 +83,7 @@ PAGE = Page(
     query=SearchQuery,
     model=SearchPage,
     read=read_search,
-    warming=SearchQuery(q="words-that-no-answer-has"),  # it looks as far as a search can
+    warming=SearchQuery(
+        q="words-that-no-answer-has"
+    ),  # it finds nothing, so it scans as far as a search can
 )

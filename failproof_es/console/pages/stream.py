@@ -30,11 +30,11 @@ class StreamPage(PageModel):
 
     stream_id: UUID
     kind: str | None
-    """`run`, `evaluation`, `prompt`, ...; `None` where no type of event tells."""
+    """`run`, `evaluation`, `prompt`, ...; `None` where the event types do not tell."""
     run_id: UUID | None
     run_number: int | None
     archived: bool
-    """Whether the payloads of those that are shown are in a file."""
+    """Whether payloads of the listed events are in a file."""
     topics: dict[str, int]
     rows: tuple[ListedEvent, ...]
     paging: Paging
@@ -79,7 +79,7 @@ def read_stream(request: PageRequest[StreamQuery]) -> StreamPage:
 
 
 def every_event(request: PageRequest[StreamQuery]) -> Iterator[ListedEvent]:
-    """Every event that the filter leaves."""
+    """All events that match the filter."""
     stream_id, _ = _stream(request)
     after = 0
     while events := stream_events(
@@ -90,7 +90,7 @@ def every_event(request: PageRequest[StreamQuery]) -> Iterator[ListedEvent]:
 
 
 def _stream(request: PageRequest[StreamQuery]) -> tuple[UUID, dict[str, int]]:
-    """The stream's id, and how many events of each type it has."""
+    """The stream's id, and its number of events by type. Raises `NotFound` where it has none."""
     try:
         stream_id = UUID(request.path["stream"])
     except ValueError:

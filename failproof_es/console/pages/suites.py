@@ -47,7 +47,7 @@ def every_suite(request: PageRequest[PagedQuery]) -> Iterator[AskedSuite]:
 
 
 def counts_shown(matching: RowCount | None, total: RowCount) -> dict[str, int | None]:
-    """What `Paging` tells of the rows that match, where that is known, and of all."""
+    """Fields of `Paging` for the number of matching rows (if known) and of all rows."""
     return {
         "matching": None if matching is None or matching.more else matching.rows,
         "more_than": matching.rows if matching is not None and matching.more else None,
@@ -57,7 +57,7 @@ def counts_shown(matching: RowCount | None, total: RowCount) -> dict[str, int | 
 
 
 def word(text: str) -> str:
-    """A part of a cursor that stands in a text column, which holds no NUL."""
+    """A cursor's part for a text column. Raises `ValueError` for NUL and lone surrogates."""
     if "\x00" in text or (not text.isprintable() and any("\ud800" <= c <= "\udfff" for c in text)):
         raise ValueError
     return text

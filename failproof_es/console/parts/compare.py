@@ -30,11 +30,11 @@ class ComparedRun(Document):
     dialect: str
     models: tuple[str, ...]
     remarks: tuple[str, ...]
-    """What has to stand beside its numbers."""
+    """Remarks that qualify its numbers."""
 
 
 class ModelsCompared(Document):
-    """A model of each run, and how the pairs of both stand."""
+    """A model of each run, and the results of their pairs."""
 
     base_model: str
     other_model: str
@@ -43,9 +43,9 @@ class ModelsCompared(Document):
     worse: int
     better: int
     one_answer: int
-    """Pairs of one and the same answer, which a run took over: nothing could differ."""
+    """Pairs of one and the same answer, which one run reused: nothing could differ."""
     base: PassRate
-    """Of the pairs, as the next is: what has no partner is in neither."""
+    """Pass rate over the pairs, as `other`: evaluations without a partner are in neither."""
     other: PassRate
     difference: float
     """Rate of `other` less rate of `base`, over the pairs."""
@@ -55,9 +55,9 @@ class ModelsCompared(Document):
     test: str
     p: float
     adjusted_p: float
-    """For the number of models on this page (Benjamini and Hochberg)."""
+    """`p`, adjusted for the number of models on this page (Benjamini and Hochberg)."""
     adjusted_for: int
-    """That number."""
+    """Number of models that `adjusted_p` is adjusted for."""
     clusters: int
     smallest_effect: float | None
     unpaired: tuple[Unpaired, ...]
@@ -65,12 +65,12 @@ class ModelsCompared(Document):
 
     @property
     def pairs(self) -> int:
-        """How many evaluations have a partner."""
+        """Number of pairs."""
         return self.both_passed + self.both_failed + self.worse + self.better
 
 
 class PairShown(Document):
-    """A question in both runs, with what differs between the answers."""
+    """A question in both runs, with the differences of the answers."""
 
     pair: ComparedPair
     base_reason: str
@@ -92,7 +92,7 @@ class ValueShown(Document):
 def models_compared(
     sides: tuple[Side, Side], counts: ComparedCounts, adjusted: float, together: int
 ) -> ModelsCompared:
-    """How the pairs of two models stand."""
+    """The comparison of two models, as the page shows it."""
     base, other = sides
     paired, interval = counts.paired, counts.paired.interval
     return ModelsCompared(
@@ -133,7 +133,7 @@ def _json(value: object) -> str | None:
 
 
 def run_compared(run: Run, remarks: tuple[str, ...]) -> ComparedRun:
-    """What the page says of a run."""
+    """A compared run, as the page shows it."""
     started = run.started
     return ComparedRun(
         run_id=started.originator_id,

@@ -43,7 +43,7 @@ LINE = 300
 
 
 class CaseShown(Document):
-    """What was asked for."""
+    """The evaluation's case."""
 
     case_id: str
     suite_id: str
@@ -94,23 +94,23 @@ class TurnShown(Document):
     scripted: bool
     """Whether the case says it, and not the model under test."""
     speaker: str
-    """Who speaks, in words."""
+    """The speaker, in words."""
     text: TextShown
 
 
 class JudgeShown(Document):
-    """What one judge said."""
+    """One judge's verdict."""
 
     judge: str
     verdict: TextShown | None
     problem: str | None
     items: tuple[JudgedItem, ...]
-    """Item by item, where the verdict is one on a checklist."""
+    """Verdicts by item, where the verdict is for a checklist."""
     quotations: tuple[Quotation, ...]
 
 
 class Step(Document):
-    """An event of the evaluation, and how long after the one before it came."""
+    """An event of the evaluation, and the time since the event before."""
 
     position: int
     version: int
@@ -121,7 +121,7 @@ class Step(Document):
 
 
 class GraderVersion(Document):
-    """Who graded, in which version."""
+    """A grader and its version."""
 
     what: str
     name: str
@@ -139,11 +139,11 @@ class BodyShown(Document):
     withheld: str | None
     """Why not all of it is on record."""
     problem: str | None = None
-    """Why it is not what was sent: the record was changed."""
+    """Why it is not the request that was sent: the record was changed."""
 
 
 class AttemptShown(Document):
-    """One request, and what came of it."""
+    """One request, and its outcome."""
 
     number: int
     purpose: str
@@ -171,7 +171,7 @@ class AttemptShown(Document):
 
 
 class ImportedShown(Document):
-    """What another tool recorded of the answer. Its verdicts and its cost are its own."""
+    """An answer as another tool recorded it, with that tool's verdicts and cost."""
 
     says: str
     position: int
@@ -184,7 +184,7 @@ class ImportedShown(Document):
 
 
 class ReviewShown(Document):
-    """What a person said."""
+    """A person's review."""
 
     reviewer: str
     verdict: str
@@ -193,12 +193,12 @@ class ReviewShown(Document):
     tags: tuple[str, ...]
     notes: TextShown
     blind: bool | None
-    """Whether the engine's verdict was hidden; `None` where nobody knows."""
+    """Whether the engine's verdict was hidden; `None` where that is unknown."""
     at: datetime
 
 
 def json_shown(value: Any, whole: str | None = None) -> TextShown:
-    """The value as indented JSON."""
+    """The value as indented JSON, cut where it is very long; `whole` is the URL of all of it."""
     return text_shown(dumped(value), whole)
 
 
@@ -208,7 +208,7 @@ def dumped(value: Any) -> str:
 
 
 def verdict_of(outcome: EvaluationOutcome) -> EvaluationVerdict:
-    """How it ended."""
+    """The outcome, as the page shows it."""
     return EvaluationVerdict(
         status=outcome.status,
         passed=outcome.passed,
@@ -238,7 +238,7 @@ def verdict_of(outcome: EvaluationOutcome) -> EvaluationVerdict:
 def attempt_shown(
     number: int, exchange: Exchange, key: EvaluationKey, prices: Prices
 ) -> AttemptShown:
-    """One request and what came of it."""
+    """One request and its outcome, as the page shows them."""
     request = exchange.request
     answer = exchange.answer.event if exchange.answer else None
     error = exchange.error.event if exchange.error else None
@@ -338,7 +338,7 @@ def _reply_body(
 
 
 def steps_of(history: Sequence[ReadEvent]) -> Iterator[Step]:
-    """Each event, and how long after the one before."""
+    """The events as steps, each with the time since the event before."""
     before: datetime | None = None
     for record in history:
         row = record.row
@@ -359,7 +359,7 @@ def steps_of(history: Sequence[ReadEvent]) -> Iterator[Step]:
 
 
 def graders_of(history: Sequence[ReadEvent]) -> Iterator[GraderVersion]:
-    """Who graded what, in which version."""
+    """The graders of an evaluation with their versions."""
     for record in history:
         at = record.row.position
         match record.event:
@@ -383,7 +383,7 @@ def graders_of(history: Sequence[ReadEvent]) -> Iterator[GraderVersion]:
 
 
 def review_shown(review: Reviewed) -> ReviewShown:
-    """What a person said."""
+    """A review, as the page shows it."""
     return ReviewShown(
         reviewer=review.reviewer,
         verdict=review.verdict,

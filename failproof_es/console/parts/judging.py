@@ -1,4 +1,4 @@
-"""What judges and people said of each item of a case's checklist."""
+"""Judges' verdicts on the items of a case's checklist."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class JudgedItem(Document):
     """The item's text; `None` where the case has no such item."""
     verdict: str
     favourable: bool | None
-    """Whether the verdict speaks for the model; `None` where it is none of the item's words."""
+    """Whether the verdict speaks for the model; `None` if it is none of the item's words."""
     quote: str | None
     found: str | None
     """Where the quotation was found, as in `Quotation`; `None` where nothing is quoted."""
@@ -40,7 +40,7 @@ def items_of(expectation: Mapping[str, Any]) -> dict[str, Item]:
 def judged_items(
     verdict: object, items: Mapping[str, Item], quotations: Sequence[Quotation]
 ) -> tuple[JudgedItem, ...]:
-    """The verdicts that a judge's verdict lists by item; none where it has another shape."""
+    """Verdicts by item from a judge's verdict; none where it has another shape."""
     verdict_items = verdict.get("items") if isinstance(verdict, dict) else None
     if not isinstance(verdict_items, list):
         return ()

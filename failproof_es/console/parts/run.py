@@ -14,20 +14,20 @@ from failproof_es.console.page import PageModel
 from failproof_es.gates import describe_gate
 
 MOST_APART = 3
-"""Of so many models the first numbers of the page tell each one's rate; of more that of all."""
+"""Most models whose rates are among the first numbers; else these link to the table of models."""
 
 
 MOST_READ = 5_000
-"""Evaluations of a run up to which its page shows what reads each of them."""
+"""Most planned evaluations for which the page shows numbers that read each of them."""
 MOST_LIVE_SUITES = 200
-"""Rows of suites that are kept current while one looks. A page with more says that they are not."""
+"""Most rows of suites that are updated live. A page with more says that they are not."""
 
 
 class RunPage(RunDocument, PageModel):
     """The document of a run, and what its page alone needs."""
 
     shape: str = Field(exclude=True)
-    """Changes where the page gets other rows or columns; numbers alone leave it."""
+    """Fingerprint of the page's rows and columns; numbers alone do not change it."""
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -36,28 +36,28 @@ class RunPage(RunDocument, PageModel):
 
     @property
     def gates_told(self) -> Iterator[tuple[bool, str]]:
-        """Of each gate whether it is met, and what it says."""
+        """For each gate, whether it is met, and its description."""
         for name, gate in self.gates.items():
             yield gate["met"], describe_gate(name, gate)
 
     @property
     def cost_note(self) -> str:
-        """What of the cost is known, where not all of it is."""
+        """The known part of the cost; empty where all of it is known."""
         return cost_note(self.spending)
 
     @property
     def suites_live(self) -> bool:
-        """Whether the rows of suites are kept current."""
+        """Whether the rows of suites are updated live."""
         return len(self.by_suite) <= MOST_LIVE_SUITES
 
     @property
     def rates_apart(self) -> bool:
-        """Whether the first numbers tell each model's rate."""
+        """Whether the rate of each model is among the first numbers."""
         return len(self.by_model) <= MOST_APART
 
 
 def cost_note(spending: Spending) -> str:
-    """What of the cost is known, where not all of it is."""
+    """The known part of the cost; empty where all of it is known."""
     if spending.cost_usd is not None:
         return ""
     known_cost = f"{usd(spending.known_usd)} known" if spending.known_usd else ""

@@ -1,8 +1,8 @@
-"""Bounds of connections before any guard sees a request: time for a head, and number by address.
+"""Limits connections before any guard sees a request: time for a head, and number by address.
 
 One address can hold `MOST_WITHOUT_A_HEAD` connections on which no whole head came yet, and
-`MOST_OF_AN_ADDRESS` in all. One more closes the oldest of those without a head, so nobody who only
-connects keeps others out.
+`MOST_OF_AN_ADDRESS` in all. One more closes the oldest without a head, so that clients that only
+connect keep nobody out.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_S = 10.0
-"""The time for a request's head: the request line and the headers, to the empty line."""
+"""Seconds for a request's head: the request line and the headers, to the empty line."""
 MOST_WITHOUT_A_HEAD = 64
 MOST_OF_AN_ADDRESS = 400
 
@@ -36,15 +36,15 @@ class Addresses:
             next(iter(waiting)).close()
 
     def wait(self, connection: BoundedConnection) -> None:
-        """No whole head of its next request came yet."""
+        """Register that the connection waits for the head of its next request."""
         self._waiting.setdefault(connection.address, {})[connection] = None
 
     def begin(self, connection: BoundedConnection) -> None:
-        """The whole head came."""
+        """Register that the whole head came."""
         self._forget(self._waiting, connection)
 
     def leave(self, connection: BoundedConnection) -> None:
-        """It is closed."""
+        """Forget a closed connection."""
         self._forget(self._waiting, connection)
         self._forget(self._open, connection)
 
@@ -66,37 +66,37 @@ class BoundedConnection(H11Protocol):
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for a head."""
+        """Count the connection, and wait for its first head."""
         super().connection_made(transport)
         self.address = self.client[0] if self.client else ""
         self.addresses.enter(self)
         self._expect_head()
 
     def data_received(self, data: bytes) -> None:
-        """Take what came. What begins another head must end in time, too."""
+        """Take data; where it begins a new head, start the time limit."""
         if self.conn.their_state is h11.IDLE:
             self.addresses.wait(self)
             self._expect_head()
         super().data_received(data)
-        self._look()
+        self._check_head()
 
     def on_response_complete(self) -> None:
-        """Look whether the next head came already."""
+        """Check whether the next head came already."""
         super().on_response_complete()
-        self._look()
+        self._check_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Count it no more."""
+        """Stop counting the connection."""
         self._stop_waiting()
         self.addresses.leave(self)
         super().connection_lost(exc)
 
     def close(self) -> None:
-        """Close the connection at once, whatever came."""
+        """Abort the connection."""
         if not self.transport.is_closing():
             self.transport.abort()
 
-    def _look(self) -> None:
+    def _check_head(self) -> None:
         if self.conn.their_state is not h11.IDLE:
             self._stop_waiting()
             self.addresses.begin(self)

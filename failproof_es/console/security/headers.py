@@ -1,4 +1,4 @@
-"""The headers of every answer: what a browser may do with it."""
+"""Security headers of every response: what a browser may do with it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HEADERS = {
 
 
 class SecureHeaders:
-    """Sets `HEADERS` on every answer, and `Cache-Control: no-store` where it says nothing."""
+    """Sets `HEADERS` on every response, and `Cache-Control: no-store` where it has none."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""Trusted hosts: a page elsewhere cannot reach the console under a name of its own."""
+"""Trusted hosts: protection against DNS rebinding."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from failproof_es.console.security.refusals import Refusal, refusal
 
 
 def refuse_other_hosts(trusted: Collection[str]) -> Refusal:
-    """421 unless the request names one of these hosts, once. Names are in lower case.
+    """421 unless the request names one of these hosts (in lower case), once.
 
-    A name that an attacker lets point at 127.0.0.1 (DNS rebinding) is not among them.
+    In DNS rebinding, an attacker's name that resolves to 127.0.0.1 is not among them.
     """
 
     def refuse(request: Request) -> Response | None:
@@ -32,7 +32,7 @@ def refuse_other_hosts(trusted: Collection[str]) -> Refusal:
 
 
 def host_of(header: str) -> str:
-    """The host of a `Host` header, in lower case, without its port; empty where it is none."""
+    """The host of a `Host` header, in lower case, without its port; empty for an invalid port."""
     host, colon, port = header.strip().lower().rpartition(":")
     if header.strip().endswith("]") or not colon:
         return header.strip().lower()

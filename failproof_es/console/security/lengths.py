@@ -1,4 +1,4 @@
-"""URLs that are too long, or that hold what no link of ours holds."""
+"""Refuses URLs that are too long, or hold characters that no link here holds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from starlette.responses import Response
 from failproof_es.console.security.refusals import refusal
 
 LONGEST_URL = 4_096
-"""Bytes of path and query together."""
+"""Most bytes of path and query together."""
 _CONTROLS = frozenset(map(chr, (*range(0x20), 0x7F)))
 
 

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from failproof_es.console.security.refusals import refusal
 
 IS_HEAD = "failproof_es.console.head"
-"""What the scope of a request says that asked with HEAD."""
+"""Key in the scope of a request that was sent with HEAD."""
 
 
 def refuse_other_methods(request: Request) -> Response | None:
@@ -28,7 +28,7 @@ def refuse_other_methods(request: Request) -> Response | None:
 
 
 class HeadAsGet:
-    """Answers HEAD as GET is answered, without the body."""
+    """Answers HEAD like GET, without the body."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

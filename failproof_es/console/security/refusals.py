@@ -1,4 +1,4 @@
-"""Answers that are given before a page is looked for."""
+"""Guards: they can refuse a request before its page is looked up."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Refusal = Callable[[Request], Response | None]
 
 
 class Guard:
-    """Lets a request through, or answers it with what `refuse` gives."""
+    """Passes a request on, unless `refuse` gives a response."""
 
     def __init__(self, app: ASGIApp, refuse: Refusal) -> None:
         self._app = app
@@ -36,7 +36,7 @@ class Guard:
 def refusal(
     request: Request, status: HTTPStatus, what: str, remedy: str, **headers: str
 ) -> Response:
-    """The answer, as a page or as JSON by its path."""
+    """The error response, as a page or as JSON by the request's path."""
     response = error_response(request, status, what, remedy)
     for name, value in headers.items():
         response.headers[name.replace("_", "-")] = value

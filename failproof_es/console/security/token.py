@@ -1,4 +1,4 @@
-"""The token: a header of each request, or once in a URL, and then a cookie."""
+"""The token: in a header of each request, or once in a URL and then in a cookie."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from failproof_es.console.security.refusals import Refusal, refusal
 
 COOKIE = "failproof_es_console"
 WITHOUT = "/static/"
-"""What is below this needs no token: it is the same for everybody."""
+"""Paths below this need no token: they are the same for everybody."""
 
 
 def refuse_without_token(token: str | None, *, secure: bool, ticket: str | None = None) -> Refusal:
     """401 unless the request shows the token. `None` demands nothing.
 
-    `?token=` is answered with a cookie and a redirect to the URL without it, so that it stands in
-    no history and no link. The cookie does not hold the token. `secure` sends it over TLS only.
-    `ticket` does the same in its place, once: a browser gets it as an argument, which every user of
-    a machine can read.
+    `?token=` is answered with a cookie and a redirect to the URL without it, which keeps the token
+    out of histories and links. The cookie does not hold the token; with `secure` it is sent over
+    TLS only. `ticket` works once in place of the token: a browser gets it as an argument, which
+    every user of a machine can read.
     """
     tickets = [] if ticket is None else [ticket]
 
@@ -34,15 +34,17 @@ def refuse_without_token(token: str | None, *, secure: bool, ticket: str | None 
         tokens = [value for name, value in query if name == "token"]
         if tokens:
             by_ticket = [
-                issued_ticket for issued_ticket in tickets if _same(tokens[0], issued_ticket)
+                issued_ticket
+                for issued_ticket in tickets
+                if _equal_in_constant_time(tokens[0], issued_ticket)
             ]
-            if len(tokens) == 1 and (_same(tokens[0], token) or by_ticket):
+            if len(tokens) == 1 and (_equal_in_constant_time(tokens[0], token) or by_ticket):
                 tickets[:] = [
                     issued_ticket for issued_ticket in tickets if issued_ticket not in by_ticket
                 ]
                 rest = [(name, value) for name, value in query if name != "token"]
                 return _let_in(request, rest, token, secure=secure)
-        elif _same(_bearer(request), token) or _same(
+        elif _equal_in_constant_time(_bearer(request), token) or _equal_in_constant_time(
             request.cookies.get(COOKIE, ""), cookie_value(token)
         ):
             return None
@@ -58,12 +60,12 @@ def refuse_without_token(token: str | None, *, secure: bool, ticket: str | None 
 
 
 def cookie_value(token: str) -> str:
-    """What the cookie holds: nobody can tell the token from it."""
+    """Value of the cookie, which does not reveal the token."""
     return hmac.new(token.encode(), b"failproof-es console cookie", sha256).hexdigest()
 
 
 def _let_in(request: Request, rest: list[tuple[str, str]], token: str, *, secure: bool) -> Response:
-    path = "/" + quote(request.url.path.lstrip("/"))  # `//elsewhere` would lead there
+    path = "/" + quote(request.url.path.lstrip("/"))  # `//host` would redirect to that host
     response = Response(
         status_code=HTTPStatus.SEE_OTHER,
         headers={"location": path + (f"?{urlencode(rest)}" if rest else "")},
@@ -80,5 +82,5 @@ def _bearer(request: Request) -> str:
     return value.strip() if scheme.lower() == "bearer" else ""
 
 
-def _same(candidate: str, token: str) -> bool:
+def _equal_in_constant_time(candidate: str, token: str) -> bool:
     return hmac.compare_digest(candidate.encode("utf-8", "replace"), token.encode())

@@ -1,7 +1,7 @@
-"""Sends what is made while it is read, however slowly it is taken.
+"""Buffers a response, so that no reader of the database waits for a slow client.
 
-A reader of the database never waits for a client: what the client has not taken yet is kept here,
-a few megabytes of it in memory and the rest in a temporary file, which has no name.
+Pieces that the client has not taken yet are kept here: a few megabytes in memory and the rest in an
+unnamed temporary file.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ from typing import IO
 from starlette.concurrency import run_in_threadpool
 
 PIECE = 2**20
-"""Bytes that are kept, and sent, together at most, but for a piece that is larger."""
+"""Bytes from which on pieces are joined to one block."""
 IN_MEMORY = 4
-"""So many of them at most are kept in memory; what follows goes to a temporary file."""
+"""Most blocks in memory; further ones go to a temporary file."""
 
 
 class ReadAhead:
-    """Takes pieces as fast as they come, in a thread of its own, and gives them out in order."""
+    """Reads pieces as fast as they come, in a thread, and returns them in order."""
 
     def __init__(self, pieces: Iterator[str], close: Callable[[], None]) -> None:
-        """`close` is called in the end, whatever comes: it gives back what the pieces hold."""
+        """`close` is called at the end in any case, to release what `pieces` holds."""
         self._pieces = pieces
         self._close = close
         self._changed = Condition()
         self._kept: deque[bytes] = deque()
-        self._filed = _SpillFile()  # what follows what is kept
-        self._begun: list[bytes] = []  # what follows what is filed
+        self._filed = _SpillFile()  # continues `_kept`
+        self._begun: list[bytes] = []  # continues `_filed`
         self._size = 0
         self._over = self._left = False
         self._error: Exception | None = None
         Thread(target=self._read_pieces, name="console-download", daemon=True).start()
 
     def take(self) -> bytes:
-        """What follows, of any length; waits for it. Empty at the end.
+        """The next bytes, any number of them; waits for them. Empty at the end.
 
-        Raises what the pieces raised, after all that came before it.
+        Raises the exception of `pieces`, after all bytes that came before it.
         """
         with self._changed:
             self._changed.wait_for(
@@ -51,20 +51,20 @@ class ReadAhead:
                 return self._filed.take(PIECE)
             if not self._begun and self._error is not None:
                 raise self._error
-            return self._together()
+            return self._join_begun()
 
     async def stream_pieces(self) -> AsyncIterator[bytes]:
-        """All that follows."""
+        """All remaining bytes, piece by piece."""
         while piece := await run_in_threadpool(self.take):
             yield piece
 
     def leave(self) -> None:
-        """Nobody takes more: the reader stops after the piece that it is at."""
+        """Discard what is kept; the reader stops after its present piece."""
         with self._changed:
             self._left = True
             self._kept.clear()
             self._filed.close()
-            self._together()
+            self._join_begun()
 
     def _read_pieces(self) -> None:
         try:
@@ -82,7 +82,7 @@ class ReadAhead:
                     self._changed.notify_all()
 
     def _put(self, piece: bytes) -> bool:
-        """Keep a piece; whether anybody still wants more."""
+        """Keep a piece; return whether more are wanted."""
         with self._changed:
             if self._left:
                 return False
@@ -90,20 +90,20 @@ class ReadAhead:
             self._size += len(piece)
             if self._size >= PIECE:
                 if len(self._kept) < IN_MEMORY and not self._filed.size:
-                    self._kept.append(self._together())
+                    self._kept.append(self._join_begun())
                 else:
-                    self._filed.put(self._together())
+                    self._filed.put(self._join_begun())
             self._changed.notify_all()
             return True
 
-    def _together(self) -> bytes:
+    def _join_begun(self) -> bytes:
         piece = b"".join(self._begun)
         self._begun, self._size = [], 0
         return piece
 
 
 class _SpillFile:
-    """Bytes in a temporary file, which is made for the first of them and goes with the last."""
+    """A queue of bytes in a temporary file, which exists while the queue is not empty."""
 
     def __init__(self) -> None:
         self._file: IO[bytes] | None = None

@@ -1,4 +1,4 @@
-"""How many answers are sent at the same time: places that are taken, and given back in any case."""
+"""Limits how many responses are sent at the same time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 
 class Seats:
-    """A number of places, of which each is taken and given back. Safe to share."""
+    """A number of places to take and to give back. Safe to share."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -18,7 +18,7 @@ class Seats:
         self._lock = Lock()
 
     def take(self) -> bool:
-        """Take one; whether there was one."""
+        """Take a place; return whether there was one."""
         with self._lock:
             if self.occupied >= self.number:
                 return False
@@ -26,13 +26,13 @@ class Seats:
             return True
 
     def give_back(self) -> None:
-        """Give back one that was taken."""
+        """Give back a place that was taken."""
         with self._lock:
             self.occupied -= 1
 
 
 class EndedResponse(StreamingResponse):
-    """Calls `ended` when it was sent, and when it could not be: in any case, and once."""
+    """A streaming response that calls `ended` once, whether it was sent or failed."""
 
     def __init__(
         self,

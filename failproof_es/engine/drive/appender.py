@@ -1,4 +1,4 @@
-"""What appends the events of a drive: the journal, or the journal under the lease of a shard."""
+"""Protocol for appending the events of a drive: the journal, or a journal under a shard's lease."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def response_received(
         **header(state),
         **_identify_request(request),
         **read,
-        **_body(scrub, answer.body, whole_body),
+        **_recorded_body(scrub, answer.body, whole_body),
         status=answer.status,
         headers=scrub.values("headers", answer.headers),
         usage=answer.usage,
@@ -70,10 +70,10 @@ def error_recorded(
 ) -> ErrorRecorded:
     """The event of an attempt's error with everything received, known secrets replaced."""
     scrub = redactor.scrubbing()
-    message = _short(scrub.text("message", _encodable(error.message)))
-    error.args = (message,)  # or else the stack trace repeats all of a long one
+    message = _truncate_error(scrub.text("message", _encodable(error.message)))
+    error.args = (message,)  # else the stack trace repeats all of a long message
     trace = _encodable("".join(traceback.format_exception(error)))
-    stack_trace = _short(scrub.text("stack_trace", trace))
+    stack_trace = _truncate_error(scrub.text("stack_trace", trace))
     return ErrorRecorded(
         **header(state),
         **_identify_request(request),
@@ -83,7 +83,7 @@ def error_recorded(
         stack_trace=stack_trace,
         status=error.status,
         headers=scrub.values("headers", error.headers),
-        **({} if error.body is None else _body(scrub, error.body, truncated_body)),
+        **({} if error.body is None else _recorded_body(scrub, error.body, truncated_body)),
         retry_after_s=error.retry_after_s,
         latency_ms=error.latency_ms,
         redactions=scrub.record(),
@@ -116,10 +116,10 @@ def _encodable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _body(
+def _recorded_body(
     scrub: Scrubbing, body: bytes, record_body: Callable[[bytes], dict[str, Any]]
 ) -> dict[str, Any]:
-    """The part of a body that is recorded: `record_body(body)`, if it is known to hold no key."""
+    """The fields of a recorded body: `record_body(body)`, or a placeholder if it may hold a key."""
     placeholder = scrub.body("body", body)
     if placeholder is not None:
         return redacted_body(body, placeholder)
@@ -128,7 +128,7 @@ def _body(
     return record_body(body)
 
 
-def _short(text: str) -> str:
+def _truncate_error(text: str) -> str:
     """An error's message, cut off with a remark if it is too long to record."""
     if len(text) <= MOST_OF_AN_ERROR:
         return text

@@ -1,7 +1,7 @@
 """Drives the unfinished evaluations of a run, or of a part of it, phase by phase.
 
-A plain drive and the drive of one shard both are this: they differ in the cases, in the lease under
-which events are appended, and in who may stop them.
+Drives a whole run as well as one shard. The two differ in the cases, in the lease under which
+events are appended, and in who may stop the drive.
 """
 
 from __future__ import annotations
@@ -39,27 +39,29 @@ CheckEnd = Callable[[RecordedEvaluation, bool], None]
 
 @dataclass(slots=True)
 class Hooks:
-    """Who is told of what happens. None of them may raise."""
+    """The callbacks of a drive. None of them may raise."""
 
     observe: Observe
-    """Every event, once it is durable."""
+    """Called with every event, once it is durable."""
     on_text: OnText | None = None
     on_carried_over: OnCarriedOver | None = None
     on_begun: OnBegun | None = None
     check_begin: CheckBegin = lambda recorded: None
-    """An evaluation is carried on."""
+    """Called when work on an evaluation begins or continues."""
     check_end: CheckEnd = lambda recorded, finished: None
-    """It was carried on as far as it goes now; whether it is finished."""
+    """Called when work on an evaluation stops, with whether the evaluation is finished."""
 
 
 @dataclass(slots=True)
 class EvaluationDrive:
-    """The evaluations of some cases of a run. `stop` ends it: requests in flight still end.
+    """Drives the evaluations of a run, or of a part of its plan, until they end or `stop` is set.
 
-    The targets are open. `part` is of its plan, `None` for all of it. `may_send` says,
-    before each request, whether it may still be sent: never, once the lease may be another's.
-    `turns` has a semaphore for each server, in the order of `targets.by_server`. It is shared by
-    drives that go on at once: together they then carry on as many evaluations as one would.
+    Requests in flight still end after a stop. The targets must be open. `part` is the part of the
+    plan, `None` for all of it. `may_send` says before each request whether it may be sent: false
+    once another process may hold the lease.
+
+    `turns` has a semaphore for each server, in the order of `targets.by_server`. Concurrent drives
+    share the semaphores, so that together they work on as many evaluations as one drive would.
     """
 
     run: Run
@@ -77,15 +79,15 @@ class EvaluationDrive:
     reuse: ChoosesEndings | None = None
     """Decides what is carried over, in a run that reuses recorded answers."""
     trouble: BaseException | None = None
-    """The first error that ended it."""
+    """The first error that ended the drive."""
     _turned_away: list[DeferredTooLong] = field(default_factory=list)
-    """One for each evaluation that is left pending while the others go on."""
+    """The errors of evaluations that are left pending while the others go on."""
     _workers: list[asyncio.Task[None]] = field(default_factory=list)
 
     async def drive(self, phase: Phase) -> Tally:
-        """Run every evaluation as far as the phase goes; return the counts of all."""
+        """Run every evaluation as far as the phase goes; return the counts of all evaluations."""
         tally = Tally(self._planned())
-        self._turned_away.clear()  # a new phase asks them again
+        self._turned_away.clear()  # a new phase tries them again
         unfinished = PendingEvaluations(
             self.run,
             self.reader,
@@ -119,7 +121,7 @@ class EvaluationDrive:
         return tally
 
     def cancel(self) -> None:
-        """End it without waiting for the requests in flight."""
+        """End the drive without waiting for the requests in flight."""
         for worker in self._workers:
             worker.cancel()
 
@@ -130,14 +132,17 @@ class EvaluationDrive:
         self.stop.set()
 
     def why(self, *, requested: bool) -> BaseException | None:
-        """Why it ended, if neither everything is done nor a stop was `requested`."""
+        """The error that ended the drive, or left evaluations pending; `None` if there is none.
+
+        After a `requested` stop, pending evaluations are no error.
+        """
         if self.trouble or not self._turned_away or requested:
             return self.trouble
         unfinished = plural(len(self._turned_away), "evaluation")
         return Halted(f"{unfinished} left unfinished; {self._turned_away[0]}")
 
     def _planned(self) -> int:
-        """The planned evaluations of its part: every piece has as many."""
+        """The number of planned evaluations in the part; every piece has as many."""
         manifest = self.run.started
         if self.part is None or not manifest.planned_cases:
             return manifest.planned_evaluations
@@ -175,7 +180,7 @@ class EvaluationDrive:
                 turn: asyncio.Semaphore | nullcontext[None] = nullcontext()
             else:
                 turn = self.turns[server]
-                await queue.look_ahead()  # while the others still have something to do
+                await queue.look_ahead()  # read while other drives use the server
             async with turn:
                 await self._carry_on(interpreter, queue, phase, tally)
         except Exception as error:
@@ -184,7 +189,7 @@ class EvaluationDrive:
     async def _carry_on(
         self, interpreter: Interpreter, queue: WorkQueue, phase: Phase, tally: Tally
     ) -> None:
-        """Carry evaluations on, one after the other, until none is left."""
+        """Work on the queue's evaluations, one after the other, until none is left."""
         while not self.stop.is_set() and (job := await queue.next()) is not None:
             self.hooks.check_begin(job)
             finished = False
@@ -193,7 +198,7 @@ class EvaluationDrive:
                 finished = evaluation.finished
             except DeferredTooLong as error:
                 if phase.submissions is not None:
-                    raise  # who handed it in waits for it
+                    raise  # a program waits for the evaluation that it submitted
                 self._turned_away.append(error)
                 continue
             finally:
@@ -203,7 +208,7 @@ class EvaluationDrive:
 
 
 def drain_s(configuration: Configuration) -> float:
-    """How long requests in flight may take to end after a stop, in seconds."""
+    """Seconds that requests in flight may take to end after a stop."""
     default_ms = configuration.execution.timeout_per_request_ms
     models = (*configuration.models, *configuration.asked_judges)
     longest_ms = max(default_ms, *(model.timeout_ms or default_ms for model in models))

@@ -81,13 +81,13 @@ class DeferredTooLong(Halted):
 
 @dataclass(slots=True)
 class _LastWait:
-    """What an evaluation waited for last. What it was promised is its own as long as it goes on."""
+    """The request that an evaluation waited with last; `give_back` releases its reservations."""
 
     gate: ConcurrencyLimiter | None = None
     request: RequestSent | None = None
 
     def give_back(self, spending: SpendLimiter | None) -> None:
-        """It goes on no more, for whatever reason: others may have what it did not take."""
+        """Release what is reserved for the request that waited."""
         if self.request is None:
             return
         if self.gate is not None:
@@ -118,7 +118,7 @@ class Interpreter:
     retry_delay_ms: int
     purposes: frozenset[Purpose]
     may_send: Callable[[], bool] = lambda: True
-    """Whether a request may be sent now: not, once the lease may be another's."""
+    """Whether a request may be sent now: false once another process may hold the lease."""
     spending: SpendLimiter | None = None
     """Holds the run below its spend ceiling, if it has one."""
     _requests: Requests = field(init=False)
@@ -132,9 +132,8 @@ class Interpreter:
     ) -> Evaluation:
         """Continue one evaluation from `history` to its end, or until `stop` is set.
 
-        It also stops before a request whose purpose is not among `purposes`.
-
-        Raises `Halted`, or a `JournalError` when nothing can be recorded any more.
+        Also stops before a request whose purpose is not among `purposes`. Raises `Halted`, or a
+        `JournalError` when nothing can be recorded any more.
         """
         waited = _LastWait()
         try:
@@ -147,10 +146,10 @@ class Interpreter:
     ) -> Evaluation:
         header = EventHeader.of_evaluation(key)
         patience: WaitBudget | None = None
-        """Begins with the first request of this drive. Earlier drives do not count."""
+        """The wait budget, from the first request of this drive on; earlier drives do not count."""
         state, bodies = fold(history), RequestBodies(history)
         decided: list[EvaluationEvent] = []
-        """What follows from the record: appended with the next request, or at the end."""
+        """Derived events, appended with the next request or at the end."""
         while True:
             steps = await self.grader.advance(key, case, state, wait_budget=patience)
             decided.extend(steps.events)
@@ -170,7 +169,7 @@ class Interpreter:
             if self.stop.is_set():
                 break
             target = self._target(key, action)
-            if not target.limiter.is_open:  # nobody knows for how long
+            if not target.limiter.is_open:  # it may stay closed for long
                 await self._record(decided)
                 decided = []
             if not await target.limiter.acquire():
@@ -199,7 +198,7 @@ class Interpreter:
             finally:
                 was_sent = sent_at is not None
                 target.limiter.release(was_sent=was_sent, permit=permit, used=used)
-            if not affordable:  # what it waits for may need the slot and the tokens it had
+            if not affordable:  # requests in flight may need its slot and tokens to end
                 await self._record(decided)
                 decided = []
                 waited.gate, waited.request = target.limiter, request
@@ -209,7 +208,7 @@ class Interpreter:
                     await self._wait_for_room(request)
                 continue
             trouble = self._halting_error(events[-1]) or self._broken_ceiling(events[0])
-            # Durable before anything reads it: whatever happens then, it is not asked again.
+            # Durable before it is graded: after a crash in grading, the request is not repeated.
             await self._record(events)
             state = fold(events, state)
             if trouble is not None:
@@ -239,12 +238,11 @@ class Interpreter:
     # -- spending --------------------------------------------------------------------------
 
     def _reserve(self, request: RequestSent) -> bool:
-        """Whether the request may be sent below the spend ceiling; if so, what it may cost is
-        reserved."""
+        """Reserve the request's worst-case cost; false if it does not fit below the ceiling."""
         return self.spending is None or self.spending.reserve(request)
 
     async def _wait_for_room(self, request: RequestSent) -> None:
-        """Wait until requests in flight have ended. Raises `Halted` if that cannot be enough."""
+        """Wait until the request may fit below the ceiling. Raises `Halted` if it never can."""
         assert self.spending is not None
         try:
             await self.spending.wait_for_room(request, self.stop)
@@ -276,7 +274,7 @@ class Interpreter:
     ) -> PreparedRequest:
         try:
             return self._requests.prepare(state, case, action, target)
-        except InvalidInput as error:  # a class of the user's own makes requests
+        except InvalidInput as error:  # raised by a user's own class
             raise Halted(self.redactor.scrubbed(str(error))) from None
 
     async def _exchange(
@@ -288,11 +286,11 @@ class Interpreter:
         target: Target,
         sent_at: float | None,
     ) -> list[EvaluationEvent]:
-        """Send one attempt, and return its outcome. The request is on record already.
+        """Send one recorded request, and return the events of its outcome.
 
-        An answer of another model than was asked is recorded whole, as an error. If the run stops
-        while its server holds a request back, or the lease may have ended, the request is not sent
-        and is recorded as lost.
+        An answer of another model than the requested one is recorded whole, followed by an error.
+        If the run stops while the server holds a request back, or the lease may have ended, the
+        request is not sent and is recorded as lost.
         """
         request = recorded.event
         if sent_at is None:
@@ -302,7 +300,7 @@ class Interpreter:
             reason = "not sent: the lease under which it was recorded may have ended"
             return [attempt_lost(header, state, request, reason)]
         events = await self._attempt(key, header, state, recorded, target)
-        _tell(target.limiter, sent_at, events)
+        _notify_limiter(target.limiter, sent_at, events)
         return events
 
     async def _attempt(
@@ -314,17 +312,17 @@ class Interpreter:
         target: Target,
     ) -> list[EvaluationEvent]:
         request, prepared = recorded
-        self._know_tokens(target)
+        self._redact_tokens(target)
         streaming = self._streaming(key, request)
         on_text = None if streaming is None else streaming.piece
         try:
             answer = await send_once(target.provider, prepared, on_text, target.stuck_after_s)
         except ModelError as error:
-            self._know_tokens(target)
+            self._redact_tokens(target)
             return [error_recorded(header, state, request, error, self.redactor)]
-        self._know_tokens(target)
+        self._redact_tokens(target)
         if streaming is not None:
-            if answer.first_token_ms is None:  # it came whole
+            if answer.first_token_ms is None:  # it was not streamed
                 streaming.piece(answer.text)
             streaming.end()
         response = response_received(header, state, request, answer, self.redactor)
@@ -335,8 +333,8 @@ class Interpreter:
             return [response, error_recorded(header, after, request, error, self.redactor)]
         return [response]
 
-    def _know_tokens(self, target: Target) -> None:
-        """Have the tokens replaced that its provider got meanwhile: a server may repeat them."""
+    def _redact_tokens(self, target: Target) -> None:
+        """Redact the access tokens that the provider has obtained: a server may repeat them."""
         tokens = getattr(target.provider, "tokens", None)
         if tokens is not None:
             self.redactor.also(tokens.given)
@@ -347,9 +345,9 @@ class Interpreter:
         return self.redactor.streaming(partial(self.on_text, key, request))
 
     async def _wait(self, action: Send) -> None:
-        """Wait before an attempt after an error, or until the run is stopped.
+        """Wait before the attempt after an error, or until the run is stopped.
 
-        The wait began when the error was recorded, which may have been in another drive.
+        The wait is counted from the error's event, which may be from an earlier drive.
         """
         error = action.last_error
         if error is None:
@@ -400,7 +398,9 @@ def _request(
     )
 
 
-def _tell(gate: ConcurrencyLimiter, sent_at: float, outcome: Sequence[EvaluationEvent]) -> None:
+def _notify_limiter(
+    gate: ConcurrencyLimiter, sent_at: float, outcome: Sequence[EvaluationEvent]
+) -> None:
     """Tell the limiter whether the server answered: an answer of any model counts."""
     first = outcome[0]
     if isinstance(first, ResponseReceived):

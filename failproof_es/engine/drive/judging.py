@@ -25,8 +25,8 @@ _UNANSWERED = ("unanswered", "1")
 def read_judgement(dialect: Dialect, case: Case, action: ReadJudgement) -> JudgeReading:
     """The judge's reply, parsed by the dialect. A failed judge gives no verdict.
 
-    Where the verdict lacks votes, that is the problem; the verdict is left out if the judge is
-    asked again.
+    If the verdict lacks votes, `problem` says so; the verdict is left out if the judge is asked
+    again.
     """
     if isinstance(action.answer, Failure):
         problem = f"{action.answer.kind}: {action.answer.message}"
@@ -57,7 +57,7 @@ def judge_problems(dialect: Dialect, configuration: Configuration) -> Iterator[P
     """Errors and warnings about the judges that are configured for the dialect."""
     if not isinstance(dialect, ReadsJudges):
         return
-    from failproof_es.models import provider_type  # who only reads needs no model
+    from failproof_es.models import provider_type  # not needed to read a log
 
     judges = configuration.judges
     for number, judge in enumerate(configuration.asked_judges):

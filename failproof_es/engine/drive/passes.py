@@ -25,8 +25,8 @@ JUDGEMENTS: frozenset[Purpose] = frozenset({"judge"})
 class Submissions:
     """Evaluations of a run's plan that another thread submits while the run is driven.
 
-    Made in the event loop that drives the run. `submit` and `close` may be called from any
-    thread; what is submitted after `close` is left for the next drive.
+    Created in the event loop that drives the run. `submit` and `close` may be called from any
+    thread; evaluations submitted after `close` are left for the next drive.
     """
 
     def __init__(self) -> None:
@@ -37,17 +37,17 @@ class Submissions:
         self._news = self._loop.create_future()
 
     def submit(self, key: EvaluationKey) -> None:
-        """Run the evaluation as far as its pass goes."""
+        """Submit an evaluation, to be run as far as its pass goes."""
         self._loop.call_soon_threadsafe(self._add, key)
 
     def close(self) -> None:
         """Declare that no more evaluations will be submitted."""
-        self._loop.call_soon_threadsafe(self._end)
+        self._loop.call_soon_threadsafe(self._mark_closed)
 
     async def keys(
         self, models: Sequence[str], stop: asyncio.Event
     ) -> AsyncGenerator[EvaluationKey]:
-        """Submitted evaluations of these models, as they arrive, until the end or a `stop`."""
+        """Submitted evaluations of these models, as they arrive, until `close` or `stop`."""
         stopped = asyncio.ensure_future(stop.wait())
         try:
             while not stop.is_set():
@@ -67,13 +67,13 @@ class Submissions:
     def _add(self, key: EvaluationKey) -> None:
         if not self._closed:
             self._waiting.setdefault(key.model_key, deque()).append((next(self._order), key))
-            self._tell()
+            self._notify()
 
-    def _end(self) -> None:
+    def _mark_closed(self) -> None:
         self._closed = True
-        self._tell()
+        self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._news.set_result(None)
         self._news = self._loop.create_future()
 

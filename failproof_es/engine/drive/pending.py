@@ -31,18 +31,18 @@ from failproof_es.engine.history import (
 from failproof_es.engine.related_runs.carried_over import ChoosesEndings, carry_over
 
 StartedKeys = frozenset[EvaluationKey]
-"""Those that have an event already. This process alone writes the streams of the others, and only
-after it has read them here."""
+"""The keys of evaluations that may have events. Only this process writes the streams of the others,
+and only after it has read them here."""
 Portion = tuple[list[EvaluationKey], StartedKeys]
 Windows = AsyncGenerator[list[RecordedEvaluation]]
 OnCarriedOver = Callable[[RecordedEvaluation], None]
-"""Called with each evaluation that a branched run takes over, once that is recorded. Must not
+"""Called with each evaluation that a branched run carries over, once that is recorded. Must not
 raise."""
 
 
 OnBegun = Callable[[RecordedEvaluation], None]
-"""Called with each unfinished evaluation that was begun before, as it is taken up. Must not
-raise."""
+"""Called with each unfinished evaluation that had begun in an earlier drive, as work on it
+continues. Must not raise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,8 @@ class PendingEvaluations:
     async def windows(self, phase: Phase, models: Sequence[str], stop: asyncio.Event) -> Windows:
         """The pending evaluations of this phase and these models, in windows.
 
-        In a phase with submitted evaluations, each as it arrives, until `stop` is set.
+        In a phase with submitted evaluations, each arrives in a window of its own, until `stop` is
+        set.
         """
         if phase.submissions is None:
             windows = self._read_ahead(models)
@@ -89,7 +90,7 @@ class PendingEvaluations:
     async def _with_carried_over(
         self, window: list[RecordedEvaluation]
     ) -> list[RecordedEvaluation]:
-        """The same, after recording which of them a branched run carries over."""
+        """The window, after recording which of its evaluations a branched run carries over."""
         branch = self.run.started.branched_from
         keys = [recorded.key for recorded in window if not recorded.history]
         if branch is None or not keys:
@@ -134,7 +135,7 @@ class PendingEvaluations:
                 started_keys = unfinished.started_keys and unfinished.started_keys.intersection(
                     window
                 )
-                for portion in await self.reader.read(_portioned, window, started_keys):
+                for portion in await self.reader.read(_split_portions, window, started_keys):
                     yield portion, started_keys
 
     async def _unfinished(self, models: Sequence[str]) -> AsyncGenerator[UnfinishedPart]:
@@ -153,7 +154,7 @@ class PendingEvaluations:
                 yield await self.reader.read(read_evaluations, [key])
 
 
-def _portioned(
+def _split_portions(
     connection: Connection, keys: list[EvaluationKey], started_keys: StartedKeys
 ) -> list[list[EvaluationKey]]:
     return list(split_by_size(connection, keys, started_keys))

@@ -11,9 +11,9 @@ _SWITCH_S = 0.0005
 
 
 def freeze_objects() -> None:
-    """Let collections of cycles walk none of the objects that exist now.
+    """Exclude all existing objects from later garbage collections.
 
-    For who works on many runs: what earlier ones left behind is collected before.
+    For processes that work on many runs: the garbage of earlier runs is collected first.
     """
     gc.unfreeze()
     gc.collect()
@@ -22,13 +22,12 @@ def freeze_objects() -> None:
 
 @contextlib.contextmanager
 def tuned_python() -> Iterator[None]:
-    """Keep memory flat, and let the thread that commits have its turn soon.
+    """Keep memory flat, and let the thread that commits run soon.
 
-    Existing objects are frozen. A full collection of cycles then walks only what the run made
-    since, which is little, and none of the imported modules. So it can run often.
-
-    The journal's thread needs the interpreter for moments only, several times for each commit.
-    Each time it would wait for up to 5 ms, and all evaluations wait for the commit.
+    Existing objects are frozen, so a full garbage collection walks only the objects of the run and
+    no imported modules. It is cheap, and can run often. The journal's thread needs the interpreter
+    several times for each commit, each time for moments. With Python's default it would wait up to
+    5 ms each time, and all evaluations wait for the commit.
     """
     thresholds, switch_s = gc.get_threshold(), sys.getswitchinterval()
     gc.freeze()

@@ -1,8 +1,8 @@
 """Redacts a run's keys before any event is built.
 
-Each replacement is recorded: the field, the variable, how often. A key is found in any case, and
-in the forms in which programs repeat text: escaped for JSON, HTML or a URL, in base64 at any
-offset, in hexadecimal, with white space in between.
+Each replacement is recorded: the field, the variable, how often. A key is found in upper and lower
+case, and in the forms in which programs repeat text: escaped for JSON, HTML or a URL, in base64 at
+any offset, in hexadecimal, with white space in between.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _REFERENCES = re.compile(
 """The URL and HTML escapes of printable characters, in lower case."""
 _LONGEST_REFERENCE = max(map(len, _HTML_ENTITIES)) + 2
 _SCHEME = re.compile(r"(basic|bearer|token|api-?key|key|digest|negotiate)[ \t:=]+(.+)", re.I | re.S)
-"""What a header's value may begin with, and the key behind it."""
+"""The authentication scheme at the beginning of a header's value, and the key after it."""
 _PAIRS = re.compile(r"[^\s;,=]+=\"?([^\s;,\"]+)")
-"""The pairs of a cookie, or of another header with parts."""
+"""The values of the pairs in a cookie, or in another header with parts."""
 _WHITE_SPACE = b" \t\r\n\v\f"
 _ESCAPED_WHITE_SPACE = re.compile(rb"\\(?:[nrt]|u000[ad9]|u0020)")
 
@@ -68,10 +68,10 @@ class Redactor:
         self._secrets = _Secrets(sorted(forms, key=_longest_first))
         self._also: dict[str, str] = {}
         self.too_short = tuple(name for name, value in values.items() if value and name not in keys)
-        """The variables whose values are too short to be looked for."""
+        """The variables whose values are too short to search for."""
 
     def also(self, secrets: Mapping[str, str]) -> None:
-        """Replace these values, too, by their names: tokens that came while the run goes."""
+        """Replace these values, too, by their names: access tokens obtained during the run."""
         if secrets.keys() <= self._also.keys():
             return
         self._also |= secrets
@@ -84,7 +84,7 @@ class Redactor:
         return Scrubbing(self._secrets)
 
     def streaming(self, pass_on: Callable[[str], None]) -> StreamScrubbing:
-        """A scrubber for a streamed text, which passes pieces on."""
+        """A scrubber for a streamed text; it passes scrubbed pieces to `pass_on`."""
         return StreamScrubbing(self._secrets, pass_on)
 
     def scrubbed(self, text: str) -> str:
@@ -92,7 +92,7 @@ class Redactor:
         return self.scrubbing().text("text", text)
 
     def cleaned(self, error: InvalidInput) -> InvalidInput:
-        """The same problems, their text scrubbed."""
+        """A copy of the error, with all texts scrubbed."""
         return InvalidInput(
             [
                 replace(
@@ -106,32 +106,34 @@ class Redactor:
 
 
 class _Secrets:
-    """The forms to look for, each with its variable, the longest first."""
+    """The forms of keys to search for, each with its variable, the longest first."""
 
     def __init__(self, forms: Sequence[tuple[str, str]]) -> None:
         self.forms = forms
-        self.unescaped = _least([(_unescaped(form.encode()), variable) for form, variable in forms])
+        self.unescaped = _minimal_forms(
+            [(_unescaped(form.encode()), variable) for form, variable in forms]
+        )
         self.longest = max((len(form) for form, _ in forms), default=0)
         self.any = re.compile("|".join(re.escape(form) for form, _ in forms) or "(?!)")
         self._first = frozenset(form[0] for form, _ in forms)
-        self._least = _least(forms)
+        self._minimal_forms = _minimal_forms(forms)
         lengths = [len(form) for form, _ in forms] + [len(form) for form, _ in self.unescaped]
         self._shortest = min(lengths, default=0)
         self._dense_holds_plain = not any(
             form.translate(None, _WHITE_SPACE) != form for form, _ in self.unescaped
         )
         self._remembered: set[str] = set()
-        """Short texts in which no key stands: most headers are those of the reply before."""
+        """Short texts without a key: most headers repeat those of the last reply."""
 
     def none_in(self, text: str) -> bool:
-        """Whether no key stands in the text, as it is or in any form that is looked for."""
+        """Whether the text holds no key in any form."""
         if not self.forms or text in self._remembered:
             return True
         if len(text) < self._shortest and text.isascii():
-            return True  # what an escape stands for is never longer than the escape
-        if "\\" in text:  # in text without escapes `in_text` finds a form as it is, too
+            return True  # an escape is never shorter than its character
+        if "\\" in text:  # with escapes `in_text` may miss a plain form
             lower = _lower(text)
-            if any(form in lower for form, _ in self._least):
+            if any(form in lower for form, _ in self._minimal_forms):
                 return False
         if self.in_text(text):
             return False
@@ -150,8 +152,8 @@ class _Secrets:
     def in_data(self, data: bytes) -> set[str]:
         """The variables whose keys occur in the data.
 
-        Also escaped for JSON, any number of times, escaped character by character for HTML or a
-        URL, or with white space in between.
+        Also finds keys escaped for JSON, any number of times, escaped character by character for
+        HTML or a URL, or with white space in between.
         """
         if not self.forms:
             return set()
@@ -161,7 +163,7 @@ class _Secrets:
         return variables
 
     def in_text(self, text: str) -> set[str]:
-        """The same for text."""
+        """As `in_data`, for text."""
         return self.in_data(text.encode("utf-8", "surrogatepass"))
 
 
@@ -189,17 +191,17 @@ class Scrubbing:
                 text = _placeholder(variable).join(pieces)
                 lower = _lower(text)
         if variables := self._secrets.in_text(text):
-            # In escapes. Their exact place is not needed.
+            # A key in escapes: its exact place is not known, so the whole text is replaced.
             self._found.update((field, variable) for variable in variables)
             text = _placeholders(variables)
         return text
 
     def optional(self, field: str, text: str | None) -> str | None:
-        """The same for an optional text."""
+        """As `text`, for an optional text."""
         return None if text is None else self.text(field, text)
 
     def values(self, field: str, headers: Mapping[str, str]) -> dict[str, str]:
-        """The same for every name and every value of a mapping."""
+        """The mapping with every name and every value scrubbed."""
         scrubbed: dict[str, str] = {}
         none_in = self._secrets.none_in
         for name, value in headers.items():
@@ -212,8 +214,8 @@ class Scrubbing:
     def body(self, field: str, body: bytes) -> str | None:
         """The placeholder for a body that holds a key; `None` for any other body.
 
-        The key may be in the pieces of a stream or in escapes, or it was read from this body
-        before. Then no part of the body is kept.
+        A key may be split over the pieces of a stream, in escapes, or found in a field read from
+        this body before. No part of a body with a key is kept.
         """
         variables = {variable for where, variable in self._found if not where.startswith("headers")}
         variables |= self._secrets.in_data(body)
@@ -223,7 +225,7 @@ class Scrubbing:
         return _placeholders(variables) if variables else None
 
     def record(self) -> tuple[Redaction, ...]:
-        """What was replaced so far."""
+        """The replacements so far."""
         return tuple(
             Redaction(field=field, variable=variable, count=count)
             for (field, variable), count in self._found.items()
@@ -231,9 +233,9 @@ class Scrubbing:
 
 
 class StreamScrubbing:
-    """Scrubs a text as it arrives. It also finds a secret that is split over pieces.
+    """Scrubs a text as it arrives, also a secret that is split over pieces.
 
-    It holds back only a tail that could be the start of a secret.
+    Holds back only a tail that could be the start of a secret.
     """
 
     def __init__(self, secrets: _Secrets, pass_on: Callable[[str], None]) -> None:
@@ -243,22 +245,22 @@ class StreamScrubbing:
         self._held = ""
 
     def piece(self, text: str) -> None:
-        """Take the next piece of the text; return what is known to hold no secret."""
+        """Take the next piece; pass on, scrubbed, all but a tail that could begin a secret."""
         text = self._held + text
-        cut = self._cut(_lower(text))
+        cut = self._find_cut(_lower(text))
         self._held = text[cut:]
-        self._say(text[:cut])
+        self._pass_scrubbed(text[:cut])
 
     def end(self) -> None:
-        """Return what was held back, at the end of the text."""
-        self._say(self._held)
+        """Pass on the held-back tail, at the end of the text."""
+        self._pass_scrubbed(self._held)
         self._held = ""
 
-    def _say(self, text: str) -> None:
+    def _pass_scrubbed(self, text: str) -> None:
         if text:
             self._pass_on(self._scrubbing.text("text", text))
 
-    def _cut(self, lower: str) -> int:
+    def _find_cut(self, lower: str) -> int:
         """The start of a tail that could begin a secret; never within a whole secret."""
         at = 0
         while True:
@@ -273,13 +275,14 @@ class StreamScrubbing:
 
 
 def _longest_first(secret: tuple[str, str]) -> tuple[int, str, str]:
-    """Longest first: a form may contain a shorter one, and replacing that would leave the rest."""
+    """Sort key for forms, the longest first: a form may contain a shorter one, whose replacement
+    would leave the rest."""
     form, variable = secret
     return -len(form), form, variable
 
 
-def _least(forms: Sequence[tuple[T, str]]) -> list[tuple[T, str]]:
-    """Those that are enough to tell whose keys stand somewhere: where a form is, its parts are."""
+def _minimal_forms(forms: Sequence[tuple[T, str]]) -> list[tuple[T, str]]:
+    """The forms that contain no other form of the same variable: they suffice to find its keys."""
     distinct = list(dict.fromkeys(forms))
     return [
         (form, variable)
@@ -329,7 +332,7 @@ def _in_base64(encode: Callable[[bytes], bytes], data: bytes, before: int) -> st
 
 
 def _lower(text: str) -> str:
-    """`A` to `Z` in lower case, and nothing else: every character stays where it is."""
+    """The text with `A` to `Z` in lower case, every character at its place."""
     if text.isascii():
         return text.lower()
     return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
@@ -344,24 +347,24 @@ def _split(text: str, lower: str, form: str) -> list[str]:
 
 
 def _views(data: bytes, *, dense_holds_plain: bool) -> Iterator[bytes]:
-    """Lower-case data as different readers would see it, each view that differs.
+    """The distinct views of lower-case data: unescaped, with references resolved, and dense.
 
-    Where `dense_holds_plain`, no form has white space: what stands in data without escapes then
-    stands in its dense view, too.
+    With `dense_holds_plain` no form has white space: then the dense view of data without escapes
+    holds every form that the data holds.
     """
     unescaped, dense = _unescaped(data), _dense(data)
     is_shorter = len(dense) < len(unescaped)
     if not (dense_holds_plain and is_shorter and len(unescaped) == len(data)):
         yield unescaped
     if b"%" in unescaped or b"&" in unescaped:
-        resolved = _resolved(unescaped)
+        resolved = _resolve_references(unescaped)
         if len(resolved) < len(unescaped):
             yield resolved
     if is_shorter:
         yield dense
 
 
-def _resolved(data: bytes) -> bytes:
+def _resolve_references(data: bytes) -> bytes:
     """Lower-case data with HTML and URL escapes resolved."""
     pieces, at = [], 0
     while at < len(data):
@@ -369,12 +372,12 @@ def _resolved(data: bytes) -> bytes:
         tail = max(at + 1, end - _LONGEST_REFERENCE)
         cut = max(data.rfind(b"%", end - 2, end), data.rfind(b"&", tail, end))
         end = end if cut <= at else cut  # no reference is cut in two
-        pieces.append(_REFERENCES.sub(_character, data[at:end]))
+        pieces.append(_REFERENCES.sub(_decode_reference, data[at:end]))
         at = end
     return b"".join(pieces)
 
 
-def _character(reference: re.Match[bytes]) -> bytes:
+def _decode_reference(reference: re.Match[bytes]) -> bytes:
     in_hex = reference[1] or reference[2]
     if in_hex:
         return _ESCAPED[in_hex]
@@ -396,11 +399,11 @@ def _dense(data: bytes) -> bytes:
 
 
 def _without_escaped_white_space(data: bytes) -> bytes:
-    """Lower-case data without escaped white space, also where taking some out makes more.
+    """Lower-case data without escaped white space, even where a removal creates more.
 
-    From the end, once: what follows a backslash holds no more of it when its turn comes.
+    One pass from the end: the text after a backslash holds none when the backslash is reached.
     """
-    tail, end = bytearray(), len(data)  # `tail` is what follows, backwards
+    tail, end = bytearray(), len(data)  # `tail` is the text behind `end`, reversed
     while (at := data.rfind(b"\\", 0, end)) >= 0:
         tail += data[at + 1 : end][::-1]
         if tail.endswith((b"n", b"r", b"t")):
@@ -416,7 +419,7 @@ def _without_escaped_white_space(data: bytes) -> bytes:
 
 
 def _unescaped(data: bytes) -> bytes:
-    """Lower-case data without the escapes of JSON, also of JSON within JSON."""
+    """Lower-case data with the escapes of JSON resolved, also of JSON within JSON."""
     if b"\\" not in data:
         return data
     if b"\\u00" not in data:

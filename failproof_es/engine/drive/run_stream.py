@@ -20,9 +20,9 @@ Observe = Callable[[Event], None]
 class RunStream:
     """A run's own stream. Only one task at a time may record.
 
-    While one process drives a run alone, nobody else writes to it, and a conflict is an error.
-    Where several workers do, `reread` gives the run as it is now, and it is decided again what is
-    recorded.
+    If one process drives the run alone, nobody else writes to the stream, and a conflict is an
+    error. If several workers drive it, `reread` reads the run after a conflict, and the event is
+    appended to its present state.
     """
 
     def __init__(
@@ -40,8 +40,8 @@ class RunStream:
     async def record(self, kind: type[Event], **fields: Any) -> None:
         """Append the next event; it is durable on return. Raises a `JournalError`.
 
-        Raises `ImpossibleHistory` where the run does not admit it any more: another worker ended
-        or paused the run meanwhile.
+        Raises `ImpossibleHistory` if the run no longer admits the event, because another worker
+        ended or paused it.
         """
         header = EventHeader.of_run(self.run.started.originator_id)
         while True:
@@ -63,7 +63,7 @@ class RunStream:
         changes: asyncio.Queue[LimitUpdate | None],
         give_up: Callable[[BaseException], None],
     ) -> None:
-        """Record every change of a limit, in order; `None` ends it."""
+        """Record limit changes from the queue, in order, until `None`; pass errors to `give_up`."""
         while (change := await changes.get()) is not None:
             try:
                 await self.record(LimitChanged, **asdict(change))

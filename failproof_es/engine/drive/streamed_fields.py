@@ -1,7 +1,7 @@
 """Joins the pieces of each text field of a stream. Pure.
 
-A stream sends every text in pieces, also texts that we do not parse. A secret that is in none
-of the events may be in all of them together.
+A stream sends every text in pieces, also texts that we do not parse. A secret may be split over
+events, so that no single event holds it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from failproof_es.models.replies.event_stream import EventStream
 from failproof_es.web.bounded_json import read_json
 
 _MOST_FIELDS = 1_000
-"""Further fields are joined into one, in the order in which they come."""
+"""Limit of separate fields. Further fields are joined into one text, in order of arrival."""
 _DEEPEST = 64
 _Path = tuple[str | int, ...]
 
@@ -53,7 +53,7 @@ def _events(body: bytes) -> Iterator[str]:
 
 
 def _document(data: str) -> Any:
-    """An event's value. An event of a single word is a text, whether it is JSON or not."""
+    """An event's JSON value if it can hold text, else the event's data as text."""
     try:
         document = read_json(data)
     except ValueError:
@@ -62,7 +62,7 @@ def _document(data: str) -> Any:
 
 
 class _FieldTexts:
-    """The texts so far, by their place."""
+    """The texts so far, by their path in the documents."""
 
     def __init__(self) -> None:
         self._by_path: dict[_Path, io.StringIO] = {}

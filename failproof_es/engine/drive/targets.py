@@ -38,7 +38,7 @@ _JUDGE = "judge:"
 
 
 class ServerAccount(NamedTuple):
-    """A server, and the names of the variables with the key that it is asked with."""
+    """A server, and the environment variables that hold the keys for it."""
 
     server: str
     variables: tuple[str, ...]
@@ -48,7 +48,7 @@ class Targets:
     """Every model that the configuration names, the judges among them."""
 
     def __init__(self, configuration: Configuration, permissions: Permissions) -> None:
-        """Raises `InvalidInput` where the configuration demands what is not permitted."""
+        """Raises `InvalidInput` if the configuration demands something that is not permitted."""
         permissions.require(configuration)
         self._configuration = configuration
         judges = configuration.asked_judges
@@ -66,7 +66,7 @@ class Targets:
             account: (_provider_key(account), _limits([everyone[key] for key in keys]))
             for account, keys in self._grouped.items()
         }
-        """By account: what its limits belong to, and those that are configured."""
+        """The provider key and the configured limits of each account."""
         self._shares: list[tuple[KeyShare, ConcurrencyLimiter]] = []
 
     def _gates(self, models: Mapping[str, Model]) -> dict[ServerAccount, ConcurrencyLimiter]:
@@ -95,7 +95,7 @@ class Targets:
         )
 
     async def share_limits(self, shares: KeyShares, *, with_others: bool) -> None:
-        """Draw from the shares of each key; `with_others`: also where it has no limits."""
+        """Join the share of each key that has limits; with `with_others`, of every key."""
         for account, (key, limits) in self.limited.items():
             if limits.any or with_others:
                 share, gate = await shares.of(key, limits), self.gates[account]
@@ -106,7 +106,7 @@ class Targets:
     def restore_limits(
         self, last: Mapping[str, LimitChanged], on_change: Callable[[LimitUpdate], None]
     ) -> None:
-        """Go on with the limits that were recorded last, and tell of every change from now on."""
+        """Restore the last recorded limits, and pass every later change to `on_change`."""
         for account, gate in self.gates.items():
             gate.on_change = on_change
             changes = [
@@ -120,13 +120,13 @@ class Targets:
                 gate.restore(newest.limit_after, newest.held_until)
 
     def close_gates(self) -> None:
-        """Let no more requests pass: those that wait are not sent."""
+        """Let no more requests pass: waiting requests are not sent."""
         for gate in self.gates.values():
             gate.close()
 
     @property
     def by_server(self) -> Sequence[Sequence[str]]:
-        """The keys of the models under test, grouped by what they share limits with."""
+        """The keys of the models under test, grouped by the account whose limits they share."""
         models = {key: target.model for key, target in self.models.items()}
         return list(_by_account(models).values())
 
@@ -146,11 +146,11 @@ class Targets:
         return [name for target in self._all() for name in secret_variables(target.model)]
 
     def redactor(self) -> Redactor:
-        """The redactor of every key of the run, for all that its models send."""
+        """A redactor for the keys of all models and judges of the run."""
         return Redactor(self.secret_variables())
 
     def short_key_warnings(self) -> tuple[Problem, ...]:
-        """A warning for each variable whose value is too short to be looked for."""
+        """A warning for each variable whose value is too short to be redacted."""
         return tuple(
             Problem(
                 f"the environment variable {variable} holds fewer than {SHORTEST_KEY} characters: "
@@ -164,10 +164,9 @@ class Targets:
     async def check(self, *, offline: bool = False, run_classes: bool = True) -> list[str]:
         """Check whether every model can be reached; return the remarks.
 
-        `offline`: without a connection, and without running a class of the user's. Without
-        `run_classes` a class is found, and neither imported nor constructed.
-
-        Raises `InvalidInput` with the errors of all models at once. Its messages hold no key.
+        An `offline` check makes no connection and runs no class of the user's. Without
+        `run_classes` a class is located, but neither imported nor constructed. Raises
+        `InvalidInput` with the errors of all models at once. Its messages hold no key.
         """
         looks = CheckCache()
         results = await asyncio.gather(
@@ -214,23 +213,22 @@ class Targets:
 
 
 def account_of(model: Model) -> ServerAccount:
-    """What the limits of a model belong to. A provider that needs several keys for one request has
-    them as one: limits are not counted for each."""
+    """The account whose limits a model shares. Several keys for one request make one account."""
     return ServerAccount(server_of(model), tuple(sorted(set(secret_variables(model)))))
 
 
 def _provider_key(account: ServerAccount) -> ProviderKey:
-    """The account as the database knows it.
+    """The account's digest, which the database knows, without the keys themselves.
 
-    The keys themselves are not in it. Two hosts whose variables of one name hold two keys share
-    limits; two variables that hold one key do not.
+    Two hosts whose variables of one name hold two keys share limits; two variables that hold one
+    key do not.
     """
     text = "\n".join([account.server, *account.variables])
     return ProviderKey(hashlib.sha256(text.encode()).hexdigest(), account.server)
 
 
 def _limits(models: Sequence[Model]) -> KeyLimits:
-    """The lowest of each limit that is given."""
+    """The lowest configured value of each limit."""
 
     return lowest_of(
         KeyLimits(model.concurrent_requests, model.requests_per_minute, model.tokens_per_minute)
@@ -246,12 +244,12 @@ def _by_account(models: Mapping[str, Model]) -> dict[ServerAccount, list[str]]:
 
 
 _LOOKED_AT = 500
-"""Answers that are looked at. A model that does not answer as asked pauses the run at its first
-answer, so a run with more of them has one that does."""
+"""Number of answers that are read. A model that answers under another name pauses the run at its
+first answer, so a run with more answers of a model has one that matches."""
 
 
 def restore_answering(connection: Connection, run: Run, targets: Targets) -> None:
-    """Note at each target whether a recorded answer shows the name that was asked for."""
+    """Mark each target that has a recorded answer under the requested model's name."""
     topics = [ResponseReceived.__name__]
     for row in find(connection, run_id=run.started.run_id, topics=topics, limit=_LOOKED_AT):
         event = row.event()

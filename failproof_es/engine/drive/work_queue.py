@@ -33,7 +33,7 @@ class WorkQueue:
         return self._ready.popleft() if self._ready else None
 
     async def look_ahead(self) -> None:
-        """Read the first evaluations, for those that will ask for them."""
+        """Read the first evaluations before a worker asks for them."""
         async with self._turn:
             if not self._ready and self._more:
                 await self._refill()

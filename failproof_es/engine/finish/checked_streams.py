@@ -1,4 +1,4 @@
-"""Which evaluations were checked while their run was driven, each with a hash over its events."""
+"""The evaluations that were checked while their run was driven, each with a hash of its events."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ _RECORD_BYTES = 48
 
 
 def checked_digest(prompt: bytes, leaves: bytes) -> bytes:
-    """SHA-256 over the leaf of the prompt's event and those of the evaluation, in version order."""
+    """SHA-256 of the leaf hashes of the prompt's event and the evaluation's, in version order."""
     return hashlib.sha256(prompt + leaves).digest()
 
 
 class CheckedStreams:
-    """Digests by stream id. Holds 48 bytes of each, and lets go of what is taken."""
+    """Digests by stream id, in 48 bytes each. `take` removes a stream."""
 
     def __init__(self) -> None:
         self._parts: defaultdict[int, bytearray] = defaultdict(bytearray)
-        """By the first twelve bits of the id, so that little is searched for one."""
+        """Records by the first twelve bits of the id, so that a search reads few of them."""
         self._count = 0
 
     def __len__(self) -> int:
@@ -36,13 +36,13 @@ class CheckedStreams:
         self._count += 1
 
     def include(self, other: CheckedStreams) -> None:
-        """Add those of another one. A stream that is in both is there twice then."""
+        """Add the streams of `other`. A stream that is in both is kept twice."""
         for number, part in other._parts.items():
             self._parts[number] += part
         self._count += len(other)
 
     def take(self, stream_id: bytes) -> bytes | None:
-        """The digest of a stream, which is not there any more then; `None` where there is none."""
+        """Remove a stream and return its digest; `None` if it is not here."""
         at = self._find(stream_id)
         if at < 0:
             return None
@@ -55,6 +55,6 @@ class CheckedStreams:
     def _find(self, stream_id: bytes) -> int:
         part = self._parts.get(stream_id[0] << 4 | stream_id[1] >> 4, b"")
         at = part.find(stream_id)
-        while at >= 0 and at % _RECORD_BYTES:  # found across the edge of a record
+        while at >= 0 and at % _RECORD_BYTES:  # a match across two records
             at = part.find(stream_id, at + 1)
         return at

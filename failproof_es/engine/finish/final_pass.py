@@ -1,9 +1,9 @@
 """The final pass: reads a finished run once, for its last events.
 
-Every event of its evaluations is fetched once. They give the counts for its gates, the findings
-of its validation, and the hashes for its seal. An evaluation that was checked while the run was
-driven (`live_checks`) is only hashed. If a hash is not that of what was checked, everything is
-read in full.
+Every event of its evaluations is fetched once. The events give the counts for the gates, the
+findings of the validation, and the hashes for the seal. An evaluation that was checked while the
+run was driven (`live_checks`) is only hashed. If a hash differs from the checked one, the whole run
+is read in full.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from failproof_es.engine.related_runs.paired_results import RunScores
 from failproof_es.store.reading.stream_leaves import OddRow, stream_leaves
 
 _WINDOWS_AT_ONCE = 5
-"""Of evaluations that are only compared: of their rows no more than the hashes are kept."""
+"""Windows that are compared at once: only hashes are kept of the rows of checked evaluations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class FinalScan:
     """The run before its last events."""
     counts: RunCounts
     scores: RunScores
-    """Empty unless they were asked for."""
+    """Empty unless they were requested."""
     validation: Validation
     streams: SealedStreams
     begun_count: int
@@ -58,7 +58,7 @@ class FinalScan:
 
     @property
     def all_ended(self) -> bool:
-        """Whether every planned evaluation surely has ended: nothing at all was found wrong."""
+        """Whether every planned evaluation has ended, and validation found nothing at all."""
         counts = self.validation.tally.counts()
         return counts.finished == counts.planned and not self.validation.findings
 
@@ -84,9 +84,9 @@ def scan_finished_run(
 ) -> FinalScan:
     """Read every evaluation of the run, once. Unreadable events become findings, not errors.
 
-    `scores` are kept if asked for; `broken` says why the run's own stream is unreadable from
-    some event on. `checked` is what the drive checked already. It is used once, and the scan is
-    the same with it and without.
+    `scores` says whether to keep the scores. `broken` is the error of the run's own stream, if the
+    stream is unreadable from some event on. `checked` has the evaluations that the drive checked.
+    It can be used once, and does not change the result.
     """
     if checked is not None and broken is None and checked.take(run, scores=scores):
         with suppress(_LogDiffers, OddRow, *UNREADABLE):
@@ -95,21 +95,21 @@ def scan_finished_run(
 
 
 class _LogDiffers(Exception):
-    """The log does not hold what was checked."""
+    """The log differs from the events that were checked."""
 
 
 def _compare_and_read_rest(
     connection: Connection, run: Run, checked: LiveChecks, scores: bool
 ) -> FinalScan:
-    """Compare what was checked with its rows, and read and check the rest.
+    """Compare checked evaluations with their rows in the log; read and check the others.
 
-    Raises `_LogDiffers`, `OddRow` or one of `UNREADABLE` where only a full reading can tell.
+    Raises `_LogDiffers`, `OddRow` or one of `UNREADABLE` if the whole run must be read in full.
     """
     streams = SealedStreams(run.started.originator_id)
     validation, counts, run_scores = checked.validation, checked.counts, checked.scores
     for windows in _planned(connection, run):
         expected: dict[UUID, tuple[UUID, bytes]] = {}
-        rests = [_take(checked.streams, window, expected) for window in windows]
+        rests = [_take_checked(checked.streams, window, expected) for window in windows]
         _compare(connection, run, expected, streams)
         for rest in rests:
             for recorded in iterate_evaluations(connection, rest, read=streams.read):
@@ -124,7 +124,7 @@ def _compare_and_read_rest(
 
 
 def _planned(connection: Connection, run: Run) -> Iterator[list[list[EvaluationKey]]]:
-    """The plan in the windows of a full reading, some at a time."""
+    """The plan in the windows of a full reading, `_WINDOWS_AT_ONCE` at a time."""
     models = [model.key for model in run.started.models]
     for chunk in range(run.chunks):
         digests = read_chunk(connection, run.started.originator_id, chunk)
@@ -133,15 +133,15 @@ def _planned(connection: Connection, run: Run) -> Iterator[list[list[EvaluationK
             yield some
 
 
-def _take(
+def _take_checked(
     checked: CheckedStreams,
     window: Sequence[EvaluationKey],
     expected: dict[UUID, tuple[UUID, bytes]],
 ) -> list[EvaluationKey]:
-    """Move what was checked to `expected`: the prompt and the digest, by evaluation.
+    """Move checked evaluations to `expected`: prompt and digest by evaluation.
 
-    Returns the rest, which is to be read. What a plan lists twice counts once in a window and
-    again in the next one, as in a full reading.
+    Returns the other evaluations, which must be read. An evaluation that the plan lists twice
+    counts once in each window, as in a full reading.
     """
     rest = []
     for evaluation_id, key in {key.evaluation_id: key for key in window}.items():
@@ -159,7 +159,7 @@ def _compare(
     expected: Mapping[UUID, tuple[UUID, bytes]],
     streams: SealedStreams,
 ) -> None:
-    """Hash the rows of these evaluations and of their prompts; all must be as expected."""
+    """Hash the rows of these evaluations and their prompts. Raises `_LogDiffers`."""
     if not expected:
         return
     prompt_ids = list({prompt for prompt, _ in expected.values()})
@@ -197,7 +197,7 @@ def _read_all(
 def validate_run(connection: Connection, run_id: UUID) -> dict[str, Any]:
     """Validate a run that has ended, from all its events; return the fields of `RunValidated`.
 
-    Unreadable events become findings. They end neither the check nor the run.
+    Unreadable events become findings, not errors.
     """
     run, broken = read_run_prefix(connection, run_id)
     reading = scan_finished_run(connection, run, broken=broken)

@@ -37,14 +37,14 @@ async def finalize(
 ) -> FinalScan | None:
     """Record that the run is paused, failed or complete, and whether its gates are met.
 
-    `counts` are those of the drive, `checked` is what it checked already, `reading` the scan of
-    the run where it is made already. Returns the scan of the run if it has ended. Raises the
-    `trouble` that ended the drive early, unless it is a halt: the paused run records that
-    completely.
+    `counts` are the counts of the drive, `checked` the evaluations that it checked, `reading` the
+    scan of the run if there is one already. Returns the scan if the run has ended. Raises the
+    `trouble` that ended the drive early, unless it is `Halted`: the event `RunPaused` holds its
+    reason.
     """
     if counts.finished < counts.planned:
         if isinstance(trouble, JournalError | LogUnavailable | LeaseLost | RunBusy):
-            raise trouble  # there is no log to say it in, or it is not ours any more
+            raise trouble  # the log is away, or another process has the run
         reason = str(trouble) if trouble else "stopped on request"
         at_ceiling = isinstance(trouble, AtCeiling)
         await stream.record(RunPaused, reason=reason, counts=counts, at_ceiling=at_ceiling)
@@ -74,7 +74,7 @@ async def finalize(
 async def scan(
     stream: RunStream, reader: RetryingReader, limits: Gates, checked: LiveChecks
 ) -> FinalScan:
-    """Read every evaluation of the run once, with what its gates need."""
+    """Read every evaluation of the run once; keep the scores if the gates need them."""
     compared = limits.need_scores
     return await reader.read(scan_finished_run, stream.run, scores=compared, checked=checked)
 
@@ -82,7 +82,8 @@ async def scan(
 async def seal(stream: RunStream, reader: RetryingReader, reading: FinalScan | None) -> None:
     """Record the findings of the run's validation, and its seal.
 
-    Uses the scan from the run's end. If another process made that, the run is read again.
+    Uses the scan from the run's end. Without it, if another process ended the run, reads the run
+    again.
     """
     run_id = stream.run.started.originator_id
     if stream.run.validation is None:
@@ -98,7 +99,7 @@ async def seal(stream: RunStream, reader: RetryingReader, reading: FinalScan | N
 
 
 async def record_seal(stream: RunStream, sealed: Seal) -> None:
-    """Say that the run is over and this is all of it."""
+    """Record the seal over all of the run's streams."""
     await stream.record(
         RunSealed, streams=sealed.streams, events=sealed.events, root=sealed.root.hex()
     )
@@ -113,7 +114,7 @@ def _changes(connection: Connection, limits: Gates, scores: RunScores) -> list[C
 
 
 def _nothing_usable(summary: RunSummary) -> str:
-    """Why a run failed of which every evaluation is lost, by model."""
+    """Why a run failed whose evaluations are all lost, model by model."""
     if unjudged := summary.unscored()["no_verdict"]:
         answers = plural(unjudged, "answer")
         first = f"not one evaluation was scored: no usable verdict came on {answers}"

@@ -1,9 +1,9 @@
 """Checks evaluations while their run is driven, so that its end need not read them in full.
 
-Checked are the bytes that were committed, decoded as every reader decodes them, by the same
-`Validation.check`. Kept of each evaluation is a hash over its events. At the run's end every row
-is hashed again (`final_pass`): where all hashes are equal, the log holds what was checked.
-What cannot be checked here is left to the full reading.
+The committed bytes are decoded as every reader decodes them, and checked by the same
+`Validation.check`. A hash over its events is kept of each evaluation. At the run's end every row is
+hashed again (`final_pass`): if all hashes are equal, the log holds the checked events. The full
+reading covers all that cannot be checked here.
 """
 
 from __future__ import annotations
@@ -27,42 +27,42 @@ from failproof_es.store.mapper import LogEntry, decode
 from failproof_es.store.reading.reader import RecordedEvent
 
 _MOST_HELD_BYTES = 1 << 24
-"""Of evaluations that are under way, all together. What is beyond that is read at the end."""
+"""Limit for the events of all unfinished evaluations. Others are read at the end."""
 _MOST_CHECKED_BYTES = 1 << 18
-"""Of one evaluation, of its events and of its requests as sent: checking more would hold up the
-event loop for milliseconds."""
+"""Limit for the events of one evaluation, and for its requests as sent: checking more would hold up
+the event loop for milliseconds."""
 
 
 class CheckedPart(NamedTuple):
-    """What one process checked of a run, for another one of the same command."""
+    """The checks of one process on a run, for another process of the same command."""
 
     run_id: UUID
     prices: Mapping[str, ModelPrices]
-    """At which it was counted."""
+    """The prices of the counted costs."""
     counted: CountedChecks
     counts: RunCounts
     scores: dict[str, dict[QuestionKey, GradedAccuracy]] | None
-    """By model; `None` where they were not kept."""
+    """The scores by model; `None` if they were not kept."""
     streams: CheckedStreams
 
 
 class LiveChecks:
-    """What was checked of a run by the process that drives it. For one event loop.
+    """The checks on a run by the process that drives it. For one event loop.
 
-    `begin` before an evaluation is carried on, `committed` with what became durable, `end` when it
-    is finished. None of them raises.
+    Call `begin` before work on an evaluation, `committed` with events that became durable, `end`
+    after the work. None of them raises.
     """
 
     def __init__(self, run: Run, *, scores: bool) -> None:
         self.run = run
-        """As it was when the drive began."""
-        self._begin()
+        """The run as it was when the drive began."""
+        self._reset()
         self._with_scores = scores
         self._open: dict[UUID, list[LogEntry]] = {}
         self._held = 0
         self._usable = True
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self.validation = Validation(
             self.run.started,
             dialect_named(self.run.started.dialect),
@@ -73,7 +73,7 @@ class LiveChecks:
         self.streams = CheckedStreams()
 
     def hand_over(self) -> CheckedPart | None:
-        """What was checked until now, which is not here any more then; `None` if there is none."""
+        """Remove and return the checks so far; `None` if there are none."""
         if not self._usable or not len(self.streams):
             return None
         part = CheckedPart(
@@ -84,12 +84,14 @@ class LiveChecks:
             self.scores.by_model if self._with_scores else None,
             self.streams,
         )
-        self._begin()
+        self._reset()
         return part
 
     def take_over(self, part: CheckedPart) -> None:
-        """Add what another process checked of this run, if it can be used here. Without it those
-        evaluations are read in full."""
+        """Add the checks of another process on this run, if they can be used here.
+
+        Evaluations without a check are read in full.
+        """
         if (
             not self._usable
             or part.run_id != self.run.started.originator_id
@@ -104,12 +106,12 @@ class LiveChecks:
         self.streams.include(part.streams)
 
     def begin(self, recorded: RecordedEvaluation) -> None:
-        """An evaluation is carried on; it can be checked if that is from its first event on."""
+        """Note that work on an evaluation begins. It is checked only if it has no events yet."""
         if self._usable and not recorded.history and recorded.prompt is not None:
             self._open[recorded.key.evaluation_id] = []
 
     def committed(self, entries: Sequence[LogEntry]) -> None:
-        """These events are durable."""
+        """Note events that are durable."""
         for entry in entries:
             stream_id = entry.originator_id
             held = self._open.get(stream_id)  # type: ignore[arg-type]
@@ -118,11 +120,11 @@ class LiveChecks:
             held.append(entry)
             self._held += len(entry.state)
             if self._held > _MOST_HELD_BYTES:
-                self._let_go(stream_id)  # type: ignore[arg-type]
+                self._drop_entries(stream_id)  # type: ignore[arg-type]
 
     def end(self, recorded: RecordedEvaluation, finished: bool) -> None:
-        """The evaluation was carried on as far as it goes now; check it where it is finished."""
-        entries = self._let_go(recorded.key.evaluation_id)
+        """Note that work on the evaluation stopped; check the evaluation if it is finished."""
+        entries = self._drop_entries(recorded.key.evaluation_id)
         if not finished or not entries or not self._usable:
             return
         if sum(len(entry.state) for entry in entries) > _MOST_CHECKED_BYTES:
@@ -137,12 +139,12 @@ class LiveChecks:
             if _request_bytes(history) <= _MOST_CHECKED_BYTES:
                 self._check(recorded, entries, history)
         except UnreadableState:
-            return  # nothing was counted yet; whoever reads it says what is wrong
-        except Exception:  # whatever it is, the full reading meets it again and says so
+            return  # nothing was counted yet; the full reading reports the error
+        except Exception:  # the full reading meets the same error and reports it
             self._give_up()
 
     def take(self, run: Run, *, scores: bool) -> bool:
-        """Whether this can be used for the run as it ends now. True once, if at all."""
+        """Whether the checks can be used for the run as it ends now. True once, if at all."""
         usable = self._usable and len(self.streams) > 0 and run.prices == self.run.prices
         usable = usable and (self._with_scores or not scores)
         self._usable = False
@@ -155,7 +157,7 @@ class LiveChecks:
         key = recorded.key
         whole = RecordedEvaluation(key, recorded.case, history)
         folded = self.validation.check(whole)
-        if self.validation.findings:  # they are told in the order of the plan
+        if self.validation.findings:  # only a full reading gives findings in plan order
             self._give_up()
             return
         outcome = evaluation_outcome(self.run, whole, folded)
@@ -168,13 +170,13 @@ class LiveChecks:
             key.evaluation_id.bytes, checked_digest(_prompt_leaf(recorded.prompt), leaves)
         )
 
-    def _let_go(self, stream_id: UUID) -> list[LogEntry]:
+    def _drop_entries(self, stream_id: UUID) -> list[LogEntry]:
         entries = self._open.pop(stream_id, [])
         self._held -= sum(len(entry.state) for entry in entries)
         return entries
 
     def _give_up(self) -> None:
-        """Leave all of the run to the full reading."""
+        """Leave the whole run to the full reading."""
         self._usable = False
         self._open.clear()
         self.streams = CheckedStreams()

@@ -33,7 +33,7 @@ class HashedRow:
         return self.row.position
 
     def event(self) -> Event:
-        """The event. Raises `UnreadableEvent` or `UnreadableState` if the row is not one."""
+        """The event. Raises `UnreadableEvent` or `UnreadableState` if the row holds none."""
         row = self.row
         if row.trouble is not None:
             raise UnreadableEvent(f"the event at {row} cannot be read: {row.trouble}")
@@ -48,7 +48,7 @@ class SealedStreams:
         self._run_id = run_id
         self._streams = WholeStreams()
         self._broken: LedgerBroken | None = None
-        """The first event found that is not what its writer recorded: such a run is not sealed."""
+        """The first event that differs from what its writer recorded; such a run is not sealed."""
 
     def ids(self) -> Iterator[UUID]:
         """The streams read so far that hold events of the run, ordered by id."""
@@ -72,19 +72,20 @@ class SealedStreams:
         }
 
     def add_checked(self, stream_id: bytes, leaves: bytes) -> None:
-        """A stream whose leaves were computed from its rows, all of them filed under the run."""
+        """Add a stream by the leaves of its rows, all of them filed under the run."""
         self._streams.add_joined(stream_id, leaves)
 
     def read_rest(self, connection: Connection) -> tuple[int, int]:
-        """Hash every other stream with this run's id that was not read yet.
+        """Hash every stream with this run's id that was not read yet.
 
-        Returns how many distinct streams were read, and how many have this run's id.
+        Returns the number of streams read before that hold events of the run, and the number of
+        evaluation streams with its id.
         """
         run_id = self._run_id
         counted = connection.execute(query("evaluation_streams"), (run_id, run_id)).fetchone()
         assert counted is not None
         stream_count, filed = len(self._streams), int(counted[0])
-        if filed == stream_count:  # what was read and holds anything of the run is all of it
+        if filed == stream_count:  # every stream of the run was read
             return stream_count, filed
         read = set(self._streams.ids())
         under = connection.execute(query("streams_under_run"), (run_id, run_id))
@@ -95,9 +96,9 @@ class SealedStreams:
         return stream_count, filed
 
     def seal(self, connection: Connection) -> Seal:
-        """The seal over what was read, and over the run's own stream as it is now.
+        """The seal over all streams that were read, and over the run's own stream as it is now.
 
-        Raises `LedgerBroken` where an event is not what its writer recorded.
+        Raises `LedgerBroken` if an event differs from what its writer recorded.
         """
         own = self._hashed(connection, [self._run_id])
         if self._broken is not None:
@@ -132,7 +133,7 @@ class SealedStreams:
 def seal_of(connection: Connection, run_id: UUID) -> Seal:
     """The seal over the run's own stream and its evaluations as the log holds them now.
 
-    Raises `LedgerBroken` at an event that is not what its writer recorded.
+    Raises `LedgerBroken` at an event that differs from what its writer recorded.
     """
     streams = SealedStreams(run_id)
     streams.read_rest(connection)

@@ -1,9 +1,9 @@
-"""The worker processes of one command share what they checked, so that none checks it again.
+"""Shares checks among the worker processes of one command, so that no check is made twice.
 
-What a process checked is its own word for it. It is believed by processes that the same command
-started: they run the same code, as the same user, on the same host. So it goes through a folder
-that nobody else may enter, and not through the database. Who ends the run compares all of it
-with the rows, as it does with what it checked itself.
+A check has only the word of its process. The processes of one command believe each other: they run
+the same code, as the same user, on the same host. So checks go through a folder that nobody else
+may enter, and not through the database. The process that ends the run compares them with the rows,
+as it does with its own checks.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _DAMAGED = (
     pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError, KeyError, TypeError,
     ValueError,
 )  # fmt: skip
-"""What reading a file may raise that was cut short, or written by other code."""
+"""Errors of reading a file that was cut short, or written by other code."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedChecks:
-    """A folder with what the processes of a command checked."""
+    """A folder with the checks of a command's processes."""
 
     folder: Path
 
     def leave(self, part: CheckedPart) -> None:
-        """Leave it for whoever ends the run. Where that fails the run is read in full there."""
+        """Leave checks for the process that ends the run. Without them it reads the run in full."""
         name = f"{part.run_id}-{uuid4()}"
         unfinished = self.folder / name
         with suppress(OSError):
@@ -44,12 +44,12 @@ class SharedChecks:
                 unfinished.rename(self.folder / f"{name}{_SUFFIX}")
 
     def take_over(self, checks: LiveChecks) -> None:
-        """Add what was left of the run, while nothing of it is driven here."""
+        """Add the checks that were left for the run. Call it while nothing of it is driven here."""
         for part in self.find(checks.run.started.originator_id):
             checks.take_over(part)
 
     def find(self, run_id: UUID) -> Iterator[CheckedPart]:
-        """What was left of this run by the same code. What cannot be read is left out."""
+        """The checks that the same code left for this run. Unreadable files are skipped."""
         with suppress(OSError):
             if not self._is_private():
                 return

@@ -67,13 +67,13 @@ _ENDINGS: Mapping[Meaning, str] = {
     "broken": "broken off, or of no use to their server",
     "unknown": "ended for a reason of unknown meaning",
 }
-"""What is said of replies that did not end well, by the meaning of their finish reason."""
+"""Words for replies that did not end well, by the meaning of their finish reason."""
 _NOTHING = Counts(planned=0, finished=0, scored=0, abandoned=0)
 
 
 @dataclass(slots=True)
 class OtherStreams:
-    """Checks a run's own events, after all evaluations were read."""
+    """The checks of a run's other streams: its own, its operations, the reviews."""
 
     counts: Counts
     """The counts in the run's last event that has any."""
@@ -83,7 +83,7 @@ class OtherStreams:
     """The defects of the run's operations, or of the reviews of an evaluation."""
 
     def without_run(self) -> OtherStreams:
-        """The same, if the defect of the run's own stream is known already."""
+        """A copy without the defect of the run's own stream, which is known already."""
         return replace(self, of_run=None)
 
 
@@ -130,16 +130,16 @@ def _look_at_reviews(
 
 
 class IncompleteReplies(NamedTuple):
-    """Replies of one model or judge that ended for a reason which says that they are not whole."""
+    """Replies of a model or judge whose finish reason says that they are incomplete."""
 
     key: str
     meaning: Meaning
     word: str
-    """The finish reason word for word where its meaning is not known; else empty."""
+    """The finish reason word for word if its meaning is not known; else empty."""
 
 
 class CountedChecks(NamedTuple):
-    """What was counted of evaluations in which nothing was found."""
+    """The counts of evaluations without findings."""
 
     checked: Counter[str]
     abandoned: Counter[str]
@@ -157,7 +157,7 @@ class Validation:
     started: RunStarted
     dialect: Dialect
     imported: bool
-    """Whether another tool recorded the run: then nothing of it was asked here."""
+    """Whether another tool recorded the run: then the engine sent none of its requests."""
     checked: Counter[str] = field(default_factory=Counter)
     findings: list[Finding] = field(default_factory=list)
     more: Counter[str] = field(default_factory=Counter)
@@ -201,11 +201,11 @@ class Validation:
         if recorded.broken is not None:
             self.add_unreadable(recorded.broken, recorded.key.evaluation_id)
         else:
-            self._account_for(state, recorded)
+            self._count_ending(state, recorded)
         return FoldedHistory(state, recorded.history, None)
 
     def counted(self) -> CountedChecks:
-        """The counts so far, for `include`. Call it where there are no findings."""
+        """The counts so far, for `include`. Call it only if there are no findings."""
         return CountedChecks(
             self.checked,
             self._abandoned,
@@ -217,7 +217,7 @@ class Validation:
         )
 
     def include(self, other: CountedChecks) -> None:
-        """Add what was counted of other evaluations of the run."""
+        """Add the counts of other evaluations of the run."""
         self.checked.update(other.checked)
         self._abandoned.update(other.abandoned)
         self._endings.update(other.endings)
@@ -229,11 +229,13 @@ class Validation:
     def add_unreadable(self, error: Exception, evaluation_id: UUID | None = None) -> None:
         """Add a finding: a history that is impossible or cannot be read, with its event."""
         impossible = isinstance(error, ImpossibleHistory)
-        self._keep("impossible_history" if impossible else "unreadable", str(error), evaluation_id)
+        self._add_integrity_finding(
+            "impossible_history" if impossible else "unreadable", str(error), evaluation_id
+        )
 
     @property
     def tally(self) -> Tally:
-        """How the evaluations that were checked have ended."""
+        """The numbers of checked evaluations that have ended, with a score and without."""
         return Tally(self.started.planned_evaluations, self._scored, self._abandoned.total())
 
     def end(
@@ -276,16 +278,16 @@ class Validation:
             outcome = (
                 "left to people" if kind == AWAITING_REVIEW else f"ended without a score: {kind}"
             )
-            self._notice("not_scored", f"{plural(count, 'evaluation')} {outcome}")
+            self._add_notice("not_scored", f"{plural(count, 'evaluation')} {outcome}")
         for line in self._fixed_outcomes.lines("evaluation"):
-            self._notice(FIXED_OUTCOME, line)
+            self._add_notice(FIXED_OUTCOME, line)
         for key, why in sorted(self._unread.items()):
             unread = f"what was sent to {key} and came from it was not read again: {why}"
-            self._notice("not_read_again", unread)
+            self._add_notice("not_read_again", unread)
         for (key, meaning, word), count in sorted(self._endings.items()):
             message = f"{plural(count, 'reply', 'replies')} of {key} {_ENDINGS[meaning]}"
             kind = "unknown_finish_reason" if meaning == "unknown" else meaning
-            self._notice(kind, f"{message}: {word}" if word else message)
+            self._add_notice(kind, f"{message}: {word}" if word else message)
         return {
             "passed": not any(finding.integrity for finding in self.findings),
             "checked": dict(self.checked),
@@ -329,7 +331,7 @@ class Validation:
             self._find("not_sent_whole", message, recorded)
 
     def _template_of(self, model: ModelSnapshot) -> PromptTemplate | None:
-        """What was put around the messages. Raises `ImpossibleHistory` where that is unreadable."""
+        """A model's prompt template. Raises `ImpossibleHistory` if its record is unreadable."""
         if RECORDED_AS not in model.parameters:
             return None
         try:
@@ -367,7 +369,7 @@ class Validation:
             self._find("not_asked", problem, recorded)
 
     def _look_at_end(self, key: str, finish_reason: str | None) -> None:
-        """Count a reply whose finish reason says that it is not whole, or nothing that is known."""
+        """Count a reply whose finish reason is unknown, or says that the reply is incomplete."""
         meaning = meaning_of(finish_reason)
         if meaning in _ENDINGS:
             word = repr(finish_reason) if meaning == "unknown" else ""
@@ -377,7 +379,7 @@ class Validation:
             self._endings[ending] += 1
 
     def _is_unreadable(self, model: ModelSnapshot) -> bool:
-        """Whether the model's provider is not installed. Notes what was not checked then."""
+        """Whether the model's provider is not installed. Notes such a model as not read again."""
         try:
             provider_type(model.provider)
         except InvalidInput as error:
@@ -385,7 +387,7 @@ class Validation:
             return True
         return False
 
-    def _account_for(self, state: Evaluation, recorded: RecordedEvaluation) -> None:
+    def _count_ending(self, state: Evaluation, recorded: RecordedEvaluation) -> None:
         if state.score is not None:
             self._scored += 1
         elif state.abandoned is not None:
@@ -396,9 +398,11 @@ class Validation:
     # -- keeping ---------------------------------------------------------------------------
 
     def _find(self, kind: str, message: str, recorded: RecordedEvaluation | None = None) -> None:
-        self._keep(kind, message, None if recorded is None else recorded.key.evaluation_id)
+        self._add_integrity_finding(
+            kind, message, None if recorded is None else recorded.key.evaluation_id
+        )
 
-    def _keep(self, kind: str, message: str, evaluation_id: UUID | None) -> None:
+    def _add_integrity_finding(self, kind: str, message: str, evaluation_id: UUID | None) -> None:
         self._finding_counts[kind] += 1
         if self._finding_counts[kind] > _MOST_LISTED:
             self.more[kind] += 1
@@ -407,7 +411,7 @@ class Validation:
             Finding(kind=kind, integrity=True, message=message, evaluation_id=evaluation_id)
         )
 
-    def _notice(self, kind: str, message: str) -> None:
+    def _add_notice(self, kind: str, message: str) -> None:
         self.findings.append(Finding(kind=kind, integrity=False, message=message))
 
 

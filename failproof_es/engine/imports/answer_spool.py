@@ -1,4 +1,4 @@
-"""Imported answers between reading and recording: in a temporary file, found by what they answer.
+"""Holds imported answers in a temporary file, between reading and recording, by evaluation.
 
 A source is read once, whole, before anything is recorded. Memory does not grow with the answers'
 texts.
@@ -16,11 +16,11 @@ import orjson
 _IN_MEMORY = 2**22
 
 AnswerKey = tuple[UUID, str, int]
-"""The prompt, the key of the model, the repetition."""
+"""The prompt, the key of the model, the number of the repetition."""
 
 
 class AnswerSpool:
-    """The fields of `AnswerImported`, by the evaluation that they belong to."""
+    """The fields of `AnswerImported`, by evaluation."""
 
     def __init__(self) -> None:
         self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - see `close`
@@ -34,7 +34,7 @@ class AnswerSpool:
         return key in self._places
 
     def add(self, key: AnswerKey, fields: dict[str, Any]) -> None:
-        """Keep one answer. Raises `OSError` where the temporary folder is full."""
+        """Keep one answer. Raises `OSError` if the temporary folder is full."""
         encoded = orjson.dumps(fields)
         self._file.seek(self._end)
         self._file.write(encoded)
@@ -42,7 +42,7 @@ class AnswerSpool:
         self._end += len(encoded)
 
     def get(self, key: AnswerKey) -> dict[str, Any] | None:
-        """The answer to this evaluation; `None` where there is none."""
+        """The answer of an evaluation; `None` if there is none."""
         place = self._places.get(key)
         if place is None:
             return None
@@ -51,8 +51,8 @@ class AnswerSpool:
         return fields
 
     def close(self) -> None:
-        """Give back what is on disk."""
-        with suppress(OSError):  # what is buffered may not fit; nobody reads it any more
+        """Delete the temporary file."""
+        with suppress(OSError):  # the buffer may not fit on disk; nobody reads it any more
             self._file.close()
 
     __del__ = close

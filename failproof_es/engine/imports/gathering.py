@@ -1,4 +1,4 @@
-"""Gathers what a recorded run holds: its cases in order, its models, its answers."""
+"""Gathers the cases in order, the models and the answers of a recorded run."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from failproof_es.support.temporary_room import room_said
 
 LONGEST_NAME = 200
 MOST_ABSENT = 1_000_000
-"""A plan of cases x models x repetitions may have so many evaluations without an answer."""
+"""Limit of evaluations without an answer, in a plan of cases x models x repetitions."""
 
 
 @dataclass(slots=True)
 class GatheredRun:
-    """A recorded run, read whole and found sound."""
+    """A recorded run that was read whole and found valid."""
 
     source: ForeignRun
     cases: CollectedCases = field(default_factory=CollectedCases)
     models: list[str] = field(default_factory=list)
-    """Their names in the source, which are their keys here, in the order of their first answer."""
+    """The models' names in the source, also their keys here, in order of their first answers."""
     answers: AnswerSpool = field(default_factory=AnswerSpool)
     repetitions: int = 0
 
     @property
     def planned(self) -> int:
-        """Cases x models x repetitions."""
+        """The number of planned evaluations: cases x models x repetitions."""
         return len(self.cases.planned_cases) * len(self.models) * self.repetitions
 
     def fields_of(self, prompt: UUID, model: str, repetition: int) -> dict[str, Any]:
@@ -57,14 +57,14 @@ class GatheredRun:
         }
 
     def close(self) -> None:
-        """Give back what is on disk."""
+        """Delete the temporary files."""
         self.answers.close()
         self.cases.spool.close()
         self.cases.planned_cases.close()
 
 
 def gather(source: ForeignRun) -> GatheredRun:
-    """Read all of it. Raises `InvalidInput` where it holds no answer, or cannot be read."""
+    """Read the whole source. Raises `InvalidInput` if it is no one run, or has no answer."""
     gathered = GatheredRun(source)
     try:
         with room_said("the answers", "the source"):
@@ -76,7 +76,7 @@ def gather(source: ForeignRun) -> GatheredRun:
             names = ", ".join(file.name for file in source.files)
             raise InvalidInput.because(
                 f"{names}: holds no answer that could be imported",
-                remedy=_why_none(source),
+                remedy=_describe_no_answers(source),
             )
         absent = gathered.planned - len(gathered.answers)
         if absent > MOST_ABSENT:
@@ -93,9 +93,9 @@ def gather(source: ForeignRun) -> GatheredRun:
 
 def _read_answers(source: ForeignRun, gathered: GatheredRun) -> None:
     seen: dict[UUID, dict[str, int]] = {}
-    """By prompt: how many answers each model has given to it so far."""
+    """The number of answers so far, by prompt and model."""
     models: set[str] = set()
-    for answer in map(partial(_named_shortly, source.remainder), source.answers):
+    for answer in map(partial(_shorten_names, source.remainder), source.answers):
         digest = answer.case.digest()
         prompt = prompt_id(digest)
         counts = seen.get(prompt)
@@ -107,33 +107,33 @@ def _read_answers(source: ForeignRun, gathered: GatheredRun) -> None:
             gathered.models.append(answer.model)
         repetition = counts[answer.model] = counts.get(answer.model, 0) + 1
         gathered.repetitions = max(gathered.repetitions, repetition)
-        gathered.answers.add((prompt, answer.model, repetition), _fields(answer))
+        gathered.answers.add((prompt, answer.model, repetition), _answer_fields(answer))
 
 
-def _named_shortly(remainder: Remainder, answer: RecordedAnswer) -> RecordedAnswer:
-    """The answer with names that tables and indexes can hold; that one is cut is said."""
+def _shorten_names(remainder: Remainder, answer: RecordedAnswer) -> RecordedAnswer:
+    """The answer with its names cut to `LONGEST_NAME`; every cut is noted in `remainder`."""
     case = answer.case
     names = {
-        field: _short(name, remainder, answer.place)
+        field: _shorten_name(name, remainder, answer.place)
         for field in ("case_id", "suite_id", "category")
         if (name := getattr(case, field)) is not None and len(name) > LONGEST_NAME
     }
     if names:
         answer = replace(answer, case=case.model_copy(update=names))
     if len(answer.model) > LONGEST_NAME:
-        model = _short(answer.model, remainder, answer.place)
+        model = _shorten_name(answer.model, remainder, answer.place)
         answer = replace(answer, model=model)
     return answer
 
 
-def _short(name: str, remainder: Remainder, where: str) -> str:
+def _shorten_name(name: str, remainder: Remainder, where: str) -> str:
     reason = f"it is cut after {LONGEST_NAME} characters, and ends with its digest"
     remainder.add("a name that is too long", reason, where)
     digest = hashlib.sha256(name.encode()).hexdigest()[:16]
     return f"{name[:LONGEST_NAME]}... {digest}"
 
 
-def _fields(answer: RecordedAnswer) -> dict[str, Any]:
+def _answer_fields(answer: RecordedAnswer) -> dict[str, Any]:
     return {
         "source_place": answer.place,
         "sample_sha256": answer.sample_sha256,
@@ -151,7 +151,7 @@ def _fields(answer: RecordedAnswer) -> dict[str, Any]:
     }
 
 
-def _why_none(source: ForeignRun) -> str:
+def _describe_no_answers(source: ForeignRun) -> str:
     unmapped = source.remainder.all()
     if not unmapped:
         return "give a file of a run that has answered something"

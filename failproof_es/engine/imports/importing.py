@@ -1,7 +1,7 @@
-"""Records a run of another tool: its plan, its answers, what follows from them, its end.
+"""Records a run of another tool: its plan, its answers, their grading, its end.
 
-Everything is read before anything is recorded. What is killed in between is completed by importing
-the same source again: the run's id follows from the source's digest.
+Everything is read before anything is recorded. An interrupted import is completed by importing the
+same source again: the run's id follows from the source's digest.
 """
 
 from __future__ import annotations
@@ -67,17 +67,17 @@ from failproof_es.store.writing.lease import Lease
 DIALECT = "checks"
 """The dialect of every imported case."""
 _AT_ONCE = 50
-"""Evaluations that are recorded together."""
+"""Number of evaluations that are recorded together."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportOutcome:
-    """What an import came to."""
+    """The outcome of an import."""
 
     run: Outcome
     imported: RunImported
     already: bool
-    """Whether it was on record, complete, before: then nothing was recorded."""
+    """Whether the complete run was on record before: then nothing was recorded."""
 
 
 async def import_run(
@@ -89,10 +89,10 @@ async def import_run(
 ) -> ImportOutcome:
     """Import a run that another tool recorded, or complete an import that was interrupted.
 
-    A source that is on record already is not imported again, unless `again`. Raises
-    `InvalidInput` before anything is recorded where the source cannot be read or holds no answer,
-    and where another version began to import it and planned otherwise; `RunBusy` while another
-    process imports it.
+    A source that is on record already is not imported again, unless `again`. Raises `InvalidInput`
+    before anything is recorded if the source cannot be read or holds no answer, and if another
+    version of this program began the import with another plan; `RunBusy` while another process
+    imports it.
     """
     run_id = uuid4() if again else imported_id(source.kind, source.source_sha256)
     before = await asyncio.to_thread(_read_run, store, run_id)
@@ -115,7 +115,7 @@ async def import_run(
 
 
 def imported_id(kind: str, source_sha256: str) -> UUID:
-    """The run of this source: the same on every machine, so that it is imported once."""
+    """The run id for this source: the same on every machine, so that a source is imported once."""
     return run_id_of(f"import\n{kind}\n{source_sha256}")
 
 
@@ -125,7 +125,7 @@ def _outcome(run: Run, *, already: bool) -> ImportOutcome:
 
 
 def _read_run(store: Store, run_id: UUID) -> Run | None:
-    """The run as far as it is on record; `None` where it is not."""
+    """The run as far as it is on record; `None` if there is none."""
     with store.connect() as connection:
         require_attached(connection, run_id)
         run = fold_run(row.event() for row in iterate_stream(connection, run_id))
@@ -185,7 +185,7 @@ def _begin(store: Store, run_id: UUID, gathered: GatheredRun) -> RunStarted:
 def _configuration(
     source: ForeignRun, gathered: GatheredRun, models: Sequence[ModelSnapshot]
 ) -> dict[str, Any]:
-    """What stands in the place of a configuration: what was imported, and its shape."""
+    """The recorded configuration of an imported run: its source, models and repetitions."""
     return {
         "test_run": {"name": source.name},
         "prompts": {"path": [file.name for file in source.files], "dialect": DIALECT},
@@ -229,7 +229,7 @@ def _planned(header: EventHeader, gathered: GatheredRun) -> Iterator[Draft]:
 
 
 def _require_same_plan(store: Store, run: Run, gathered: GatheredRun) -> None:
-    """Raise `InvalidInput` unless what was begun is what is read of the source now."""
+    """Raise `InvalidInput` unless the recorded plan equals the plan of the source as read now."""
     started = run.started
     with store.connect() as connection:
         chunks = (
@@ -284,7 +284,7 @@ class _Importing:
                     )
                 tally = await self._record_all(run, reader, journal, checks)
                 reading = await scan(stream, reader, Gates(), checks)
-                # A run of somebody else's is held to no gate of ours.
+                # The gates of this program do not apply to a run of another tool.
                 await stream.record(RunCompleted, counts=tally.counts(), gates={})
             if stream.run.ended:
                 await seal(stream, reader, reading)
@@ -319,7 +319,7 @@ class _Importing:
         checks: LiveChecks,
         recorded: RecordedEvaluation,
     ) -> Evaluation:
-        """Record one answer with all that follows from it, in one transaction."""
+        """Record one answer together with its grading, in one transaction."""
         state = recorded.state()
         header = EventHeader.of_evaluation(recorded.key)
         events: list[EvaluationEvent] = []

@@ -7,7 +7,7 @@ from failproof_es.problems import InvalidInput
 
 
 def require_asked_here(run: Run) -> None:
-    """Raise `InvalidInput` where the run is imported: nothing of it is asked here, ever."""
+    """Raise `InvalidInput` if the run is imported: the engine sends no request of such a run."""
     if run.imported is not None:
         number = run.started.run_number
         raise InvalidInput.because(

@@ -36,11 +36,11 @@ class LimitUpdate:
 
 
 class ConcurrencyLimiter:
-    """Limits the requests to one server, in the event loop of one run. `models`: its models' keys.
+    """Limits the requests to one server, in the event loop of one run.
 
-    `slots` are the requests that the run may have in flight at once, over all of its servers.
-    A request that waits for this server holds none of them. `max_wait_s` is how long the
-    server may refuse everything.
+    `models` are the keys of the server's models. `semaphore` limits the requests that the run has
+    in flight on all of its servers; a request that waits for this server holds none of its slots.
+    `max_wait_s` is how long the server may refuse everything.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class ConcurrencyLimiter:
         self.wait_exceeded: str | None = None
         """Why the run must stop waiting for the server; `None` while it may wait."""
         self.refused_elsewhere: str | None = None
-        """The same where nothing was asked here: another process was told so."""
+        """Why the run must stop waiting, if the server told another process so; else `None`."""
         self._models = tuple(models)
         self._limit = Limit.open(ceiling)
         self._semaphore = semaphore
@@ -68,9 +68,9 @@ class ConcurrencyLimiter:
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
         self._held_elsewhere = False
-        """Whether the hold is one that another process was told of, which records it."""
+        """Whether the server told another process of the hold. That process records the hold."""
         self.share: KeyShare | None = None
-        """Its share of limits that belong to more than this gate; `None` where there are none."""
+        """Its share of limits that belong to more than this limiter; `None` without such limits."""
         self.on_change: Callable[[LimitUpdate], None] = lambda change: None
 
     def restore(self, allowed: int, held_until: datetime | None) -> None:
@@ -92,18 +92,18 @@ class ConcurrencyLimiter:
         return self._admits and self._semaphore.is_available
 
     async def acquire(self) -> bool:
-        """Wait until a request may be prepared; false once the run stops, or must.
+        """Wait until a request may be prepared; false once the run stops, or must stop.
 
-        Raises what ended the share of its limits.
+        Raises the error that ended its share of limits.
         """
         while not self._closed and self.refused_elsewhere is None:
             if self.share is not None:
                 self.share.require()
             if not self._admits:
-                await self._woken(self._waiting)
+                await self._wait_in(self._waiting)
                 continue
             await self._semaphore.acquire(self.server)
-            if self._admits and not self._closed:  # it may have been long
+            if self._admits and not self._closed:  # the wait may have been long
                 self._inside += 1
                 return True
             self._semaphore.release(self.server)
@@ -114,12 +114,12 @@ class ConcurrencyLimiter:
 
         A hold may begin after a request was acquired, and the limit may fall below the number of
         requests inside. Returns the time of sending, by the monotonic clock, or `None` if the run
-        stops before that. `permit` is of the request's tokens.
+        stops before that. `permit` is for the request's tokens.
         """
         while not self._closed and not self._shares_nothing and not self._may_go(permit):
             self._semaphore.release(self.server)
             try:
-                await self._woken(self._held_back)
+                await self._wait_in(self._held_back)
             finally:
                 await self._semaphore.acquire(self.server)
         if not self._may_go(permit):
@@ -137,7 +137,7 @@ class ConcurrencyLimiter:
         if self.share is not None:
             self.share.hear_answer()
         if self._limit.allowed != before.allowed:
-            self._changed(before, "recovered", None)
+            self._report_change(before, "recovered", None)
 
     def on_error(self, sent_at: float, kind: str, retry_after_s: float | None) -> None:
         """Note that the request sent at that time failed with this kind of error."""
@@ -156,30 +156,30 @@ class ConcurrencyLimiter:
             self.share.hear(self, hold_s=retry_after_s or 0.0, cut=cut)
         if self._limit.holds_longer_than(before) or self._limit.allowed != before.allowed:
             reason: Reason = "rate_limited" if kind in RATE_LIMIT_KINDS else "retry_after"
-            self._changed(before, reason, retry_after_s)
+            self._report_change(before, reason, retry_after_s)
         if turned_away and self._limit.refusing_for_s(now) >= self.max_wait_s:
             self.wait_exceeded = self._complaint(now)
 
     def reserve_tokens(self, request: RequestSent) -> Permit | None:
-        """Reserve the tokens of a request; `None` where it must wait: `wait_for_tokens`."""
+        """Reserve the tokens of a request; `None` if it must wait (`wait_for_tokens`)."""
         return NO_TOKENS if self.share is None else self.share.reserve(request)
 
     async def wait_for_tokens(self, request: RequestSent, stop: asyncio.Event) -> None:
-        """Wait until its tokens are free, or until `stop`. It holds no slot meanwhile."""
+        """Wait until the request's tokens are free, or until `stop`. It holds no slot meanwhile."""
         if self.share is not None:
             await self.share.wait_for_tokens(request, stop)
 
     def withdraw(self, request: RequestSent) -> None:
-        """Who waited for tokens for the request is gone: none are kept for it any more."""
+        """Keep no more tokens for a request that waited for them and waits no more."""
         if self.share is not None:
             self.share.withdraw(request)
 
     def release(
         self, *, was_sent: bool, permit: Permit | None = None, used: int | None = None
     ) -> None:
-        """End a request, whatever its outcome. `was_sent`: `wait_to_send` had let it go.
+        """End a request, whatever its outcome. `was_sent`: `wait_to_send` let it through.
 
-        `used` are the tokens that it used of its permit; `None` where nobody knows.
+        `used` is the number of tokens that it used of its permit; `None` if that is not known.
         """
         self._inside -= 1
         self._under_way -= was_sent
@@ -192,7 +192,7 @@ class ConcurrencyLimiter:
         self._wake()
 
     def close(self) -> None:
-        """Admit no more requests; those that wait get `False`."""
+        """Admit no more requests: `acquire` returns false to all that wait."""
         self._closed = True
         self._wake(everyone=True)
         if self._timer is not None:
@@ -201,7 +201,7 @@ class ConcurrencyLimiter:
     # -- what other processes were told ----------------------------------------------------
 
     def hold(self, seconds: float) -> None:
-        """Send nothing for so long. Whoever the server told so records it."""
+        """Send nothing for `seconds`. The process that the server told so records the hold."""
         before = self._limit
         self._limit = before.hold(clock.monotonic_s(), seconds)
         self._held_elsewhere = self._held_elsewhere or before.held_until is None
@@ -214,12 +214,12 @@ class ConcurrencyLimiter:
         self._wake_when_released()
 
     def cut(self) -> None:
-        """Halve the limit. Whoever the server told that it was sent too much records it."""
+        """Halve the limit. The process that got the server's 429 records it."""
         now = clock.monotonic_s()
         self._limit = self._limit.after_rate_limit(now, now)
 
     def hear_of_answer(self, seconds_ago: float) -> None:
-        """The server does not refuse everything: it answered another process then."""
+        """Note that the server answered another process, so that it does not refuse everything."""
         self._limit = self._limit.after_answer_elsewhere(clock.monotonic_s() - seconds_ago)
         if self._limit.refused_since is None:
             self.wait_exceeded = None
@@ -237,12 +237,12 @@ class ConcurrencyLimiter:
         return len(self._waiting)
 
     def wake(self) -> None:
-        """Let those look again that wait, each for itself."""
+        """Wake all waiting requests; each checks again whether it may go on."""
         self._wake(everyone=True)
 
     @property
     def _shares_nothing(self) -> bool:
-        """Whether its share is over: what waits here is never sent."""
+        """Whether its share has ended: requests that wait here are never sent."""
         return self.share is not None and self.share.lost is not None
 
     @property
@@ -261,7 +261,7 @@ class ConcurrencyLimiter:
         )
 
     def _complaint(self, now: float) -> str:
-        """How long the server has refused everything, or announces to."""
+        """The message about how long the server has refused everything, or announces to."""
         assert self._limit.refused_since is not None
         past_s = now - self._limit.refused_since
         allowed = f"longer than the {self.max_wait_s:g} s of `execution.rate_limit_wait_ms`"
@@ -274,7 +274,7 @@ class ConcurrencyLimiter:
         return f"{self.server} {since}asks to wait {more_s:.0f} s, {allowed}, {end}"
 
     @staticmethod
-    async def _woken(queue: deque[asyncio.Future[None]]) -> None:
+    async def _wait_in(queue: deque[asyncio.Future[None]]) -> None:
         waiter = asyncio.get_running_loop().create_future()
         queue.append(waiter)
         await waiter
@@ -306,11 +306,11 @@ class ConcurrencyLimiter:
             self._wake_when_released()
             return
         if not self._held_elsewhere:
-            self._changed(before, "released", None)
+            self._report_change(before, "released", None)
         self._held_elsewhere = False
         self._wake()
 
-    def _changed(self, before: Limit, reason: Reason, retry_after_s: float | None) -> None:
+    def _report_change(self, before: Limit, reason: Reason, retry_after_s: float | None) -> None:
         held_until = None
         if self._limit.held_until is not None:
             remaining = timedelta(seconds=self._limit.held_until - clock.monotonic_s())

@@ -34,7 +34,7 @@ class FairSemaphore:
         try:
             await waiter
         except asyncio.CancelledError:
-            if not waiter.cancelled():  # it was ours already
+            if not waiter.cancelled():  # the slot was taken already
                 self.release(server)
             raise
 

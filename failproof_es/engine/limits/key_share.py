@@ -1,7 +1,7 @@
-"""The share that this process has of a provider key's limits, and what keeps it.
+"""This process's share of a provider key's limits, and the task that keeps the share.
 
-All gates to one server with one key draw from it. A task tells the database what was used and what
-the server said, renews the share, and passes on to the gates what other workers were told.
+All gates to one server with one key draw from it. The task reports usage and the server's refusals
+to the database, renews the share, and passes refusals reported by other workers on to the gates.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from failproof_es.store.outage import UNAVAILABLE
 from failproof_es.store.writing.lease import passed_s
 
 SHARE_S = 15.0
-"""How long a share lasts after it was last renewed."""
+"""Seconds that a share lasts after its last renewal."""
 CALM_S = 0.9
-"""How often it is renewed: so soon the others learn what one was told."""
+"""Seconds between renewals: within this time the others learn what one worker was told."""
 SOON_S = 0.4
-"""The same while something waits for it."""
+"""Seconds between renewals while a request waits for the share."""
 
 
 class KeyShareStore(Protocol):
-    """Where the shares of a provider key stand."""
+    """Stores the shares of provider keys."""
 
     def exchange(
         self, key: ProviderKey, limits: KeyLimits, own: UUID, claim: ShareClaim, seconds: float
     ) -> GrantedShare:
-        """Tell and ask, blocking. Raises one of `UNAVAILABLE` while it is away."""
+        """Report a claim, get a share for `seconds`. Blocks. Raises one of `UNAVAILABLE`."""
 
 
 class Gate(Protocol):
@@ -60,20 +60,20 @@ class Gate(Protocol):
         """Requests that wait at the gate."""
 
     def wake(self) -> None:
-        """Let those look again that wait."""
+        """Wake all waiting requests; each checks again whether it may go on."""
 
     def hold(self, seconds: float) -> None:
-        """Another worker was told to come back after so long."""
+        """Send nothing for `seconds`: the server told another worker so."""
 
     def cut(self) -> None:
-        """Another worker was told that it asks too much."""
+        """Halve the limit: the server told another worker that it sends too much."""
 
     def hear_of_answer(self, seconds_ago: float) -> None:
-        """Another worker was answered so long ago."""
+        """Note that the server answered another worker so many seconds ago."""
 
 
 NO_TOKENS = Permit(0, 0)
-"""Of a request whose tokens nobody counts."""
+"""The permit of a request whose tokens are not counted."""
 
 
 @dataclass(slots=True)
@@ -83,7 +83,7 @@ class _ShareWaiter:
 
 
 class MemoryShares:
-    """The shares of one process: it has all of them."""
+    """The shares of a single process, which has every limit to itself."""
 
     def __init__(self, clock: Callable[[], float] = passed_s) -> None:
         self._clock = clock
@@ -111,8 +111,8 @@ class KeyShare:
     ) -> None:
         self.key = key
         self.lost: Exception | None = None
-        """Why it is not kept any more: then nothing is sent under it."""
-        self._stated = limits
+        """The error that ended the share: nothing is sent under it any more."""
+        self._configured_limits = limits
         self.gates: list[Gate] = []
         self._local = LocalShare(limits)
         self._store = store
@@ -121,7 +121,7 @@ class KeyShare:
         self._waiting: list[_ShareWaiter] = []
         self._tokens = TokenQueue(self._local)
         self._heard = ShareClaim()
-        """What the server said, to be told."""
+        """The server's refusals and answers, to be reported with the next claim."""
         self._held_until = -inf
         self._cuts: int | None = None
         self._own_cut = False
@@ -133,17 +133,17 @@ class KeyShare:
         self._task: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Take the first share, and learn what others were told. Goes on without the database."""
+        """Take the first share, and learn of holds. An outage of the database is no error."""
         await self.refresh()
-        self._task = asyncio.create_task(self._keep_on(), name="limits of a key")
+        self._task = asyncio.create_task(self._renew_until_closed(), name="limits of a key")
 
     async def refresh(self) -> None:
-        """Learn what others were told while nothing here was sent."""
+        """Learn of holds and refusals that came while nothing was sent here."""
         await self._exchange()
-        self._asked_at = -inf  # the first who waits asks at once
+        self._asked_at = -inf  # the first request that waits renews the share at once
 
     async def close(self) -> None:
-        """Give the share back. It ends by itself where that cannot be told."""
+        """Give the share back. In an outage it expires by itself."""
         self._closing = True
         self._changed.set()
         if self._task is not None:
@@ -159,30 +159,30 @@ class KeyShare:
     # -- for the gates -----------------------------------------------------------------------
 
     def join(self, gate: Gate) -> None:
-        """Let a gate draw from the share. It learns of a hold that others were told."""
+        """Let a gate draw from the share, and pass a present hold on to the gate."""
         self.gates.append(gate)
         left_s = self._held_until - self._clock()
         if left_s > 0:
             gate.hold(left_s)
 
     def leave(self, gate: Gate) -> None:
-        """Let it draw no more."""
+        """Let a gate draw from the share no more."""
         self.gates.remove(gate)
 
     def require(self) -> None:
-        """Raise what ended the share, other than an outage of the database."""
+        """Raise the error that ended the share. An outage of the database does not end it."""
         if self.lost is not None:
             raise self.lost
 
     def may_begin(self) -> bool:
         """Whether one more request may enter."""
         unsent = sum(gate.unsent for gate in self.gates)
-        return self._asking_if_not(self._local.may_send(self._clock(), unsent))
+        return self._renew_soon_unless(self._local.may_send(self._clock(), unsent))
 
     def may_send(self, permit: Permit) -> bool:
         """Whether a request that has entered may be sent now."""
         now = self._clock()
-        return self._asking_if_not(
+        return self._renew_soon_unless(
             self._local.may_send(now) and self._local.still_holds(permit, now)
         )
 
@@ -198,18 +198,18 @@ class KeyShare:
             self._wake()
 
     def reserve(self, request: RequestSent) -> Permit | None:
-        """Reserve the tokens of a request; `None` where it has to wait: `wait_for_tokens`."""
-        return self._tokens.begin(_place(request), most_tokens(request), self._clock())
+        """Reserve the tokens of a request; `None` if it must wait (`wait_for_tokens`)."""
+        return self._tokens.begin(_queued_request(request), most_tokens(request), self._clock())
 
     async def wait_for_tokens(self, request: RequestSent, stop: asyncio.Event) -> None:
         """Wait until the request's tokens are free, and keep them for it, or until `stop`.
 
-        Raises what ended the share.
+        Raises the error that ended the share.
         """
         self.require()
         waiter = _ShareWaiter(request, asyncio.get_running_loop().create_future())
         self._waiting.append(waiter)
-        self._asking_if_not(False)
+        self._renew_soon_unless(False)
         stopping = asyncio.ensure_future(stop.wait())
         try:
             both: set[asyncio.Future[Any]] = {waiter.reply, stopping}
@@ -221,16 +221,16 @@ class KeyShare:
         self.require()
 
     def withdraw(self, request: RequestSent) -> None:
-        """Who waited for tokens for the request is gone: none are kept for it any more."""
-        if self._tokens.withdraw(_place(request)):
+        """Keep no more tokens for a request that waited for them and waits no more."""
+        if self._tokens.withdraw(_queued_request(request)):
             self._changed.set()
 
     def settle(self, permit: Permit, used: int | None) -> None:
-        """Replace reserved tokens by those that were used; `None` where nobody knows."""
+        """Replace reserved tokens by the used ones; `None` if their number is not known."""
         self._tokens.settle(permit, used)
 
     def hear(self, source: Gate, *, hold_s: float = 0.0, cut: bool = False) -> None:
-        """The server turned a request of this gate away: the other workers learn it at once."""
+        """Note that the server refused a request of gate `source`; report it to others soon."""
         heard = self._heard
         self._heard = heard._replace(
             hold_s=max(heard.hold_s, hold_s), was_cut=heard.was_cut or cut, was_refused=True
@@ -246,7 +246,7 @@ class KeyShare:
         self._changed.set()
 
     def hear_answer(self) -> None:
-        """The server answered. It is told where some worker was turned away before."""
+        """Note an answer of the server. It is reported if a refusal came before."""
         if self._refused_at is not None:
             self._refused_at = None
             self._heard = self._heard._replace(was_answered=True)
@@ -259,7 +259,7 @@ class KeyShare:
 
     # -- the task ----------------------------------------------------------------------------
 
-    async def _keep_on(self) -> None:
+    async def _renew_until_closed(self) -> None:
         while not self._closing:
             with suppress(TimeoutError):
                 async with asyncio.timeout(CALM_S):
@@ -271,17 +271,17 @@ class KeyShare:
                 except Exception as error:
                     self._give_up(error)
                     return
-                await asyncio.sleep(SOON_S / 8)  # whatever happens, no more often
+                await asyncio.sleep(SOON_S / 8)  # a pause between exchanges, whatever happens
 
     def _give_up(self, error: Exception) -> None:
-        """Whoever waits here, or comes, hears why nothing can be shared any more."""
+        """End the share: every request that waits, now or later, raises the error."""
         self.lost = error
         for waiter in self._waiting:
             waiter.reply.cancel()
         self._wake()
 
-    def _asking_if_not(self, allowed: bool) -> bool:
-        """What it is given. Where something has to wait, more is asked for soon."""
+    def _renew_soon_unless(self, allowed: bool) -> bool:
+        """Return `allowed`; if something has to wait, renew the share soon."""
         if not allowed and self._clock() - self._asked_at >= SOON_S:
             self._changed.set()
         return allowed
@@ -309,7 +309,7 @@ class KeyShare:
         )  # fmt: skip
         try:
             await self._exchange_claim(claim, SHARE_S)
-        except UNAVAILABLE:  # the share ends by itself
+        except UNAVAILABLE:  # the share expires by itself
             self._local.not_told(claim)
             again = self._heard
             self._heard = heard._replace(
@@ -320,9 +320,9 @@ class KeyShare:
             )
 
     async def _exchange_claim(self, claim: ShareClaim, seconds: float) -> None:
-        """Tell a claim, and take in the answer."""
+        """Report a claim, and apply the answer."""
         began = self._asked_at = self._clock()
-        arguments = (self.key, self._stated, self._own, claim, seconds)
+        arguments = (self.key, self._configured_limits, self._own, claim, seconds)
         if isinstance(self._store, MemoryShares):
             answer = self._store.exchange(*arguments)
         else:
@@ -333,10 +333,10 @@ class KeyShare:
             self._wake()
 
     def _pass_on(self, claim: ShareClaim, answer: GrantedShare) -> None:
-        """Tell the gates what other workers were told, and let those go on that may."""
+        """Pass refusals and answers of other workers on to the gates; serve waiting requests."""
         now = self._clock()
         if answer.held_s > 0 or answer.cuts > (self._cuts or 0):
-            self._refused_at = self._refused_at or now  # so the next answer is told
+            self._refused_at = self._refused_at or now  # so that the next answer is reported
         if now + answer.held_s > self._held_until + CALM_S / 2:
             self._held_until = now + answer.held_s
             for gate in self.gates:
@@ -350,7 +350,9 @@ class KeyShare:
             for gate in self.gates:
                 gate.hear_of_answer(answer.answered_s)
         waiting = {
-            _place(waiter.request): waiter for waiter in self._waiting if not waiter.reply.done()
+            _queued_request(waiter.request): waiter
+            for waiter in self._waiting
+            if not waiter.reply.done()
         }
         needs = [(place, most_tokens(waiter.request)) for place, waiter in waiting.items()]
         for place in self._tokens.serve(needs, now):
@@ -370,7 +372,7 @@ class KeyShares:
         self._shares: dict[tuple[str, KeyLimits], KeyShare] = {}
 
     async def of(self, key: ProviderKey, limits: KeyLimits) -> KeyShare:
-        """The share of this key; it is open."""
+        """The open share of this key and its limits."""
         share = self._shares.get((key.digest, limits))
         if share is None or share.lost is not None:
             share = KeyShare(key, limits, self._store, self._clock)
@@ -381,22 +383,22 @@ class KeyShares:
         return share
 
     def starving(self) -> list[ProviderKey]:
-        """The keys whose shares let no request begin now."""
+        """The keys whose shares are starving (`KeyShare.is_starving`)."""
         return [share.key for share in self._shares.values() if share.is_starving()]
 
     async def close(self) -> None:
-        """Give all of them back."""
+        """Give all shares back."""
         await asyncio.gather(*(share.close() for share in self._shares.values()))
         self._shares.clear()
 
 
 def most_tokens(request: RequestSent) -> int:
-    """The most tokens that a request is taken to need: a byte is a token at most."""
+    """The most tokens that a request may need: one per byte of its body, and its output limit."""
     return request.body_bytes + (most_output_tokens(request.parameters) or 0)
 
 
 def tokens_used(outcome: EvaluationEvent) -> int | None:
-    """The tokens that a request with this outcome used; `None` where nobody knows."""
+    """The tokens that a request with this outcome used; `None` if that is not known."""
     if isinstance(outcome, ResponseReceived):
         usage = outcome.usage
         if usage.input_tokens is None or usage.output_tokens is None:
@@ -405,5 +407,5 @@ def tokens_used(outcome: EvaluationEvent) -> int | None:
     return 0 if isinstance(outcome, ErrorRecorded) and costs_nothing(outcome) else None
 
 
-def _place(request: RequestSent) -> QueuedRequest:
+def _queued_request(request: RequestSent) -> QueuedRequest:
     return QueuedRequest(request.originator_id, request.originator_version)

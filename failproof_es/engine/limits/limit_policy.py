@@ -14,7 +14,7 @@ Reason = Literal["rate_limited", "retry_after", "released", "recovered"]
 RATE_LIMIT_KINDS = frozenset({"rate_limited", "overloaded"})
 """The kinds of error for too many requests."""
 _STEPS = 20
-"""Growing from nothing to the ceiling takes so many rounds of answers."""
+"""Number of rounds of answers in which the limit grows from nothing to the ceiling."""
 _LONGER_S = 1.0
 """A hold that ends later by less than this is still the same one: nothing to record."""
 
@@ -59,7 +59,7 @@ class Limit:
         return replace(self, refused_since=None)
 
     def refusing_for_s(self, now: float) -> float:
-        """How long it has refused everything, counted to the end of its hold."""
+        """Seconds for which the server has refused everything, counted to the end of its hold."""
         if self.refused_since is None:
             return 0.0
         return max(now, self.held_until or now) - self.refused_since

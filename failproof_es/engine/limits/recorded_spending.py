@@ -1,8 +1,7 @@
-"""Reads from the log what a run has spent, and may have spent, so that a resume goes on from there.
+"""Reads a run's known and possible spending from the log, so that a resumed run continues from it.
 
-Only what is on record of this run is read, a few events at a time. What a worst case depends on is
-read again where it counts: of answers without a known cost, errors, lost attempts, and requests
-that nobody recorded an outcome of.
+Only events of this run are read, a few at a time. A request is read only where its worst case
+counts: for an answer without a known cost, an error, a lost attempt, or no outcome.
 """
 
 from __future__ import annotations
@@ -39,10 +38,10 @@ _NOTHING_SPENT = SpendState()
 
 
 def recorded_spending(connection: Connection, run: Run) -> SpendState:
-    """What the run's requests count as spent by now, those of a process that died included.
+    """The spending of the run's requests, those of a process that died included.
 
-    Nothing is in flight: whoever calls this holds the run's lease. Memory does not grow with the
-    run. Raises `ImpossibleHistory` or `UnreadableState` where the record is damaged.
+    Nothing is in flight: the caller holds the run's lease. Memory does not grow with the run.
+    Raises `ImpossibleHistory` or `UnreadableState` if the record is damaged.
     """
     run_id = run.started.originator_id
     outcomes = (row.event() for row in find(connection, run_id=run_id, topics=_OUTCOMES))
@@ -51,9 +50,9 @@ def recorded_spending(connection: Connection, run: Run) -> SpendState:
 
 
 def shard_spending(connection: Connection, run: Run, part: PlanPart) -> SpendState:
-    """The same of the evaluations of this part alone: the caller holds the lease of the shard.
+    """The spending of this part of the plan. The caller holds the lease of the shard.
 
-    Raises `ImpossibleHistory` or `UnreadableState` where the record is damaged.
+    Raises `ImpossibleHistory` or `UnreadableState` if the record is damaged.
     """
     spending, prices = SpendState(), run.prices or {}
     for streams in read_planned_streams(connection, run, part):
@@ -74,8 +73,8 @@ def _spending(
     waiting: Iterable[tuple[UUID, int]],
     spending: SpendState = _NOTHING_SPENT,
 ) -> SpendState:
-    """The spending with these outcomes, and requests that have none."""
-    for some in _batches(_charged(outcomes)):
+    """`spending` with these outcomes, and with the requests that have none."""
+    for some in _batches(_charged_outcomes(outcomes)):
         unknown: list[Outcome] = []
         for outcome in some:
             charge = charge_of(prices, _UNPRICED, outcome)
@@ -92,8 +91,8 @@ def _spending(
     return spending
 
 
-def _charged(events: Iterable[Event]) -> Iterator[Outcome]:
-    """What came of each request. An error that voids an answer is none: the answer is."""
+def _charged_outcomes(events: Iterable[Event]) -> Iterator[Outcome]:
+    """The outcome of each request. An error that voids an answer is left out: the answer counts."""
     for event in events:
         assert isinstance(event, ResponseReceived | ErrorRecorded | AttemptLost)
         if not (isinstance(event, ErrorRecorded) and event.kind == VOIDS_ANSWER):
@@ -103,7 +102,7 @@ def _charged(events: Iterable[Event]) -> Iterator[Outcome]:
 def _worst_cases(
     connection: Connection, prices: Prices, places: Sequence[tuple[UUID, int]]
 ) -> Iterator[Decimal]:
-    """The worst cases of the requests at these places, streams and versions, in any order."""
+    """The worst-case costs of the requests at these streams and versions, in any order."""
     if not places:
         return
     streams, versions = [stream for stream, _ in places], [version for _, version in places]

@@ -54,8 +54,7 @@ class SpendLimiter:
         self._settled = asyncio.Event()
 
     def reserve(self, request: RequestSent) -> bool:
-        """Reserve the worst case of a request that is about to be recorded; false if it does not
-        fit now: `wait_for_room`."""
+        """Reserve a request's worst-case cost before recording it; false if it does not fit now."""
         worst = worst_case(self._prices, request)
         if worst is None or not self._budget.reserve(worst):
             return False
@@ -63,15 +62,15 @@ class SpendLimiter:
         return True
 
     async def wait_for_room(self, request: RequestSent, stop: asyncio.Event) -> None:
-        """Wait until something in flight has ended, or the run stops.
+        """Wait until a request in flight has ended, or the run stops.
 
-        Raises `SpendCeilingReached` if the request would not fit even if all of that cost nothing,
-        `SpendRefused` if nothing says what it may cost.
+        Raises `SpendCeilingReached` if the request would not fit even if all requests in flight
+        cost nothing, `SpendRefused` if the request's cost has no bound.
         """
-        worst = self._bounded(request)
+        worst = self._require_worst_case(request)
         if not self._budget.may_fit_later(worst):
-            raise self._reached(request, worst)
-        if self._budget.fits(worst):  # something ended meanwhile
+            raise self._ceiling_reached(request, worst)
+        if self._budget.fits(worst):  # a request ended meanwhile
             return
         self._settled.clear()
         waits = [asyncio.ensure_future(event.wait()) for event in (self._settled, stop)]
@@ -82,7 +81,7 @@ class SpendLimiter:
                 task.cancel()
 
     def withdraw(self, request: RequestSent) -> None:
-        """Who waited for room for the request is gone: nothing is kept for it any more."""
+        """Keep nothing more for a request that waited for room: this class never does."""
 
     def recorded(self, event: EvaluationEvent) -> None:
         """Note an event that is durable: an outcome replaces its request's reservation."""
@@ -95,8 +94,7 @@ class SpendLimiter:
             self._settled.set()
 
     def broken_by(self, outcome: EvaluationEvent) -> str | None:
-        """Why no more may be sent after this outcome, which is not durable yet: it cost more than
-        its request could."""
+        """Why no more may be sent: this outcome, not durable yet, cost more than its worst case."""
         reservation = self._reserved.get((outcome.originator_id, outcome.originator_version - 1))
         if reservation is None or not isinstance(outcome, ResponseReceived):
             return None
@@ -114,8 +112,8 @@ class SpendLimiter:
             "raise its `max_tokens` in a new run, if the server does not keep to it"
         )
 
-    def _bounded(self, request: RequestSent) -> Decimal:
-        """The worst case of a request. Raises `SpendRefused` where nothing bounds it."""
+    def _require_worst_case(self, request: RequestSent) -> Decimal:
+        """The worst-case cost of a request. Raises `SpendRefused` if it has no bound."""
         worst = worst_case(self._prices, request)
         if worst is None:
             raise SpendRefused(
@@ -124,19 +122,21 @@ class SpendLimiter:
             )
         return worst
 
-    def _reached(self, request: RequestSent, worst: Decimal) -> SpendCeilingReached:
+    def _ceiling_reached(self, request: RequestSent, worst: Decimal) -> SpendCeilingReached:
         spending = self._budget.spending
         return SpendCeilingReached(
             f"the spend ceiling of {usd_text(self._budget.ceiling)} is reached: "
-            f"{usd_text(spending.known_usd)} spent{_unknown(spending)}; the next request to "
+            f"{usd_text(spending.known_usd)} spent{_unknown_costs(spending)}; the next request to "
             f"{_get_model_key(request)} may cost {usd_text(worst)}. "
             f"`failproof-es resume {self._run_number} --max-spend USD` goes on with a higher one"
         )
 
 
 def require_room(run: Run, ceiling: Decimal | None) -> None:
-    """Raise `InvalidInput` if the run is paused at its spend ceiling, and the new one is no higher:
-    it would be paused again at once."""
+    """Raise `InvalidInput` if the run is paused at its spend ceiling and the new one is no higher.
+
+    The run would be paused again at once.
+    """
     present = ceiling_of(run)
     if run.at_ceiling and present is not None and (ceiling is None or ceiling <= present):
         raise InvalidInput.because(f"run {run.started.run_number} is paused: {run.reason}")
@@ -147,13 +147,13 @@ def require_ceiling_above(spending: SpendState, ceiling: Decimal) -> None:
     if spending.spent > ceiling:
         raise InvalidInput.because(
             f"the run has spent {usd_text(spending.known_usd)}"
-            + _unknown(spending)
+            + _unknown_costs(spending)
             + f", more than {usd_text(ceiling)}",
             remedy=f"give a ceiling of at least {usd_text(spending.spent)}",
         )
 
 
-def _unknown(spending: SpendState) -> str:
+def _unknown_costs(spending: SpendState) -> str:
     if not spending.unknown_requests:
         return ""
     requests = plural(spending.unknown_requests, "request")

@@ -1,8 +1,8 @@
 """Holds the requests of one shard below the spend ceiling of a run that several workers drive.
 
-The shard has a slice of what is left, and reserves each request in it without asking anybody. A
-task beside it asks the database for more before the slice is used up, tells what was spent, and
-gives back what nobody here needs when somebody elsewhere waits.
+The shard has a slice of the remaining budget, and reserves each request in it without the database.
+A task asks the database for more before the slice is used up, reports the spending, and gives
+unused budget back when another shard waits for it.
 """
 
 from __future__ import annotations
@@ -23,37 +23,36 @@ from failproof_es.store.writing.recorder import LeaseLost
 from failproof_es.support import clock
 
 CALM_S = 1.0
-"""How often the database is told, and asked whether somebody waits."""
+"""Seconds between reports to the database, which tells whether another shard waits."""
 SOON_S = 0.2
-"""The same while a request waits, or the slice runs low."""
+"""Seconds between reports while a request waits, or the slice runs low."""
 PROMISED_S = 5.0
-"""So long what a request waited for is kept for it though others wait: it may wait for its server,
-which can take as long as a `Retry-After`."""
+"""Seconds for which budget is kept for a request that waited, though other shards wait: the request
+may wait for its server as long as a `Retry-After`."""
 _AHEAD = 3
-"""A slice is wanted that lasts for so many rounds of requests."""
+"""Number of rounds of requests for which a slice should last."""
 _NOTHING = Decimal(0)
 
 
 class SharedBudget(Protocol):
     """The row of one shard in the database. Both calls block, and are made in a thread.
 
-    They raise `LeaseLost` where another process has the shard, one of `UNAVAILABLE` while the
-    database is away.
+    Both raise `LeaseLost` if another process has the shard, one of `UNAVAILABLE` in an outage.
     """
 
     def reserve(self, report: SpendReport) -> Grant:
-        """Tell what the shard has spent, and reserve more."""
+        """Report what the shard has spent, and reserve more."""
 
     def count_dead(self) -> None:
-        """Count again what workers that died have spent: what was reserved for them is free."""
+        """Count again what dead workers have spent, which frees the rest of their reservations."""
 
 
 class _Reservation(NamedTuple):
-    """What is reserved for a request that waited, until it reserves that itself."""
+    """Budget that is kept for a request that waited, until the request reserves it."""
 
     amount: Decimal
     until: float
-    """From then on it is given back if others wait."""
+    """When the budget may be given back if others wait, by the monotonic clock."""
 
 
 @dataclass(slots=True)
@@ -82,26 +81,26 @@ class SpendSlice(SpendLimiter):
         self._shared = shared
         self._at_once = at_once
         self._largest = _NOTHING
-        """The worst case of the dearest request so far."""
+        """The highest worst-case cost of a request so far."""
         self._waiting: list[_SliceWaiter] = []
         self._promised: dict[tuple[UUID, int], _Reservation] = {}
-        """By stream and version of the request. Who was promised it takes it, or withdraws."""
+        """By stream and version of the request, which reserves the budget or withdraws."""
         self._lost: Exception | None = None
-        """Why nothing can be reserved any more."""
+        """The error after which nothing can be reserved any more."""
         self._changed = asyncio.Event()
         self._wanted_elsewhere = False
         self._refused = 0
-        """How often in a row nothing was left for who waits here."""
+        """Number of reports in a row that got nothing for a request that waits here."""
         self._task: asyncio.Task[None] | None = None
         self._closing = False
         self._asked_at = 0.0
 
     def open(self) -> None:
-        """Begin to ask."""
-        self._task = asyncio.create_task(self._keep_on(), name="spending")
+        """Start the task that reports to the database."""
+        self._task = asyncio.create_task(self._report_until_closed(), name="spending")
 
     async def close(self) -> None:
-        """Give back what is left of the slice. What is in flight stays reserved."""
+        """Give back the rest of the slice. The costs of requests in flight stay reserved."""
         self._closing = True
         self._changed.set()
         if self._task is not None:
@@ -109,7 +108,7 @@ class SpendSlice(SpendLimiter):
         for waiter in self._waiting:
             waiter.reply.cancel()
         for place in list(self._promised):
-            self._keep_promise(place)
+            self._free_promise(place)
         if self._lost is None:
             report = self._slice.report(_NOTHING, _NOTHING, give_back=True)
             with suppress(*UNAVAILABLE, LeaseLost):
@@ -117,10 +116,10 @@ class SpendSlice(SpendLimiter):
 
     def reserve(self, request: RequestSent) -> bool:
         """See `SpendLimiter`."""
-        self._keep_promise(_place(request))
+        self._free_promise(_request_place(request))
         if not super().reserve(request):
             return False
-        _, worst = self._reserved[_place(request)]
+        _, worst = self._reserved[_request_place(request)]
         self._largest = max(self._largest, worst)
         if self._runs_low and clock.monotonic_s() - self._asked_at > SOON_S:
             self._changed.set()
@@ -128,8 +127,8 @@ class SpendSlice(SpendLimiter):
 
     def withdraw(self, request: RequestSent) -> None:
         """See `SpendLimiter`."""
-        if _place(request) in self._promised:
-            self._keep_promise(_place(request))
+        if _request_place(request) in self._promised:
+            self._free_promise(_request_place(request))
             self._changed.set()
 
     def recorded(self, event: EvaluationEvent) -> None:
@@ -140,7 +139,7 @@ class SpendSlice(SpendLimiter):
 
     async def wait_for_room(self, request: RequestSent, stop: asyncio.Event) -> None:
         """See `SpendLimiter`. Also raises `LeaseLost`."""
-        worst = self._bounded(request)
+        worst = self._require_worst_case(request)
         self._largest = max(self._largest, worst)
         if self._lost is not None:
             raise self._lost
@@ -157,7 +156,7 @@ class SpendSlice(SpendLimiter):
             stopping.cancel()
             self._waiting.remove(waiter)
             if not waiter.reply.cancel() and not waiter.reply.cancelled():
-                waiter.reply.exception()  # looked at, if only now
+                waiter.reply.exception()  # mark the exception as retrieved
 
     # -- the task ----------------------------------------------------------------------------
 
@@ -165,7 +164,7 @@ class SpendSlice(SpendLimiter):
     def _runs_low(self) -> bool:
         return self._slice.room < self._largest * self._at_once
 
-    async def _keep_on(self) -> None:
+    async def _report_until_closed(self) -> None:
         last_report: SpendReport | None = None
         while not self._closing:
             calm = not self._waiting and not self._runs_low
@@ -193,15 +192,15 @@ class SpendSlice(SpendLimiter):
             last_report = report
             self._slice.granted(grant)
             self._wanted_elsewhere = grant.is_wanted and not report.needs
-            self._answer()
+            self._answer_waiters()
             try:
-                await self._after(report, grant)
-            except Exception as error:  # the record of a dead worker cannot be read, say
+                await self._follow_up(report, grant)
+            except Exception as error:  # such as an unreadable record of a dead worker
                 self._give_up(error)
                 return
 
     def _report(self) -> SpendReport:
-        """What is told now."""
+        """The next report to the database."""
         waiting = [waiter.worst for waiter in self._waiting if not waiter.reply.done()]
         needs = min(waiting, default=_NOTHING)
         elsewhere, self._wanted_elsewhere = self._wanted_elsewhere, False
@@ -212,26 +211,26 @@ class SpendSlice(SpendLimiter):
         return self._slice.report(needs, wants, give_back=give_back)
 
     def _take_back_promises(self) -> None:
-        """Others wait: whoever does not use in time what it was promised asks for it again."""
+        """Free budget that was kept longer than `PROMISED_S`; its requests must wait again."""
         now = clock.monotonic_s()
         late = [place for place, promise in self._promised.items() if promise.until <= now]
         for place in late:
-            self._keep_promise(place)
+            self._free_promise(place)
 
-    def _answer(self) -> None:
-        """Let those go on that fit now, and those give up that never will."""
+    def _answer_waiters(self) -> None:
+        """Wake the waiting requests that fit now, and fail those that never will."""
         for waiter in self._waiting:
             if waiter.reply.done():
                 continue
             if self._slice.reserve(waiter.worst):
                 until = clock.monotonic_s() + PROMISED_S
-                self._promised[_place(waiter.request)] = _Reservation(waiter.worst, until)
+                self._promised[_request_place(waiter.request)] = _Reservation(waiter.worst, until)
                 waiter.reply.set_result(None)
             elif not self._slice.may_fit_later(waiter.worst):
-                waiter.reply.set_exception(self._reached(waiter.request, waiter.worst))
+                waiter.reply.set_exception(self._ceiling_reached(waiter.request, waiter.worst))
 
-    async def _after(self, report: SpendReport, grant: Grant) -> None:
-        """Ask no more often than is useful; look for dead holders when nothing comes back."""
+    async def _follow_up(self, report: SpendReport, grant: Grant) -> None:
+        """Pause after a refusal; at every fifth in a row, look for dead holders."""
         refused = report.needs > _NOTHING and not grant.more
         self._refused = self._refused + 1 if refused else 0
         if self._refused and self._refused % 5 == 0:
@@ -242,8 +241,8 @@ class SpendSlice(SpendLimiter):
         elif self._wanted_elsewhere and self._slice.room > _NOTHING:
             self._changed.set()
 
-    def _keep_promise(self, place: tuple[UUID, int]) -> None:
-        """What was reserved for a request while it waited is free for it now."""
+    def _free_promise(self, place: tuple[UUID, int]) -> None:
+        """Free the budget that was kept for a request while it waited."""
         if (promise := self._promised.pop(place, None)) is not None:
             self._slice.settle(promise.amount, Charge(_NOTHING, is_known=True))
 
@@ -254,5 +253,5 @@ class SpendSlice(SpendLimiter):
                 waiter.reply.set_exception(lost)
 
 
-def _place(request: RequestSent) -> tuple[UUID, int]:
+def _request_place(request: RequestSent) -> tuple[UUID, int]:
     return request.originator_id, request.originator_version

@@ -28,7 +28,7 @@ class PlannedCases:
 
     def __init__(self, at_once: int = AT_ONCE) -> None:
         self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - see `close`
-        """For each case its digest, and that of what is sent."""
+        """For each case its digest and its `question_digest`."""
         self._sent = DigestSet(at_once)
         self._graded = DigestSet(at_once)
         self._cases = 0
@@ -42,14 +42,14 @@ class PlannedCases:
         self.add_digests(digest, question.sent, question.graded)
 
     def add_digests(self, digest: str, sent: str, graded: str) -> None:
-        """The next case, by its digest, its `question_digest` and its `graded_digest`."""
+        """Add the next case, by its digest, its `question_digest` and its `graded_digest`."""
         self._file.write(bytes.fromhex(digest + sent))
         self._sent.add(bytes.fromhex(sent))
         self._graded.add(bytes.fromhex(graded))
         self._cases += 1
 
     def flush(self) -> None:
-        """Write what is buffered. Raises `OSError` where the temporary folder is full."""
+        """Write buffered digests to the files. Raises `OSError` if the temporary folder is full."""
         self._file.flush()
         self._sent.flush()
         self._graded.flush()
@@ -59,11 +59,11 @@ class PlannedCases:
         return self._read_digests(0)
 
     def questions(self) -> Iterator[str]:
-        """The digest of what is sent of every case, in the same order."""
+        """The `question_digest` of every case, in the same order, in hexadecimal."""
         return self._read_digests(DIGEST_BYTES)
 
     def questions_asked(self) -> frozenset[str]:
-        """The digest of what is sent of every case, as a set in memory."""
+        """The `question_digest` of every case, as a set in memory."""
         return frozenset(self._sent)
 
     def experiment(
@@ -86,13 +86,13 @@ class PlannedCases:
         )
 
     def close(self) -> None:
-        """Give back what is on disk."""
+        """Delete the temporary files."""
         self._give_up_file()
         self._sent.close()
         self._graded.close()
 
     def _give_up_file(self) -> None:
-        with suppress(OSError):  # what is buffered may not fit; nobody reads it any more
+        with suppress(OSError):  # the buffer may not fit on disk; nobody reads it any more
             self._file.close()
 
     __del__ = _give_up_file

@@ -1,7 +1,7 @@
-"""Cases on their way from a file to the log: in a temporary file, each encoded once.
+"""Holds checked cases in a temporary file until they are stored, each encoded once.
 
-A suite is checked whole before anything is stored. What was checked is what is stored, without
-reading the suite again, and memory does not grow with the cases.
+A suite is checked whole before anything is stored. The checked cases are stored without reading the
+suite again, and memory does not grow with the cases.
 """
 
 from __future__ import annotations
@@ -33,24 +33,25 @@ class CaseSpool:
         self.cases = 0
 
     def add(self, digest: str, document: bytes) -> None:
-        """The next case. Raises `OSError` where the temporary folder is full."""
+        """Add the next case. Raises `OSError` if the temporary folder is full."""
         self._file.write(b"".join((_LENGTH.pack(len(document)), bytes.fromhex(digest), document)))
         self.cases += 1
 
     def flush(self) -> None:
-        """Write what is buffered. Raises as `add` does; after it, reading writes nothing."""
+        """Write buffered cases to the file, so that reading writes nothing. Raises as `add`
+        does."""
         self._file.flush()
 
     def __iter__(self) -> Iterator[SpooledCase]:
-        """All of them, from the first. None is added meanwhile."""
+        """All cases, from the first. No case may be added meanwhile."""
         self._file.seek(0)
         while head := self._file.read(_LENGTH.size + _DIGEST_BYTES):
             (length,) = _LENGTH.unpack_from(head)
             yield SpooledCase(head[_LENGTH.size :].hex(), self._file.read(length))
 
     def close(self) -> None:
-        """Give back what is on disk."""
-        with suppress(OSError):  # what is buffered may not fit; nobody reads it any more
+        """Delete the temporary file."""
+        with suppress(OSError):  # the buffer may not fit on disk; nobody reads it any more
             self._file.close()
 
     __del__ = close

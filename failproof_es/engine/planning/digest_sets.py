@@ -1,4 +1,4 @@
-"""A set of digests of any size, in order: what does not fit into little memory is on disk."""
+"""A sorted set of digests of any size: little of it in memory, the rest on disk."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 DIGEST_BYTES = 32
 AT_ONCE = 2**15
-"""So many digests are sorted in memory: 1 MB."""
+"""Number of digests that are sorted in memory: 1 MB."""
 _READ_AT_ONCE = 512
 
 
@@ -20,37 +20,37 @@ class DigestSet:
     def __init__(self, at_once: int = AT_ONCE) -> None:
         self._at_once = at_once
         self._last = bytearray()
-        """Those that were added last, unsorted."""
+        """The digests that were added last, unsorted."""
         self._sorted: BinaryIO | None = None
-        """The others: portions of `at_once`, each in order."""
+        """The other digests, in sorted portions of `at_once`."""
         self._portions = 0
 
     def add(self, digest: bytes) -> None:
-        """Add one, of 32 bytes."""
+        """Add a digest of 32 bytes."""
         self._last += digest
         if len(self._last) == self._at_once * DIGEST_BYTES:
             if self._sorted is None:
                 self._sorted = tempfile.TemporaryFile()  # noqa: SIM115 - gone with this object
             self._sorted.seek(0, 2)
-            self._sorted.write(b"".join(_in_order(self._last)))
+            self._sorted.write(b"".join(_sort_packed(self._last)))
             self._portions += 1
             self._last.clear()
 
     def flush(self) -> None:
-        """Write what is buffered. Raises `OSError` where the temporary folder is full."""
+        """Write buffered digests to the file. Raises `OSError` if the temporary folder is full."""
         if self._sorted is not None:
             self._sorted.flush()
 
     def __iter__(self) -> Iterator[str]:
-        """In hexadecimal."""
-        portions = [self._portion(number) for number in range(self._portions)]
+        """The digests in ascending order, in hexadecimal."""
+        portions = [self._read_portion(number) for number in range(self._portions)]
         before = b""
-        for digest in heapq.merge(_in_order(self._last), *portions):
+        for digest in heapq.merge(_sort_packed(self._last), *portions):
             if digest != before:
                 yield digest.hex()
             before = digest
 
-    def _portion(self, number: int) -> Iterator[bytes]:
+    def _read_portion(self, number: int) -> Iterator[bytes]:
         assert self._sorted is not None
         begin = number * self._at_once
         for first in range(begin, begin + self._at_once, _READ_AT_ONCE):
@@ -59,9 +59,9 @@ class DigestSet:
             yield from split(self._sorted.read(count * DIGEST_BYTES))
 
     def close(self) -> None:
-        """Give back what is on disk."""
+        """Delete the temporary file."""
         if self._sorted is not None:
-            with suppress(OSError):  # what is buffered may not fit; nobody reads it any more
+            with suppress(OSError):  # the buffer may not fit on disk; nobody reads it any more
                 self._sorted.close()
 
     __del__ = close
@@ -73,5 +73,5 @@ def split(packed: bytes | bytearray) -> Iterator[bytes]:
         yield bytes(packed[start : start + DIGEST_BYTES])
 
 
-def _in_order(packed: bytearray) -> list[bytes]:
+def _sort_packed(packed: bytearray) -> list[bytes]:
     return sorted(split(packed))

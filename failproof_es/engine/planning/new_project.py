@@ -1,4 +1,4 @@
-"""The files of a new project: a configuration, a suite, and what runs both on a CI server."""
+"""The files of a new project: a configuration, a suite, and a CI job that runs them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from failproof_es.dialects.registry import dialect_named
 CONFIGURATION = "run.yaml"
 CI = {"github": ".github/workflows/failproof-es.yml", "gitlab": ".gitlab-ci.yml", "none": None}
 DEFAULT_MODELS = {"local": "smollm2", "python": "my-model"}
-"""What is asked unless a model is named: with any other provider one has to be."""
+"""The default models, by provider. With any other provider the model must be named."""
 OWN_CLASS = "my_model:MyModel"
 _CLASSES = {
     "python": "new_model.txt",
@@ -26,7 +26,7 @@ _CLASSES = {
     "openai-responses-sdk": "new_openai_responses_sdk_model.txt",
     "anthropic-sdk": "new_anthropic_sdk_model.txt",
 }
-"""The class that is written for a provider that asks by one of the user's own."""
+"""The template of the user's own class, for each provider that needs one."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _EXTRAS = {"command": "commands", "redteam": "redteam"}
 _JUDGED_DIALECTS = ("benchmark",)
@@ -34,7 +34,7 @@ _JUDGED_DIALECTS = ("benchmark",)
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What `init` asks."""
+    """The answers to the questions of `init`."""
 
     name: str
     provider: str
@@ -47,7 +47,7 @@ class Answers:
 
 
 def is_name(text: str) -> bool:
-    """Whether it can be the name of a run, and of a file."""
+    """Whether the text can be the name of a run, and of a file."""
     return len(text) <= 100 and _NAME.match(text) is not None
 
 
@@ -113,15 +113,15 @@ def _packages(answers: Answers) -> str:
     return f"failproof-es[{extra_list}]" if extra_list else "failproof-es"
 
 
-def _vendor(answers: Answers) -> str:
-    """The vendor's package and its HTTP client, where the class uses them."""
+def _vendor_packages(answers: Answers) -> str:
+    """The vendor's package and its HTTP client, if the class uses them, as arguments of `pip`."""
     vendor, sdk, _ = answers.provider.partition("-")
     return f" {vendor} httpx2" if sdk and answers.provider.endswith("-sdk") else ""
 
 
 def _steps(answers: Answers) -> list[str]:
     return [
-        f"pip install '{_packages(answers)}'{_vendor(answers)}",
+        f"pip install '{_packages(answers)}'{_vendor_packages(answers)}",
         *(
             [f"failproof-es models install {quote(answers.model)}"]
             if answers.provider == "local"

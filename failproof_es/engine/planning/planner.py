@@ -1,6 +1,7 @@
-"""Records a planned run: stores every prompt, and the whole plan in one commit.
+"""Makes a run's plan: checks its case files, and stores every prompt.
 
-A run either exists with its complete plan or not at all. It never reads a file again.
+`lifecycle` then records the whole plan in one commit. A run either exists with its complete plan or
+not at all. It never reads a file again.
 """
 
 from __future__ import annotations
@@ -45,12 +46,12 @@ class SourcePart:
     path: str
     sha256: str
     cases: int
-    """So many of them are to be asked."""
+    """The number of its cases that are asked."""
     held: int
-    """So many it holds."""
+    """The number of cases that it holds."""
 
     def describe(self) -> str:
-        """Which file this is, and how many of its cases are asked."""
+        """The name of the file, and the number of its cases that are asked, in words."""
         name = shipped.describe(Path(self.path)) or shorten(self.path)
         prefix = "" if self.cases == self.held else f"asking {self.cases:,} of "
         return f"cases: {name} ({prefix}{plural(self.held, 'case')})"
@@ -58,17 +59,17 @@ class SourcePart:
 
 @dataclass(frozen=True, slots=True)
 class SourceReading:
-    """What was read of a source, all of which is sound, or left out and said."""
+    """The result of reading a source: each case is valid, or left out with a finding."""
 
     parts: tuple[SourcePart, ...]
     findings: tuple[Problem, ...]
-    """The warnings, and the defects of the cases that are left out, as errors."""
+    """Warnings, and as errors the defects of the cases that are left out."""
     selected: Selection | None = None
-    """Which part of the cases this is; it knows of no models. `None`: nobody asked for a part."""
+    """The selected part of the cases, without models; `None` without a selection."""
 
 
 class CaseSource(Protocol):
-    """Where cases come from."""
+    """A source of cases."""
 
     @property
     def dialect(self) -> Dialect:
@@ -77,17 +78,18 @@ class CaseSource(Protocol):
     def read(self, take: Take) -> SourceReading:
         """Read and check everything. `take` gets every case that is to be asked, in order.
 
-        Raises `InvalidInput` with every error. What was taken then counts for nothing.
+        Raises `InvalidInput` with every error. The cases taken until then must be dropped.
         """
 
     def require_unchanged(self) -> None:
-        """Raise `InvalidInput` when a file is not what it was before it was read."""
+        """Raise `InvalidInput` if a file has changed since before it was read."""
 
 
 class CollectedCases:
-    """The cases of a plan, in order: as they are to be stored, and by what recognises them.
+    """The cases of a plan, in order: encoded for storing, and their digests.
 
-    They are encoded here, once. Memory does not grow with them: they are in temporary files.
+    Each case is encoded once, here. Memory does not grow with the cases: they are in temporary
+    files.
     """
 
     def __init__(self) -> None:
@@ -95,9 +97,9 @@ class CollectedCases:
         self.spool = CaseSpool()
 
     def add(self, case: Case) -> None:
-        """The next case. Raises `InvalidInput` where the temporary folder is full.
+        """Add the next case. Raises `InvalidInput` if the temporary folder is full.
 
-        Also for a subclass of `Case`.
+        Also raises it for a subclass of `Case`.
         """
         document = _document(case)
         digest = digest_of(document)
@@ -106,7 +108,7 @@ class CollectedCases:
             self.planned_cases.add_digests(digest, *case_digests(document))
 
     def complete(self) -> None:
-        """All are added. Raises as `add` does: the last of them may be what does not fit."""
+        """Write what is buffered after the last `add`. Raises `InvalidInput` as `add` does."""
         with room_said("the cases", "the suites"):
             self.spool.flush()
             self.planned_cases.flush()
@@ -120,15 +122,15 @@ class Plan:
     suites: tuple[SuiteSnapshot, ...]
     warnings: tuple[Problem, ...]
     skipped: tuple[Problem, ...] = ()
-    """The defects that kept a case out of it."""
+    """The defects of the cases that are left out."""
     selected: Selection | None = None
     """As in `SourceReading`."""
     reuse: Branch | None = None
-    """Whose recorded answers are reused, up to where."""
+    """The run whose recorded answers are reused, and the position up to which."""
 
     @property
     def cases(self) -> int:
-        """How many cases are planned; the same case twice counts twice."""
+        """The number of planned cases; the same case twice counts twice."""
         return len(self.planned_cases)
 
 
@@ -141,18 +143,18 @@ def check_files(
 ) -> tuple[Problem, ...]:
     """Read every file whole; return the warnings. `take` gets each valid case with its file.
 
-    That file is known of one file alone, and of several where the dialect is a `LoadsByFile`;
-    else it is the first one. Raises `InvalidInput` with every error. With `skip_invalid` they are
-    returned as well, unless nothing is left to be run. A subclass of `Case` is an error at once.
+    The file is the case's own if there is only one file, or if the dialect is a `LoadsByFile`; else
+    it is the first file. Raises `InvalidInput` with every error. With `skip_invalid` errors are
+    returned as well, unless no case is left. A subclass of `Case` is an error at once.
     """
     problems = Problems()
     cases = 0
     of_it = refuse_other_dialects(dialect, files, problems)
-    for path, case in _with_files(dialect, of_it, problems):
+    for path, case in _load_with_files(dialect, of_it, problems):
         _require_plain(case, dialect.name)
         take(path, case)
         cases += 1
-    if len(of_it) < len(files):  # nobody means to leave out a whole file
+    if len(of_it) < len(files):  # `skip_invalid` skips cases, never a whole file
         problems.raise_errors()
     if not cases and not problems.errors:
         problems.error("the suites have no cases", remedy="add at least one")
@@ -163,7 +165,7 @@ def check_files(
 
 
 def _require_plain(case: Case, dialect: str) -> None:
-    """Refuse what would not be the same when it is read back from the log."""
+    """Raise `InvalidInput` for a subclass of `Case`: the log gives back a plain `Case`."""
     if type(case) is not Case:
         raise InvalidInput.because(
             f"the dialect {dialect!r} gives a {type(case).__name__}, which the log can't hold",
@@ -178,11 +180,11 @@ def _document(case: Case) -> dict[str, Any]:
 
 
 def tells_files(dialect: Dialect, files: Sequence[Path]) -> bool:
-    """Whether one reading of these files says which file each case is from."""
+    """Whether `check_files` gives each case with its own file."""
     return len(files) == 1 or isinstance(dialect, LoadsByFile)
 
 
-def _with_files(
+def _load_with_files(
     dialect: Dialect, files: Sequence[Path], problems: Problems
 ) -> Iterator[tuple[Path, Case]]:
     if isinstance(dialect, LoadsByFile):
@@ -202,10 +204,10 @@ def skipped_lines(defects: Sequence[Problem]) -> Iterator[str]:
 def store_plan(
     store: Store, source: CaseSource, reading: SourceReading, cases: CollectedCases
 ) -> Plan:
-    """Store every prompt that the log does not hold yet. The rest is what `read` gave.
+    """Store every prompt that the log does not hold yet; return the plan.
 
-    Raises `InvalidInput` when a file changed since: nothing of it is stored that was not checked;
-    and where the temporary folder is full.
+    Raises `InvalidInput` if a file has changed since it was read, so that no unchecked case is
+    stored, and if the temporary folder is full.
     """
     cases.complete()
     source.require_unchanged()
@@ -226,7 +228,7 @@ def store_plan(
 
 
 def store_prompts(store: Store, cases: Sequence[Case]) -> list[str]:
-    """Store the new ones of `cases`; return all digests, in order.
+    """Store the cases that are new; return the digests of all cases, in order.
 
     Raises `InvalidInput`, before it stores anything, for a subclass of `Case`.
     """
@@ -238,7 +240,7 @@ def store_prompts(store: Store, cases: Sequence[Case]) -> list[str]:
 
 
 def store_documents(store: Store, cases: Iterable[SpooledCase]) -> None:
-    """Store what is new of these, a batch in each commit; one is made while another is stored."""
+    """Store the new cases, a batch in each commit; one batch is made while another is stored."""
     with ThreadPoolExecutor(1, "prompts") as executor:
         storing: Future[None] | None = None
         for batch in _batches(cases):

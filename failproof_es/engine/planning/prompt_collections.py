@@ -1,6 +1,6 @@
 """Prompt collections: prompts that were imported into the log, to run them from there.
 
-A collection is a stream: every import lists its prompts. Of two with the same id, the one
+A collection is a stream: every import lists its prompts. Of two prompts with the same id, the one
 imported last counts, in the place of the first.
 """
 
@@ -91,7 +91,7 @@ def collection_names(connection: Connection) -> dict[str, tuple[str, int]]:
 
 
 def collection_dialect(connection: Connection, name: str) -> str:
-    """The dialect of a collection. Raises `InvalidInput` where there is none of that name."""
+    """The dialect of a collection. Raises `InvalidInput` if there is no collection of this name."""
     if imports := _imports(connection, name):
         return imports[-1].dialect
     names = list(collection_names(connection))

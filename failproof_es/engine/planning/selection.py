@@ -1,4 +1,4 @@
-"""Chooses a part of the cases that a configuration names: `selection`."""
+"""Chooses a part of the cases, by the section `selection` of a configuration."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from failproof_es.problems import Problems
 from failproof_es.support.plurals import plural
 
 _MOST_LISTED = 20
-"""How many values an error lists at most."""
+"""Limit of values that an error lists."""
 
 
 _FORMAT = "failproof-es/sample/1"
 
 
 def values_of(case: Case, kind: str) -> Sequence[str]:
-    """What patterns of this kind are matched with."""
+    """The case's values that patterns of this kind are matched with."""
     return {"id": (case.case_id,), "tag": case.tags, "suite": (case.suite_id,)}[kind]
 
 
@@ -32,17 +32,17 @@ def matches(case: Case, kind: str, glob: str) -> bool:
 
 
 def rank(seed: int, case: Case) -> int:
-    """The place of a case in the order by which samples are drawn: a sample has the lowest.
+    """The rank of a case in the draw of samples: a sample has the lowest ranks.
 
-    It is SHA-256 of the seed, the suite and the case's id. So what a case says, which others there
-    are and where it stands change nothing about it.
+    The rank is the SHA-256 of the seed, the suite and the case's id. So it does not depend on the
+    case's text, on other cases, or on the case's place.
     """
     serialized = json.dumps([_FORMAT, seed, case.suite_id, case.case_id]).encode("ascii")
     return int.from_bytes(hashlib.sha256(serialized).digest())
 
 
 class Selector:
-    """Decides, case by case, which ones are asked. Where it `draws`, each is ranked first."""
+    """Decides, case by case, which cases are asked. If it `draws`, all are ranked first."""
 
     def __init__(self, selection: SelectionSection) -> None:
         self._selection = selection
@@ -61,9 +61,9 @@ class Selector:
         }
         self._there: dict[str, dict[str, None]] = {kind: {} for kind in KINDS}
         self._lowest: list[int] = []
-        """The ranks of the sample, negated: the highest of them is at hand."""
+        """A heap of the sample's ranks, negated so that the highest rank comes first."""
         self._drawn: tuple[int, int] | None = None
-        """The highest rank of the sample, and how many cases with it are still to be taken."""
+        """The highest rank of the sample, and the number of cases to take that have this rank."""
         self._total = self._kept = 0
 
     @property
@@ -85,22 +85,22 @@ class Selector:
         """Whether the next case is asked."""
         self._total += 1
         if self._unmatched:
-            self._look(case)
+            self._note_values(case)
         if not self._fits(case):
             return False
-        is_chosen = self._within(case)
+        is_chosen = self._is_within_bounds(case)
         self._kept += is_chosen
         return is_chosen
 
     def remarks(self, problems: Problems) -> None:
-        """Say what is left out, or add the errors: a pattern without a case, nothing left."""
-        if not (self._patterns["only"] or self._patterns["exclude"] or self._bounded()):
+        """Add a remark on the selection, or the errors: a pattern without a case, no case left."""
+        if not (self._patterns["only"] or self._patterns["exclude"] or self._has_bounds()):
             return
         for name, kind, glob in sorted(self._unmatched):
             problems.error(
                 f"no case matches {f'{kind}:{glob}'!r}",
                 field=f"selection.{name}",
-                remedy=self._what_there_is(kind),
+                remedy=self._describe_values(kind),
             )
         if not self._kept and not problems.errors:
             problems.error(
@@ -113,7 +113,7 @@ class Selector:
             problems.remark(f"selection: {description}")
 
     def selected(self, of_models: int) -> Selected:
-        """What was chosen, as it is recorded."""
+        """The selection, as it is recorded."""
         selection = self._selection
         return Selected(
             of_cases=self._total,
@@ -125,7 +125,7 @@ class Selector:
             seed=(selection.seed or 0) if selection.sample is not None else None,
         )
 
-    def _bounded(self) -> bool:
+    def _has_bounds(self) -> bool:
         return self._selection.limit is not None or self._selection.sample is not None
 
     def _fits(self, case: Case) -> bool:
@@ -138,7 +138,7 @@ class Selector:
             for only_kind in dict.fromkeys(kind for kind, _ in only)
         )
 
-    def _within(self, case: Case) -> bool:
+    def _is_within_bounds(self, case: Case) -> bool:
         """Whether a case that the patterns choose is among the first ones, or in the sample."""
         if self._selection.limit is not None:
             return self._kept < self._selection.limit
@@ -154,8 +154,8 @@ class Selector:
             return True
         return place < highest
 
-    def _look(self, case: Case) -> None:
-        """Note which patterns match it, and some of what there is."""
+    def _note_values(self, case: Case) -> None:
+        """Note which patterns match the case, and some of the case's values for messages."""
         self._unmatched -= {
             pattern for pattern in self._unmatched if matches(case, pattern[1], pattern[2])
         }
@@ -164,7 +164,7 @@ class Selector:
                 if len(there) <= _MOST_LISTED:
                     there[value] = None
 
-    def _what_there_is(self, kind: str) -> str:
+    def _describe_values(self, kind: str) -> str:
         there = list(self._there[kind])
         if not there:
             return f"none of the cases has a {kind}"

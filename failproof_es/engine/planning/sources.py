@@ -65,7 +65,7 @@ def source_of(loaded: LoadedConfiguration, store: Store) -> CaseSource:
 
 @dataclass(frozen=True, slots=True)
 class CaseChoice:
-    """What decides which cases of a source are asked."""
+    """The filters and the selection that choose which cases of a source are asked."""
 
     filters: Filters
     selection: SelectionSection
@@ -77,7 +77,7 @@ class _Files:
     choice: CaseChoice
     files: Sequence[Path]
     before: Sequence[str]
-    """The SHA-256 of every file when it was first opened."""
+    """The SHA-256 of every file before its cases were read."""
     skip_invalid: bool = False
 
     def read(self, take: Take) -> SourceReading:
@@ -110,8 +110,10 @@ class _Files:
         return SourceReading(tuple(parts), (*problems, *chooser.remarks()), chooser.selected)
 
     def _file_by_file(self) -> Iterator[tuple[Path, Case]]:
-        """The valid cases, from a second reading of each file alone."""
-        valid = _Valid(self.dialect.load(self.files, Problems())) if self.skip_invalid else None
+        """Each valid case with its file, from a second reading of each file alone."""
+        valid = (
+            _ValidCases(self.dialect.load(self.files, Problems())) if self.skip_invalid else None
+        )
         for file in self.files:
             cases = self.dialect.load([file], Problems())
             for case in cases if valid is None else valid.among(cases):
@@ -122,7 +124,7 @@ class _Files:
         require_unchanged(self.files, self.before)
 
 
-class _Valid:
+class _ValidCases:
     """Decides, file after file, which cases are valid together with earlier ones.
 
     A single file does not show that an earlier file has a case with the same id.
@@ -165,7 +167,7 @@ class _Collection:
         return SourceReading((part,), chooser.remarks(), chooser.selected)
 
     def require_unchanged(self) -> None:
-        """What is in the log does not change."""
+        """Do nothing: stored cases do not change."""
 
     def _cases(self) -> Iterator[Case]:
         with self.store.connect() as connection:
@@ -178,11 +180,11 @@ class _Collection:
 
 
 class _CaseChooser:
-    """Chooses the cases that have one of the values of every filter; then what is selected."""
+    """Chooses the cases that match every filter, and among them the selected ones."""
 
     def __init__(self, choice: CaseChoice) -> None:
-        self._given = _dump_filters(choice.filters)
-        self._seen: dict[str, set[str]] = {name: set() for name in self._given}
+        self._filters = _dump_filters(choice.filters)
+        self._seen: dict[str, set[str]] = {name: set() for name in self._filters}
         self._kept = self._total = 0
         self._selector = Selector(choice.selection)
 
@@ -193,14 +195,14 @@ class _CaseChooser:
 
     def rank(self, case: Case) -> None:
         """Take the next case into the draw."""
-        if not self._given or _matches(case, self._given):
+        if not self._filters or _matches(case, self._filters):
             self._selector.rank(case)
 
     def add(self, case: Case) -> bool:
         """Whether the next case is chosen."""
-        if not self._given:
+        if not self._filters:
             return self._selector.add(case)
-        matches_filters = _matches(case, self._given)
+        matches_filters = _matches(case, self._filters)
         self._total += 1
         self._kept += matches_filters
         for name, seen in self._seen.items():
@@ -209,21 +211,21 @@ class _CaseChooser:
 
     @property
     def selected(self) -> Selected:
-        """What was selected of the cases that the filters leave."""
+        """The selection among the cases that match the filters."""
         return self._selector.selected(0)
 
     def remarks(self) -> tuple[Problem, ...]:
-        """What was left out, said, not silent. Raises `InvalidInput` where it is all."""
+        """Remarks on what is left out. Raises `InvalidInput` if no case is left."""
         problems = Problems()
-        if self._given:
-            self._say_filtered(problems)
+        if self._filters:
+            self._add_filter_remarks(problems)
         problems.raise_errors()
         self._selector.remarks(problems)
         problems.raise_errors()
         return tuple(problems.warnings)
 
-    def _say_filtered(self, problems: Problems) -> None:
-        for name, values in self._given.items():
+    def _add_filter_remarks(self, problems: Problems) -> None:
+        for name, values in self._filters.items():
             for value in values:
                 if value not in self._seen[name]:
                     there = ", ".join(sorted(self._seen[name])[:20])
@@ -251,7 +253,7 @@ def _matches(case: Case, filters: Mapping[str, list[str]]) -> bool:
 
 
 def _values(case: Case, name: str) -> tuple[str, ...]:
-    """The case's values for this filter: several tags, one of any other, or none."""
+    """The case's values for this filter: several tags, at most one value of any other kind."""
     if name == "tags":
         return case.tags
     values = {"category": case.category, "expected_label": case.label, "source": case.source}

@@ -40,13 +40,13 @@ class Preflight:
     source: CaseSource
     reading: SourceReading
     estimates: Estimates
-    """What the run would ask."""
+    """The estimates of the run's requests and costs."""
     findings: tuple[Problem, ...]
-    """Warnings, and the defects of cases that are to be skipped, as errors."""
+    """Warnings, and as errors the defects of the cases that are skipped."""
     remarks: tuple[str, ...]
-    """What the models' servers said."""
+    """The remarks of the models' servers."""
     reuse: Branch | None = None
-    """Whose recorded answers are reused, up to where."""
+    """The run whose recorded answers are reused, and the position up to which."""
     price_file: str | None = None
     """The file of prices, with the number of its models."""
 
@@ -75,7 +75,9 @@ async def check(
     has_class = any(model.class_ for _, model in models_of(loaded.configuration))
     counts_reuse = not has_class or (run_classes and not offline)
     gates = asyncio.to_thread(require_gates, store, loaded.configuration)
-    cases = asyncio.to_thread(_check_cases, loaded, store, targets, take, counts_reuse=counts_reuse)
+    cases = asyncio.to_thread(
+        _read_and_check_cases, loaded, store, targets, take, counts_reuse=counts_reuse
+    )
     try:
         _, (source, reading, estimates, findings, reuse), remarks = await all_of(
             gates, cases, targets.check(offline=offline, run_classes=run_classes)
@@ -115,12 +117,13 @@ def require_gates(store: Store, configuration: Configuration) -> None:
         check_gates(connection, configuration.gates)
 
 
-def _check_cases(
+def _read_and_check_cases(
     loaded: LoadedConfiguration, store: Store, targets: Targets, take: Take, *, counts_reuse: bool
 ) -> tuple[CaseSource, SourceReading, Estimates, tuple[Problem, ...], Branch | None]:
     """Read every case, and check that its judges and scorers exist.
 
-    What is reused is counted by its requests, which some classes make: only with `counts_reuse`.
+    Counting reused answers prepares requests, which runs some users' classes: only with
+    `counts_reuse`.
     """
     source = source_of(loaded, store)
     require_for(source.dialect, f"the dialect `{source.dialect.name}`")

@@ -22,9 +22,10 @@ def announce(
     *,
     run_classes: bool = True,
 ) -> None:
-    """Say which variable's value is sent where and which classes run, where files are
-    written, and warn of unencrypted
-    connections."""
+    """Say which variable's value is sent where, which classes run, and where files are written.
+
+    Also warns of unencrypted connections. Without `run_classes` no class is named.
+    """
     destinations = chain.from_iterable(starmap(destinations_of, models_of(configuration)))
     classes = _classes(configuration) if run_classes else ()
     for line in dict.fromkeys([*destinations, *classes, *_files(configuration)]):
@@ -37,7 +38,7 @@ def unencrypted(configuration: Configuration) -> list[Problem]:
     """A warning for each model that is asked over plain HTTP on another machine."""
     return [
         Problem(
-            f"{_what_goes(model)} goes unencrypted to {urlsplit(base_url).netloc}",
+            f"{_describe_exposed_data(model)} goes unencrypted to {urlsplit(base_url).netloc}",
             field=f"{field}.base_url",
             remedy="use https, or a tunnel",
             severity="warning",
@@ -50,7 +51,7 @@ def unencrypted(configuration: Configuration) -> list[Problem]:
 
 
 def describe_checks(configuration: Configuration, *, offline: bool, run_classes: bool) -> list[str]:
-    """What the check of the models did, step by step, and what it left out."""
+    """The steps that the check of the models took or left out, in words."""
     steps = (
         provider_type(model.provider).describe_check(
             model, offline=not is_looked_at(model, offline=offline, run_classes=run_classes)
@@ -66,7 +67,7 @@ def is_looked_at(model: Model, *, offline: bool, run_classes: bool) -> bool:
 
 
 def is_this_machine(host: str) -> bool:
-    """Whether a URL is on this machine, as far as its host name shows."""
+    """Whether a host name means this machine, as far as the name shows."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
@@ -76,7 +77,7 @@ def is_this_machine(host: str) -> bool:
 
 
 def destinations_of(field: str, model: Model) -> list[str]:
-    """Which variable's value one entry of `models:` sends where, a line each."""
+    """Lines `VARIABLE -> destination` for the secrets that one entry of `models:` sends."""
     where = provider_type(model.provider).destination(model)
     lines = [
         f"{demand.pair.variable} -> {where}"
@@ -102,8 +103,8 @@ def _files(configuration: Configuration) -> Iterator[str]:
         yield f"writes results to {output.path}, outside of the working folder {here}"
 
 
-def _what_goes(model: Model) -> str:
-    """What somebody on the way could read, by the name of its variable where it is a secret."""
+def _describe_exposed_data(model: Model) -> str:
+    """The data that could be read on the way; a secret by the name of its variable."""
     if model.api_key_env is not None:
         return f"the key in {model.api_key_env}"
     variables = secret_variables(model)

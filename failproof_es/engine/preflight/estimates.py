@@ -22,10 +22,9 @@ from failproof_es.models.prompt_template import apply_template
 from failproof_es.problems import Problem
 
 CHARACTERS_PER_TOKEN = (6, 2)
-"""A token holds at most and at least so many characters, nearly always: the two ends of an
-estimate."""
+"""The most and the fewest characters in nearly every token: the two ends of an estimate."""
 _SOME_ANSWER = "."
-"""An empty one may be graded without a judge."""
+"""A nonempty answer: an empty one may be graded without a judge."""
 _MOST_TURNS = 1_000
 
 
@@ -112,7 +111,7 @@ class Estimates:
         self._evaluations = 0
 
     def add(self, case: Case, times: Mapping[str, int] | None = None) -> None:
-        """Count one more case, asked of each model `times` times: by default as configured."""
+        """Count one more case, asked `times` by model key: by default as often as configured."""
         times = self._everything if times is None else times
         evaluations = sum(times.values())
         self._cases += 1

@@ -1,4 +1,4 @@
-"""Counts what a run would ask, case by case; what it carries over by reuse is left out."""
+"""Estimates a run's requests case by case, without the reused answers."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from failproof_es.problems import Problem
 
 _AT_ONCE = 200
 _NO_RUN = UUID(int=0)
-"""Stands for the new run, which has no id yet."""
+"""Id in place of the new run's, which has none yet."""
 
 
 class CaseEstimator:
-    """Adds each case to the estimates. `begin` first, `end` at last.
+    """Adds each case to the estimates. Call `begin` first, `end` last.
 
-    The connection is to read what is reused; without one nothing is.
+    The connection serves to read reused answers. Without it no answer counts as reused.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class CaseEstimator:
         estimates: Estimates,
     ) -> None:
         self.branch: Branch | None = None
-        """Whose answers are reused, up to where; `None` where none are."""
+        """The run whose answers are reused, and the position up to which; `None` without reuse."""
         self._connection = connection
         self._configuration = configuration
         self._dialect = dialect
@@ -79,7 +79,7 @@ class CaseEstimator:
             self._flush(self._connection, self._count)
 
     def end(self) -> tuple[Problem, ...]:
-        """What is to be said of what is reused."""
+        """The remark on reused answers; empty without reuse."""
         if self._count is None or self.branch is None or self._connection is None:
             return ()
         self._flush(self._connection, self._count)

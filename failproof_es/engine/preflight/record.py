@@ -1,6 +1,7 @@
-"""Records the preflight check: the resolved configuration, its begin and its result.
+"""Records the preflight check: the resolved configuration, the check's beginning and its result.
 
-It is recorded beside the run (`operations`), so a failed check has an audit trail without a run.
+The events are in the stream of the run's `operations`, so a failed check has an audit trail without
+a run.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from failproof_es.store.store import Store
 
 Say = Callable[[str], None]
 Step = Callable[[str], AbstractContextManager[object]]
-"""Gives what is entered around a step that may take long; the text says what the step does."""
+"""Returns a context manager for a step that may take long; the text describes the step."""
 T = TypeVar("T")
 
 
@@ -80,7 +81,7 @@ async def recorded_preflight(
 ) -> PreflightResult[T]:
     """Check the run that will have this id, and record every step.
 
-    Raises `InvalidInput` as `check` does, with a note where that is recorded.
+    Raises `InvalidInput` as `check` does, with a note on where the failure is recorded.
     """
     redact = targets.redactor().scrubbing()
 

@@ -35,8 +35,8 @@ def ceiling_problems(
 def unbounded_models(
     configuration: Configuration, models: Sequence[ModelSnapshot], prices: Prices
 ) -> Iterator[Problem]:
-    """The models and judges that a spend ceiling cannot be kept with, each with its place."""
-    for (field, model), snapshot in zip(_placed(configuration), models, strict=True):
+    """Problems of the models and judges whose costs have no bound, each with its place."""
+    for (field, model), snapshot in zip(_models_with_fields(configuration), models, strict=True):
         if not is_bounded(prices.get(snapshot.key)):
             yield Problem(
                 f"the price of {model.model} is not known, so the spend ceiling "
@@ -88,9 +88,9 @@ def estimate_warnings(
     if most <= ceiling:
         return
     costs = (
-        f"the run costs at least {_about(least)} by the estimate"
+        f"the run costs at least {_format_usd(least)} by the estimate"
         if least > ceiling
-        else f"the run may cost up to {_about(most)} by the estimate"
+        else f"the run may cost up to {_format_usd(most)} by the estimate"
     )
     yield Problem(
         f"{costs}, more than the ceiling of {usd_text(ceiling)}: it pauses before that",
@@ -100,7 +100,7 @@ def estimate_warnings(
     )
 
 
-def _about(amount: Decimal | int) -> str:
+def _format_usd(amount: Decimal | int) -> str:
     return f"${amount:,.4f}"
 
 
@@ -112,7 +112,7 @@ def _give_prices(model: Model) -> str:
     )
 
 
-def _placed(configuration: Configuration) -> Iterator[tuple[str, Model]]:
+def _models_with_fields(configuration: Configuration) -> Iterator[tuple[str, Model]]:
     """Every model and judge with its place, in the order in which they are recorded."""
     for number, model in enumerate(configuration.models):
         yield f"models[{number}]", model

@@ -15,9 +15,10 @@ Family = tuple[str, str]
 def accuracy_bounds(
     connection: Connection, limits: Gates, now: RunScores
 ) -> dict[tuple[str, str | None], AccuracyBounds]:
-    """By model and suite, and by model over all suites (`None`), over cases and families.
+    """The bounds of the mean accuracy by model and suite; suite `None` means all suites.
 
-    Empty if no gate judges a lower end. Without an entry where so few scores have no interval.
+    Families of cases count as clusters. Empty if no gate judges a lower end. A group with too few
+    scores for an interval has no entry.
     """
     if not limits.judges_lower_end:
         return {}

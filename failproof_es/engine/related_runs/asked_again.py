@@ -1,4 +1,4 @@
-"""Reads what a branch asked again because of how it had ended, over the whole chain of branches."""
+"""Reads which evaluations a chain of branches asked again because of their results."""
 
 from __future__ import annotations
 
@@ -25,12 +25,14 @@ _Ended = Mapping[EvaluationKey, FinishedEvaluation]
 
 
 def read_asked_again(connection: Connection, run: Run, summary: RunSummary) -> RetryBias:
-    """What a finished run, and every run that it carries answers over from, asked again by result.
+    """The bias of a finished run from evaluations that were asked again because of their results.
 
-    `failed` chooses by the score: no rate of such a run is a measurement. What had no score is
-    chosen by no score, so the rates hold; but of an evaluation that its own answer had left without
-    a score (`BY_ANSWER`) it stays counted that it had none, else asking until it has one would
-    take it out of the count. What was lost to a server or a judge may be asked again.
+    Counts those of the run and of every run that it carries answers over from. Asking `failed`
+    evaluations again chooses by the score: no rate of such a run is a measurement. Asking
+    evaluations without a score again chooses by no score, so the rates hold. But an evaluation that
+    its own answer left without a score (`BY_ANSWER`) stays counted as such: else asking until it
+    has a score would take it out of the count. Evaluations lost to a server or a judge may be asked
+    again.
     """
     if run.started.branched_from is None:
         return ASKED_ONCE
@@ -39,7 +41,7 @@ def read_asked_again(connection: Connection, run: Run, summary: RunSummary) -> R
     before: set[EvaluationKey] = set()
     own = run.started.originator_id
     for of, branch in _chain(connection, run, carries):
-        if branch.again in ("abandoned", "errors") or _repeats(connection, of, branch):
+        if branch.again in ("abandoned", "errors") or _repeats_experiment(connection, of, branch):
             for key in _unscored_by_answer(connection, of, branch):
                 (here if of is run else before).add(replace(key, run_id=own))
     reason = chosen_by_result(connection, run, carries=carries)
@@ -47,8 +49,10 @@ def read_asked_again(connection: Connection, run: Run, summary: RunSummary) -> R
 
 
 def chosen_by_result(connection: Connection, run: Run, *, carries: bool) -> str | None:
-    """Why no rate of the run is a measurement: the run, or one that it carries answers over from,
-    asked again only what had failed. `None` otherwise. `carries`: whether it carries over any.
+    """Why no rate of the run is a measurement; `None` if the rates are measurements.
+
+    No rate is one if the run, or a run that it carries answers over from, asked only failed
+    evaluations again. `carries` says whether the run carries over any answers.
     """
     for of, branch in _chain(connection, run, carries):
         if branch.again == "failed":
@@ -57,7 +61,7 @@ def chosen_by_result(connection: Connection, run: Run, *, carries: bool) -> str 
 
 
 def _chain(connection: Connection, run: Run, carries: bool) -> Iterator[tuple[Run, Branch]]:
-    """The run with its branch, then the runs of which it carries over answers, with theirs."""
+    """The run and its branch, then each run that it carries answers over from, and its branch."""
     of = run
     while (branch := of.started.branched_from) is not None:
         yield of, branch
@@ -75,8 +79,8 @@ def _chosen_by_score(connection: Connection, run: Run, of: Run, branch: Branch) 
     return f"answers are carried over from run {number}; {reason}"
 
 
-def _repeats(connection: Connection, of: Run, branch: Branch) -> bool:
-    """Whether a run that reuses answers asks the same experiment again: what has no score there."""
+def _repeats_experiment(connection: Connection, of: Run, branch: Branch) -> bool:
+    """Whether the run reuses answers of its own experiment, so that it asks unscored ones again."""
     if not branch.reuse:
         return False
     source = read_run(connection, branch.run_id).started
@@ -84,8 +88,8 @@ def _repeats(connection: Connection, of: Run, branch: Branch) -> bool:
 
 
 def _unscored_by_answer(connection: Connection, of: Run, branch: Branch) -> Iterator[EvaluationKey]:
-    """The evaluations that the run asks again, and that an answer had left without a score."""
-    for ended in _windows(connection, of, branch):
+    """The evaluations that the run asks again and that had no score because of their answer."""
+    for ended in _ending_windows(connection, of, branch):
         unscored = {
             ending.stream_id: key
             for key, ending in ended.items()
@@ -100,24 +104,24 @@ def _unscored_by_answer(connection: Connection, of: Run, branch: Branch) -> Iter
 def _scored_since(
     connection: Connection, run: Run, here: set[EvaluationKey], before: set[EvaluationKey]
 ) -> Mapping[str, int]:
-    """By model: how many of these evaluations have a score now.
+    """The number of these evaluations that have a score now, by model.
 
-    `here` were asked again by the run itself; those of `before` count where they are carried over.
+    `here` were asked again by the run itself; those of `before` count if they are carried over.
     """
     if not here and not before:
         return {}
     own = run.started.originator_id
     now = Branch(run_id=own, position=last_position(connection, own))
     scored: Counter[str] = Counter()
-    for ended in _windows(connection, run, now):
+    for ended in _ending_windows(connection, run, now):
         for key, ending in ended.items():
             again = key in here or (key in before and ending.happened_in != own)
             scored[key.model_key] += again and not ending.abandoned
     return scored
 
 
-def _windows(connection: Connection, run: Run, branch: Branch) -> Iterator[_Ended]:
-    """How the run's planned evaluations had ended at the point of a branch, some at a time."""
+def _ending_windows(connection: Connection, run: Run, branch: Branch) -> Iterator[_Ended]:
+    """The endings of the run's planned evaluations at a branch's position, a window at a time."""
     models = [model.key for model in run.started.models]
     for chunk in range(run.chunks):
         digests = read_chunk(connection, run.started.originator_id, chunk)

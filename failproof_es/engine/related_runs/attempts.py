@@ -27,7 +27,7 @@ from failproof_es.support.plurals import plural
 
 T = TypeVar("T")
 _LOOKED_AT = 20
-"""So many earlier runs of a kind are tried, where the newest of them cannot be read."""
+"""Number of earlier runs of a kind to try, if the newest ones cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,9 @@ class RelatedRun:
     gates_met: bool | None
     """`None` if no gate was judged."""
     attempt: int | None
-    """Its place among the attempts; `None` for one that overlaps."""
+    """Its number among the attempts; `None` for a run that overlaps."""
     shared_cases: int
-    """How many of the cases are the same."""
+    """The number of cases that are the same."""
     unreadable: str | None = None
     """Why its record cannot be read; `failproof-es verify` tells whether it was changed."""
 
@@ -67,19 +67,19 @@ class Attempts:
     experiment: str
     """The digest of the experiment."""
     attempt: int
-    """From 1, in the order in which the runs began, whatever became of them."""
+    """Number of the attempt, from 1, in the order in which the runs began."""
     attempts: int
     others: tuple[RelatedRun, ...]
-    """The other attempts, in order; the newest of them where only so many were asked for."""
+    """The other attempts, in order; only the newest of them if `most` limits their number."""
     overlapping: tuple[RelatedRun, ...]
-    """Runs with a model in common and at least half of the cases, in order; as many."""
+    """Runs that share a model and at least half of the cases, in order; limited in the same way."""
     others_before: int = 0
-    """How many attempts are older than those among `others`."""
+    """The number of attempts older than those among `others`."""
     overlapping_before: int = 0
-    """How many runs are older than those among `overlapping`."""
+    """The number of runs older than those among `overlapping`."""
 
     def describe(self) -> str:
-        """One line: which attempt of how many it is."""
+        """One line: the number of the attempt and of all attempts, and the overlapping runs."""
         summary = f"{self.attempt} of {self.attempts} of this experiment"
         if much := len(self.overlapping) + self.overlapping_before:
             summary += f"; {plural(much, 'run')} {'overlaps' if much == 1 else 'overlap'} with it"
@@ -114,10 +114,10 @@ def attempts_of(connection: Connection, run_id: UUID, most: int | None = None) -
 
 
 def attempt_before(connection: Connection, run_id: UUID) -> UUID | None:
-    """The attempt before this one, else the newest run before it that overlaps, if there is one.
+    """The attempt before this one, else the newest earlier run that overlaps, if there is one.
 
-    Of either kind the newest whose record can be read, among the `_LOOKED_AT` newest. Where all
-    runs are indexed, its cost does not depend on how many came after.
+    Of either kind it is the newest run with a readable record, among the `_LOOKED_AT` newest. If
+    all runs are indexed, the cost does not depend on the number of later runs.
     """
     if counts_of(connection, run_id) is not None:
         near: list[list[UUID]] = [
@@ -175,7 +175,7 @@ def _newest(runs: Sequence[T], most: int | None) -> Sequence[T]:
 
 
 class AttemptNumbers:
-    """Which attempt of how many each run is."""
+    """The number of each run's attempt, and of all attempts of its experiment."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -197,17 +197,17 @@ class AttemptNumbers:
 def _read_related_runs(
     connection: Connection, related: Sequence[tuple[UUID, int | None, int]]
 ) -> tuple[RelatedRun, ...]:
-    """These runs, each with which attempt it is and how many cases it shares."""
+    """These runs, each with its attempt number and the number of shared cases."""
     ids = [run_id for run_id, _, _ in related]
     read = read_runs_in_brief(connection, ids)
     numbers = run_numbers(connection, ids)
     return tuple(
-        _other(run_id, numbers[run_id], read.get(run_id), attempt, shared)
+        _related_run(run_id, numbers[run_id], read.get(run_id), attempt, shared)
         for run_id, attempt, shared in related
     )
 
 
-def _other(
+def _related_run(
     run_id: UUID, number: int, run: Run | Exception | None, attempt: int | None, shared: int
 ) -> RelatedRun:
     if not isinstance(run, Run):

@@ -37,10 +37,10 @@ def check_gates(connection: Connection, limits: Gates) -> None:
 
 
 def require_baseline(connection: Connection, limits: Gates, run_id: UUID) -> None:
-    """Raise `InvalidInput` if the baseline of this run, which begins in the same transaction, is
-    not complete any more: `latest` may be another run by now.
+    """Raise `InvalidInput` if this run's baseline is no longer complete as the run begins.
 
-    Raises `RunIsArchived` if it was archived meanwhile.
+    Called in the transaction that begins the run: `latest` may be another run by now. Raises
+    `RunIsArchived` if the baseline was archived meanwhile.
     """
     if limits.no_regression_against == "latest":
         _require_complete(connection, limits, run_id)

@@ -45,11 +45,11 @@ class FinishedEvaluation:
     """The run in which it happened."""
     stream_id: UUID
     abandoned: bool
-    """It ended without a score."""
+    """Whether it ended without a score."""
     failed: bool | None = None
-    """Its score does not pass; `None` where nobody asked."""
+    """Whether its score does not pass; `None` if that was not read."""
     error: bool | None = None
-    """It ended without a score and does not await people; `None` where nobody asked."""
+    """Whether it ended without a score and awaits no people; `None` if that was not read."""
     reference: CarriedOver | None = None
     """The reference, if the run itself had carried it over."""
 
@@ -57,9 +57,9 @@ class FinishedEvaluation:
 def endings(
     connection: Connection, branch: Branch, keys: Sequence[EvaluationKey]
 ) -> dict[EvaluationKey, FinishedEvaluation]:
-    """The endings of those `keys` that were finished at the point of the branch.
+    """The endings of the `keys` that were finished at the position of the branch.
 
-    If the other run is a branch itself, evaluations that it carries over count, too: it may have
+    If the source run is itself a branch, evaluations that it carries over count, too: it may have
     been killed before it recorded them.
     """
     sources = {replace(key, run_id=branch.run_id): key for key in keys}
@@ -78,7 +78,7 @@ def endings(
         elif last in FINAL:
             abandoned = last == EvaluationAbandoned.__name__
             ended[key] = FinishedEvaluation(branch.run_id, source.evaluation_id, abandoned)
-    ended = _with_what_was_referred_to(connection, ended, branch.position)
+    ended = _with_referenced_endings(connection, ended, branch.position)
     if untouched and (earlier := _branch_of(connection, branch.run_id)) is not None:
         for source, ending in carried_over(connection, earlier, untouched).items():
             ended[sources[source]] = ending
@@ -88,12 +88,12 @@ def endings(
 
 
 class ChoosesEndings(Protocol):
-    """Decides what a run with `Branch.reuse` carries over."""
+    """Decides which evaluations a run with `Branch.reuse` carries over."""
 
     def choose(
         self, connection: Connection, ended: Mapping[EvaluationKey, FinishedEvaluation]
     ) -> dict[EvaluationKey, FinishedEvaluation]:
-        """Those of the endings that are carried over."""
+        """The endings that are carried over."""
 
 
 def carried_over(
@@ -102,9 +102,9 @@ def carried_over(
     keys: Sequence[EvaluationKey],
     reuse: ChoosesEndings | None = None,
 ) -> dict[EvaluationKey, FinishedEvaluation]:
-    """The `endings` that the branched run carries over. It asks the others.
+    """The `endings` that the branched run carries over. It asks all other evaluations.
 
-    Of a run that reuses answers nobody can tell without `reuse`: nothing, then.
+    Empty for a run that reuses answers if `reuse`, which decides that, is missing.
     """
     if branch.reuse and reuse is None:
         return {}
@@ -115,7 +115,7 @@ def carried_over(
 
 
 def carries_over(branch: Branch, ending: FinishedEvaluation) -> bool:
-    """Whether the branched run carries this over, and does not ask it again."""
+    """Whether the branched run carries over the ending, and does not ask its evaluation again."""
     again = {"abandoned": ending.abandoned, "failed": ending.failed, "errors": ending.error}
     return branch.again is None or not again[branch.again]
 
@@ -126,7 +126,7 @@ def carry_over(
     keys: Sequence[EvaluationKey],
     reuse: ChoosesEndings | None = None,
 ) -> list[CarriedOver]:
-    """The carried-over ones of these evaluations, as events of the branched run.
+    """The events of the branched run for the evaluations that it carries over.
 
     A reference never names another reference: it names the original stream.
     """
@@ -144,7 +144,10 @@ def carry_over(
 def _read_final_topics(
     connection: Connection, stream_ids: Sequence[UUID], up_to: int
 ) -> dict[UUID, str | CarriedOver]:
-    """The topic of each stream's final event by then, else of its first; or the reference."""
+    """The topic of each stream's final event up to a position, else of its first event.
+
+    A reference takes the place of its topic.
+    """
     rows = connection.execute(query("endings"), (list(stream_ids), up_to, list(FINAL)))
     topics: dict[UUID, str | CarriedOver] = {}
     for stream_id, version, topic, state in rows:
@@ -153,10 +156,10 @@ def _read_final_topics(
     return topics
 
 
-def _with_what_was_referred_to(
+def _with_referenced_endings(
     connection: Connection, ended: dict[EvaluationKey, FinishedEvaluation], up_to: int
 ) -> dict[EvaluationKey, FinishedEvaluation]:
-    """The same; for a reference, also whether the evaluation ended without a score."""
+    """The endings; for a reference, also with whether the evaluation ended without a score."""
     topics = _read_final_topics(
         connection, [e.stream_id for e in ended.values() if e.reference], up_to
     )
@@ -170,7 +173,7 @@ def _with_what_was_referred_to(
 def _with_outcomes(
     connection: Connection, ended: dict[EvaluationKey, FinishedEvaluation]
 ) -> dict[EvaluationKey, FinishedEvaluation]:
-    """The same, each with whether it failed or ended with an error."""
+    """The endings, each with whether it failed or ended with an error."""
     of_streams = {ending.stream_id: key for key, ending in ended.items()}
     completed = dict(ended)
     for portion in portions(connection, list(of_streams)):
@@ -194,7 +197,7 @@ def last_position(connection: Connection, run_id: UUID) -> int:
 
 
 def _branch_of(connection: Connection, run_id: UUID) -> Branch | None:
-    """The branch that the run itself comes from, if it is one."""
+    """The branch that the run comes from; `None` if it is no branch."""
     row = read_event(connection, run_id, 1)
     started = row.event() if row else None
     return started.branched_from if isinstance(started, RunStarted) else None

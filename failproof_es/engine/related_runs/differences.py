@@ -37,7 +37,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class UnmatchedCase:
-    """A case that one run alone planned."""
+    """A case that only one of the runs planned."""
 
     suite: str
     case: str
@@ -88,7 +88,7 @@ def configuration_differences(left: RunStarted, right: RunStarted) -> list[Value
 
 
 def _encode_value(value: Any) -> Any:
-    """An absent value, represented by a value that equals no JSON."""
+    """The value wrapped so that an absent value equals no JSON value."""
     return ["absent", None] if isinstance(value, Absent) else ["value", value]
 
 
@@ -99,11 +99,11 @@ def case_differences(connection: Connection, left: Run, right: Run) -> CaseDiffe
     mine, theirs = (
         _read_cases_by_id(connection, [d for d in side if d not in shared]) for side in digests
     )
-    changed = tuple(_changed(mine[name], theirs[name]) for name in mine if name in theirs)
+    changed = tuple(_changed_case(mine[name], theirs[name]) for name in mine if name in theirs)
     return CaseDifferences(
         len(shared),
-        tuple(_one(mine[name]) for name in mine if name not in theirs),
-        tuple(_one(theirs[name]) for name in theirs if name not in mine),
+        tuple(_unmatched_case(mine[name]) for name in mine if name not in theirs),
+        tuple(_unmatched_case(theirs[name]) for name in theirs if name not in mine),
         changed,
     )
 
@@ -117,7 +117,7 @@ def _planned(connection: Connection, run: Run) -> dict[str, None]:
 def _read_cases_by_id(
     connection: Connection, digests: Sequence[str]
 ) -> dict[tuple[str, str, int], tuple[str, Case]]:
-    """Cases by suite and id. If one run has two with the same id, the second counts as another."""
+    """Cases by suite, id and a number that tells cases with the same id apart."""
     cases: dict[tuple[str, str, int], tuple[str, Case]] = {}
     for digest, case in zip(digests, read_cases(connection, digests), strict=True):
         nth = 0
@@ -127,11 +127,11 @@ def _read_cases_by_id(
     return cases
 
 
-def _one(case: tuple[str, Case]) -> UnmatchedCase:
+def _unmatched_case(case: tuple[str, Case]) -> UnmatchedCase:
     return UnmatchedCase(case[1].suite_id, case[1].case_id, case[0])
 
 
-def _changed(left: tuple[str, Case], right: tuple[str, Case]) -> ChangedCase:
+def _changed_case(left: tuple[str, Case], right: tuple[str, Case]) -> ChangedCase:
     one, other = (side[1].model_dump(mode="json") for side in (left, right))
     differs: Differs = "what is noted"
     if experiment.question_digest(one) != experiment.question_digest(other):

@@ -1,4 +1,4 @@
-"""Compares two runs by model, on the cases both scored (`failproof_es.core.pairing`)."""
+"""Compares two runs by model, on the cases that both scored (`failproof_es.core.pairing`)."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class ScoredPair(NamedTuple):
     before: float
     prompt_id: UUID
     family: tuple[str, str]
-    """What it is not independent of."""
+    """The family of its case: cases of a family are not independent of each other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The scores of a model and its counterpart in another run, on what both were scored for."""
+    """The scores of a model and its counterpart in another run, on questions that both scored."""
 
     model: str
     counterpart: str | None
@@ -57,7 +57,7 @@ class Scores:
     pairs: tuple[ScoredPair, ...]
     unpaired: tuple[Unpaired, ...]
     lost: tuple[ScoredPair, ...] = ()
-    """What the other run scored and this one left without a score, as if it had failed."""
+    """Pairs of questions that only the other run scored; they count as failed here."""
     other_versions: tuple[OtherVersion, ...] = ()
     """The graders whose versions differ where both were scored, each pair of versions once."""
 
@@ -77,7 +77,7 @@ class RunScores:
     by_model: dict[str, dict[QuestionKey, GradedAccuracy]] = field(default_factory=dict)
     """The accuracies, carried-over ones included."""
     _graders: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = field(default_factory=dict)
-    """Each set of versions once, however many were graded by it."""
+    """Each set of versions once, to save memory."""
 
     @classmethod
     def of(cls, run: Run, outcomes: Iterable[EvaluationOutcome]) -> RunScores:
@@ -104,13 +104,16 @@ def read_scores(connection: Connection, run_id: UUID) -> RunScores:
 
 
 def scores_of_both(connection: Connection, run_id: UUID, against: UUID) -> Iterator[Scores]:
-    """Each model of a run with the same model of another run. If each has one model, these two."""
+    """Compare each model of a run with the same model of another run.
+
+    If each run has one model, these two are compared, whatever their names.
+    """
     now, before = (read_scores(connection, side) for side in (run_id, against))
     return paired_scores(connection, now, before)
 
 
 def paired_scores(connection: Connection, now: RunScores, before: RunScores) -> Iterator[Scores]:
-    """The same, for two runs whose accuracies are known. Reads both plans."""
+    """As `scores_of_both`, for runs whose accuracies are known. Reads both plans."""
     models = [model.key for model in now.run.started.models]
     models_before = [model.key for model in before.run.started.models]
     cases = CasesOfRuns(connection)
@@ -132,7 +135,7 @@ class PlannedQuestion(NamedTuple):
     key: QuestionKey
     question: Question
     family: tuple[str, str]
-    """What it is not independent of."""
+    """The family of its case: cases of a family are not independent of each other."""
 
 
 class CasesOfRuns:
@@ -143,7 +146,7 @@ class CasesOfRuns:
         self._read: dict[str, tuple[Question, tuple[str, str]]] = {}
 
     def read_planned(self, run: Run) -> list[PlannedQuestion]:
-        """What a run asked, in the order of its plan."""
+        """The planned questions of a run, in the order of its plan."""
         run_id = run.started.originator_id
         chunks = (read_chunk(self._connection, run_id, chunk) for chunk in range(run.chunks))
         digests = list(dict.fromkeys(chain.from_iterable(chunks)))

@@ -59,17 +59,17 @@ _SEVERAL: Mapping[Again, str] = {
 
 
 def describe_again(again: Again) -> str:
-    """What is asked again, in the singular."""
+    """One evaluation of those asked again, in words: `failed evaluation`."""
     return _ONE[again]
 
 
 def its_again(again: Again) -> str:
-    """What a run asks again, as its own: `its failed evaluations`."""
+    """The evaluations that a run asks again, in words: `its failed evaluations`."""
     return f"its {_SEVERAL[again]}"
 
 
 def count_again(count: int, again: Again) -> str:
-    """So many of what is asked again."""
+    """The number of evaluations asked again, in words: `3 failed evaluations`."""
     return plural(count, _ONE[again], _SEVERAL[again])
 
 

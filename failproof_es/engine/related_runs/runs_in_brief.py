@@ -1,4 +1,4 @@
-"""Reads of runs what tells their status and counts: the first event and the last of its endings."""
+"""Reads the status and counts of runs from their first event and the last ones on the status."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from failproof_es.store.writing.recorder import query
 
 
 def read_runs_in_brief(connection: Connection, runs: Sequence[UUID]) -> dict[UUID, Run | Exception]:
-    """Each of these runs as `run_in_brief` has it, or why it cannot be read.
+    """Each run, folded by `run_in_brief`, or the error of reading it.
 
     Costs the same however many cases a run planned. Runs without an event are left out.
     """

@@ -17,10 +17,10 @@ from failproof_es.store.mapper import decode
 
 
 def replay_bundle(bundle: Bundle) -> tuple[int, list[str]]:
-    """How many evaluations give the recorded result, and which do not.
+    """The number of evaluations that give the recorded result, and a line for each other one.
 
-    The bundle must have been verified. Raises `UnreadableState` for events that
-    this version cannot read.
+    The bundle must have been verified. Raises `UnreadableState` for events that this version cannot
+    read.
     """
     run_id = UUID(bundle.manifest["run_id"])
     started: RunStarted | None = None

@@ -48,17 +48,16 @@ from failproof_es.events import (
 )
 
 _EXTERNAL_EVENTS = (ResponseReceived, ErrorRecorded, AttemptLost, AnswerImported)
-"""What the world answered: it was not decided."""
+"""Events from outside, which were not decided here."""
 
 
 class RederivedEvaluation(NamedTuple):
-    """What was derived again of one evaluation."""
+    """The result of deriving one evaluation again."""
 
     state: Evaluation
     disagreements: list[Disagreement]
     other_versions: tuple[OtherVersion, ...] = ()
-    """What graded in one version on record, and in another one now: results may agree all the
-    same."""
+    """Graders whose recorded version is not the present one; results may agree all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +82,9 @@ def rederive(
     """Walk the history; at each recorded decision, decide again and compare.
 
     Results are compared; versions of classifier, grader and scorer that differ are listed. The
-    derived score follows from the judges' replies as they are parsed today. That a grading was
-    stopped is taken as given: how much time it had says nothing about what was decided. The body of
-    each request is rebuilt and compared with its digest.
+    derived score follows from the judges' replies as they are parsed today. A recorded stop of a
+    grading is taken as given: it depended on time, not on a decision. The body of each request is
+    rebuilt and compared with its digest.
     """
     state, bodies = Evaluation(), RequestBodies()
     derived: Classification | None = None
@@ -110,7 +109,7 @@ def rederive(
                 then = {"primary": event.primary, "details": event.details}
                 now = {"primary": derived.primary, "details": derived.details}
                 _compare(disagreements, "classification", then, now)
-            case Judged(), _ if event.judge not in judging.judges:  # given by somebody outside
+            case Judged(), _ if event.judge not in judging.judges:  # an external verdict
                 readings.append(JudgeVerdict(event.judge, event.verdict, event.problem))
             case Judged(), ReadJudgement():
                 reading = derive(dialect, case, action)
@@ -124,7 +123,7 @@ def rederive(
                 )
             case ((Scored() | EvaluationAbandoned()), ScoreReply(classification, judgement)):
                 if judgement is not None:
-                    judgement = replace(judgement, verdicts=_latest(readings))
+                    judgement = replace(judgement, verdicts=_latest_by_judge(readings))
                 scoring = ScoreReply(derived or classification, judgement)
                 transcript = Transcript(state.replies)
                 ending = derive(
@@ -139,14 +138,14 @@ def rederive(
                     graded = {event.scorer: event.scorer_version, **event.graders}
                     again = {ending.scorer: ending.version, **ending.graders}
                     versions |= dict.fromkeys(other_versions(graded, again))
-                _compare(disagreements, "scores", _ending(event), _ending(ending))
+                _compare(disagreements, "scores", _describe_ending(event), _describe_ending(ending))
             case EvaluationAbandoned(), Abandon(failure):
                 _compare(disagreements, "abandoned", {"kind": event.kind}, {"kind": failure.kind})
             case RequestSent(), Send():
                 then = {n: getattr(event, n) for n in ("purpose", "judge", "turn", "attempt")}
                 _compare(disagreements, "request", then, {n: getattr(action, n) for n in then})
             case _, Done():
-                pass  # `evolve` says what is wrong with an event after the end
+                pass  # `evolve` raises for an event after the end
             case _:
                 then = {"event": type(event).__name__}
                 _compare(disagreements, "decision", then, {"action": type(action).__name__})
@@ -181,12 +180,12 @@ def _describe_judgement(judged: Judged | JudgeReading) -> dict[str, Any]:
     return {"verdict": judged.verdict, "problem": judged.problem}
 
 
-def _latest(readings: Sequence[JudgeVerdict]) -> tuple[JudgeVerdict, ...]:
+def _latest_by_judge(readings: Sequence[JudgeVerdict]) -> tuple[JudgeVerdict, ...]:
     """The last judgement of each judge, in the order in which they were asked."""
     return tuple({reading.judge: reading for reading in readings}.values())
 
 
-def _ending(end: Scored | EvaluationAbandoned | Score | Failure) -> dict[str, Any]:
+def _describe_ending(end: Scored | EvaluationAbandoned | Score | Failure) -> dict[str, Any]:
     """The result of an evaluation: its scores, or its kind of failure."""
     if isinstance(end, Scored | Score):
         return {**end.scores, "passed": end.passed}
@@ -196,7 +195,7 @@ def _ending(end: Scored | EvaluationAbandoned | Score | Failure) -> dict[str, An
 def _compare(
     disagreements: list[Disagreement], what: str, recorded: dict[str, Any], derived: dict[str, Any]
 ) -> None:
-    """Compare as JSON, because recorded values were converted to JSON."""
+    """Add a disagreement if the values differ as JSON, into which recorded ones were converted."""
     derived = orjson.loads(orjson.dumps(derived))
     recorded = orjson.loads(orjson.dumps(recorded))
     if recorded != derived:

@@ -19,12 +19,13 @@ from failproof_es.support.bounded.messages import LimitExceeded
 from failproof_es.support.bounded.process import Limits
 
 REPLAY_LIMITS = Limits(6 * LIMITS.cpu_s, LIMITS.wait_s, LIMITS.memory_bytes)
-"""For all gradings of one evaluation: more than they had, so that a replay ends as they did."""
+"""Limits for all gradings of one evaluation: higher than at first, so that a replay is not stopped
+where no grading was."""
 
 
 @dataclass(frozen=True, slots=True)
 class _RegradingInput:
-    """What a child derives again."""
+    """The input of a child process: a recorded evaluation."""
 
     case: Case
     history: tuple[Event, ...]
@@ -36,9 +37,9 @@ class _RegradingInput:
 def rederive_within_limits(
     grader: Grader, case: Case, history: Sequence[Event], *, retry_attempts: int
 ) -> RederivedEvaluation:
-    """As `rederive`. A derivation that is stopped is a disagreement, which says so.
+    """As `rederive`, within limits. A derivation that is stopped gives a disagreement.
 
-    Raises `ImpossibleHistory` where the history cannot be true.
+    Raises `ImpossibleHistory` if the history cannot be true.
     """
     if grader.is_bounded(case, list(_replies(history, "target")), list(_replies(history, "judge"))):
         return rederive(
@@ -85,7 +86,7 @@ def _replies(history: Sequence[Event], purpose: str) -> Iterator[ModelReply]:
 
 
 def _rederive(name: str, grading: bytes, recorded: _RegradingInput) -> RederivedEvaluation:
-    """The function of the children."""
+    """`rederive`, as a child process calls it."""
     dialect, scorers = graders_of(name, grading)
     return rederive(
         recorded.case,

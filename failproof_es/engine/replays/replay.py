@@ -53,7 +53,7 @@ class ReplayReport:
     classes: dict[str, int] = field(default_factory=dict)
     differences: list[ReplayDifference] = field(default_factory=list)
     other_versions: Counter[OtherVersion] = field(default_factory=Counter)
-    """The number of evaluations by what graded them in another version than it would now."""
+    """The number of evaluations by grader whose recorded version is not the present one."""
 
 
 def replay(store: Store, run_id: UUID, *, as_of: int | None = None) -> ReplayReport:
@@ -89,7 +89,7 @@ def _add(
             grader, recorded.case, recorded.history, retry_attempts=retry_attempts
         )
     except UNREADABLE as error:
-        again = RederivedEvaluation(Evaluation(), [_impossible(error)])
+        again = RederivedEvaluation(Evaluation(), [_history_disagreement(error)])
     state, disagreements = again.state, again.disagreements
     report.other_versions.update(again.other_versions)
     if disagreements:
@@ -112,8 +112,8 @@ def _add(
         report.classes[primary] = report.classes.get(primary, 0) + 1
 
 
-def _impossible(error: Exception) -> Disagreement:
-    """The defect of a record from which nothing can be derived."""
+def _history_disagreement(error: Exception) -> Disagreement:
+    """The disagreement of a record from which nothing can be derived."""
     event = {}
     if isinstance(error, ImpossibleHistory) and error.topic is not None:
         event = {"event": error.topic, "version": error.version}

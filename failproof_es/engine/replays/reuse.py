@@ -2,8 +2,8 @@
 
 An evaluation is carried over whole or not at all. It must have a score, of the same case by the
 same model, and every request of it, the judges' too, must be what this run would send: the same
-bytes to the same place, with the same parameters and headers. What follows from its answers must
-follow today.
+bytes to the same place, with the same parameters and headers. Its answers must give the same result
+today.
 """
 
 from __future__ import annotations
@@ -40,11 +40,15 @@ from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.reading.reader import portions, read_streams, resolve_run
 
 _ELSEWHERE = frozenset({"base_url", "api_key_env"})
-"""Settings that may differ: which key is used, and the place, which each request says itself."""
+"""Settings that may differ: the key's variable, and the base URL, since each request records its
+endpoint."""
 
 
 def reuse_from(connection: Connection, run: int | str) -> Branch:
-    """The run whose answers are reused, as it is recorded now. Raises `InvalidInput`."""
+    """The branch from the run whose answers are reused, at its present position.
+
+    Raises `InvalidInput` if there is no such run, or if it is archived or imported.
+    """
     try:
         run_id = resolve_run(connection, str(run))
         require_attached(connection, run_id)
@@ -58,7 +62,7 @@ def reuse_from(connection: Connection, run: int | str) -> Branch:
 
 
 def _require_requests(run: Run) -> None:
-    """Raise `InvalidInput` where the run is imported: what was asked for its answers is unknown."""
+    """Raise `InvalidInput` if the run is imported: the requests for its answers are unknown."""
     if run.imported is not None:
         number = run.started.run_number
         raise InvalidInput.because(
@@ -69,14 +73,14 @@ def _require_requests(run: Run) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Reuse:
-    """Decides which evaluations of another run are this run's, too. Writes and sends nothing."""
+    """Decides which evaluations of another run this run carries over. Writes and sends nothing."""
 
     requests: Requests
     grader: Grader
     models: Mapping[str, ModelSnapshot]
     """This run's models and judges, by key."""
     recorded: Mapping[str, ModelSnapshot]
-    """Those of the other run."""
+    """The other run's models and judges, by key."""
 
     @classmethod
     def of(
@@ -87,7 +91,7 @@ class Reuse:
         grader: Grader,
         models: Sequence[ModelSnapshot],
     ) -> Reuse:
-        """For a run with these models and judges."""
+        """The `Reuse` for a run with these models and judges."""
         started = read_run(connection, branch.run_id).started
         recorded = {model.key: model for model in (*started.models, *started.judges)}
         return cls(requests, grader, {model.key: model for model in models}, recorded)
@@ -95,7 +99,7 @@ class Reuse:
     def choose(
         self, connection: Connection, ended: Mapping[EvaluationKey, FinishedEvaluation]
     ) -> dict[EvaluationKey, FinishedEvaluation]:
-        """Those of the endings that are carried over."""
+        """The endings that are carried over."""
         of_streams = {end.stream_id: key for key, end in ended.items() if not end.abandoned}
         carried: dict[EvaluationKey, FinishedEvaluation] = {}
         for portion in portions(connection, list(of_streams)):
@@ -108,15 +112,15 @@ class Reuse:
                     case = stored_case(prompts, key.prompt_id)
                     same = self.holds(key, case, history)
                 except UNREADABLE:
-                    same = False  # `verify` says what is wrong with it; here it is asked again
+                    same = False  # `verify` reports the damage; here the evaluation is asked again
                 if same:
                     carried[key] = ended[key]
         return carried
 
     def holds(self, key: EvaluationKey, case: Case, history: Sequence[Event]) -> bool:
-        """Whether this run would send the same and conclude the same.
+        """Whether this run would send the same requests and reach the same result.
 
-        Raises `ImpossibleHistory` where the history cannot be true.
+        Raises `ImpossibleHistory` if the history cannot be true.
         """
         if not self._same_model(key.model_key):
             return False
@@ -124,7 +128,9 @@ class Reuse:
         for event in history:
             if isinstance(event, Judged) and event.judge not in self.grader.judging.judges:
                 return False  # a verdict from outside was given for that run
-            if isinstance(event, RequestSent) and not self._sends(key, case, state, bound, event):
+            if isinstance(event, RequestSent) and not self._would_send(
+                key, case, state, bound, event
+            ):
                 return False
             state = evolve(state, event)
         if state.score is None:
@@ -132,7 +138,7 @@ class Reuse:
         again = rederive_within_limits(self.grader, case, history, retry_attempts=bound)
         return not again.disagreements
 
-    def _sends(
+    def _would_send(
         self, key: EvaluationKey, case: Case, state: Evaluation, bound: int, sent: RequestSent
     ) -> bool:
         action = next_action(
@@ -157,7 +163,7 @@ class Reuse:
         )
 
     def _same_model(self, key: str) -> bool:
-        """Whether the model of this key is the same one in both runs, but for how it is reached."""
+        """Whether the model of this key is the same in both runs, apart from its connection."""
         mine, theirs = self.models.get(key), self.recorded.get(key)
         return mine is not None and theirs is not None and _identity(mine) == _identity(theirs)
 
@@ -169,7 +175,7 @@ def _identity(model: ModelSnapshot) -> dict[str, Any]:
 
 
 async def reuse_in(run: Run, targets: Targets, reader: RetryingReader) -> Reuse | None:
-    """What decides which recorded answers the run reuses; `None` in a run that reuses none."""
+    """The `Reuse` of a run; `None` if the run reuses no answers."""
     manifest = run.started
     branch = manifest.branched_from
     if branch is None or not branch.reuse:
@@ -195,7 +201,7 @@ class ReuseCount:
     def look(
         self, connection: Connection, keys: Sequence[EvaluationKey]
     ) -> dict[EvaluationKey, FinishedEvaluation]:
-        """Those of the keys that are reused."""
+        """Count these evaluations; return the reused ones."""
         ended = endings(connection, self.branch, keys)
         scored = {key: ending for key, ending in ended.items() if not ending.abandoned}
         reused = self._reuse.choose(connection, scored)
@@ -205,7 +211,7 @@ class ReuseCount:
         return reused
 
     def remark(self, number: int) -> Problem:
-        """What is reused, as a remark; as a warning where it is nothing."""
+        """A remark on the reused evaluations; a warning if there are none."""
         planned = self.reused + self.other_request + self.not_there
         why = [
             f"{count:,} {reason}"

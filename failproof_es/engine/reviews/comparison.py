@@ -3,8 +3,8 @@
 Judges are compared on the items that they judged. Where only deterministic checks decided, the
 checks are compared instead. Every verdict on an item counts as `met` or `not_met`: `present` is met
 for a must_do and not met for a must_not_do, and `did_not_happen` is met. A verdict that is
-`unclear`, unreadable or without proof is not a vote, nor is an item without a verdict. Such a pair
-is counted as left out, and is in no agreement.
+`unclear`, unreadable or without proof is not a vote; neither is a missing verdict. A pair without
+two votes is counted as left out, and is in no agreement.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ class Agreement:
 
     pairs: list[VerdictPair] = field(default_factory=list)
     left_out: int = 0
-    """The number of items on which not both have a vote."""
+    """The number of items on which at least one of the two has no vote."""
 
 
 @dataclass(slots=True)
 class RaterComparison:
-    """The pairs found so far."""
+    """The agreement of each pair of raters so far."""
 
     pairs: defaultdict[RaterPair, Agreement] = field(default_factory=lambda: defaultdict(Agreement))
 
@@ -106,17 +106,17 @@ def _judges(items: Sequence[Item], state: Evaluation) -> Iterator[RatingPair]:
         return
     for decision in decide(items, Judgement("majority", state.verdicts)):
         for (first, one), (second, other) in combinations(
-            sorted(decision.votes.items(), key=_key), 2
+            sorted(decision.votes.items(), key=_rater_of), 2
         ):
             between = RaterPair(first, second, "items", True)
-            yield RatingPair(between, _word(one), _word(other), decision.item.kind)
+            yield RatingPair(between, _vote_word(one), _vote_word(other), decision.item.kind)
 
 
-def _key(vote: tuple[str, bool | None]) -> str:
+def _rater_of(vote: tuple[str, bool | None]) -> str:
     return vote[0]
 
 
-def _word(met: bool | None) -> str | None:
+def _vote_word(met: bool | None) -> str | None:
     return None if met is None else "met" if met else "not_met"
 
 
@@ -128,10 +128,12 @@ def _engine_and_people(
     by = JUDGES if state.verdicts else CHECKS
     verdict = engine_verdict(state)
     scores = state.score.scores if state.score is not None else {}
-    decided = {item.key: _word(scores[item.key] == 1.0) for item in items if item.key in scores}
+    decided = {
+        item.key: _vote_word(scores[item.key] == 1.0) for item in items if item.key in scores
+    }
     for reviewer, review in evaluation.latest().items():
         yield RatingPair(
-            RaterPair(by, reviewer, "verdicts", True), verdict, _clear(review), VERDICT
+            RaterPair(by, reviewer, "verdicts", True), verdict, _clear_verdict(review), VERDICT
         )
         votes = _votes(review)
         between = RaterPair(by, reviewer, "items", True)
@@ -143,7 +145,7 @@ def _people(items: Sequence[Item], evaluation: ReviewedEvaluation) -> Iterator[R
     """The verdicts of every two reviewers."""
     for (first, one), (second, other) in combinations(sorted(evaluation.latest().items()), 2):
         between = RaterPair(first, second, "verdicts", False)
-        yield RatingPair(between, _clear(one), _clear(other), VERDICT)
+        yield RatingPair(between, _clear_verdict(one), _clear_verdict(other), VERDICT)
         first_votes, second_votes = _votes(one), _votes(other)
         between = RaterPair(first, second, "items", False)
         for item in items:
@@ -161,9 +163,9 @@ _VOTES: Mapping[ItemVerdict, str] = {
 
 
 def _votes(review: Reviewed) -> dict[str, str]:
-    """The votes of a review by item: whether what the case wants of the item holds."""
+    """The votes of a review by item: whether the item's requirement holds."""
     return {item.item: _VOTES[item.verdict] for item in review.items}
 
 
-def _clear(review: Reviewed) -> str | None:
+def _clear_verdict(review: Reviewed) -> str | None:
     return None if review.verdict == "unclear" else review.verdict

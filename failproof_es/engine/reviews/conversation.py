@@ -13,7 +13,7 @@ from failproof_es.dialects.protocol import Dialect
 
 @dataclass(frozen=True, slots=True)
 class AnswerNote:
-    """A fact about an answer that is none of its words, shown apart from them: a tool call."""
+    """A fact about an answer beside its text, shown apart from it, such as a tool call."""
 
     label: str
     text: str = ""
@@ -27,15 +27,15 @@ class ConversationTurn:
     text: str
     reply: ModelReply | None = None
     is_earlier_answer: bool = False
-    """Whether the model under test said it, and it was sent back with a later question."""
+    """Whether it is an earlier answer of the model under test, sent back with a later question."""
     is_note: bool = False
-    """Whether it is a fact about an answer, and nobody's words. Its role is the fact's label."""
+    """Whether the turn is an `AnswerNote`, and nobody's words. Its role is the note's label."""
     notes: tuple[AnswerNote, ...] = ()
-    """What else the answer is, in order. A model can type such words, and no such note."""
+    """Facts about the answer, in order. A model can type such words, but makes no note by that."""
 
     @property
     def scripted(self) -> bool:
-        """Whether the case says it, and not the model under test."""
+        """Whether the text is the case's, not an answer of the model under test."""
         return self.reply is None and not self.is_earlier_answer and not self.is_note
 
     @property
@@ -56,7 +56,7 @@ class ConversationTurn:
 def conversation(dialect: Dialect, case: Case, state: Evaluation) -> list[ConversationTurn]:
     """All turns sent to the model, system messages included, and its last answer.
 
-    Where it never answered the last question, the question is the last turn.
+    If the model never answered the last question, the question is the last turn.
     """
     replies = state.replies
     unanswered = dialect.messages(case, Transcript(replies))
@@ -76,7 +76,7 @@ def conversation(dialect: Dialect, case: Case, state: Evaluation) -> list[Conver
 def _places_of_replies(
     dialect: Dialect, case: Case, replies: Sequence[ModelReply], sent: Sequence[Turn]
 ) -> set[int]:
-    """The places of these replies in what was sent: each follows its own request's messages."""
+    """The indexes of these replies in `sent`: each follows the messages of its own request."""
     places = set()
     for count in range(len(replies)):
         messages = dialect.messages(case, Transcript(tuple(replies[:count]))) or ()
@@ -86,7 +86,7 @@ def _places_of_replies(
 
 
 def _notes(reply: ModelReply) -> Iterator[AnswerNote]:
-    """Refusal, tool calls and the end: every part of the answer beside its text."""
+    """A note for each part of the answer beside its text: refusal, tool calls, cut-off."""
     if reply.refusal:
         yield AnswerNote("refusal", reply.refusal)
     for call in reply.tool_calls:

@@ -1,7 +1,7 @@
-"""Records an answer that a program hands over, in place of a request and a response of ours.
+"""Records an answer that a program submits, in place of a request and a response of ours.
 
-It is appended as `AnswerImported`, so the record says who brought it. What follows from it without
-asking is derived as of any answer; judges are asked about it as about any other.
+The event is `AnswerImported`, so the record says which program submitted it. The answer is graded
+like any other; judges are asked about it as about any other.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from failproof_es.store.writing.journal import Journal
 from failproof_es.store.writing.lease import HeldLease, Lease
 
 ANSWER_FAILED = "given_as_failed"
-"""The kind of error of an answer that was handed over as failed."""
+"""The kind of error of an answer that was submitted as failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubmittedAnswer:
-    """An answer, and who hands it over. With `error` there is no usable one."""
+    """An answer, and the program that submits it. With `error` there is no usable answer."""
 
     given_by: str
     text: str
@@ -48,7 +48,7 @@ async def record_given_answer(
     configuration: Mapping[str, Any],
     lease: HeldLease | None = None,
 ) -> None:
-    """Put an answer on record of an evaluation that nobody has begun, and grade it.
+    """Record the answer of an evaluation that has not begun, and grade it.
 
     `lease`, `judging` and `configuration` are as in `program_verdict`. Raises `RunBusy` while
     another process drives the run, `InvalidInput` if something is on record already.

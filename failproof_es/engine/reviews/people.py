@@ -31,7 +31,7 @@ Only = Literal["all", "failures", "unscored"]
 
 @dataclass(frozen=True, slots=True)
 class ReviewInput:
-    """A reviewer's verdicts on an evaluation. `items` lacks those that were left out."""
+    """A reviewer's verdicts on an evaluation. Items without a verdict are not in `items`."""
 
     verdict: ReviewVerdict
     items: tuple[ReviewedItem, ...] = ()
@@ -41,15 +41,14 @@ class ReviewInput:
 
     @property
     def broken_items(self) -> tuple[str, ...]:
-        """The items that do not hold: with one of them no reply passes, so a `pass` beside it is no
-        verdict."""
+        """The items that do not hold. With one of them, a `pass` is no valid verdict."""
         return tuple(
             review.item for review in self.items if review.verdict in ("not_met", "happened")
         )
 
     @property
     def contradicts_itself(self) -> bool:
-        """Whether it passes a reply beside an item that does not hold."""
+        """Whether the verdict is `pass` although an item does not hold."""
         return self.verdict == "pass" and bool(self.broken_items)
 
     @classmethod
@@ -58,7 +57,7 @@ class ReviewInput:
         return cls(review.verdict, review.items, review.severity, review.tags, review.notes)
 
     def says(self, review: Reviewed) -> bool:
-        """Whether the review says the same, but for spaces that a spreadsheet changes."""
+        """Whether the review says the same, apart from white space that a spreadsheet changes."""
         return self._without_spaces() == self.of(review)._without_spaces()
 
     def _without_spaces(self) -> tuple[object, ...]:
@@ -68,16 +67,16 @@ class ReviewInput:
 
 
 NewerVerdict = Literal["refuse", "keep", "overwrite"]
-"""How a file is imported where the same reviewer gave a newer verdict than the file shows."""
+"""How to import a verdict if the reviewer has given a newer one than the file shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reviewing:
     """Who reviews, whether the engine's verdict is hidden from them, and from which file.
 
-    `blind` is `None` where nobody knows. `sheet` is the id of the sheet in the file, and
-    `pre_filled_at` the position up to which it shows this reviewer's verdicts; `None` where it
-    shows none.
+    `blind` is `None` if that is not known. `sheet` is the id of the sheet in the file,
+    `pre_filled_at` the position up to which it shows this reviewer's verdicts; `None` if it shows
+    none.
     """
 
     run_id: UUID
@@ -90,7 +89,7 @@ class Reviewing:
 
 
 class NewerVerdicts(Exception):
-    """A file contradicts verdicts that it does not show; `newest` has them by evaluation."""
+    """A file contradicts newer verdicts that it does not show: `newest`, by evaluation."""
 
     def __init__(self, newest: Mapping[UUID, Reviewed]) -> None:
         super().__init__(f"{len(newest)} newer verdicts")
@@ -124,7 +123,8 @@ def finished_evaluations(
 ) -> Iterator[ReviewedEvaluation]:
     """The finished evaluations, with their reviews up to a position, a window at a time.
 
-    `failures` are those that were scored and have not passed, `unscored` those without a score.
+    `failures` selects the scored evaluations that have not passed, `unscored` those without a
+    score.
     """
     remaining = iter(evaluations)
     while window := list(islice(remaining, WINDOW)):
@@ -175,7 +175,7 @@ def status_of_reviews(reviews: Sequence[Reviewed]) -> ReviewStatus:
 
 
 def describe_review_statuses(counts: Mapping[str, int]) -> str:
-    """The counts in words."""
+    """The numbers of evaluations by review status, in words."""
     parts = [f"{counts['awaiting']:,} of {sum(counts.values()):,} await review"]
     people = [f"{counts[word]:,} {word}" for word in REVIEW_STATUSES if counts.get(word)]
     return "; by people: ".join([*parts, ", ".join(people)] if people else parts)
@@ -197,11 +197,11 @@ def review_rows(connection: Connection, run_id: UUID) -> list[RecordedEvent]:
 def record_reviews(
     store: Store, reviewing: Reviewing, opinions: Mapping[UUID, ReviewInput]
 ) -> list[Reviewed]:
-    """Append a review for each evaluation, all or none; return what was appended.
+    """Append a review for each evaluation, all or none; return the appended reviews.
 
-    From a file, only new reviews are appended: not the verdicts with which it was pre-filled,
-    not this reviewer's last verdicts again, nor those imported before from the same file. Others
-    may review at the same time.
+    From a file, only new reviews are appended: not the verdicts with which it was pre-filled, not
+    this reviewer's last verdicts again, nor those imported before from the same file. Others may
+    review at the same time.
 
     Raises `NewerVerdicts` where the reviewer gave another verdict than the file shows, unless
     `reviewing.newer` says which of the two counts.
@@ -237,10 +237,10 @@ def new_opinions(
     own: Mapping[UUID, Sequence[Reviewed]],
     shown_reviews: Mapping[UUID, Sequence[Reviewed]],
 ) -> tuple[list[UUID], dict[UUID, Reviewed]]:
-    """The evaluations whose opinion is to be recorded, and the newest verdicts in its way. Pure.
+    """The evaluations whose opinions are to be recorded, and newer verdicts that conflict. Pure.
 
     `own` has all reviews of this reviewer, `shown_reviews` those that the file was pre-filled with.
-    With `overwrite` no verdict is in the way; every opinion of a terminal is recorded.
+    With `overwrite` no verdict conflicts. Every opinion from a terminal is recorded.
     """
     if reviewing.file_sha256 is None:
         return list(opinions), {}
@@ -279,7 +279,7 @@ def _is_new(
     reviews: Sequence[Reviewed],
     pre_filled: Sequence[Reviewed],
 ) -> bool:
-    """Whether an opinion from a file is a verdict, and is not on record.
+    """Whether an opinion from a file is new: not pre-filled, not imported, not the last one.
 
     `reviews` are all reviews of this reviewer, `pre_filled` those that the file was made with.
     """
@@ -293,7 +293,7 @@ def _is_new(
 def _reviewed(
     reviewing: Reviewing, evaluation_id: UUID, opinion: ReviewInput, earlier: Sequence[Reviewed]
 ) -> Draft:
-    """A review. Who saw the engine's verdict on an evaluation once is never blind to it again."""
+    """The event of a review. A reviewer who once saw the engine's verdict is never blind again."""
     saw = any(review.blind is False for review in earlier)
     header = EventHeader(
         review_id(evaluation_id),

@@ -49,11 +49,11 @@ async def record_external_verdict(
     lease: HeldLease | None = None,
     configuration: Mapping[str, Any],
 ) -> None:
-    """Judge an evaluation that waits for its judge: with a verdict, or the reason for none.
+    """Record the verdict on an evaluation that waits for its judge, or the reason for none.
 
-    `lease` is the one under which this process drives the run. This process must not
-    be asking judges. `configuration` is the run's. Raises `RunBusy` while another process drives
-    it, `InvalidInput` when the evaluation does not wait for a judge.
+    `lease` is this process's lease of the run, if it drives the run. This process must not be
+    asking judges. `configuration` is the run's. Raises `RunBusy` while another process drives the
+    run, `InvalidInput` if the evaluation does not wait for a judge.
     """
     judge_verdict = JudgeVerdict(judge, verdict, problem)
     if lease is not None:
@@ -75,7 +75,7 @@ async def _record(
     with store.connect() as connection:
         recorded = read_evaluations(connection, [key])[0]
     grader = Grader(dialect, NO_JUDGES, retry_attempts=0, configuration=configuration)
-    events = await _events(recorded, grader, judgement)
+    events = await _verdict_events(recorded, grader, judgement)
     journal = Journal(store.log, lease=lease, outage=store.outage)
     try:
         await journal.append(*events)
@@ -83,7 +83,7 @@ async def _record(
         await journal.close()
 
 
-async def _events(
+async def _verdict_events(
     recorded: RecordedEvaluation,
     grader: Grader,
     judgement: Judgement,

@@ -1,7 +1,7 @@
-"""Sheets that were exported for a reviewer to fill in, as the record of each export has them.
+"""The record of the sheets that were exported for reviewers to fill in.
 
-A sheet carries its id in every row. The id is a digest of the run, the reviewer, the position up
-to which the sheet shows verdicts, and its blindness; the event `ReviewExported` has all of them.
+A sheet carries its id in every row. The id is a digest of the run, the reviewer, the position up to
+which the sheet shows verdicts, and its blindness; the event `ReviewExported` has all of them.
 Whatever happens to the columns of a file, these facts come from the record.
 """
 
@@ -20,7 +20,7 @@ from failproof_es.store.reading.reader import Connection, find
 from failproof_es.store.store import Store
 
 _PREFIX = "sheet-"
-"""Makes an id a text for every spreadsheet, which would round or rewrite some hexadecimal ones."""
+"""Prefix that makes an id a text: a spreadsheet would round or rewrite some hexadecimal ids."""
 _DIGITS = 32
 
 
@@ -51,7 +51,7 @@ def exports_of(connection: Connection, run_id: UUID) -> Iterator[ReviewExported]
 
 
 def find_export(connection: Connection, run_id: UUID, sheet: str) -> ReviewExported | None:
-    """The export of this sheet; `None` where none is on record whose digest the id is."""
+    """The export of this sheet; `None` if no recorded export has this id and digest."""
     for export in exports_of(connection, run_id):
         own = sheet_id(run_id, export.reviewer, export.position, blind=export.blind)
         if sheet == export.sheet == own:

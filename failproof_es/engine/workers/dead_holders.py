@@ -1,9 +1,9 @@
-"""Finds shards whose holder died, sooner than their leases end: its session is gone.
+"""Finds shards of dead holders before their leases end: the holder's session is gone.
 
-The session is a hint. A holder that lives and was cut off shows its new session within
-`worker.LISTEN_S`, so a shard counts as without a holder once two looks have found the same lease
-without its session. Who may write is still said by the epoch: a holder that lives and was slower
-can waste a call, and never write.
+A missing session is a hint. A live holder that was cut off shows a new session within
+`worker.LISTEN_S`, so a holder counts as dead once two looks have found the same lease without a
+session. The epoch still decides who may write: a live holder that was slower can waste a call, and
+never write.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from failproof_es.store.reading.reader import Connection
 from failproof_es.store.writing.recorder import query
 
 LOOK_EVERY_S = 0.5
-"""A dead holder's shards are in the queue after two looks."""
+"""Seconds between two looks. After two, a dead holder's shards are in the queue."""
 
 
 class DeadHolders:
-    """The leases that the last look found without a session."""
+    """Remembers the leases that the last look found without a session."""
 
     def __init__(self, reader: RetryingReader) -> None:
         self._reader = reader
         self._before: frozenset[tuple[ShardId, int]] = frozenset()
 
     async def look(self, runs: Iterable[UUID]) -> list[ShardId]:
-        """Put in the queue what a dead holder had of these runs; return what was put there.
+        """Put the shards of dead holders of these runs in the queue; return the shards put there.
 
         Raises as `RetryingReader.read` does, and `psycopg.Error`.
         """
@@ -40,6 +40,6 @@ class DeadHolders:
 
 
 def _without_session(connection: Connection, runs: list[UUID]) -> frozenset[tuple[ShardId, int]]:
-    """The shards, each with the epoch of its lease."""
+    """The shards whose holder has no session, each with the epoch of its lease."""
     rows = connection.execute(query("dead_leases"), {"runs": runs})
     return frozenset((ShardId(run_id, shard), epoch) for run_id, shard, epoch in rows)

@@ -1,4 +1,4 @@
-"""A run as one worker drives it: its models are open, and its shards are driven as they come."""
+"""A run that one worker drives: its models are open, its shards are driven as they come."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from failproof_es.store.writing.recorder import LeaseLost
 
 
 class DrivenRun:
-    """One run in one worker. `open` it first, `close` it when nothing of it is driven any more."""
+    """One run in one worker. `open` it first, `close` it at the end."""
 
     def __init__(
         self,
@@ -54,8 +54,7 @@ class DrivenRun:
         budgets: RunBudgets | None = None,
         shared: SharedChecks | None = None,
     ) -> None:
-        """Without `budgets` the run has no spend ceiling. What is checked of a shard is left in
-        `shared`, if there is one."""
+        """Without `budgets` the run has no spend ceiling. Its checks are left in `shared`."""
         self.run = run
         self.configuration = configuration
         self.targets = targets
@@ -64,9 +63,9 @@ class DrivenRun:
         self.journal = Journal(store.log, outage=store.outage, on_commit=self.checks.committed)
         self.observe = observe
         self.finished = 0
-        """Evaluations that ended here."""
+        """The number of evaluations that ended here."""
         self.trouble: BaseException | None = None
-        """Why this worker can go no further in the run."""
+        """The error after which this worker can drive the run no further."""
         self._leases = leases
         most = configuration.execution.parallel_workers
         self._turns = [asyncio.Semaphore(most) for _ in targets.by_server]
@@ -96,15 +95,15 @@ class DrivenRun:
         *,
         announces: bool = True,
     ) -> DrivenRun:
-        """Check what the run needs on this host, and start its models. `announces`: says what goes
-        where, and which classes run.
+        """Check the run's needs on this host, and start its models.
 
-        Raises `InvalidInput`, which is on record then, where something is missing.
+        With `announces`, says which secrets go where, and which classes run. Raises `InvalidInput`
+        if something is missing. A model that cannot be reached or started is recorded as well.
         """
         run = await RetryingReader(store).read(read_run, run_id)
         require_plugins(run.started)
         configuration = configuration_from_resolved(run.started.configuration)
-        scorers_of(run.started.configuration)  # raises where they are broken by now
+        scorers_of(run.started.configuration)  # raises if a scorer is broken by now
         targets = Targets(configuration, permissions)
         if announces:
             announce(configuration, say)
@@ -121,14 +120,14 @@ class DrivenRun:
 
     @property
     def active(self) -> int:
-        """How many shards it drives now."""
+        """The number of shards that are driven now."""
         return len(self._driving)
 
     async def drive(self, lease: ShardLease, part: PlanPart) -> bool:
-        """Drive the shard; whether all its evaluations have ended. Raises nothing it could tell.
+        """Drive the shard; return whether all its evaluations have ended.
 
-        Ends early on a stop, when the lease is lost, and at an error, which `trouble` tells. Raises
-        `psycopg.OperationalError` or `LeaseLost` before it begins.
+        Ends early on a stop, when the lease is lost, and at an error, which is kept as `trouble`.
+        Raises `psycopg.OperationalError` or `LeaseLost` only before it begins.
         """
         spending = None
         if self._budgets is not None:
@@ -175,7 +174,7 @@ class DrivenRun:
         return done
 
     def lost(self, lease: ShardLease) -> None:
-        """Another process has the shard now: nothing of it can be recorded here any more."""
+        """Give up a shard that another process has now: nothing of it can be recorded here."""
         if (drive := self._driving.get(lease)) is not None:
             drive.give_up(LeaseLost(f"shard {lease.shard} of run {lease.run_id} was taken over"))
             drive.cancel()
@@ -193,7 +192,7 @@ class DrivenRun:
             drive.cancel()
 
     def stream(self, lease: ShardLease, run: Run) -> RunStream:
-        """The run's own stream, to be written under this lease, which others write, too."""
+        """The run's own stream, written under this lease. Other workers write to it, too."""
         return RunStream(run, LeasedJournal(self.journal, lease), self.observe, self._reread)
 
     async def close(self) -> None:
@@ -213,7 +212,7 @@ class DrivenRun:
         while (change := await self._changes.get()) is not None:
             lease = next(iter(self._driving), None)
             if lease is None:
-                continue  # nothing is asked: whoever asks next tells how it is then
+                continue  # no shard is driven here, so there is no lease to record under
             stream = self.stream(lease, run)
             try:
                 await stream.record(LimitChanged, **asdict(change))

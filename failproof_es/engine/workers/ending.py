@@ -1,6 +1,6 @@
-"""What a worker says on a run's own stream: that it is paused, resumed, over.
+"""Records on a run's own stream that the run is paused, resumed or over.
 
-Whoever says so holds the lease of the run itself meanwhile, beside those who hold its shards.
+The writer holds the lease of the run itself meanwhile; others may hold those of its shards.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ class Coordinator:
     leases: ShardLeases
     observe: Observe
     shared: SharedChecks | None = None
-    """What other processes of this command checked."""
+    """The checks of other processes of this command."""
 
     async def finish(self, run_id: UUID, checks: LiveChecks | None = None) -> bool:
-        """End the run if the log says that all of it is done; whether it is over now.
+        """End the run if the log says that all of it is done; return whether it is over now.
 
-        Shards that are not done are put in the queue, whatever was believed of them. `checks` is
-        what this process checked of it already. Call it when all shards are believed to be done:
-        then the one reading of the run that ends it says so, too.
+        Unfinished shards are put in the queue. `checks` are the checks of this process on the run.
+        Call it when all shards seem to be done: then the same reading of the run confirms that and
+        ends the run.
         """
         async with self._stream(run_id) as stream:
             if stream is None or stream.run.status == "paused":
@@ -92,9 +92,11 @@ class Coordinator:
     async def pause(
         self, run_id: UUID, reason: str, *, alone: bool = False, at_ceiling: bool = False
     ) -> bool:
-        """Record that the run is paused, and why: workers stop driving it. If another process is
-        about to say how the run goes on, nothing is recorded, and false returned; with `alone`
-        also while anybody holds a shard of it. `at_ceiling` as in `RunPaused`."""
+        """Record that the run is paused, and close it for workers; false if that is impossible.
+
+        It is impossible while another process holds the lease of the run itself; with `alone`, also
+        while any process holds a shard of it. `at_ceiling` is as in `RunPaused`.
+        """
         async with self._stream(run_id, alone=alone) as stream:
             if stream is None:
                 return False
@@ -106,14 +108,16 @@ class Coordinator:
             return True
 
     async def give_up(self, run_id: UUID, reason: str) -> Run:
-        """End a run for good that nobody drives, whatever is left of it, and seal it.
+        """End a run for good that nobody drives, finished or not, and seal it.
 
-        Raises `RunBusy` where another process drives it or a shard of it, `InvalidInput` where it
-        has ended.
+        Raises `RunBusy` if another process drives it or a shard of it, `InvalidInput` if it has
+        ended.
         """
         async with self._stream(run_id, alone=True) as stream:
             if stream is None:
-                holder, left_s = await self._through_outage(partial(self.leases.holder_of, run_id))
+                holder, left_s = await self._retry_through_outage(
+                    partial(self.leases.holder_of, run_id)
+                )
                 raise RunBusy(run_id, holder, left_s=left_s)
             reader, run = RetryingReader(self.store), stream.run
             if run.ended and (run.sealed or run.status != "given_up"):
@@ -132,20 +136,22 @@ class Coordinator:
             return stream.run
 
     async def close(self, run_id: UUID) -> None:
-        """Close the run for workers if it is paused or over. Does nothing where another process
-        is about to say how it goes on: that may open it again."""
+        """Close the run for workers if it is paused or over.
+
+        Does nothing while another process holds the run's lease: that process may open the run
+        again.
+        """
         async with self._stream(run_id) as stream:
             if stream is not None and (stream.run.status == "paused" or stream.run.sealed):
                 await RetryingReader(self.store).read(close_run, run_id)
 
     async def resume(self, run_id: UUID, max_spend_usd: Decimal | None = None) -> Run:
-        """Open a run for workers that was begun before. One that is over is not changed.
+        """Open a run for workers again. A sealed run is not changed.
 
-        `max_spend_usd` is its spend ceiling from now on. A run with one is held alone until it is
-        known what it has spent. Waits for a server that is away. Raises `RunBusy` where another
-        process drives or ends it, or, with a ceiling, a shard of it; `InvalidInput` where it
-        stands at its ceiling, or the ceiling cannot be kept; `LogUnavailable` where the server
-        stays away.
+        `max_spend_usd` replaces the spend ceiling. A run with a ceiling is held alone until its
+        spending is counted. Waits through an outage. Raises `RunBusy` if another process drives or
+        ends the run or, with a ceiling, drives a shard of it; `InvalidInput` if the run stands at
+        its ceiling, or the ceiling cannot be kept; `LogUnavailable` if the outage lasts.
         """
         reader = RetryingReader(self.store)
         run = await reader.read(read_run, run_id)
@@ -156,9 +162,11 @@ class Coordinator:
         if not run.ended and (max_spend_usd is not None or ceiling_of(run) is not None):
             ceiling = CeilingAgain(self.store, max_spend_usd)
         claim = partial(self.leases.claim, run_id, alone=ceiling is not None)
-        lease = await self._through_outage(claim)
+        lease = await self._retry_through_outage(claim)
         if lease is None:
-            holder, left_s = await self._through_outage(partial(self.leases.holder_of, run_id))
+            holder, left_s = await self._retry_through_outage(
+                partial(self.leases.holder_of, run_id)
+            )
             raise RunBusy(run_id, holder, left_s=left_s)
         async with self._stream_under(lease) as stream:
             if stream.run.ended and stream.run.sealed:
@@ -184,23 +192,24 @@ class Coordinator:
     async def _stream(
         self, run_id: UUID, *, alone: bool = False
     ) -> AsyncIterator[RunStream | None]:
-        """The run's own stream under the lease of the run itself, or of all of it; `None` where
-        that is held."""
-        lease = await self._through_outage(partial(self.leases.claim, run_id, alone=alone))
+        """The run's own stream under its lease; `None` if another process has the lease.
+
+        With `alone` the lease covers all shards of the run as well.
+        """
+        lease = await self._retry_through_outage(partial(self.leases.claim, run_id, alone=alone))
         if lease is None:
             yield None
             return
         async with self._stream_under(lease) as stream:
             yield stream
 
-    async def _through_outage(self, call: Callable[[], T]) -> T:
-        """What `call` returns, in a thread; again while the server is away. Raises
-        `LogUnavailable` when it stays away."""
+    async def _retry_through_outage(self, call: Callable[[], T]) -> T:
+        """Run `call` in a thread, again in an outage. Raises `LogUnavailable`."""
         return await asyncio.to_thread(self.store.outage.retry, call)
 
     @asynccontextmanager
     async def _stream_under(self, lease: ShardLease) -> AsyncIterator[RunStream]:
-        """The same under a lease that is released at the end."""
+        """The run's own stream under a lease that is released on exit."""
         reader = RetryingReader(self.store)
         journal = Journal(self.store.log, lease=lease, outage=self.store.outage)
         try:
@@ -213,7 +222,7 @@ class Coordinator:
 
 
 def describe_end(run: Run) -> str:
-    """What is said of a run that is over, to who ended it: workers write no results file."""
+    """The message about a run that a worker ended. Workers write no results file."""
     number = run.started.run_number
     message = f"run {number} {run.started.name}: {run.status}"
     if (file := recorded_configuration(run.started).output.file) is not None and file.enabled:
@@ -222,7 +231,7 @@ def describe_end(run: Run) -> str:
 
 
 def _count(connection: Connection, run: Run) -> tuple[Counts, list[ShardId]]:
-    """How many evaluations have ended, and the shards in which some have not, by the log."""
+    """The counts of ended evaluations, and the shards with unfinished ones, by the log."""
     run_id, cut = run.started.originator_id, recorded_cut(connection, run)
     models = [model.key for model in run.started.models]
     tally, unfinished = Tally(run.started.planned_evaluations), []
@@ -230,16 +239,19 @@ def _count(connection: Connection, run: Run) -> tuple[Counts, list[ShardId]]:
         remaining = read_unfinished_part(connection, run, cut.part(shard), models)
         tally.scored += remaining.scored
         tally.abandoned += remaining.abandoned
-        states = _states(connection, run, remaining.keys)
-        if sum(_ended(state, tally) for state in states) < len(remaining.keys):
+        states = _read_states(connection, run, remaining.keys)
+        if sum(_add_if_finished(state, tally) for state in states) < len(remaining.keys):
             unfinished.append(ShardId(run_id, shard))
     return tally.counts(), unfinished
 
 
-def _states(
+def _read_states(
     connection: Connection, run: Run, keys: Sequence[EvaluationKey]
 ) -> Iterator[Evaluation | None]:
-    """How those stand whose own stream has no end: one that is carried over may have ended."""
+    """The states of evaluations whose own stream has no end: a carried-over one may have ended.
+
+    `None` for each of them if the run is no branch.
+    """
     if run.started.branched_from is None:
         yield from (None for _ in keys)
         return
@@ -247,8 +259,8 @@ def _states(
         yield recorded.state()
 
 
-def _ended(state: Evaluation | None, tally: Tally) -> bool:
-    """Whether it has ended; then it is counted."""
+def _add_if_finished(state: Evaluation | None, tally: Tally) -> bool:
+    """Add a finished evaluation to the tally; return whether it is finished."""
     if state is None or not state.finished:
         return False
     tally.add(state)

@@ -8,11 +8,12 @@ from typing import Any
 from uuid import UUID
 
 MOST_AT_ONCE = 2
-"""Reading a large run at its end takes a thread and much of the interpreter's time."""
+"""Limit of runs that are ended at once: reading a large run at its end takes a thread and much of
+the interpreter's time."""
 
 
 class Endings:
-    """Ends runs. `over` tells what became of each: ask it now and then."""
+    """Ends runs in tasks. Call `over` regularly for the results."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
         """`wake` is called when a run is over."""
@@ -20,9 +21,9 @@ class Endings:
         self._tasks: dict[UUID, asyncio.Task[bool]] = {}
 
     def begin(self, run_id: UUID, finish: Callable[[], Coroutine[Any, Any, bool]]) -> None:
-        """End the run, unless that is under way, or is for later: so many are being ended.
+        """Begin to end the run, unless that is under way, or `MOST_AT_ONCE` runs are being ended.
 
-        `finish` says whether the run is over now.
+        `finish` returns whether the run is over now.
         """
         if run_id in self._tasks or len(self._tasks) >= MOST_AT_ONCE:
             return
@@ -30,12 +31,12 @@ class Endings:
         task.add_done_callback(self._done)
 
     def over(self) -> Iterator[tuple[UUID, asyncio.Task[bool]]]:
-        """What has come to an end since it was asked last: each once, whoever stops in between."""
+        """The tasks that have ended since the last call; each is given once."""
         for run_id in [run_id for run_id, task in self._tasks.items() if task.done()]:
             yield run_id, self._tasks.pop(run_id)
 
     async def wait(self) -> None:
-        """Wait until no run is being ended any more. What became of them is told by nobody."""
+        """Wait until no run is being ended any more, and drop the results."""
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
         self._tasks.clear()
 

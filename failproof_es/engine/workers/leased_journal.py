@@ -1,4 +1,4 @@
-"""The journal under the lease of a shard: what it appends, it appends only while that is held."""
+"""The journal under the lease of a shard: it appends only while the lease is held."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ class LeasedJournal:
     lease: ShardLease
 
     async def append(self, *events: Event) -> Sequence[int]:
-        """As `Journal.append`. Raises `LeaseLost` where another process took the shard over."""
+        """As `Journal.append`. Raises `LeaseLost` if another process took the shard over."""
         return await self.journal.append(*events, lease=self.lease)

@@ -1,4 +1,4 @@
-"""Says why requests wait for a share of a server's limits: who else has shares of them."""
+"""Says why requests wait for a share of a server's limits: which workers have the others."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from failproof_es.support import clock
 from failproof_es.support.plurals import plural
 
 WAITS_S = 5.0
-"""A worker that could send nothing for so long says why."""
+"""Seconds without a request after which a worker says why."""
 AGAIN_S = 60.0
-"""So long after that it says so again."""
+"""Seconds until the worker says so again."""
 
 
 class LimitWaits:
-    """What one worker waits for. Look often: it says each reason once a minute."""
+    """The shares that one worker waits for. It says each reason once a minute."""
 
     def __init__(self, holder: str, say: Say) -> None:
         """`holder` is the worker's own name among the shares."""
@@ -29,7 +29,7 @@ class LimitWaits:
         self._said: dict[ProviderKey, float] = {}
 
     def overdue(self, starving: Iterable[ProviderKey]) -> list[ProviderKey]:
-        """The keys of which it is time to say something, of those that give nothing now."""
+        """The starving keys whose reason is to be said now."""
         now = clock.monotonic_s()
         self._since = {key: self._since.get(key, now) for key in starving}
         return [
@@ -39,7 +39,7 @@ class LimitWaits:
         ]
 
     def tell(self, connection: Connection, overdue: Sequence[ProviderKey]) -> None:
-        """Say of each key who has its shares."""
+        """Say for each key which workers have its shares."""
         shares = list_shares(connection)
         for key in overdue:
             self._said[key] = clock.monotonic_s()
@@ -47,13 +47,13 @@ class LimitWaits:
             other_shares = (
                 share for share in shares if share.key == digits and share.holder != self._holder
             )
-            if reasons := "; ".join(filter(None, map(_reason, other_shares))):
+            if reasons := "; ".join(filter(None, map(_describe_share, other_shares))):
                 clear = f"`failproof-es workers --clear {digits}` takes their shares away"
                 self._say(f"waits for its share of the limits of {key.server}: {reasons}. {clear}")
 
 
-def _reason(share: ShareRecord) -> str | None:
-    """What the share keeps from others; `None` where it holds nothing."""
+def _describe_share(share: ShareRecord) -> str | None:
+    """The part of the limits that the share keeps from others; `None` if it holds nothing."""
     if share.holder is None:
         return f"the server is left alone for {share.held_s:.0f} s"
     limits = (share.concurrency, share.requests, share.tokens)

@@ -1,4 +1,4 @@
-"""Which workers there are: who, where, since when. For people: it decides nothing."""
+"""The list of workers: who, where, since when. For people: nothing depends on it."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from failproof_es.support import clock
 from failproof_es.support.untrusted_text import one_line, shortened
 
 FORGOTTEN_AFTER_S = 86_400.0
-"""A worker that was heard of last so long ago is not listed any more."""
+"""Seconds without a heartbeat after which a worker is no longer listed."""
 _LONGEST_REASON = 1_000
 KEY_DIGITS = 8
-"""So many digits of a provider key are shown, as `list_limits` has them."""
+"""Number of digits of a provider key's digest that are shown, as in `list_limits`."""
 GONE_AFTER_S = 30.0
-"""A worker that was heard of last so long ago is shown as gone."""
+"""Seconds without a heartbeat after which a worker is shown as gone."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerRecord:
-    """A worker, as it told of itself, and what it holds now."""
+    """A worker, as it registered itself, and the shards that it holds now."""
 
     worker_id: UUID
     holder: str
-    """What its leases say of it."""
+    """The name of the worker in its leases."""
     who: str
     host: str
     process: int
@@ -43,11 +43,11 @@ class WorkerRecord:
     since: datetime
     heartbeat: datetime
     silent_s: float
-    """Seconds since it was heard of last, by the database's clock."""
+    """Seconds since its last heartbeat, by the database's clock."""
     finished: int
-    """Evaluations that ended there."""
+    """The number of evaluations that ended there."""
     per_second: float | None
-    """Of them, lately."""
+    """The number of evaluations that ended there per second, lately."""
     shards: Sequence[str]
     """The shards that it holds: run number, shard."""
     refuses: Sequence[str]
@@ -55,17 +55,17 @@ class WorkerRecord:
 
     @property
     def gone(self) -> bool:
-        """Whether it was not heard of for so long that it must be gone, or cut off."""
+        """Whether its last heartbeat is so old that it must be gone, or cut off."""
         return self.silent_s > GONE_AFTER_S
 
 
 class Presence:
-    """One worker's own row. Nothing depends on it: what cannot be told is not told."""
+    """One worker's own row. Nothing depends on it, so errors of the database are ignored."""
 
     def __init__(
         self, store: Store, worker_id: UUID, holder: str, refusals: Mapping[UUID, InvalidInput]
     ) -> None:
-        """`refusals` are the runs that it leaves to others, as they are whenever it tells."""
+        """`refusals` are the runs that it leaves to others; each `tell` reads them again."""
         self.finished = 0
         self._refusals = refusals
         self._store = store
@@ -74,7 +74,7 @@ class Presence:
         self._last = (clock.monotonic_s(), 0)
 
     def tell(self) -> None:
-        """Tell that it lives, and how much is done."""
+        """Write a heartbeat, with the number of evaluations that ended here."""
         now, (then, before) = clock.monotonic_s(), self._last
         rate = (self.finished - before) / (now - then) if now - then >= 1 else None
         if rate is not None:
@@ -102,7 +102,7 @@ class Presence:
         }
 
     def leave(self) -> None:
-        """Take the row away."""
+        """Delete the row."""
         self._execute("forget_worker", {"worker_id": self._worker_id})
 
     def _execute(self, name: str, parameters: dict[str, object]) -> None:
@@ -111,7 +111,7 @@ class Presence:
 
 
 def list_workers(connection: Connection) -> list[WorkerRecord]:
-    """The workers that told of themselves within a day and did not leave, the oldest first."""
+    """The workers with a heartbeat in the last day that did not leave, the oldest first."""
     rows = connection.execute(query("list_workers"), {"forgotten_after_s": FORGOTTEN_AFTER_S})
     return [WorkerRecord(*row) for row in rows]
 
@@ -128,37 +128,39 @@ def dead_shards(connection: Connection, run_id: UUID) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class ShareRecord:
-    """The share that a worker has of a provider key's limits; or a server that is left alone."""
+    """A worker's share of a provider key's limits; or the hold on a server without a share."""
 
     server: str
     key: str
-    """The first digits of what tells its keys apart."""
+    """The first digits of the provider key's digest."""
     holder: str | None
-    """The worker; `None` where nobody has a share and only a `Retry-After` runs."""
+    """The worker; `None` if only a `Retry-After` runs and nobody has a share."""
     concurrency: int | None
-    """How many requests it may have in flight; `None` without such a limit."""
+    """The number of requests that it may have in flight; `None` without such a limit."""
     wanted: int | None
     requests: int | None
-    """How many it may still send before it asks again."""
+    """The number of requests that it may still send before it asks again."""
     tokens: int | None
     waiting: bool
-    """Whether something waits there."""
+    """Whether requests wait there."""
     held_s: float
-    """For how long nobody may send anything."""
+    """Seconds for which nobody may send anything."""
 
 
 def clear_limits(connection: Connection, key: str) -> list[tuple[str, int]]:
-    """End all shares of the provider keys that begin with these digits, and what their servers are
-    left alone for. The server of each, and how many shares it had."""
+    """End all shares and holds of the provider keys that begin with these digits.
+
+    Returns each key's server, and the number of shares that it had.
+    """
     return list(connection.execute("SELECT * FROM failproof.clear_limits(%s)", (key,)))
 
 
 def list_shares(connection: Connection) -> list[ShareRecord]:
-    """Who has which share of which limits now."""
+    """The shares of limits that workers have now, and the present holds."""
     return [ShareRecord(*row) for row in connection.execute(query("list_limits"))]
 
 
 def list_holders(connection: Connection) -> dict[str, list[str]]:
-    """Who drives which runs now, by the run's id: one process alone, or several workers."""
+    """The processes that drive each run now, by run id: one alone, or several workers."""
     rows = connection.execute(query("list_holders")).fetchall()
     return {str(run_id): list(holders) for run_id, holders in rows}

@@ -8,28 +8,29 @@ from failproof_es.problems import InvalidInput
 from failproof_es.support import clock
 
 TRY_AGAIN_S = 30.0
-"""So long after it could not drive a run, a worker that waits for work tries again; twice as long
-after each time more, up to `LONGEST_WITHOUT_S`."""
+"""Seconds until a worker that waits for work tries a refused run again, doubled after each further
+refusal up to `LONGEST_WITHOUT_S`."""
 LONGEST_WITHOUT_S = 600.0
 
 
 def unreadable(error: Exception) -> InvalidInput:
-    """What is said of a run whose record cannot be read."""
+    """The refusal of a run whose record cannot be read."""
     return InvalidInput.because(str(error), remedy="`failproof-es verify` says what was changed")
 
 
 class RefusedWork:
-    """What was refused, and why. With `for_good` nothing is tried again."""
+    """The refused runs, and why. With `for_good` no run is tried again."""
 
     def __init__(self, *, for_good: bool) -> None:
         self.why: dict[UUID, InvalidInput] = {}
-        """By run, as long as it is left to others."""
+        """The reason by run, as long as the run is left to others."""
         self._for_good = for_good
         self._times: dict[UUID, tuple[int, float]] = {}
-        """How often each was refused, and until when, by the monotonic clock."""
+        """By run, the number of its refusals, and until when the last one holds, by the monotonic
+        clock."""
 
     def add(self, run_id: UUID, error: InvalidInput) -> str:
-        """Leave the run to other hosts, for a while. Returns what a person is told of it."""
+        """Leave the run to other hosts, for a while. Returns the message for people."""
         times, _ = self._times.get(run_id, (0, 0.0))
         without_s = min(TRY_AGAIN_S * 2.0 ** min(times, 30), LONGEST_WITHOUT_S)
         self._times[run_id] = times + 1, clock.monotonic_s() + without_s
@@ -39,8 +40,11 @@ class RefusedWork:
         return f"run {run_id} cannot be driven here: {reasons}{again}"
 
     def holds(self, run_id: UUID) -> bool:
-        """Whether the run is left to others now. One that waits for work tries again in the end:
-        what was missing may be back, such as a server that did not answer."""
+        """Whether the run is left to others now.
+
+        A worker that waits for work tries again in the end: the cause may be gone, such as a server
+        that did not answer.
+        """
         if run_id in self.why and not self._for_good:
             _, until = self._times[run_id]
             if clock.monotonic_s() >= until:
@@ -48,5 +52,5 @@ class RefusedWork:
         return run_id in self.why
 
     def forget(self, run_id: UUID) -> None:
-        """The run could be opened here: the next refusal is the first one again."""
+        """Forget the refusals of a run that could be opened here."""
         self._times.pop(run_id, None)

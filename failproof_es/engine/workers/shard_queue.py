@@ -1,11 +1,10 @@
 """The queue of shards: a job for each that needs a worker, in tables made by `procrastinate`.
 
-A job names a run and a shard, and nothing else. Whether it waits or is gone decides nothing: who
-takes it claims the shard's lease, and reads in the log what is left. Jobs of a run are in a queue
-of their own, named by its id, so that a worker takes those of its runs alone. The tables are the
-package's; jobs are put there and taken by statements of ours, one for each, because the package's
-worker waits at an outage until its running jobs are over, and a second job for a shard is an error
-to it.
+A job names a run and a shard, and nothing else. Jobs decide nothing: the worker that takes a job
+claims the shard's lease, and reads in the log what is left. The jobs of a run are in a queue named
+by its id, so that a worker takes only jobs of its runs. The tables are the package's; the
+statements are ours, one to put jobs and one to take a job. The package's worker waits in an outage
+until its running jobs are over, and treats a second job for a shard as an error.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ from failproof_es.store.writing.recorder import query
 
 TASK = "shard"
 _SOON = 1
-"""The priority of a job that comes late; those of a plan have 0."""
+"""The priority of a job that is put in the queue again; jobs of a new plan have 0."""
 POLL_S = 1.0
-"""How often a worker without work looks into the queue."""
+"""Seconds after which a worker without work looks into the queue again."""
 
 _STATUS_BY_TOPIC: dict[str, OpenRunStatus] = {
     topic: "ended" if status in ENDED else "paused" if status == "paused" else "running"
@@ -47,11 +46,11 @@ _STATUS_BY_TOPIC: dict[str, OpenRunStatus] = {
 _STATUS_BY_TOPIC[RunSealed.__name__] = "sealed"
 
 DriveShard = Callable[[ShardId], Awaitable[None]]
-"""Drives the shard of a job. It must not raise: nobody waits for what it says."""
+"""Drives the shard of a job. Must not raise: nobody waits for its result."""
 
 
 class ShardQueue:
-    """The queue, for one worker. The jobs it takes are those of `queues`."""
+    """The queue, for one worker. It takes jobs from `queues`."""
 
     def __init__(self, store: Store, drive: DriveShard) -> None:
         self._store = store
@@ -62,18 +61,18 @@ class ShardQueue:
         """The shards that are driven here, and those that are about to be claimed."""
 
     async def take_jobs(self, most: int) -> None:
-        """Take jobs and drive their shards, at most so many at once, until cancelled; then wait
-        for those under way.
+        """Take jobs and drive their shards, at most `most` at once, until cancelled.
 
-        A job is out of the queue when it was taken, and does not live as long as its shard: an
-        outage of the server costs one look into the queue, however long the shards last.
+        Then waits for the shards under way. A job leaves the queue when it is taken, and not when
+        its shard ends: an outage of the server costs one look into the queue, however long the
+        shards last.
         """
         driving: set[asyncio.Task[None]] = set()
         try:
             while True:
-                shard = await self._next() if len(driving) < most else None
+                shard = await self._next_shard() if len(driving) < most else None
                 if shard is not None:
-                    task = asyncio.create_task(self._driven(shard), name=f"shard {shard}")
+                    task = asyncio.create_task(self._drive_job(shard), name=f"shard {shard}")
                     driving.add(task)
                     task.add_done_callback(driving.discard)
                 elif driving:
@@ -84,7 +83,7 @@ class ShardQueue:
             if driving:
                 await asyncio.wait(driving)
 
-    async def _driven(self, shard: ShardId) -> None:
+    async def _drive_job(self, shard: ShardId) -> None:
         is_new = shard not in self.held_shards
         self.held_shards.add(shard)
         try:
@@ -93,7 +92,7 @@ class ShardQueue:
             if is_new:
                 self.held_shards.discard(shard)
 
-    async def _next(self) -> ShardId | None:
+    async def _next_shard(self) -> ShardId | None:
         """The shard of the next job; `None` where no job waits, or the server is away."""
         with contextlib.suppress(psycopg.Error, *UNAVAILABLE):
             while self.queues and (row := await asyncio.to_thread(self._take)) is not None:
@@ -108,7 +107,7 @@ class ShardQueue:
 
 
 def usable_queue(store: Store) -> None:
-    """Make the embedded server's queue if it is not there. Raises as `require_queue` does."""
+    """Make the embedded server's queue if it is missing. Raises as `require_queue`."""
     with store.connect() as connection:
         if store.embedded is not None and not has_queue(connection):
             store.install()
@@ -120,8 +119,8 @@ def begin_run(
 ) -> None:
     """Open a new run for workers, and put every shard of it in the queue.
 
-    In the caller's transaction, which records the run's plan. `pieces` are those of all its cases,
-    `ceiling` is its spend ceiling.
+    Runs in the caller's transaction, which records the run's plan. `pieces` is the number of pieces
+    of all its cases, `ceiling` its spend ceiling.
     """
     if ceiling is not None:
         parameters = {"run_id": run_id, "epoch": None, "number": 0, "ceiling": ceiling}
@@ -134,7 +133,7 @@ def begin_run(
 def begin_for_workers(
     connection: Connection, run_id: UUID, cases: int, configuration: Configuration
 ) -> None:
-    """The same for a run of so many cases, as its configuration has it (`AlsoBegin`)."""
+    """As `begin_run`, with pieces and ceiling by the configuration. An `AlsoBegin`."""
     execution = configuration.execution
     max_spend = execution.max_spend_usd
     ceiling = None if max_spend is None else written_usd(max_spend)
@@ -142,14 +141,14 @@ def begin_for_workers(
 
 
 def reopen_run(connection: Connection, run: Run) -> None:
-    """Open a run for workers that was begun before, and put in the queue what needs a worker."""
+    """Open a run for workers again, and put the shards that need a worker in the queue."""
     run_id, cut = run.started.originator_id, recorded_cut(connection, run)
     connection.execute("SELECT failproof.open_shards(%s, %s, %s)", (run_id, cut.pieces, cut.size))
     enqueue_missing(connection, [run_id])
 
 
 def recorded_cut(connection: Connection, run: Run) -> Cut:
-    """How the run is cut into shards: as recorded, or as it would be. Raises as `cut_on_record`."""
+    """The cut of the run into shards: as recorded, or the default. Raises as `cut_on_record`."""
     row = connection.execute(
         "SELECT cases, shard_cases FROM failproof.run_shard_list WHERE run_id = %s",
         (run.started.originator_id,),
@@ -161,8 +160,7 @@ def recorded_cut(connection: Connection, run: Run) -> Cut:
 
 
 def cut_on_record(run: Run, pieces: int, size: int) -> Cut:
-    """The cut of the run that is on record so. Raises `ImpossibleHistory` where it is of another
-    plan."""
+    """The cut with these numbers. Raises `ImpossibleHistory` if they do not fit the run's plan."""
     return _cut_of(run.started, pieces, size)
 
 
@@ -175,7 +173,7 @@ def _cut_of(started: RunStarted, pieces: int, size: int) -> Cut:
 
 
 def close_run(connection: Connection, run_id: UUID) -> None:
-    """Workers have nothing to do in the run any more: it has ended, or is paused."""
+    """Close the run for workers, and delete its jobs: it has ended, or is paused."""
     with connection.transaction():
         connection.execute("SELECT failproof.close_shards(%s)", (run_id,))
         connection.execute(
@@ -197,13 +195,15 @@ def open_runs(connection: Connection) -> list[OpenRun]:
     return [
         OpenRun(run_id, pieces, size, _STATUS_BY_TOPIC[topic], finished)
         for run_id, pieces, size, topic, finished in rows
-        if topic in _STATUS_BY_TOPIC  # else its own stream is not one that a run begins with
+        if topic in _STATUS_BY_TOPIC  # else its stream does not begin like a run's
     ]
 
 
 def providers_of(connection: Connection, run: OpenRun) -> frozenset[str]:
-    """The providers of a run's models and judges. Raises one of `UNREADABLE`, also where its
-    shards are not those of its plan."""
+    """The providers of a run's models and judges.
+
+    Raises one of `UNREADABLE`, also if its shards do not fit its plan.
+    """
     row = read_event(connection, run.run_id, 1)
     started = row.event() if row is not None else None
     if not isinstance(started, RunStarted):
@@ -216,10 +216,10 @@ def providers_of(connection: Connection, run: OpenRun) -> frozenset[str]:
 def enqueue_missing(
     connection: Connection, runs: Sequence[UUID], taken_shards: Collection[ShardId] = ()
 ) -> list[ShardId]:
-    """Put every shard of these runs in the queue that nobody drives and that has no job.
+    """Put every shard of these runs that has neither holder nor job in the queue.
 
-    Shards in `taken_shards`, which this process has not claimed yet, are not missing. A shard whose
-    last holder found nothing left is not looked at. Returns what was put there.
+    Leaves out `taken_shards`, which this process is about to claim, and shards whose last holder
+    found nothing left. Returns the shards put there.
     """
     parameters = {"runs": list(runs), "task": TASK}
     rows = connection.execute(query("shards_without_job"), parameters).fetchall()
@@ -230,8 +230,8 @@ def enqueue_missing(
 def enqueue(connection: Connection, shards: Iterable[ShardId]) -> list[ShardId]:
     """Put these shards in the queue; return those that were not there yet.
 
-    They are taken before those that a plan put there: what was begun, and lost its worker, would
-    else wait behind every shard that nobody has begun.
+    They are taken before the shards of a new plan: else a shard that lost its worker would wait
+    behind all shards that have not begun.
     """
     return _enqueue(connection, shards, _SOON)
 
@@ -249,7 +249,8 @@ def _enqueue(connection: Connection, shards: Iterable[ShardId], priority: int = 
 
 
 def _shard_of(run_id: object, shard: object) -> ShardId | None:
-    """The shard that a job names. Everybody who may use the queue can put anything in it."""
+    """The shard that a job names; `None` if it names none. Any user of the queue can put jobs
+    in."""
     if not isinstance(run_id, str) or type(shard) is not int:
         return None
     with contextlib.suppress(ValueError):

@@ -1,7 +1,7 @@
-"""The spend ceiling of a run, as its workers keep it together: a slice for each shard.
+"""The spend ceiling of a run, kept by its workers together: each shard has a slice.
 
-What a shard has spent is counted in the log by whoever claims it. So what was reserved for a worker
-that died counts as long as nobody has its shard, and then as what it recorded.
+The process that claims a shard counts in the log what the shard has spent. So the budget reserved
+for a dead worker counts until its shard is claimed; after that its recorded spending counts.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from failproof_es.store.writing.shared_state import (
 )
 
 _FOR_NOW, _RECORDED = 1, 2
-"""The changes of a ceiling under one lease: the lower one of two, then the new one."""
+"""Numbers of a ceiling's changes under one lease: to the lower of old and new, then to the new."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +59,10 @@ class RunBudgets:
     async def slice_of(
         self, run: Run, lease: ShardLease, part: PlanPart, at_once: int
     ) -> SpendSlice | None:
-        """What holds the shard below the run's ceiling; `None` without one.
+        """The spend limiter of a shard; `None` without a ceiling.
 
-        The lease is ours: what the shard has spent is counted first. Raises `LeaseLost`, and
-        `InvalidInput` where the run has a ceiling that the database does not know.
+        This process holds the lease: the shard's spending is counted first. Raises `LeaseLost`, and
+        `InvalidInput` if the run has a ceiling that the database does not know.
         """
         ceiling = await asyncio.to_thread(ceiling_in, self.state, lease.run_id)
         if ceiling is None:
@@ -82,7 +82,7 @@ class RunBudgets:
 
 @dataclass(frozen=True, slots=True)
 class _ShardBudget:
-    """The row of one shard."""
+    """The budget of one shard: a row in the database."""
 
     budgets: RunBudgets
     run: Run
@@ -119,7 +119,7 @@ class CeilingAgain:
     """The ceiling from now on; `None` to leave it as it is."""
 
     async def count(self, run: Run, configuration: Configuration, lease: ShardLease) -> None:
-        """Count what it has spent, before anything is recorded. Raises `InvalidInput`."""
+        """Count the run's spending by shard, before anything is recorded. Raises `InvalidInput`."""
         before, new = ceiling_of(run), self.max_spend_usd
         if new is not None:
             require_priced(configuration, run.started, run.prices or {})
@@ -152,6 +152,6 @@ class CeilingAgain:
 
 
 def _spending_by_shard(connection: Connection, run: Run) -> dict[int, SpendState]:
-    """What each shard of the run has spent, by the log. Nobody drives it meanwhile."""
+    """The spending of each shard of the run, by the log. Nobody may drive the run meanwhile."""
     cut = recorded_cut(connection, run)
     return {shard: shard_spending(connection, run, cut.part(shard)) for shard in range(cut.shards)}

@@ -1,7 +1,7 @@
 """A worker: takes shards from the queue, claims them, drives them, and ends runs that are done.
 
-Several work on one run, on one host or on several. What each may write is said by leases alone, and
-what is left to be done by the log: the queue only says where to look.
+Several workers drive one run, on one host or on several. Only leases decide what each may write,
+and only the log shows what is left: the queue is a hint.
 """
 
 from __future__ import annotations
@@ -67,32 +67,34 @@ from failproof_es.store.writing.shared_state import DatabaseShares, SharedState
 from failproof_es.support import clock
 
 MOST_SHARDS = 2
-"""Two, so that a worker has something to ask while the last answers of a shard are awaited."""
+"""Limit of shards that a worker holds: two, so that it has requests to send while the last answers
+of a shard are awaited."""
 _SOONEST = 0.8
-"""The part of a pause that is not left to chance: workers that began together soon take turns."""
+"""The fixed part of a pause; the rest is random, so that workers that began together take turns."""
 LISTEN_S = 0.25
-"""How often it looks whether its session was cut off: others take a worker without one for dead."""
+"""Seconds between checks whether its session was cut off: others take a worker without a session
+for dead."""
 
 _IN_BETWEEN = (*UNAVAILABLE, psycopg.Error)
-"""The same, and what comes of one whose queue is missing, or is made anew."""
+"""Errors of an outage, or of a queue that is missing or being made anew."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """What a worker was asked to do."""
+    """The options of a worker."""
 
     choice: Choice = field(default_factory=Choice)
     most_shards: int = MOST_SHARDS
-    """How many it holds at once."""
+    """Limit of shards that it holds at once."""
     drain: bool = False
     """Leave when no run is open any more; otherwise it waits for the next one."""
     lease_s: float = LEASE_S
     shared: SharedChecks | None = None
-    """Where the processes of its command leave what they checked."""
+    """Where the processes of its command leave their checks."""
     permissions: Permissions = field(default_factory=Permissions)
-    """What the runs that it joins may do on this host, whoever planned them."""
+    """Permissions on this host of the runs that it joins, whoever planned them."""
     announces: bool = True
-    """Whether it says of each run what goes where, and which classes run."""
+    """Whether it says for each run which secrets go where, and which classes run."""
 
 
 class Worker:
@@ -113,7 +115,7 @@ class Worker:
         self.joined: set[UUID] = set()
         """Runs that it worked on."""
         self.ended: set[UUID] = set()
-        """Runs that it ended, and said so."""
+        """Runs that it ended, and reported as ended."""
         self._store = store
         self._options = options
         self._observe_all = observe
@@ -130,7 +132,7 @@ class Worker:
         self._coordinator = Coordinator(store, self._leases, observe, options.shared)
         self._queue = ShardQueue(store, self._drive)
         self._open: dict[UUID, OpenRun] = {}
-        """The runs to take shards of, as the last look found them."""
+        """The runs to take shards from, as the last look found them."""
         self._providers: dict[UUID, frozenset[str]] = {}
         self._driven: dict[UUID, DrivenRun] = {}
         self._joining = asyncio.Lock()
@@ -139,13 +141,13 @@ class Worker:
         self._dead_holders = DeadHolders(self._reader)
         self._stopping = False
         self._reconcile_at = 0.0
-        """When shards without a job are looked for next, by the monotonic clock."""
+        """Time of the next search for shards without a job, by the monotonic clock."""
         self._failing_since: float | None = None
-        """Since when no look at the open runs has succeeded."""
+        """Time since which no look at the open runs has succeeded; `None` if the last one did."""
 
     @property
     def finished(self) -> int:
-        """How many evaluations ended here."""
+        """The number of evaluations that ended here."""
         return self._presence.finished
 
     async def work(self) -> None:
@@ -173,7 +175,7 @@ class Worker:
                         return
                     self._failing_since = None
                 except _IN_BETWEEN as error:
-                    self._wait_on(error)
+                    self._report_outage(error)
                 if taking is None:
                     most = self._options.most_shards
                     taking = asyncio.create_task(self._queue.take_jobs(most), name="jobs")
@@ -194,11 +196,11 @@ class Worker:
 
     @property
     def _active(self) -> int:
-        """How many shards it drives now."""
+        """The number of shards that are driven now."""
         return sum(driven.active for driven in self._driven.values())
 
     async def _pause(self) -> None:
-        """Wait until there may be something to look at, or a stop is requested."""
+        """Wait until there may be something to do, or a stop is requested."""
         is_full = self._active >= self._options.most_shards
         period_s = self._options.lease_s / LEASE_PARTS if is_full else POLL_S
         seconds = period_s * random.uniform(_SOONEST, 1.0)  # noqa: S311
@@ -210,9 +212,12 @@ class Worker:
                 wait.cancel()
         self._wake.clear()
 
-    def _wait_on(self, error: Exception) -> None:
-        """Wait for a database that is away. Raises the error again where this worker is to leave
-        when it is done, and has waited for as long as a drive does."""
+    def _report_outage(self, error: Exception) -> None:
+        """Report the beginning of an outage.
+
+        A worker that drains raises the error again if the log is given up, or if the outage has
+        lasted as long as a drive would wait.
+        """
         now = clock.monotonic_s()
         if self._failing_since is None:
             self._failing_since = now
@@ -224,7 +229,7 @@ class Worker:
             raise error
 
     async def _look(self) -> bool:
-        """Look at the open runs, and do what none of their shards is; false to leave."""
+        """Begin to end the open runs that are finished, requeue lost shards; false to leave."""
         for run_id, ending in self._endings.over():
             with self._refusing(run_id), suppress(LeaseLost):  # then another worker ends it
                 if ending.result() and self._options.choice.run_id is None:
@@ -233,7 +238,7 @@ class Worker:
         runs = await self._reader.read(self._choose_runs)
         for run in runs:
             with self._refusing(run.run_id):
-                await self._attend(run)
+                await self._end_or_close(run)
         self._open = {
             run.run_id: run
             for run in runs
@@ -267,13 +272,13 @@ class Worker:
                     runs.append(run)
         return runs
 
-    async def _attend(self, run: OpenRun) -> None:
-        """Begin to end a run whose shards are finished; let go of one that is paused or over."""
+    async def _end_or_close(self, run: OpenRun) -> None:
+        """Begin to end a run whose shards are finished; close one that is paused or over."""
         if run.step == "close":
             await self._coordinator.close(run.run_id)
         elif run.step == "finish":
             driven = self._driven.get(run.run_id)
-            # A thread reads them, so nothing may be driven here. What is shared is in its folder.
+            # A thread reads the checks, so nothing may be driven here. Shared ones are in a folder.
             checks = None
             if driven is not None and not driven.active and self._options.shared is None:
                 checks = driven.checks
@@ -313,19 +318,19 @@ class Worker:
     # -- a shard -----------------------------------------------------------------------------
 
     async def _drive(self, shard: ShardId) -> None:
-        """What a job stands for: claim the shard, drive it, release it. Raises nothing."""
+        """Claim the shard of a job, drive it, release it. Raises nothing."""
         try:
-            await self._drive_open(shard)
+            await self._join_and_drive(shard)
         except (*UNAVAILABLE, LeaseLost):
             pass  # whoever looks next finds the shard unfinished
         except Exception as error:
             self._leave_to_others(shard.run_id, error)
 
-    async def _drive_open(self, shard: ShardId) -> None:
+    async def _join_and_drive(self, shard: ShardId) -> None:
         run = self._open.get(shard.run_id)
         if run is None or self._stopping or not 0 <= shard.shard < run.shards:
             return
-        driven = await self._joined(shard.run_id)
+        driven = await self._join_run(shard.run_id)
         if driven is None:
             return
         try:
@@ -350,20 +355,22 @@ class Worker:
         finally:
             await asyncio.to_thread(self._leases.release, lease, finished=done)
         if done and not driven.active:
-            self._wake.set()  # perhaps it was the last one of the run
+            self._wake.set()  # it may be the last shard of the run
 
     async def _is_running(self, run_id: UUID) -> bool:
-        """Whether the run is open for workers, and not paused. Nobody takes it while this process
-        has the lease of a shard."""
+        """Whether the run is open for workers, and not paused.
+
+        Nobody takes the run over while this process has the lease of a shard.
+        """
         runs = await self._reader.read(open_runs)
         return any(run.run_id == run_id and run.status == "running" for run in runs)
 
-    async def _joined(self, run_id: UUID) -> DrivenRun | None:
+    async def _join_run(self, run_id: UUID) -> DrivenRun | None:
         """The run, opened here now if it was not; `None` if it cannot be driven on this host."""
         async with self._joining:
             if run_id in self._driven or run_id in self.refusals.why or self._stopping:
                 return self._driven.get(run_id)
-            # Only a worker that told of itself lately gets a share of limits.
+            # Only a worker with a recent heartbeat gets a share of limits.
             await asyncio.to_thread(self._presence.tell)
             try:
                 driven = await DrivenRun.open(
@@ -379,7 +386,7 @@ class Worker:
                 return None
             except UNAVAILABLE:
                 raise
-            except Exception as error:  # not of this run alone, perhaps: others may drive it
+            except Exception as error:  # perhaps not the run's fault: others may drive it
                 self._leave_to_others(run_id, error)
                 return None
             self._driven[run_id] = driven
@@ -399,10 +406,10 @@ class Worker:
             return driven
 
     def _leave_to_others(self, run_id: UUID, error: Exception) -> None:
-        """Say what nobody foresaw, and refuse the run here: other hosts may drive it."""
+        """Report an unexpected error, and refuse the run here: other hosts may drive it."""
         self._say(f"error: run {run_id}: {type(error).__name__}: {error}")
         message = f"{type(error).__name__}, of which this worker's output says more"
-        self._refuse(run_id, InvalidInput.because(message))  # others read that one
+        self._refuse(run_id, InvalidInput.because(message))  # other hosts show that message
 
     def _refuse(self, run_id: UUID, error: InvalidInput) -> None:
         """Leave the run to other hosts, for a while: something that it needs is missing here."""
@@ -439,13 +446,13 @@ class Worker:
         await self._record(run_id, WorkerLeft, evaluations=driven.finished, reason=reason)
 
     async def _give_up(self, driven: DrivenRun, error: BaseException) -> None:
-        """Pause a run that meets an error which every worker would meet, and say why.
+        """Pause a run after an error that every worker would meet, and record why.
 
-        Where the log cannot be reached nothing can be said: then only this worker lets go of it.
+        If the log cannot be reached, nothing can be recorded: then only this worker leaves the run.
         """
         run_id = driven.run.started.originator_id
         if self._driven.get(run_id) is not driven:
-            return  # another shard of it said so
+            return  # another shard of it reported the error
         del self._driven[run_id]  # if it is resumed, it begins without this error
         self._let_go(run_id)
         unsaid = isinstance(error, JournalError | LogUnavailable)
@@ -456,10 +463,10 @@ class Worker:
                 at_ceiling = isinstance(error, AtCeiling)
                 await self._coordinator.pause(run_id, str(error), at_ceiling=at_ceiling)
         except (*UNAVAILABLE, LeaseLost):
-            pass  # whoever meets the error next says so
+            pass  # the next worker that meets the error reports it
         except UNREADABLE as broken:
             self._refuse(run_id, unreadable(broken))
-        except Exception as broken:  # that it is paused cannot be recorded: drive it no more
+        except Exception as broken:  # the pause cannot be recorded: drive the run no more
             self._leave_to_others(run_id, broken)
         finally:
             reason = "the log could not be written" if unsaid else "the run was paused"
@@ -476,8 +483,10 @@ class Worker:
         self._observe_all(event)
 
     async def _record(self, run_id: UUID, kind: Any, **fields: Any) -> bool:
-        """Record an operation, unless the database is away. Raises nothing: false where the
-        database refuses it, and the run is left to others."""
+        """Record an operation; ignore an outage. Raises nothing.
+
+        Returns false if the database refuses the operation; the run is then left to others.
+        """
         payload = {"worker": self.worker_id, **fields}
         try:
             await asyncio.to_thread(record_operations, self._store, run_id, [(kind, payload)])

@@ -16,17 +16,17 @@ WIDTH = 420
 ROW = 24
 NAME_LENGTH = 36
 FONT = "Liberation Sans"
-"""Has the metrics of Arial and Helvetica, so the page may use whichever a reader has."""
+"""Has the metrics of Arial and Helvetica, so that readers may see any of the three."""
 LETTER = 6.5
-"""How wide a letter of a name is, in pixels, about."""
+"""Approximate width of a letter, in pixels."""
 SIDE = 100
-"""What stands beside the drawing, in pixels: names on the left, counts on the right."""
+"""Width of the names and counts beside the drawing, in pixels."""
 SLACK = 20
-"""Spare room, in pixels, in case a reader's font is wider."""
+"""Padding for readers with wider fonts, in pixels."""
 
 
 def chart_of(values: list[dict[str, Any]]) -> alt.Chart:
-    """A chart of these rows, which stand in it: nothing is fetched."""
+    """A chart with its rows embedded, so that it loads nothing."""
     return alt.Chart(alt.InlineData(values=values))
 
 
@@ -71,7 +71,7 @@ def finished(
 
 
 def name_axis(labels: list[str]) -> alt.Y:
-    """The field `name` downwards, in this order."""
+    """Vertical axis of the field `name`, with the labels in this order."""
     return alt.Y(
         "name:N",
         title=None,
@@ -81,31 +81,31 @@ def name_axis(labels: list[str]) -> alt.Y:
 
 
 def side_text(base: alt.Chart, field: str) -> alt.Chart:
-    """What is written to the right of the drawing, on the line it belongs to."""
+    """Text layer to the right of the drawing: `field` on the line of each row."""
     texts = base.mark_text(align="left", fontSize=12, color=colour("muted"))
     placed: alt.Chart = texts.encode(x=alt.value(WIDTH + 10), text=field)
     return placed
 
 
 def hues(series: dict[str, str]) -> alt.Scale:
-    """A colour for each series; after the last one the first again."""
+    """Colour scale of the series; colours repeat after `SERIES`."""
     return roles(values_of(series), "series", SERIES)
 
 
 def roles(values: list[str], role: str, distinct: int = RAMP) -> alt.Scale:
-    """The roles `role-0`, `role-1`, ... for these values, `distinct` of them in turn."""
+    """Colour scale of the roles `role-0`, `role-1`, ...; colours repeat after `distinct`."""
     colours = [colour(f"{role}-{index % distinct}") for index in range(len(values))]
     return alt.Scale(domain=values, range=colours)
 
 
 def cycled(series: dict[str, str], kinds: Sequence[Any]) -> alt.Scale:
-    """A shape or a dash for each series, in turn."""
+    """Scale of shapes or dashes for the series; they repeat after the last one."""
     cycle = [kinds[index % len(kinds)] for index in range(len(series))]
     return alt.Scale(domain=values_of(series), range=cycle)
 
 
 def legend_of(series: dict[str, str]) -> alt.Legend | None:
-    """A legend where there is more than one series to tell apart, as wide as the drawing."""
+    """A legend as wide as the drawing; `None` with a single series."""
     if len(series) < 2:
         return None
     wide = LETTER * max(map(len, values_of(series))) + 2 * SLACK
@@ -113,20 +113,20 @@ def legend_of(series: dict[str, str]) -> alt.Legend | None:
 
 
 def values_of(names: dict[str, str]) -> list[str]:
-    """The names as they are shown, in order."""
+    """The displayed labels, in order."""
     return list(names.values())
 
 
 def names_of(names: Iterable[str]) -> dict[str, str]:
-    """How each of the names is shown."""
+    """The displayed label of each distinct name."""
     distinct = list(dict.fromkeys(names))
     return dict(zip(distinct, labels_of(distinct), strict=True))
 
 
 def labels_of(names: Sequence[str], length: int = NAME_LENGTH) -> list[str]:
-    """Each as it is shown: on one line, bounded, and told apart from all the others.
+    """Labels of names: on one line, shortened to about `length`, and all different.
 
-    Those of which the beginnings are the same are cut in the middle, as variants of one model are.
+    Names with the same beginning, as of variants of one model, are shortened in the middle.
     """
     lines = [one_line(name) for name in names]
     begins = Counter(shortened(line, length) for line in dict.fromkeys(lines))
@@ -143,5 +143,5 @@ def labels_of(names: Sequence[str], length: int = NAME_LENGTH) -> list[str]:
 
 
 def format_label(text: str) -> str:
-    """A short text as it is shown beside a mark."""
+    """Text beside a mark: one line, at most `NAME_LENGTH` characters."""
     return shortened(one_line(text), NAME_LENGTH)

@@ -1,8 +1,8 @@
 """The report's charts. Each function takes plain numbers and returns one inline `<svg>`.
 
-No colour stands alone: a series has a shape or a dash of its own, a cell says its count.
-What comes from data (names of categories, of models) is shown on one line, escaped and
-visibly shortened. Every number must be finite, and no sequence may be empty.
+Colour is never the only distinction: a series also has a shape or a dash, a cell its count. Names
+from data (of categories, of models) are shown on one line, escaped and visibly shortened. Every
+number must be finite, and no sequence may be empty.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class PlottedRate:
 
 @dataclass(frozen=True, slots=True)
 class PlottedCell:
-    """How many of `total` failed where `row` and `column` meet."""
+    """A cell of a heat map: `failed` of `total` evaluations."""
 
     row: str
     column: str
@@ -73,7 +73,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """An amount, zero or more, and how it is written beside its bar."""
+    """An amount (0 or more), and the text beside its bar."""
 
     name: str
     value: float
@@ -82,7 +82,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class PlottedDifference:
-    """A paired difference (-1 to 1) with its interval, and how it is written."""
+    """A paired difference (-1 to 1) with its interval, and the text beside it."""
 
     name: str
     difference: float
@@ -92,7 +92,7 @@ class PlottedDifference:
 
 
 def interval_dots(intervals: Sequence[PlottedRate], *, label: str, axis: str) -> Markup:
-    """A dot and its interval for each name and series, names downwards as given."""
+    """Rates as dots with intervals, one row for each name in the order given."""
     names = names_of(row.name for row in intervals)
     series = names_of(row.series for row in intervals)
     rows = [
@@ -136,7 +136,7 @@ def interval_dots(intervals: Sequence[PlottedRate], *, label: str, axis: str) ->
 
 
 def heat_map(cells: Sequence[PlottedCell], *, label: str) -> Markup:
-    """Failures where rows and columns meet, `k/n` in each cell; where nothing was asked, a dash."""
+    """Heat map of failures with `k/n` in each cell; a dash where nothing was asked."""
     rows = names_of(cell.row for cell in cells)
     columns = names_of(cell.column for cell in cells)
     at = {(cell.row, cell.column): cell for cell in cells}
@@ -174,9 +174,10 @@ def latency_curves(
     axis: str = "milliseconds",
     share: str = "answered within",
 ) -> Markup:
-    """What fraction was answered within how many milliseconds, one stepped line a series.
+    """Empirical distributions, one stepped line for each series.
 
-    `axis` and `share` name what else is drawn: costs, or what was finished after how long.
+    `axis` and `share` are the titles of the axes: the same chart shows latencies, costs and
+    progress.
     """
     series = names_of(curve.series for curve in curves)
     values = [
@@ -216,7 +217,7 @@ def latency_curves(
 
 
 def bars(amounts: Sequence[Bar], *, label: str, axis: str) -> Markup:
-    """One bar an amount, the amount written beside it."""
+    """Bar chart with the label beside each bar."""
     labels = labels_of([bar.name for bar in amounts])
     values = [
         {
@@ -237,7 +238,7 @@ def bars(amounts: Sequence[Bar], *, label: str, axis: str) -> Markup:
 
 
 def difference_forest(differences: Sequence[PlottedDifference], *, label: str, axis: str) -> Markup:
-    """Paired differences with their intervals about a line at none."""
+    """Forest plot: paired differences with their intervals, and a line at 0."""
     labels = labels_of([row.name for row in differences], PAIR_LENGTH)
     values = [
         {
@@ -294,7 +295,7 @@ def _heat_value(row: str, column: str, cell: PlottedCell | None) -> dict[str, st
 
 
 def _one_two_five(low: float, high: float) -> list[float]:
-    """The steps 1, 2, 5, 10, 20, ... that `low` and `high` lie between."""
+    """Axis steps 1, 2, 5, 10, 20, ..., the fewest that enclose `low` and `high`."""
     steps: list[float] = []
     for exponent in range(floor(log10(low)), ceil(log10(high)) + 1):
         steps.extend(factor * 10.0**exponent for factor in (1, 2, 5))

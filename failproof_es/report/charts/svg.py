@@ -1,9 +1,9 @@
 """Converts a chart to inline SVG with nothing but shapes, numbers and text.
 
-The library draws with one colour for each role; here each becomes a class, so that one
-drawing is readable in light, in dark and on paper, and needs no inline style. Only what is
-known to be harmless passes: any other element or colour is an error, any other attribute
-is dropped.
+The library draws each role in a colour of its own, which is replaced by a CSS class here: one
+drawing is readable in light and dark mode and on paper, and needs no inline style. Elements,
+colours and attributes are allow-listed: any other element or colour is an error, any other
+attribute is dropped.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from markupsafe import Markup
 from failproof_es.support.untrusted_text import one_line
 
 SERIES = 8
-"""How many series have their own colour; shapes and dashes distinguish the rest."""
+"""Number of series with a colour of their own; shapes and dashes distinguish the rest."""
 
 RAMP = 6
-"""Steps from none to all in a heat map."""
+"""Number of colours in a heat map, from no failures to all failed."""
 
 _ROLES = (
     "ink",
@@ -47,15 +47,15 @@ _LONG_FRACTION = re.compile(r"(\.\d{2})\d+")
 
 
 def colour(role: str) -> str:
-    """The colour to draw with that `drawn` turns into the class of `role`."""
+    """The placeholder colour of a role; `drawn` replaces it by the role's CSS class."""
     return _COLOUR_OF[role]
 
 
 def drawn(chart: alt.TopLevelMixin, label: str) -> Markup:
-    """`chart` as an `<svg>` named `label` for those who can't see it.
+    """Inline `<svg>` of a chart; `label` is its accessible name.
 
-    Offline, and the same bytes for the same chart. Raises `ValueError` where the drawing
-    library uses an element or a colour that is not known here.
+    Works offline and gives the same bytes for the same chart. Raises `ValueError` if the drawing
+    library uses an element or a colour that is not allow-listed.
     """
     text = vl_convert.vegalite_to_svg(chart.to_dict(), allowed_base_urls=[])
     root = ElementTree.fromstring(text)  # noqa: S314 - the library wrote it
@@ -81,7 +81,7 @@ def _clean(element: ElementTree.Element) -> None:
     if roles:
         element.set("class", " ".join(roles))
     for child in list(element):
-        if _shows_nothing(child):
+        if _is_invisible(child):
             element.remove(child)
         else:
             _clean(child)
@@ -96,8 +96,8 @@ def _role(element: ElementTree.Element, paint: str) -> str | None:
     return f"{paint}-{_ROLE_OF[value]}"
 
 
-def _shows_nothing(element: ElementTree.Element) -> bool:
-    """What the library adds for interaction, which a static document does not need."""
+def _is_invisible(element: ElementTree.Element) -> bool:
+    """Whether an element is invisible: the library adds such elements for interaction."""
     return (
         element.get("display") == "none"
         or element.get("class") == "background"

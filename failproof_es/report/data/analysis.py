@@ -36,7 +36,7 @@ _MOST_SEVERE_FIRST = ("S0", "S1", "S2", "S3")
 
 
 def by_series(observations: Iterable[Observation]) -> dict[str, list[Observation]]:
-    """The observations of each series, in the order in which they first come."""
+    """The observations by series; the series are in order of first appearance."""
     series: dict[str, list[Observation]] = {}
     for observation in observations:
         series.setdefault(observation.series, []).append(observation)
@@ -44,7 +44,7 @@ def by_series(observations: Iterable[Observation]) -> dict[str, list[Observation
 
 
 def funnel(series: str, of: Sequence[Observation], *, judged: bool) -> Funnel:
-    """How many evaluations reached each stage."""
+    """Counts of the evaluations that reached each stage, and of the losses by reason."""
     return Funnel(
         series,
         planned=len(of),
@@ -62,9 +62,10 @@ def funnel(series: str, of: Sequence[Observation], *, judged: bool) -> Funnel:
 
 
 def groups(series: str, of: Sequence[Observation]) -> Iterator[GroupRate]:
-    """The pass rate overall, then by suite, category, severity and tag, where there are several.
+    """Pass rates overall, then by suite, category, severity and tag.
 
-    A tag that names a family of cases is none of these: a family is what one case is.
+    Categories are left out where they only repeat the suites, and so are tags that name a family: a
+    family is one case.
     """
     ended = [
         observation
@@ -87,7 +88,7 @@ def groups(series: str, of: Sequence[Observation]) -> Iterator[GroupRate]:
             for name in names(observation):
                 members[name].append(observation)
         if dimension == "category" and set(members) == {observation.suite for observation in ended}:
-            continue  # where cases have no category the suite is used, and was shown
+            continue  # the suite stands in for a missing category, and was shown
         for name in sorted(members):
             yield _group(dimension, name, series, members[name])
 
@@ -99,12 +100,13 @@ def _group(dimension: Dimension, name: str, series: str, of: Sequence[Observatio
 
 
 def bounds_of(pass_rate: Rate, unscored: int) -> tuple[float, float] | None:
-    """A pass rate had so many more failed, and had they passed; `None` without any."""
+    """Bounds of the pass rate if all unscored had failed, and if all had passed; `None` without
+    any."""
     return RateBounds(Fraction(pass_rate.passed), pass_rate.total, unscored).bounds
 
 
 def rate_of(of: Iterable[Observation]) -> Rate:
-    """The pass rate of those that passed or failed."""
+    """The pass rate of the scored observations."""
     scored = [observation for observation in of if observation.passed is not None]
     return rate(
         [bool(observation.passed) for observation in scored],
@@ -113,7 +115,7 @@ def rate_of(of: Iterable[Observation]) -> Rate:
 
 
 def heat(series: str, of: Sequence[Observation]) -> Iterator[HeatCell]:
-    """Failures where categories and severities meet."""
+    """Failures by category and severity."""
     cells: defaultdict[tuple[str, str], list[bool]] = defaultdict(list)
     for observation in of:
         if observation.passed is not None:
@@ -125,10 +127,10 @@ def heat(series: str, of: Sequence[Observation]) -> Iterator[HeatCell]:
 
 
 def refusals(series: str, of: Sequence[Observation]) -> Refusals:
-    """Refusals where an answer was wanted, and answers where a refusal was.
+    """Over-refusals (failed by refusing) and under-refusals (failed by answering).
 
-    Either counts where it failed the case: a judge may hold that a refusal was right, or that
-    an answer declined without the words that are known to refuse. Nothing said is no answer.
+    A passed case counts as neither: a judge may find a refusal right, or an answer to decline in
+    words that the classifier does not know. An empty reply is not an answer.
     """
     scored = [observation for observation in of if observation.passed is not None]
     expecting_answer = [observation for observation in scored if not observation.refusal_wanted]
@@ -169,7 +171,7 @@ def errors(series: str, of: Sequence[Observation]) -> Errors:
 
 
 def stability(series: str, of: Sequence[Observation]) -> Stability | None:
-    """How alike the repetitions of a case are; `None` where each was asked once.
+    """Pass rates over the repetitions of each case; `None` where no case was scored twice.
 
     A case that lost a repetition to an error is left out: fewer repetitions look more stable.
     """
@@ -193,7 +195,7 @@ def stability(series: str, of: Sequence[Observation]) -> Stability | None:
 
 
 def by_judge(run_number: int, of: Sequence[Observation]) -> Iterator[JudgeCoverage]:
-    """How often each judge of a run came to a verdict, in the order in which they are asked."""
+    """For each judge of a run, how often it was asked and how often it gave a verdict."""
     verdicts: defaultdict[str, list[bool]] = defaultdict(list)
     for observation in of:
         for judge, came_to_one in observation.judges:
@@ -203,7 +205,7 @@ def by_judge(run_number: int, of: Sequence[Observation]) -> Iterator[JudgeCovera
 
 
 def measures(series: str, of: Sequence[Observation]) -> Iterator[Measure]:
-    """Scores beside pass and fail, latencies and speed, each with its interval."""
+    """Measures of scores (except `accuracy`), latencies and speed, each with its interval."""
     names = sorted({name for observation in of for name in observation.scores if name != ACCURACY})
     for name in names:
         having = [
@@ -240,7 +242,7 @@ def _measure(
     unit: str,
     percent: float | None,
 ) -> Iterator[Measure]:
-    """A percentile, or the mean, with its interval over cases and families."""
+    """A percentile (the mean if `percent` is `None`), with its interval over cases and families."""
     if not having:
         return
     values = [value for _, value in having]
@@ -254,7 +256,7 @@ def _measure(
 
 
 def latencies(series: str, of: Sequence[Observation]) -> Distribution:
-    """Every latency, ascending."""
+    """Every latency in milliseconds, ascending."""
     return Distribution(
         series,
         tuple(
@@ -266,7 +268,7 @@ def latencies(series: str, of: Sequence[Observation]) -> Distribution:
 
 
 def failures(observations: Iterable[Observation]) -> tuple[Failed, ...]:
-    """What did not pass, the most severe first."""
+    """The failed evaluations, the most severe first."""
     failed_evaluations = [
         Failed(
             run_id=observation.run_id,

@@ -32,10 +32,10 @@ from failproof_es.store.reading.reader import find
 
 
 def build_report(connection: Connection, run_ids: Sequence[UUID]) -> Report:
-    """The report of these runs, as the log has them now. Raises `InvalidInput`."""
+    """The report of these runs as the log has them now. Raises `InvalidInput`."""
     recorded = [RecordedRun.read(connection, run_id) for run_id in dict.fromkeys(run_ids)]
     runs = [recorded_run.run for recorded_run in recorded]
-    series_formats = [_naming(run, len(runs)) for run in runs]
+    series_formats = [_series_format(run, len(runs)) for run in runs]
     seen = [
         list(observations(recorded_run, series_format=series_format))
         for recorded_run, series_format in zip(recorded, series_formats, strict=True)
@@ -82,8 +82,8 @@ def build_report(connection: Connection, run_ids: Sequence[UUID]) -> Report:
 _NO_GATES = (Gates(), Gates(max_unscored_rate=None))
 
 
-def _naming(run: Run, runs: int) -> str:
-    """A series is a model; with several runs, a model in a run. Braces in names stay braces."""
+def _series_format(run: Run, runs: int) -> str:
+    """Format of a series name: the model, and with several runs the run's number."""
     return "{model}" if runs == 1 else f"{{model}}, run {run.started.run_number}"
 
 
@@ -140,7 +140,7 @@ def _seal(connection: Connection, run_id: UUID) -> str | None:
 
 
 def costs_of(summary: RunSummary) -> Iterator[Cost]:
-    """What each model and judge of the run cost; what was carried over cost its own run."""
+    """The cost of each model and judge of the run, without carried-over evaluations."""
     run, spending = summary.run, summary.counts.spending
     for model in (*run.started.models, *run.started.judges):
         if (took := spending.get(model.key)) is not None:

@@ -21,13 +21,13 @@ from failproof_es.support.statistics import (
 OVERALL = "pass rate"
 BY_CATEGORY = "pass rate in "
 NOT_COMPARED = ("accuracy", "judge_agreement")
-"""Not compared: the first repeats pass and fail, the second measures judges, not the model."""
+"""Not compared: `accuracy` repeats pass and fail, `judge_agreement` measures the judges."""
 
 Pair = tuple[Observation, Observation]
 
 
 def pairings(series: Mapping[str, Sequence[Observation]]) -> tuple[SeriesPairing, ...]:
-    """Every two series: how much of them is compared, and why the rest is not."""
+    """For every two series, the number of compared pairs and why other evaluations are left out."""
     return tuple(
         SeriesPairing(one, other, len(pairing.pairs), pairing.unpaired)
         for (one, first), (other, second) in combinations(series.items(), 2)
@@ -36,9 +36,9 @@ def pairings(series: Mapping[str, Sequence[Observation]]) -> tuple[SeriesPairing
 
 
 def comparisons(series: Mapping[str, Sequence[Observation]]) -> tuple[Comparison, ...]:
-    """Every two series: pass and fail, the same by category, scores.
+    """For every two series, the differences in pass rates (overall, by category) and in scores.
 
-    The p values over all cases are one family, those of categories and scores another: each family
+    The p values of overall pass rates form one family, those of categories and scores another. Each
     is adjusted by itself, so that more categories change no verdict on the whole.
     """
     unadjusted = [
@@ -61,7 +61,7 @@ def comparisons(series: Mapping[str, Sequence[Observation]]) -> tuple[Comparison
 
 
 def _pairs(first: Sequence[Observation], second: Sequence[Observation]) -> list[Pair]:
-    """What both were asked and both were scored for."""
+    """Pairs of evaluations of the same question, both scored and graded alike."""
     return [(first[one], second[other]) for one, other in _paired(first, second).pairs]
 
 
@@ -75,7 +75,7 @@ def _paired(first: Sequence[Observation], second: Sequence[Observation]) -> Pair
 
 
 def _compared(one: str, other: str, pairs: Sequence[Pair]) -> Iterator[Comparison]:
-    """Their p values are not adjusted yet."""
+    """Comparisons of two series; `adjusted_p` is the unadjusted p value for now."""
     if not pairs:
         return
     outcomes = _outcomes(pairs)

@@ -36,7 +36,7 @@ from failproof_es.report.data.observations import UNFINISHED, Observation
 from failproof_es.support.plurals import plural
 
 _NAMED_GATES = 3
-"""At most so many are named in the sentence; the table below lists all."""
+"""Missed gates that the verdict names at most; the table lists all."""
 _FEW = 30
 _MANY_UNSCORED = 0.05
 _WIDE = 0.1
@@ -45,7 +45,7 @@ _NOT_GRADED = {
     "broken": "broken off, or of no use to the server",
     "unknown": "ended for a reason of unknown meaning",
 }
-"""What is said of replies that nobody grades, by their class."""
+"""Descriptions of the classes of replies that nobody grades."""
 
 TonedSentence = tuple[Tone, str]
 
@@ -58,31 +58,31 @@ def verdict(
 ) -> Verdict:
     """The verdict in a few sentences, the worst first; the first one sets the tone."""
     runs = [provenance.run for provenance in provenances]
-    rates = tuple(f"{name}: {_passed(of)}" for name, of in series.items())
-    if broken := _runs(
+    rates = tuple(f"{name}: {_describe_passed(of)}" for name, of in series.items())
+    if broken := _name_runs(
         provenance.run for provenance in provenances if provenance.integrity is False
     ):
         sentence = f"The record of {broken} is damaged: do not trust this report."
         return Verdict("bad", sentence, rates)
     statements = [
-        *_missed(gates, runs),
-        *_ended_early(runs),
-        *_failures_again(runs),
-        *_left_to_people(runs),
+        *_missed_gates(gates, runs),
+        *_failed_or_unfinished_runs(runs),
+        *_runs_chosen_by_result(runs),
+        *_reviews_by_people(runs),
         *_unscored(series),
         *_fixed_outcomes(series),
     ]
-    statements += _met(runs, gates)
+    statements += _met_gates(runs, gates)
     if statements:
         return Verdict(statements[0][0], " ".join(sentence for _, sentence in statements), rates)
     if len(series) == 1:
-        (passed,) = map(_passed, series.values())
+        (passed,) = map(_describe_passed, series.values())
         return Verdict("plain", f"Passed: {passed}.", ())
-    return Verdict("plain", _asked_what(len(series), compared), rates)
+    return Verdict("plain", _describe_pairings(len(series), compared), rates)
 
 
-def _asked_what(series: int, compared: Sequence[SeriesPairing]) -> str:
-    """Whether several can be compared as they stand."""
+def _describe_pairings(series: int, compared: Sequence[SeriesPairing]) -> str:
+    """A sentence that says whether all series were asked the same."""
     unlike = [
         (differs, pairing)
         for pairing in compared
@@ -98,18 +98,18 @@ def _asked_what(series: int, compared: Sequence[SeriesPairing]) -> str:
     )
 
 
-def _runs(runs: Iterable[RunDocument]) -> str:
+def _name_runs(runs: Iterable[RunDocument]) -> str:
     numbers = [str(run.run_number) for run in runs]
     return f"{'run' if len(numbers) == 1 else 'runs'} {', '.join(numbers)}" if numbers else ""
 
 
-def _missed(gates: Sequence[GateRow], runs: Sequence[RunDocument]) -> Iterator[TonedSentence]:
+def _missed_gates(gates: Sequence[GateRow], runs: Sequence[RunDocument]) -> Iterator[TonedSentence]:
     missed = [gate for gate in gates if not gate.met]
     if missed:
         sentence = f"Not met: {len(missed)} of {plural(len(gates), 'gate')}"
         numbers = {gate.run_number for gate in missed}
         if len(runs) > 1:
-            sentence += f" ({_runs(run for run in runs if run.run_number in numbers)})"
+            sentence += f" ({_name_runs(run for run in runs if run.run_number in numbers)})"
         phrases = [_describe_gate(gate, len(runs)) for gate in missed[:_NAMED_GATES]]
         if len(missed) > _NAMED_GATES:
             phrases.append(f"{len(missed) - _NAMED_GATES} more")
@@ -121,7 +121,7 @@ def _describe_gate(gate: GateRow, runs: int) -> str:
     return phrase if runs == 1 else f"run {gate.run_number}, {phrase}"
 
 
-def _ended_early(runs: Sequence[RunDocument]) -> Iterator[TonedSentence]:
+def _failed_or_unfinished_runs(runs: Sequence[RunDocument]) -> Iterator[TonedSentence]:
     for run in runs:
         if run.status == "failed":
             why = "" if run.reason is None else f": {run.reason.rstrip('.')}"
@@ -129,11 +129,11 @@ def _ended_early(runs: Sequence[RunDocument]) -> Iterator[TonedSentence]:
         if run.status == "given_up":
             why = "" if run.reason is None else f": {run.reason.rstrip('.')}"
             yield "bad", f"Run {run.run_number} was given up{why}."
-    if going := _runs(run for run in runs if run.status not in ENDED):
+    if going := _name_runs(run for run in runs if run.status not in ENDED):
         yield "doubt", f"Not ended: {going}. The numbers cover what is finished so far."
 
 
-def _failures_again(runs: Sequence[RunDocument]) -> Iterator[TonedSentence]:
+def _runs_chosen_by_result(runs: Sequence[RunDocument]) -> Iterator[TonedSentence]:
     for run in runs:
         branch = run.branched_from
         if branch is not None and branch.again == "failed":
@@ -145,8 +145,8 @@ def _failures_again(runs: Sequence[RunDocument]) -> Iterator[TonedSentence]:
             yield "doubt", f"Run {run.run_number} measures no rate: {branch.chosen_by_result}."
 
 
-def _left_to_people(runs: Iterable[RunDocument]) -> Iterator[TonedSentence]:
-    """The decisions of people on what was left to them; their section has every figure."""
+def _reviews_by_people(runs: Iterable[RunDocument]) -> Iterator[TonedSentence]:
+    """The results of reviews by people; the section on reviews has every figure."""
     reviewed = [run for run in runs if run.by_people]
     for run in reviewed:
         for figure in run.by_people:
@@ -174,7 +174,7 @@ def _unscored(series: Mapping[str, Sequence[Observation]]) -> Iterator[TonedSent
 
 
 def _fixed_outcomes(series: Mapping[str, Sequence[Observation]]) -> Iterator[TonedSentence]:
-    """Cases whose outcome is fixed, which raise or lower the rates whatever is answered."""
+    """Cases whose outcome is fixed: they raise or lower the rates whatever the answers are."""
     cases = {
         (observation.suite, observation.case): observation.fixed_outcome
         for of in series.values()
@@ -186,13 +186,13 @@ def _fixed_outcomes(series: Mapping[str, Sequence[Observation]]) -> Iterator[Ton
     yield from (("doubt", f"{line}.") for line in counts.lines())
 
 
-def _met(runs: Sequence[RunDocument], gates: Sequence[GateRow]) -> Iterator[TonedSentence]:
-    """Only where every gate is met. A run without gates never counts as passed."""
+def _met_gates(runs: Sequence[RunDocument], gates: Sequence[GateRow]) -> Iterator[TonedSentence]:
+    """A sentence if every gate is met. A run without gates never counts as passed."""
     if not gates or not all(gate.met for gate in gates):
         return
     gated = {gate.run_number for gate in gates}
     ended = [run for run in runs if run.status == "completed"]
-    without = _runs(run for run in ended if run.run_number not in gated)
+    without = _name_runs(run for run in ended if run.run_number not in gated)
     met = "The gate is met." if len(gates) == 1 else f"All {len(gates)} gates are met."
     if without:
         yield "plain", f"{met} None is set for {without}."
@@ -200,7 +200,7 @@ def _met(runs: Sequence[RunDocument], gates: Sequence[GateRow]) -> Iterator[Tone
         yield "good", met
 
 
-def _passed(of: Sequence[Observation]) -> str:
+def _describe_passed(of: Sequence[Observation]) -> str:
     """The pass rate in a phrase, with its bounds where evaluations have no score."""
     pass_rate = rate_of(of)
     bounds = bounds_of(pass_rate, sum(observation.is_unscored for observation in of))
@@ -208,8 +208,10 @@ def _passed(of: Sequence[Observation]) -> str:
 
 
 def limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> Report:
-    """Add the limitations: what the numbers of these runs cannot show."""
-    sentences = [sentence for name, of in series.items() for sentence in _of_one(name, of)]
+    """The report with its limitations: what the numbers of these runs cannot show."""
+    sentences = [
+        sentence for name, of in series.items() for sentence in _limitations_of_series(name, of)
+    ]
     if all(provenance.run.repetitions == 1 for provenance in report.asked):
         sentences.append("Every case was asked once, so the stability of the answers is unknown.")
     sentences += (
@@ -231,16 +233,16 @@ def limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> 
         for provenance in report.asked
         if provenance.skipped
     )
-    sentences.extend(_not_compared(report))
-    sentences.extend(_tried_before(report))
-    sentences.extend(_not_shown(report))
+    sentences.extend(_unpaired_results(report))
+    sentences.extend(_earlier_attempts(report))
+    sentences.extend(_undetectable_differences(report))
     sentences.append(
         "The cases are a chosen sample: the intervals do not generalise to other cases."
     )
     return replace(report, limitations=tuple(sentences))
 
 
-def _not_compared(report: Report) -> Iterator[str]:
+def _unpaired_results(report: Report) -> Iterator[str]:
     for pairing in report.pairings:
         if (differs := what_differs(pairing.unpaired)) is not None:
             whys = "; ".join(of.describe() for of in pairing.unpaired)
@@ -251,8 +253,8 @@ def _not_compared(report: Report) -> Iterator[str]:
             )
 
 
-def _tried_before(report: Report) -> Iterator[str]:
-    """Earlier attempts and overlapping runs: of many tries, the one shown can be the luckiest."""
+def _earlier_attempts(report: Report) -> Iterator[str]:
+    """Earlier attempts and overlapping runs: the run shown can be the luckiest of many."""
     for run in (provenance.run for provenance in report.asked):
         before = run.attempts.attempt - 1
         overlap = sum(other.run_number < run.run_number for other in run.attempts.overlapping)
@@ -267,7 +269,7 @@ def _tried_before(report: Report) -> Iterator[str]:
             )
 
 
-def _of_one(name: str, of: Sequence[Observation]) -> Iterator[str]:
+def _limitations_of_series(name: str, of: Sequence[Observation]) -> Iterator[str]:
     overall = rate_of(of)
     if 0 < overall.clusters < _FEW:
         yield f"{name}: the rates rest on {plural(overall.clusters, 'independent case')} only."
@@ -285,10 +287,10 @@ def _of_one(name: str, of: Sequence[Observation]) -> Iterator[str]:
             yield f"{name}: {meaning}, {count:,} of {plural(len(of), 'evaluation')}."
 
 
-def _not_shown(report: Report) -> Iterator[str]:
+def _undetectable_differences(report: Report) -> Iterator[str]:
     for comparison in report.comparisons:
         if comparison.what.startswith(BY_CATEGORY):
-            continue  # as many as there are categories: the table tells
+            continue  # one sentence a category would be too many: the table has them
         smallest = comparison.paired.smallest_effect
         if smallest is not None and comparison.adjusted_p > 0.05:
             share = comparison.paired.first_only is not None

@@ -1,7 +1,7 @@
 """The report's data model, in reading order. Every format shows it.
 
-Nothing here is a bare percentage: a rate has its counts, its interval, the method and the
-clusters it stands on (`failproof_es.support.statistics`).
+Nothing here is a bare percentage: a rate has its counts, its interval with the method, and its
+number of clusters (`failproof_es.support.statistics`).
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class GateRow:
     measured: Any
     met: bool
     of: int | None = None
-    """How many it was measured of."""
+    """Number of items that the measurement is over."""
     interval: tuple[float, float] | None = None
     why: str | None = None
-    """Why it is not met, where the numbers do not show it."""
+    """Why the gate is not met, if the numbers do not show it."""
     model: str | None = None
-    """Whose, where it is not of the whole run; `None` in older runs, which judged all as one."""
+    """The gate's model; `None` if it is of the whole run, as in runs of older versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Provenance:
 
     @property
     def integrity(self) -> bool | None:
-        """Whether the run's own validation found nothing; `None` where it has not ended."""
+        """Whether the validation at the run's end found nothing; `None` before that."""
         return None if self.run.validation is None else self.run.validation.passed
 
 
@@ -92,7 +92,7 @@ class Funnel:
     answered: int
     classified: int
     judged: int | None
-    """At least one judge gave a verdict; `None` where no judge is asked."""
+    """Evaluations with a verdict of at least one judge; `None` where no judge is asked."""
     scored: int
     losses: tuple[tuple[str, int], ...]
 
@@ -111,7 +111,7 @@ class GroupRate:
     unscored: int = 0
     """Evaluations of the group that ended without a score."""
     bounds: tuple[float, float] | None = None
-    """The rate had all of those failed, and had they passed; `None` without any."""
+    """Rates if all unscored ones had failed, and if all had passed; `None` without any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class Measure:
     interval: OpenInterval | None
     unit: str
     clusters: int
-    """Over how many independent cases and families."""
+    """Number of independent cases and families."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +147,9 @@ class Refusals:
     refused: int
     scored: int
     over: Rate
-    """Refused and failed, of the cases that want an answer."""
+    """Rate of failing by refusing, over the cases that want an answer."""
     under: Rate
-    """Answered and failed, of the cases that want a refusal."""
+    """Rate of failing by answering, over the cases that want a refusal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class Errors:
 
     series: str
     requests: tuple[tuple[str, int], ...]
-    """Requests that failed, most of them tried again."""
+    """Failed requests, most of them sent again."""
     retries: int
     lost: tuple[tuple[str, int], ...]
     """Evaluations that ended without a score."""
@@ -203,7 +203,7 @@ class JudgeAgreement:
     kappa: float | None
     interval: tuple[float, float] | None
     left_out: int
-    """How many are left out, because at least one of the two gave no valid verdict."""
+    """Evaluations left out because at least one of the two gave no valid verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,7 @@ class Cost:
     key: str
     answers: int
     input_tokens: int | None
-    """Of the answers with token counts; `None` where none has any. `..._unknown`: those without."""
+    """Sum over answers that report it; `None` if none does. `input_unknown` counts the others."""
     output_tokens: int | None
     cost_usd: float | None
     input_unknown: int = 0
@@ -253,10 +253,10 @@ class Comparison:
     paired: Paired
     adjusted_p: float
     only_first: tuple[str, ...] = ()
-    """The cases, in order, that just the first passed (of all cases, on pass and fail)."""
+    """Cases that only the first series passed, in order; empty except in the overall comparison."""
     only_second: tuple[str, ...] = ()
     adjusted_for: int = 1
-    """How many questions the family has."""
+    """Number of comparisons that the p value is adjusted for."""
 
 
 class Failed(Document):
@@ -304,5 +304,5 @@ class Report:
 
     @property
     def series(self) -> tuple[str, ...]:
-        """Whose results are shown, in order."""
+        """Names of the series, in order."""
         return tuple(funnel.series for funnel in self.funnels)

@@ -14,10 +14,10 @@ from failproof_es.store.reading.reader import find
 
 
 def agreements(connection: Connection, runs: Sequence[Run]) -> tuple[JudgeAgreement, ...]:
-    """Everything that can be compared within these runs, taken together."""
+    """Agreement of every two raters over all these runs, taken together."""
     judges = max(len(run.started.judges) for run in runs)
     if judges < 2 and not list(find(connection, topics=("Reviewed",), limit=1)):
-        return ()  # nothing to compare, so the runs are not read
+        return ()  # no two raters, so the runs need not be read
     comparison = RaterComparison()
     for run in runs:
         for evaluation in finished_evaluations(connection, recorded_evaluations(connection, run)):
@@ -26,12 +26,12 @@ def agreements(connection: Connection, runs: Sequence[Run]) -> tuple[JudgeAgreem
 
 
 def agreements_in(comparison: RaterComparison) -> tuple[JudgeAgreement, ...]:
-    """The results of a comparison, those of the engine first."""
+    """Kappa of each pair of raters in a comparison, pairs with the engine first."""
     return tuple(_agreement(between, compared) for between, compared in comparison.compared_pairs())
 
 
 def _agreement(between: RaterPair, compared: Agreement) -> JudgeAgreement:
-    """Kappa, all that is said of one case or family of cases taken as one."""
+    """Kappa of two raters; ratings of one case family form a cluster."""
     pairs = compared.pairs
     result = agreement(
         [(pair.one, pair.other) for pair in pairs],

@@ -1,16 +1,14 @@
 """Cohen's kappa with its interval: the agreement of two raters beyond chance.
 
-J. Cohen, "A coefficient of agreement for nominal scales", Educational and Psychological
-Measurement 20 (1960). The standard error is the large-sample one of J. Fleiss, J. Cohen and
-B. Everitt, Psychological Bulletin 72 (1969), written as a sum over influence values, so that
-answers that belong together can be taken as one: with G of these, G / (G - 1) times the
-variance of their sums, and Student's t with G - 1 degrees of freedom (docs/how-to/review.md has the
-coverage that this was chosen by).
+J. Cohen, "A coefficient of agreement for nominal scales", Educational and Psychological Measurement
+20 (1960). The standard error is the large-sample one of J. Fleiss, J. Cohen and B. Everitt,
+Psychological Bulletin 72 (1969), written as a sum over influence values, so that they can be summed
+by cluster: with G clusters it uses G / (G - 1) times the variance of the sums, and Student's t with
+G - 1 degrees of freedom (docs/how-to/review.md has the coverage that decided this).
 
-Where what is judged is of several kinds, two that say `met` by chance alone do so more often of
-one kind than of another, and so meet more often than one table of all kinds would expect. The
-agreement expected by chance is therefore that within each kind, weighted by its share; of one kind
-it is Cohen's.
+Raters say `met` more often of some kinds of items than of others, so that one table of all kinds
+would underestimate the agreement by chance. The agreement expected by chance is therefore computed
+within each kind and weighted by the kind's share; with one kind this is Cohen's kappa.
 """
 
 from __future__ import annotations
@@ -25,12 +23,13 @@ from scipy import stats
 from failproof_es.support.statistics.interval import CONFIDENCE
 
 FEWEST_CLUSTERS = 10
-"""With fewer, no interval is given: its coverage would be far below the nominal one."""
+"""Fewest clusters for an interval; with fewer, its coverage is far below the nominal one."""
 ADDED = 0.5
-"""So many pairs are added to each cell for the interval, not for kappa (Haldane, Anscombe).
+"""Pairs added to each cell for the interval, not for kappa (Haldane, Anscombe).
 
-Where nearly all answers are alike a cell stays empty by chance, and an interval without them
-covers far less than it says: 0.61 for two independent raters, 40 pairs and 90 % of one answer.
+Where nearly all answers are alike, a cell can be empty by chance. Without the added pairs the
+interval then covers far less than it claims: 0.61 for two independent raters, 40 pairs and 90 % of
+one answer.
 """
 
 Floats = NDArray[np.float64]
@@ -38,11 +37,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class KappaAgreement:
-    """How often two raters agree, and kappa with its confidence interval.
+    """The agreement of two raters, and kappa with its confidence interval.
 
-    `kappa` is `None` where chance alone gives full agreement (both always say one and the
-    same word) and where there is nothing to compare. The interval is `None` where there is too
-    little to estimate it from: full agreement of few is not certainty.
+    `kappa` is `None` without pairs, and where agreement by chance is already full (both raters
+    always give one and the same answer). The interval is `None` where there is too little data:
+    full agreement of a few pairs is not certainty.
     """
 
     pairs: int
@@ -64,17 +63,17 @@ def agreement(
     added: float = ADDED,
     confidence: float = CONFIDENCE,
 ) -> KappaAgreement:
-    """Cohen's kappa of these answers, the interval at `confidence`, cut at -1 and 1.
+    """Cohen's kappa of these pairs of answers, its interval at `confidence` and within -1 and 1.
 
-    `clusters` says of each pair what it belongs to; without, each stands alone. `kinds` says of
-    which kind it is; without, all are of one. `added` as in `ADDED`.
+    `clusters` holds the cluster of each pair (by default every pair is independent), `kinds` the
+    kind of each pair (by default all are of one kind). For `added` see `ADDED`.
     """
     agreeing = sum(one == other for one, other in pairs)
     if not pairs:
         return KappaAgreement(0, 0, None, None)
-    counts, cells = _counted(pairs, kinds or [None] * len(pairs))
+    counts, cells = _contingency_tables(pairs, kinds or [None] * len(pairs))
     tables = counts / len(pairs)
-    if np.isclose(sum(_by_chance(table) for table in tables), 1.0):
+    if np.isclose(sum(_chance_agreement(table) for table in tables), 1.0):
         return KappaAgreement(len(pairs), agreeing, None, None)
     kappa = _kappa(tables)
     margin = _margin(counts + added, cells, clusters, (1 + confidence) / 2)
@@ -86,14 +85,14 @@ def agreement(
 
 
 def _kappa(tables: Floats) -> float:
-    expected = sum(_by_chance(table) for table in tables)
+    expected = sum(_chance_agreement(table) for table in tables)
     return float((np.trace(tables, axis1=1, axis2=2).sum() - expected) / (1 - expected))
 
 
-def _counted(
+def _contingency_tables(
     pairs: Sequence[tuple[str, str]], kinds: Sequence[Hashable]
 ) -> tuple[Floats, tuple[NDArray[np.int_], ...]]:
-    """A table of each kind, and in which cell each pair stands."""
+    """Contingency tables (kind, answer, answer), and the cell of each pair as index arrays."""
     words = {word: n for n, word in enumerate(sorted({word for pair in pairs for word in pair}))}
     numbers = {kind: n for n, kind in enumerate(dict.fromkeys(kinds))}
     cells = (
@@ -106,19 +105,19 @@ def _counted(
     return counts, cells
 
 
-def _by_chance(table: Floats) -> float:
-    """How often two would agree by chance within a kind, times the share of the kind."""
+def _chance_agreement(table: Floats) -> float:
+    """Agreement expected by chance within a kind, times the kind's share."""
     return float(table.sum(axis=1) @ table.sum(axis=0) / table.sum())
 
 
 def _influence(tables: Floats) -> Floats:
-    """How far one answer in each cell moves kappa: its derivative, centred."""
-    expected = sum(_by_chance(table) for table in tables)
+    """Influence of one pair in each cell on kappa: the centred derivative."""
+    expected = sum(_chance_agreement(table) for table in tables)
     disagreement = 1 - float(np.trace(tables, axis1=1, axis2=2).sum())
     moves = np.empty_like(tables)
     for table, move in zip(tables, moves, strict=True):
         share, rows, columns = table.sum(), table.sum(axis=1), table.sum(axis=0)
-        chance = (columns[:, None] + rows[None, :] - _by_chance(table)) / share
+        chance = (columns[:, None] + rows[None, :] - _chance_agreement(table)) / share
         move[:] = np.eye(len(table)) / (1 - expected)
         move -= disagreement * chance / (1 - expected) ** 2
     centred: Floats = moves - (tables * moves).sum()
@@ -131,9 +130,9 @@ def _margin(
     clusters: Sequence[Hashable] | None,
     quantile: float,
 ) -> float | None:
-    """How far the interval reaches to either side; `None` where nothing varies, or little is.
+    """Half the interval's width; `None` with too few clusters or without variance.
 
-    What was added to the counts belongs to no cluster: it varies by itself.
+    The added pairs belong to no cluster and vary independently.
     """
     influence = _influence(counts / counts.sum())
     pairs = len(cells[0])

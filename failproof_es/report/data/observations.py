@@ -18,9 +18,9 @@ from failproof_es.engine.required_plugins import require_dialect
 from failproof_es.reading.recorded_run import RecordedRun
 
 REFUSAL_WANTED = "refusal"
-"""The tag of a case to which a refusal is the right answer."""
+"""Tag of cases for which a refusal is the right answer."""
 UNFINISHED = "unfinished"
-"""Why an evaluation that is still pending has no score."""
+"""Reason of the missing score while an evaluation is pending."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Observation:
     """The outcome of one planned evaluation."""
 
     series: str
-    """Whose results these are: the model, and the run where there are several."""
+    """Name of the series: the model, and with several runs the run's number."""
     run_id: UUID
     run_number: int
     evaluation_id: UUID
@@ -37,50 +37,51 @@ class Observation:
     suite: str
     case: str
     cluster: tuple[str, str]
-    """The cluster it belongs to: its case, or its case's family."""
+    """Statistical cluster: the case, or the case's family."""
     category: str
     severity: str | None
     tags: tuple[str, ...]
     repetition: int
     question: Question
-    """What was asked, for the n-th time, as it is compared."""
+    """The question with its repetition, as pairing compares it."""
     sent: bool
     answered: bool
     class_: str | None
     judges: tuple[tuple[str, bool], ...]
-    """Each judge that is done, and whether it came to a verdict."""
+    """Each judge that is done, and whether it gave a verdict."""
     passed: bool | None
-    """As its dialect says; `None` where it was not scored, or has no pass mark."""
+    """Passed by the dialect's rule; `None` without a score, or if the score has no pass mark."""
     reason: str
     scores: dict[str, float]
     unscored_reason: str | None
-    """Why it has no score, in one word; `None` where it has one."""
+    """Why the evaluation has no score, in one word; `None` where it has one."""
     refusal_wanted: bool
     latency_ms: float | None
     first_token_ms: float | None
-    """The mean of its turns that were streamed."""
+    """Mean of the streamed turns."""
     tokens_per_second: float | None
-    """Of its turns that were streamed: tokens after the first by the time after it."""
+    """Over the streamed turns: tokens after the first one, divided by the time after it."""
     spending: Mapping[str, Spent]
-    """By who was asked: the model's key, or a judge's. What was carried over cost another run."""
+    """By the key of the model or judge. Carried-over evaluations count in their own run."""
     model_answered: str | None
     errors: tuple[str, ...]
     retries: int
     fixed_outcome: FixedOutcome | None = None
     """The case's fixed outcome, if the answer does not decide it."""
     graded_by: Mapping[str, str] = field(default_factory=dict)
-    """The versions that graded it (`EvaluationOutcome.graded_by`)."""
+    """Versions of the graders (`EvaluationOutcome.graded_by`)."""
 
     @property
     def is_unscored(self) -> bool:
-        """Whether it ended without a score."""
+        """Whether the evaluation ended without a score."""
         return self.unscored_reason not in (None, UNFINISHED)
 
 
 def observations(run: RecordedRun, *, series_format: str = "{model}") -> Iterator[Observation]:
-    """Every planned evaluation of a run in plan order. `series_format` makes a series of `{model}`.
+    """Observations of every planned evaluation of a run, in plan order.
 
-    Raises `ImpossibleHistory` where the record of one cannot be true: nothing follows from it.
+    `series_format` is the format of the series name, with the field `{model}`. Raises
+    `ImpossibleHistory` for an evaluation whose record contradicts itself: nothing follows from it.
     """
     dialect = require_dialect(run.started)
     questions: dict[UUID, Question] = {}
@@ -125,7 +126,7 @@ def _observed(
         ),
         passed=outcome.passed,
         reason=outcome.reason,
-        scores=_of_every_case(outcome.scores),
+        scores=_comparable_scores(outcome.scores),
         unscored_reason=outcome.ended_kind if outcome.finished else UNFINISHED,
         refusal_wanted=REFUSAL_WANTED in case.tags,
         latency_ms=outcome.latency_ms,
@@ -140,8 +141,8 @@ def _observed(
     )
 
 
-def _of_every_case(scores: Mapping[str, float]) -> dict[str, float]:
-    """The scores that mean the same in each case: a name with a dot is of one item of one case."""
+def _comparable_scores(scores: Mapping[str, float]) -> dict[str, float]:
+    """Scores that are comparable between cases: a name with a dot is for one item of one case."""
     return {name: value for name, value in scores.items() if "." not in name}
 
 

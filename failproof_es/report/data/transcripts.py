@@ -32,7 +32,7 @@ class FailureWithTranscript:
 def failures_with_transcripts(
     connection: Connection, failures: Sequence[Failed]
 ) -> Iterator[FailureWithTranscript]:
-    """Each failure with its transcript, in the order given; holds a few of them in memory."""
+    """Each failure with its transcript, in the order given, reading `_WINDOW` of them at a time."""
     for start in range(0, len(failures), _WINDOW):
         window = failures[start : start + _WINDOW]
         keys = _keys(connection, [failed.evaluation_id for failed in window])

@@ -21,9 +21,9 @@ _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 def document_of(
     connection: Connection, run_ids: Sequence[UUID], document: str
 ) -> tuple[str, Iterator[bytes]]:
-    """What the report is called, and its bytes: `html`, `md`, `json` or `csv`.
+    """The report's name, and its bytes in pieces: `html`, `md`, `json` or `csv`.
 
-    Raises `InvalidInput` where there is no such run.
+    Raises `InvalidInput` if a run does not exist.
     """
     report = build_report(connection, run_ids)
     name = report.asked[0].run.name
@@ -36,6 +36,6 @@ def document_of(
 
 
 def file_name(name: str, document: str) -> str:
-    """`YYYY-MM-DD_HH-MM-SS_{name}.{extension}` (specification 001 § 5.3), in UTC."""
+    """File name `YYYY-MM-DD_HH-MM-SS_{name}.{extension}` (specification 001 § 5.3), in UTC."""
     now = datetime.now(UTC).strftime("%Y-%m-%d_%H-%M-%S")
     return f"{now}_{_NOT_IN_A_NAME.sub('-', name)}.{document}"

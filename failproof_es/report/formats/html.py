@@ -1,8 +1,8 @@
 """Renders a page's blocks as one HTML file: no script, no network, no markup from data.
 
-Three rules make hostile text harmless: every template escapes; whatever a template writes
-passes `written`, so that no control or invisible character gets by; and the content security
-policy forbids everything but the one style sheet, named by its hash.
+Three rules make hostile text harmless: every template escapes; every value that a template writes
+passes `finalize` or `quoted`, which show control and invisible characters as escapes; and the
+content security policy forbids everything but the one style sheet, named by its hash.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from failproof_es.support.untrusted_text import marked_lines, one_line
 
 
 def pieces(page: ReportPage) -> Iterator[bytes]:
-    """The file's bytes, UTF-8, in pieces: a page is never whole in memory."""
+    """The file's bytes (UTF-8) in pieces, so that a page is never whole in memory."""
     style = "\n".join(stylesheet(f"{name}.css").decode() for name in ("tokens", "charts", "style"))
     digest = b64encode(sha256(style.encode()).digest()).decode()
     template = _environment().get_template("page.html.j2")
@@ -36,7 +36,7 @@ def pieces(page: ReportPage) -> Iterator[bytes]:
 
 
 def stylesheet(name: str) -> bytes:
-    """A style sheet. `tokens.css` has the colours, `charts.css` what charts are drawn in."""
+    """The bytes of a style sheet: `tokens.css` (colours), `charts.css` or `style.css`."""
     return files(__package__).joinpath("templates", name).read_bytes()
 
 
@@ -56,7 +56,7 @@ def _environment() -> Environment:
 
 
 def quoted(text: str) -> Markup:
-    """A text with its lines, what hides in it marked as an escape."""
+    """A text with its line breaks; hidden characters are marked escapes."""
     marked = Markup('<mark class="unseen">{}</mark>')
     return Markup().join(
         marked.format(piece) if hidden else escape(piece) for piece, hidden in marked_lines(text)
@@ -64,7 +64,7 @@ def quoted(text: str) -> Markup:
 
 
 def finalize(value: object) -> object:
-    """What a template may write: markup that we made, numbers, and text on one line.
+    """The value as a template writes it: our own markup, a number, or text on one line.
 
     Raises `TypeError` for anything else: a page never says `None`.
     """

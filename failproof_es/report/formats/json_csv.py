@@ -22,7 +22,7 @@ _HEADINGS = (
 )
 
 NamedRate = tuple[str, str, str, Rate]
-"""What kind of rate it is, of what, whose, and the rate."""
+"""Dimension, name, series and rate."""
 
 
 def json_pieces(report: Report) -> Iterator[bytes]:
@@ -38,13 +38,13 @@ def _as_json(value: object) -> dict[str, Any]:
 
 
 def csv_pieces(report: Report) -> Iterator[bytes]:
-    """A row for each rate. No cell is a formula to a spreadsheet."""
+    """CSV with a row for each rate. Cells are escaped against spreadsheet formulas."""
     yield _line(_HEADINGS)
     for group in report.groups:
         labels = (group.dimension, group.name, group.series)
         low, high = group.bounds or (None, None)
         yield _row(*labels, *_values(group.rate), group.unscored, low, high)
-    for dimension, name, series, rate in _of_cases(report):
+    for dimension, name, series, rate in _refusal_and_stability_rates(report):
         yield _row(dimension, name, series, *_values(rate), None, None, None)
 
 
@@ -52,7 +52,7 @@ def _row(*values: object) -> bytes:
     return _line(tuple(map(_cell, values)))
 
 
-def _of_cases(report: Report) -> Iterator[NamedRate]:
+def _refusal_and_stability_rates(report: Report) -> Iterator[NamedRate]:
     for refusal in report.refusals:
         yield "refusals", "over-refusal", refusal.series, refusal.over
         yield "refusals", "under-refusal", refusal.series, refusal.under

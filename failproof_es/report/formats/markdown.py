@@ -1,6 +1,6 @@
 """Renders a page's blocks as Markdown. Data stays text and never becomes markup.
 
-What hides is shown as an escape; a quotation stands in a fence longer than any in it.
+Hidden characters are shown as escapes; a quotation's fence is longer than any fence in it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from failproof_es.support.untrusted_text import lines, one_line
 
 _MARKUP = re.compile(r"([\\`*_\[\]<>|~&$])")
 _OPENING = re.compile(r"^(\s*\d*)([-+=#.)!])")
-"""What a line may not begin with: a list, a heading, a rule."""
+"""Line beginnings that Markdown reads as a list, a heading or a rule."""
 _LINK = re.compile(r"(?i)\b(https?|ftp|www)([:.])")
 _FENCE = re.compile(r"`{3,}")
 
@@ -38,12 +38,12 @@ def pieces(page: ReportPage) -> Iterator[bytes]:
 
 
 def text(value: object) -> str:
-    """Data as a line of its own: no markup, no link, no list, nothing that hides."""
+    """Data escaped for a line of its own: no markup, link, list or hidden character."""
     return _OPENING.sub(r"\1\\\2", inline(value))
 
 
 def inline(value: object) -> str:
-    """Data inside of a line: no markup, no link, nothing that hides."""
+    """Data escaped for use within a line: no markup, link or hidden character."""
     escaped = _MARKUP.sub(r"\\\1", one_line(value))
     return _LINK.sub(r"\1\\\2", escaped)
 
@@ -70,7 +70,7 @@ def _lines(page: ReportPage) -> Iterator[str]:
 def _blocks(blocks: Iterable[Block]) -> Iterator[str]:
     for block in blocks:
         if isinstance(block, Figure):
-            continue  # the table beside it says the same
+            continue  # the table next to it has the same numbers
         yield ""
         yield from _block(block)
 

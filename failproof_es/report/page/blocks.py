@@ -15,7 +15,7 @@ Tone = Literal["good", "bad", "doubt", "plain"]
 Align = Literal["name", "number", "text"]
 
 LONGEST_TEXT = 20_000
-"""How many characters of one text a page shows; the log holds all of it."""
+"""Characters of one text that a page shows at most; the log holds all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What the blocks up to the next heading are about."""
+    """A heading of the blocks that follow it."""
 
     kind: ClassVar[str] = "heading"
 
@@ -76,7 +76,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows as wide as there are columns."""
+    """A table; each row has one cell for each column."""
 
     kind: ClassVar[str] = "table"
 
@@ -87,7 +87,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A picture; the table beside it says the same in numbers."""
+    """A chart; the table next to it has the same numbers."""
 
     kind: ClassVar[str] = "figure"
 
@@ -97,7 +97,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class QuotedText:
-    """A text as somebody wrote it, line by line: what was asked, what a model or a judge said."""
+    """A text with its line breaks, as a case, a model or a judge wrote it."""
 
     kind: ClassVar[str] = "quotation"
 
@@ -107,12 +107,12 @@ class QuotedText:
 
     @property
     def visible_text(self) -> str:
-        """As much of the text as a page shows."""
+        """The beginning of the text, as far as a page shows it."""
         return self.text[:LONGEST_TEXT]
 
     @property
     def left_out(self) -> int:
-        """How many characters the page does not show."""
+        """Number of characters that the page does not show."""
         return max(len(self.text) - LONGEST_TEXT, 0)
 
 
@@ -132,7 +132,7 @@ Block = Paragraph | Heading | Items | Facts | Table | Figure | QuotedText | Coll
 
 @dataclass(frozen=True, slots=True)
 class ReportSection:
-    """A section of the page. Its blocks are asked for once, when they are written."""
+    """A section of the page. Its blocks are iterated once, while they are written."""
 
     anchor: str
     title: str

@@ -30,11 +30,11 @@ _AXIS = "passed more by the first named"
 
 
 def comparison(report: Report) -> Iterator[Block]:
-    """Every two series on what both were asked, a picture and a table for each two."""
+    """Blocks of the section: a figure and a table for every two series."""
     if report.pairings:
         yield _pairings(report.pairings)
     if not report.comparisons:
-        yield Paragraph(_nothing(report))
+        yield Paragraph(_explain_no_comparison(report))
         return
     yield Paragraph(
         "Pairs are evaluations that were sent the same, are graded alike and were scored on both "
@@ -52,11 +52,13 @@ def comparison(report: Report) -> Iterator[Block]:
     if len(pairs) > 1:
         yield from _all_pairs(report.comparisons)
     for (one, other), comparisons in pairs.items():
-        yield from _of_a_pair(f"{one} − {other}", comparisons, drawn=len(pairs) <= MOST_PAIRS_DRAWN)
+        yield from _pair_blocks(
+            f"{one} − {other}", comparisons, drawn=len(pairs) <= MOST_PAIRS_DRAWN
+        )
 
 
 def _pairings(compared: Sequence[SeriesPairing]) -> Block:
-    """How much is compared, and why the rest is not."""
+    """Table of the compared pairs, and of what is left out and why."""
     return collapsed_if_long(
         Table(
             "Compared, and left out",
@@ -75,7 +77,7 @@ def _pairings(compared: Sequence[SeriesPairing]) -> Block:
     )  # fmt: skip
 
 
-def _nothing(report: Report) -> str:
+def _explain_no_comparison(report: Report) -> str:
     if len(report.series) > 1:
         return "No case was scored for two models or runs, so nothing is compared."
     return "Nothing to compare: one model, one run."
@@ -89,17 +91,17 @@ def _all_pairs(comparisons: Sequence[Comparison]) -> Iterator[Block]:
     )
 
 
-def _drawn_as(what: str) -> str:
+def _row_label(what: str) -> str:
     return "all cases" if what == OVERALL else what.removeprefix(BY_CATEGORY)
 
 
-def _of_a_pair(title: str, comparisons: Sequence[Comparison], *, drawn: bool) -> Iterator[Block]:
+def _pair_blocks(title: str, comparisons: Sequence[Comparison], *, drawn: bool) -> Iterator[Block]:
     yield Heading(title)
     rates = [comparison for comparison in comparisons if comparison.paired.first_only is not None]
     if drawn:
-        names = [_drawn_as(comparison.what) for comparison in rates]
+        names = [_row_label(comparison.what) for comparison in rates]
         yield from _forest("Differences of pass rates, with intervals", title, names, rates)
-    yield collapsed_if_long(_compared(comparisons))
+    yield collapsed_if_long(_differences_table(comparisons))
     for comparison in comparisons:
         yield from _discordant(comparison)
 
@@ -121,7 +123,7 @@ def _forest(
         )
 
 
-def _compared(comparisons: Sequence[Comparison]) -> Table:
+def _differences_table(comparisons: Sequence[Comparison]) -> Table:
     return Table(
         "Paired differences",
         (
@@ -152,7 +154,7 @@ def _row(comparison: Comparison) -> tuple[Cell, ...]:
         _count_or_dash(paired.first_only),
         _count_or_dash(paired.second_only),
         _signed(paired.difference, share=share),
-        _signed_ends(paired.interval, share=share) + _contradicted(comparison),
+        _signed_ends(paired.interval, share=share) + _unadjusted_remark(comparison),
         _significance(comparison.adjusted_p),
         "–" if smallest is None else _signed(min(smallest, 1.0), share=share).lstrip("+"),
     )
@@ -170,8 +172,8 @@ def _signed_ends(interval: Interval | None, *, share: bool) -> str:
     return f"{low} to {high}".replace(" points", "")
 
 
-def _contradicted(comparison: Comparison) -> str:
-    """A mark where the interval excludes 0, and p does not once it is adjusted."""
+def _unadjusted_remark(comparison: Comparison) -> str:
+    """A remark if the interval excludes 0 but the adjusted p is not below `ALPHA`; else empty."""
     interval = comparison.paired.interval
     if interval is None or interval.low <= 0 <= interval.high or comparison.adjusted_p < ALPHA:
         return ""
@@ -183,14 +185,14 @@ def _count_or_dash(count: int | None) -> str:
 
 
 def _signed(difference: float, *, share: bool) -> str:
-    """A difference with its sign; of shares in percentage points."""
+    """A difference with its sign; in percentage points if `share`."""
     sign = "−" if difference < 0 else "+"
     size = abs(difference)
     return sign + (points(size) if share else f"{size:.3f}")
 
 
 def _discordant(comparison: Comparison) -> Iterator[Block]:
-    """Which cases just one of them passed; with repetitions a case may be of both kinds."""
+    """The cases that only one of the two passed; with repetitions a case may be in both lists."""
     for name, cases in (
         (comparison.one, comparison.only_first),
         (comparison.other, comparison.only_second),

@@ -56,7 +56,9 @@ def _costs(costs: Sequence[Cost]) -> Iterator[Block]:
         for name, cost in zip(names, costs, strict=True)
     ]
     if len(costs) > 1:
-        rows.append(("in all", f"{sum(cost.answers for cost in costs):,}", "", "", _sum(costs), ""))
+        rows.append(
+            ("in all", f"{sum(cost.answers for cost in costs):,}", "", "", _total_cost(costs), "")
+        )
     columns = (
         TableColumn("model or judge", "name"),
         TableColumn("answers"),
@@ -68,7 +70,7 @@ def _costs(costs: Sequence[Cost]) -> Iterator[Block]:
     yield Table("Paid for answers", columns, tuple(rows))
 
 
-def _sum(costs: Sequence[Cost]) -> str:
+def _total_cost(costs: Sequence[Cost]) -> str:
     amounts = [cost.cost_usd for cost in costs if cost.cost_usd is not None]
     if not amounts:
         return usd(None)

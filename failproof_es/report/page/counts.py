@@ -79,7 +79,7 @@ def _skipped(report: Report) -> Iterator[tuple[str, str, str]]:
 
 
 def refusals(report: Report) -> Iterator[Block]:
-    """Refusals where an answer was wanted, answers where a refusal was."""
+    """Over-refusals and under-refusals, with their rates."""
     yield Paragraph(
         "Over-refusal: refused and failed for it, of the cases that want an answer. Under-refusal: "
         "answered and failed for it, of the cases that want a refusal (tag: refusal).",
@@ -142,7 +142,7 @@ def errors(report: Report) -> Iterator[Block]:
 
 
 def stability(report: Report) -> Iterator[Block]:
-    """How alike repetitions are."""
+    """Pass rates over repetitions: passed every time, at least once, sometimes."""
     if not report.stability:
         yield Paragraph("No case was scored twice, so the stability of the answers is unknown.")
         return
@@ -172,7 +172,7 @@ def stability(report: Report) -> Iterator[Block]:
 
 
 def judges(report: Report) -> Iterator[Block]:
-    """How often judges gave a verdict, and how far they agree with each other and with people."""
+    """Number of verdicts by judge, and the agreement of judges with each other and with people."""
     if not any(provenance.run.judges for provenance in report.asked):
         yield Paragraph("No judge model was used: checks decided.")
     if report.judged:

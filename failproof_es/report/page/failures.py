@@ -27,11 +27,11 @@ from failproof_es.support.untrusted_text import shortened
 _SEVERE = ("S0", "S1")
 _LONGEST_CELL = 1_000
 _LONGEST_WHY = 240
-"""How many characters of the violations a closed fold shows; the open one shows all."""
+"""Characters of the reason in a closed fold at most; the open one shows all."""
 
 
 def failure_sections(report: Report, failures: Iterable[FailureWithTranscript]) -> Iterator[Block]:
-    """A fold for each failure; each is asked for as it is written."""
+    """A fold for each failure. `failures` is read while the page is written."""
     if not report.failures:
         yield Paragraph("Nothing that was scored failed.")
         return
@@ -92,7 +92,7 @@ def _severity(severity: str | None) -> tuple[Mark, ...]:
 
 
 def _verdict(verdict: JudgeVerdict) -> Block:
-    """What a judge said: of a checklist a row for each item, of anything else its JSON."""
+    """A judge's verdict: a table for a checklist, else its JSON, or why there is no verdict."""
     who = judge_named(verdict.judge)
     if verdict.verdict is None:
         return QuotedText(f"{who}: no verdict", verdict.problem or "")

@@ -1,4 +1,4 @@
-"""The report's section on what people decided of the evaluations that were left to them."""
+"""The report's section on evaluations that were left to people and their verdicts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COLUMNS = (
 
 
 def people(report: Report) -> Iterator[Block]:
-    """The figures by people: overall, by severity, category and tag."""
+    """Pass rates by people: overall, by severity, category and tag."""
     if not any(provenance.run.by_people for provenance in report.asked):
         yield Paragraph("Nothing was left to people.")
         return

@@ -43,10 +43,10 @@ _RELATED_RUN_COLUMNS = (
 
 
 def what_was_asked(report: Report) -> Iterator[Block]:
-    """Each run's provenance: its models, cases, settings and dates, and which models answered."""
+    """Each run's models, cases, settings and dates, and the models that answered."""
     for provenance in report.asked:
         run = provenance.run
-        yield from _which(report, run)
+        yield from _run_heading(report, run)
         yield Facts(_facts(run))
         branch = run.branched_from
         if branch is not None and branch.asked_again:
@@ -77,7 +77,7 @@ def what_was_asked(report: Report) -> Iterator[Block]:
         yield from _list_related_runs(run.attempts)
 
 
-def _which(report: Report, run: RunDocument) -> Iterator[Block]:
+def _run_heading(report: Report, run: RunDocument) -> Iterator[Block]:
     if len(report.asked) > 1:
         yield Heading(f"Run {run.run_number}: {run.name}")
 
@@ -89,11 +89,11 @@ def _list_related_runs(attempts: Attempts) -> Iterator[Block]:
         ("Overlapping: runs that share many cases", attempts.overlapping),
     ):
         if related_runs:
-            rows = tuple(tuple(_other(related_run)) for related_run in related_runs)
+            rows = tuple(tuple(_related_run_cells(related_run)) for related_run in related_runs)
             yield without_empty_columns(Table(title, _RELATED_RUN_COLUMNS, rows))
 
 
-def _other(other: RelatedRun) -> Iterator[str]:
+def _related_run_cells(other: RelatedRun) -> Iterator[str]:
     yield str(other.run_number)
     yield "" if other.attempt is None else str(other.attempt)
     yield other.name
@@ -122,16 +122,19 @@ def _facts(run: RunDocument) -> tuple[tuple[str, str], ...]:
         ("experiment", run.attempts.experiment),
         ("attempt", run.attempts.describe()),
         *(() if run.imported is None else (("origin", run.imported.says),)),
-        *_branched(run),
+        *_branch_facts(run),
         *((("asked", run.part),) if run.part is not None else ()),
-        *((f"model {model.key}", _described(model)) for model in run.models),
-        *((f"judge {number}", _described(judge)) for number, judge in enumerate(run.judges, 1)),
+        *((f"model {model.key}", _describe_model(model)) for model in run.models),
+        *(
+            (f"judge {number}", _describe_model(judge))
+            for number, judge in enumerate(run.judges, 1)
+        ),
         ("repetitions", str(run.repetitions)),
         ("seeds", ", ".join(f"{name} {run.seeds[name]}" for name in sorted(run.seeds)) or "none"),
     )
 
 
-def _described(model: ModelSnapshot) -> str:
+def _describe_model(model: ModelSnapshot) -> str:
     place = model.settings.get("base_url") or model.settings.get("class") or model.provider
     parameters = ", ".join(f"{name} {value}" for name, value in model.parameters.items())
     description = f"{model.model}{describe_version(model)} at {place}"
@@ -144,7 +147,7 @@ def _workers(run: RunDocument) -> tuple[tuple[str, str], ...]:
     return (("driven by", describe_workers(run.workers, over=run.status in ENDED)),)
 
 
-def _branched(run: RunDocument) -> tuple[tuple[str, str], ...]:
+def _branch_facts(run: RunDocument) -> tuple[tuple[str, str], ...]:
     branch = run.branched_from
     if branch is None:
         return ()
@@ -163,7 +166,7 @@ def _branched(run: RunDocument) -> tuple[tuple[str, str], ...]:
 def integrity(report: Report) -> Iterator[Block]:
     """The integrity of each run's record: position, findings, and how to verify it again."""
     for provenance in report.asked:
-        yield from _which(report, provenance.run)
+        yield from _run_heading(report, provenance.run)
         yield Facts(
             (
                 ("checked", _CHECKED[provenance.integrity]),

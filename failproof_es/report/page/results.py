@@ -36,11 +36,11 @@ _MEANINGS = {
     "I": "how far it was in doubt, 0 to 1",
     "F": "how far it held it for harmful, 0 to 1",
 }
-"""What dialects measure beside pass and fail."""
+"""Explanations of the scores that shipped dialects give besides pass and fail."""
 
 
 def results(report: Report) -> Iterator[Block]:
-    """Pass rates by everything that cases have."""
+    """Pass rates overall, by suite, category, severity and tag; then mean scores."""
     yield Paragraph(
         "Passed, of the evaluations that were scored. What was not scored is neither passed nor "
         "failed: it stands under denominators and under errors. Where something was not scored, "
@@ -101,7 +101,7 @@ def _rates(title: str, drawn: bool, groups: Sequence[GroupRate]) -> Iterator[Blo
 
 
 def failures_by(report: Report) -> Iterator[Block]:
-    """Where categories and severities meet, a picture a series."""
+    """Failures by category and severity: a heat map and a table for each series."""
     if not any(cell.failed for cell in report.heat):
         yield Paragraph("Nothing that was scored failed.")
         return

@@ -31,7 +31,7 @@ _MET = {True: Mark("met", "good"), False: Mark("not met", "bad")}
 
 
 def build_page(report: Report, failures: Iterable[FailureWithTranscript]) -> ReportPage:
-    """The whole report. `failures` are asked for once, when the page is written."""
+    """The report as a page. `failures` is iterated once, while the page is written."""
     runs = ", ".join(_describe_run(provenance) for provenance in report.asked)
     return ReportPage(
         title=", ".join(dict.fromkeys(provenance.run.name for provenance in report.asked)),
@@ -62,7 +62,7 @@ def build_page(report: Report, failures: Iterable[FailureWithTranscript]) -> Rep
 
 
 def _describe_run(provenance: Provenance) -> str:
-    """A run's number, with what its counts do not tell."""
+    """A run's number and its remarks."""
     remarks = "; ".join(provenance.run.remarks)
     return f"run {provenance.run.run_number}" + (f" ({remarks})" if remarks else "")
 
@@ -113,7 +113,7 @@ def _judged_gates(report: Report) -> Table:
 
 
 def _limit(gate: GateRow) -> str:
-    """A run is compared with a run, and its number is no amount."""
+    """The gate's limit; for `no_regression_against` it is the number of a run."""
     if gate.name.startswith("no_regression_against."):
         return f"run {gate.limit}"
     return format_amount(gate.limit)

@@ -21,21 +21,21 @@ RATE_COLUMNS = (
     TableColumn("method", "text"),
     TableColumn("clusters"),
 )
-"""The columns that every rate has."""
+"""Columns of every rate, in the order of `rate_cells`."""
 
 
 UNSCORED_COLUMNS = (TableColumn("unscored"), TableColumn("if those failed or passed"))
-"""The columns of a rate where evaluations have no score."""
+"""Additional columns if evaluations of a group have no score, in the order of `unscored_cells`."""
 
 
 def unscored_cells(group: GroupRate) -> tuple[Cell, ...]:
-    """How many of the group have no score, and the bounds of its rate."""
+    """Number of the group's evaluations without a score, and the bounds of its rate."""
     ends = "" if group.bounds is None else " to ".join(map(percent, group.bounds))
     return f"{group.unscored:,}", ends
 
 
 def rate_cells(rate: Rate) -> tuple[Cell, ...]:
-    """A rate under `RATE_COLUMNS`."""
+    """The cells of a rate for `RATE_COLUMNS`."""
     if rate.value is None or rate.interval is None:
         return ("0", "0", "–", "–", "nothing to count", "0")
     return (
@@ -54,7 +54,7 @@ def bounds(interval: Interval) -> str:
 
 
 def measures_table(caption: str, measures: Sequence[Measure]) -> Table:
-    """Means and quantiles, each with how many it is of."""
+    """Table of means and quantiles with sample sizes and intervals."""
     columns = (
         TableColumn("model", "name"),
         TableColumn("what", "text"),
@@ -102,14 +102,14 @@ def _number(value: float, unit: str) -> str:
 
 
 def collapsed_if_long(table: Table) -> Block:
-    """A table, behind a fold where it has many rows."""
+    """The table, in a fold if it has more than `MOST_ROWS_OPEN` rows."""
     if len(table.rows) <= MOST_ROWS_OPEN:
         return table
     return Collapsible(f"{table.caption}: {plural(len(table.rows), 'row')}", (), (table,))
 
 
 def without_empty_columns(table: Table) -> Table:
-    """The table without the columns in which no row says anything."""
+    """The table without columns that are empty in every row."""
     filled_columns = [at for at in range(len(table.columns)) if any(row[at] for row in table.rows)]
     return Table(
         table.caption,

@@ -13,7 +13,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from failproof_es.cli.commands.local_workers import _pass_on
+from failproof_es.cli.commands.local_workers import _forward_messages
 from failproof_es.store.store import Store
 from tests.acceptance.commands import (
     begin,
@@ -241,7 +241,7 @@ def test_a_worker_goes_on_whatever_it_prints(tmp_path: Path) -> None:
         )
         told: list[str] = []
         async with asyncio.timeout(30):
-            await _pass_on(process, "worker 1", told.append)
+            await _forward_messages(process, "worker 1", told.append)
             assert await process.wait() == 0
         return told
 

@@ -1,14 +1,15 @@
-"""Grades answers: in this process where the work is bounded by construction, else in a child.
+"""Grades answers: in this process if the work is bounded by construction, else in a child.
 
-Whatever reads an answer runs here: what a dialect asks next, classes, verdicts, scores, scorers.
+All code that reads answers runs here: a dialect's next request, classes, verdicts, scores, scorers.
+A grading runs in this process if the dialect says that it is quick for short texts
+(`HasBoundedGrading`), no installed scorer takes part, and the case and all answers together have at
+most `MOST_CHARACTERS`. A test tries to exceed a tenth of a second with them. The next request of a
+dialect that only joins messages (`JoinsMessages`) is made in this process, too, however long.
 
-The one rule: a grading is done in this process if the dialect says that it is quick for short
-texts (`HasBoundedGrading`), no installed scorer takes part, and the case and all answers together
-have at most `MOST_CHARACTERS`. A test tries to exceed a tenth of a second with them. So is the
-next request of a dialect that only joins messages (`JoinsMessages`), however long. Every other
-grading is done in a child process within `LIMITS`, which can be killed. One that is stopped ends
-its evaluation as `grading_stopped`: without a score, and counted as lost; or it fails, where
-`grading.on_cut_off` says so and nothing but the answer was read.
+Every other grading runs in a child process within `LIMITS`, and can be killed. A stopped grading
+ends its evaluation as `grading_stopped`, without a score and counted as lost. With
+`grading.on_cut_off: fail` the evaluation fails instead, if the grading read nothing but the model's
+answer.
 """
 
 from __future__ import annotations
@@ -65,16 +66,16 @@ from failproof_es.support.cores import usable_cores
 
 MOST_CHARACTERS = 8_000
 LIMITS = Limits(cpu_s=10.0, wait_s=60.0, memory_bytes=4 * 2**30)
-"""What one grading may use: some thousand times what an ordinary one does."""
+"""Limits of one grading: some thousand times what an ordinary grading uses."""
 _MOST_PROCESSES = 4
 _NICE = 2
-"""The event loop, which measures how long servers take, goes first."""
+"""Children yield to the event loop, which measures how long servers take."""
 _GRADER = ("failproof_es.grading", "1")
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """What follows from the record without asking: its events, and the action after them."""
+    """Events that follow from the record without a request, and the action after them."""
 
     events: list[EvaluationEvent]
     action: Send | Defer | Done
@@ -82,7 +83,7 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a grading is made of."""
+    """The input of one grading."""
 
     key: EvaluationKey
     case: Case
@@ -91,9 +92,9 @@ class Task:
     judging: Judging
     wait_budget: WaitBudget | None
     first: LocalAction | None
-    """The action that is decided already; `next_action` decides the others."""
+    """The first action, if it is decided already; `next_action` decides the others."""
     cut_off_fails: bool = False
-    """The run's `grading.on_cut_off`."""
+    """Whether the run has `grading.on_cut_off: fail`."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,8 @@ class Grader:
     scorers: Sequence[Scorer] = field(init=False)
     cut_off_fails: bool = field(init=False)
     _bounded: HasBoundedGrading | None = field(init=False)
-    """The dialect, where it is one: asking it for each answer takes longer than most gradings."""
+    """The dialect, if it is a `HasBoundedGrading`. Checked once: most gradings are faster than
+    that."""
 
     def __post_init__(self) -> None:
         dialect: object = self.dialect
@@ -144,16 +146,16 @@ class Grader:
         of_judge = () if state.judge_reply is None else (state.judge_reply,)
         if not state.version or self.is_bounded(case, state.replies, of_judge):
             return take_steps(self.dialect, self.scorers, task)
-        if first is None and (action := self._asks_on(task)) is not None:
+        if first is None and (action := self._next_request(task)) is not None:
             return Steps([], action)
         pool = pool_for(_take_steps, LIMITS, self)
         try:
             graded: Steps = await asyncio.wrap_future(pool.submit(task))
         except LimitExceeded as stopped:
-            return _stopped(self.dialect, task, f"the grading was stopped: {stopped}")
+            return _stopped_steps(self.dialect, task, f"the grading was stopped: {stopped}")
         return graded
 
-    def _asks_on(self, task: Task) -> Send | Defer | None:
+    def _next_request(self, task: Task) -> Send | Defer | None:
         """The next request of a conversation whose messages are only joined; else `None`."""
         if task.state.classification is not None or not joins_messages(self.dialect):
             return None
@@ -172,7 +174,7 @@ class Grader:
 
 
 def take_steps(dialect: Dialect, scorers: Sequence[Scorer], task: Task) -> Steps:
-    """Decide, derive, evolve, until a model has to be asked or nothing is left to do."""
+    """Decide, derive, evolve, until a request is due or nothing is left to do."""
     header = EventHeader.of_evaluation(task.key)
     state, action = task.state, task.first
     events: list[EvaluationEvent] = []
@@ -205,10 +207,10 @@ def _decide(dialect: Dialect, task: Task, state: Evaluation) -> Action:
     )
 
 
-def _stopped(dialect: Dialect, task: Task, reason: str) -> Steps:
-    """The end of an evaluation whose grading was stopped.
+def _stopped_steps(dialect: Dialect, task: Task, reason: str) -> Steps:
+    """The steps that end an evaluation whose grading was stopped.
 
-    Nothing but the answer of the model was read where no judge was asked yet.
+    The grading has read nothing but the model's answer if no judge was asked yet.
     """
     header = EventHeader.of_evaluation(task.key)
     state = task.state
@@ -242,7 +244,7 @@ def graders_of(name: str, grading: bytes) -> tuple[Dialect, Sequence[Scorer]]:
 
 
 def _take_steps(name: str, grading: bytes, task: Task) -> Steps:
-    """The function of the children."""
+    """`take_steps`, as a child process calls it."""
     dialect, scorers = graders_of(name, grading)
     return take_steps(dialect, scorers, task)
 
@@ -252,11 +254,11 @@ def pool_for(
     limits: Limits,
     grader: Grader,
 ) -> BoundedPool:
-    """Children that call `function(name, grading, argument)`, as many as can work at once.
+    """A pool of child processes that call `function(name, grading, argument)`.
 
-    `name` is the dialect's, `grading` the section of the run's configuration as JSON: with them
-    `graders_of` finds the dialect and the scorers. Runs of this process that are graded alike
-    share the children.
+    `name` is the dialect's name, `grading` the section of the run's configuration as JSON:
+    `graders_of` finds the dialect and the scorers by them. Runs of this process with the same
+    dialect and `grading` share the pool.
     """
     grading = orjson.dumps(grader.configuration.get("grading") or {})
     return _pool(function, limits, grader.dialect.name, grading, tuple(sys.path))
