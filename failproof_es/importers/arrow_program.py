@@ -1,13 +1,13 @@
-"""A program: reads a Parquet file or an Arrow stream, and writes its rows as JSON lines.
+"""Program that reads a Parquet file or an Arrow stream, and writes its rows as JSON Lines.
 
-It runs as a process of its own with limited memory, because a file of a kilobyte can unpack to
-gigabytes. It imports nothing of this package.
+It runs in a separate process with limited memory, because a file of a kilobyte can expand to
+gigabytes. It imports nothing from this package.
 
     python -I arrow_program.py KIND PATH [NAMES]
 
-The first line holds the names of the columns, what Hugging Face's `datasets` keeps with them, and
-the most bytes of a row group. With NAMES, a JSON list of columns, a line for each row follows: the
-values of those columns. The last line is how many rows there were.
+The first line holds the names of the columns, the metadata of Hugging Face's `datasets`, and the
+size of the largest row group in bytes. With NAMES, a JSON list of columns, one line for each row
+follows, with the values of those columns. The last line holds the number of rows.
 """
 
 import decimal
@@ -18,12 +18,12 @@ from typing import Any
 
 BATCH = 64
 HUGGING_FACE = b"huggingface"
-"""Where `datasets` says in a schema what its columns are."""
+"""The key of a schema's metadata under which `datasets` describes the columns."""
 DAMAGED = 3
 
 
 def main(kind: str, path: str, names: str | None = None) -> int:
-    """Write the file to standard output. Returns the exit code; what went wrong is on stderr."""
+    """Write the rows to standard output; errors go to standard error. Returns the exit code."""
     count = 0
     try:
         import pyarrow as pa
@@ -33,15 +33,15 @@ def main(kind: str, path: str, names: str | None = None) -> int:
         write({"names": schema.names, "kept": hugging_face, "group_bytes": group_bytes})
         column_names = [] if names is None else json.loads(names)
         for batch in batches(column_names) if names is not None else ():
-            batch.validate(full=True)  # of a hostile file, offsets may lead anywhere
+            batch.validate(full=True)  # offsets in a hostile file may point anywhere
             columns = [values(batch[name], pa) for name in column_names]
             for row in zip(*columns, strict=True):
                 count += 1
                 write(row)
         write({"end": count})
-    except MemoryError:  # `limited_program` has the exit code
+    except MemoryError:  # `limited_program` sets the exit code
         raise
-    except Exception as error:  # whatever a damaged file raises in there
+    except Exception as error:  # pyarrow raises many types for a damaged file
         if "malloc" in str(error) or "realloc" in str(error):
             raise MemoryError from error
         lines = str(error).strip().splitlines()
@@ -51,7 +51,7 @@ def main(kind: str, path: str, names: str | None = None) -> int:
 
 
 def parquet(path: str) -> Any:
-    """The schema, the largest row group in bytes, and the batches of these columns."""
+    """The schema, the bytes of the largest row group, and a function from columns to batches."""
     from pyarrow import parquet as reading
 
     file = reading.ParquetFile(path)
@@ -64,7 +64,7 @@ def parquet(path: str) -> Any:
 
 
 def arrow(path: str) -> Any:
-    """The same of an Arrow stream, as `save_to_disk` writes it."""
+    """Like `parquet`, for an Arrow stream as `save_to_disk` writes it; it has no row groups (0)."""
     import pyarrow as pa
 
     reader = pa.ipc.open_stream(pa.OSFile(path))
@@ -79,21 +79,21 @@ def arrow(path: str) -> Any:
 
 
 def values(column: Any, pa: Any) -> Any:
-    """The column's values. A date or a time becomes its text, as exact as it is kept."""
+    """The column's values. A date or a time becomes a text with its full precision."""
     if pa.types.is_temporal(column.type) and not pa.types.is_duration(column.type):
         column = column.cast(pa.string())
     return column.to_pylist()
 
 
 def other(value: Any) -> Any:
-    """What JSON lacks: an exact number as its digits; anything else as what is no text."""
+    """The JSON form of other types: a decimal's digits; a mark (`no text`) for any other value."""
     if isinstance(value, decimal.Decimal) and value.is_finite():
         return f"{value:f}"
     return {"no text": type(value).__name__}
 
 
 def write(value: Any) -> None:
-    """One line."""
+    """Write a value as one line."""
     sys.stdout.write(json.dumps(value, default=other) + "\n")
 
 

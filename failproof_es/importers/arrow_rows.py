@@ -1,8 +1,8 @@
-"""Reads rows of columns: Parquet files and Arrow streams, those of Hugging Face data sets included.
+"""Reads rows of Parquet files and Arrow streams, those of Hugging Face data sets included.
 
-Only the columns that are wanted are read. A date or a time becomes its text, as exact as it is
-kept, and the number of a class (`ClassLabel` of `datasets`) becomes the name of the class. The file
-is read by a process of its own (`arrow_program`) whose memory is limited.
+Only the requested columns are read. A date or a time becomes a text with its full precision, and
+the number of a class (`ClassLabel` of `datasets`) becomes the name of the class. A separate process
+with limited memory (`arrow_program`) reads the file.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ _KINDS = {"parquet": "is not Parquet", "arrow": "is no Arrow stream"}
 
 
 def read_parquet(source: Source, path: Path) -> SourceRows:
-    """A Parquet file. Raises `InvalidInput`, also while it is read."""
-    return _rows(source, path, "parquet")
+    """The rows of a Parquet file. Raises `InvalidInput`, also during `read`."""
+    return _read_rows(source, path, "parquet")
 
 
 def read_arrow(source: Source, path: Path) -> SourceRows:
-    """An Arrow stream, as `save_to_disk` writes it. Raises `InvalidInput`, also while read."""
-    return _rows(source, path, "arrow")
+    """The rows of an Arrow stream of `save_to_disk`. Raises `InvalidInput`, also during `read`."""
+    return _read_rows(source, path, "arrow")
 
 
-def _rows(source: Source, path: Path, kind: str) -> SourceRows:
+def _read_rows(source: Source, path: Path, kind: str) -> SourceRows:
     extras.require("data", f"reading {kind.title()}")
     source.check(path)
     display_path = source.display_path(path)
     try:
-        heading, _ = _lines(path, kind)
+        heading, _ = _read_lines(path, kind)
     except (ChildFailed, UnreadableLine) as error:
         raise _unreadable(display_path, _KINDS[kind], error) from None
     names: list[str] = heading["names"]
@@ -58,16 +58,18 @@ def _rows(source: Source, path: Path, kind: str) -> SourceRows:
         raise bad(display_path, f"has more than {MAX_COLUMNS:,} columns")
     if len(set(names)) < len(names):
         raise bad(display_path, "has a column twice")
-    classes = _classes(heading["kept"])
+    classes = _class_names(heading["kept"])
 
     def read(fields: Collection[str]) -> Iterator[SourceRow]:
         columns = [name for name in names if name in fields]
         number = 0
         try:
-            for line in islice(_lines(path, kind, columns), 1, None):  # the first is the heading
+            for line in islice(
+                _read_lines(path, kind, columns), 1, None
+            ):  # the first is the heading
                 if isinstance(line, list):
                     number += 1
-                    values = map(_value, line, map(classes.get, columns))
+                    values = map(_with_class_name, line, map(classes.get, columns))
                     yield SourceRow(
                         Place(display_path, number), dict(zip(columns, values, strict=True))
                     )
@@ -77,7 +79,7 @@ def _rows(source: Source, path: Path, kind: str) -> SourceRows:
     return SourceRows(names, read)
 
 
-def _lines(path: Path, kind: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
+def _read_lines(path: Path, kind: str, columns: Sequence[str] | None = None) -> Iterator[Any]:
     names = [] if columns is None else [orjson.dumps(list(columns)).decode()]
     return read_json_lines(
         Path(arrow_program.__file__), [kind, str(path.absolute()), *names],
@@ -95,8 +97,8 @@ def _unreadable(
     return bad(display_path, f"{message}: {error}", line)
 
 
-def _value(value: Any, classes: Sequence[str] | None) -> Any:
-    """The value; of a class its name. -1 is how `datasets` writes that there is none."""
+def _with_class_name(value: Any, classes: Sequence[str] | None) -> Any:
+    """The value; for a column of classes, the name of the class. `datasets` writes -1 for none."""
     if classes is None:
         return value
     if value == -1:
@@ -104,8 +106,8 @@ def _value(value: Any, classes: Sequence[str] | None) -> Any:
     return classes[value] if type(value) is int and 0 <= value < len(classes) else value
 
 
-def _classes(metadata: str) -> Mapping[str, Sequence[str]]:
-    """The names of the classes, by column, as `datasets` keeps them with a table."""
+def _class_names(metadata: str) -> Mapping[str, Sequence[str]]:
+    """The names of the classes by column, from the metadata of `datasets`."""
     try:
         features = orjson.loads(metadata)["info"]["features"].items()
     except (ValueError, KeyError, TypeError, AttributeError):

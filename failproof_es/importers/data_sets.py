@@ -33,7 +33,7 @@ _PROGRAMS = (".py", ".ipynb", ".js", ".ts")
 
 @dataclass(frozen=True, slots=True)
 class RecordImporter:
-    """An importer of files of records. `defaults` say which field holds what in this kind."""
+    """An importer of files of records. `defaults`: the field for each role in this kind of file."""
 
     name: str
     says: str
@@ -45,7 +45,7 @@ class RecordImporter:
 
     def cases(self, source: Source, options: Options, findings: Findings) -> Iterator[ImportedCase]:
         """See `Importer.cases`."""
-        return self._cases(source, _files(source, self.suffixes), options, findings)
+        return self._cases(source, _record_files(source, self.suffixes), options, findings)
 
     def _cases(
         self, source: Source, files: Sequence[Path], options: Options, findings: Findings
@@ -61,7 +61,7 @@ class RecordImporter:
                 if name not in reported:
                     reported.add(name)
                     findings.note(Place(source.display_path(path), None, name), _NOT_MAPPED)
-            _remark(mapping, findings)
+            _add_remark(mapping, findings)
             for place, record in rows.read(mapping.used(rows.names)):
                 number += 1
                 findings.read += 1
@@ -75,7 +75,7 @@ class RecordImporter:
 
 @dataclass(frozen=True, slots=True)
 class HuggingFaceImporter(RecordImporter):
-    """A data set on disk: a folder of `save_to_disk`, or one of Parquet files with a README."""
+    """An importer of a data set on disk: a folder of `save_to_disk`, or of Parquet files."""
 
     takes: frozenset[str] = frozenset({"columns", "match", "split"})
 
@@ -85,7 +85,7 @@ class HuggingFaceImporter(RecordImporter):
         return self._cases(source, files, options, findings)
 
 
-def _files(source: Source, suffixes: Sequence[str]) -> list[Path]:
+def _record_files(source: Source, suffixes: Sequence[str]) -> list[Path]:
     files = source.all_files(*suffixes)
     if not files:
         message = f"holds no file that ends in {', '.join(suffixes)}"
@@ -103,11 +103,11 @@ def _files(source: Source, suffixes: Sequence[str]) -> list[Path]:
 
 
 def _split_files(source: Source, split: str | None, findings: Findings) -> list[Path]:
-    """The files of one split. Raises `InvalidInput` where it is not said which one."""
+    """The files of one split. Raises `InvalidInput` if there are several and none is named."""
     if not source.path.is_dir():
         raise InvalidInput([Problem("is no folder", source.path, remedy="name the data set's")])
     splits: dict[str, list[Path]] = {}
-    for path in _of_the_data_set(source, findings):
+    for path in _data_set_files(source, findings):
         splits.setdefault(_split_of(source, path), []).append(path)
     if not splits:
         message = "holds neither Arrow nor Parquet files"
@@ -124,12 +124,12 @@ def _split_files(source: Source, split: str | None, findings: Findings) -> list[
     raise InvalidInput([Problem(message, source.path, remedy=f"--split NAME; there are: {names}")])
 
 
-def _of_the_data_set(source: Source, findings: Findings) -> Iterator[Path]:
-    """Its files: where `save_to_disk` says which ones they are, no others."""
+def _data_set_files(source: Source, findings: Findings) -> Iterator[Path]:
+    """The data set's files; in a folder of `save_to_disk`, only those that `state.json` names."""
     files_by_folder: dict[Path, frozenset[Path] | None] = {}
     for path in source.all_files(".parquet", ".arrow"):
         if path.parent not in files_by_folder:
-            files_by_folder[path.parent] = _said_files(source, path.parent)
+            files_by_folder[path.parent] = _named_files(source, path.parent)
         files = files_by_folder[path.parent]
         if files is None or path.resolve() in files:
             yield path
@@ -139,7 +139,7 @@ def _of_the_data_set(source: Source, findings: Findings) -> Iterator[Path]:
 
 
 def _split_of(source: Source, path: Path) -> str:
-    """The name of the split: of its folder and the shards' common name, as far as they say."""
+    """The name of a file's split, from its folder and the common name of its shards."""
     folders = list(path.parent.resolve().relative_to(source.folder).parts)
     shard = _SHARD.match(path.stem)
     split = shard["split"] if shard else path.stem
@@ -148,7 +148,7 @@ def _split_of(source: Source, path: Path) -> str:
 
 
 def _require_every_shard(files: Sequence[Path]) -> None:
-    """Raises `InvalidInput` with each file that the names of the others say is missing."""
+    """Raises `InvalidInput` with each shard that is missing by the numbers in the others' names."""
     there = set(files)
     expected = {
         path.with_name(f"{shard['split']}-{n:05}-of-{shard['of']}{path.suffix}")
@@ -161,10 +161,10 @@ def _require_every_shard(files: Sequence[Path]) -> None:
         raise InvalidInput([Problem(message, path) for path in missing[:_MOST_MISSING]])
 
 
-def _said_files(source: Source, folder: Path) -> frozenset[Path] | None:
-    """The files that `save_to_disk` says a folder holds; `None` where it says nothing.
+def _named_files(source: Source, folder: Path) -> frozenset[Path] | None:
+    """The files that `state.json` of `save_to_disk` names; `None` without a `state.json`.
 
-    Raises `InvalidInput` where one of them is not there.
+    Raises `InvalidInput` if one of them is missing.
     """
     state = folder / "state.json"
     if not state.is_file():
@@ -186,7 +186,7 @@ def _said_files(source: Source, folder: Path) -> frozenset[Path] | None:
     return frozenset(files)
 
 
-def _remark(mapping: ColumnMap, findings: Findings) -> None:
+def _add_remark(mapping: ColumnMap, findings: Findings) -> None:
     if "expected" not in mapping.columns:
         remark = "no column holds the expected answer: any answer passes (--column expected=COLUMN)"
     elif "choices" in mapping.columns:

@@ -1,4 +1,4 @@
-"""What an answer has to be, as one `expected_response` of the dialect `failproof`. Pure."""
+"""Turns checks of an answer into one `expected_response` of the dialect `failproof`. Pure."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ _REFERENCE = re.compile(r"\\(?:[1-9]|k<|g<)|\(\?P[=>]")
 
 
 class NotExpressible(Exception):
-    """The checks together have no pattern. `str` says why."""
+    """The checks cannot be expressed as one pattern. `str` is the reason."""
 
 
 def expected_response(checks: Sequence[Check]) -> str | None:
-    """A text or a pattern that exactly those answers meet that meet all checks.
+    """A text or a pattern that matches exactly the answers that meet all checks.
 
-    `None` without checks. A single text that is to be contained is itself. Raises
-    `NotExpressible`.
+    `None` without checks. A single `contains` check becomes its text. Raises `NotExpressible`.
     """
     if not checks:
         return None
@@ -35,7 +34,7 @@ def expected_response(checks: Sequence[Check]) -> str | None:
         if not check.texts or not all(check.texts):
             raise NotExpressible("a text that is looked for is empty, or the list of them is")
     pattern = _pattern(checks)
-    as_it_stands = _is_text(checks) and pattern == checks[0].texts[0]
+    as_it_stands = _is_plain_text(checks) and pattern == checks[0].texts[0]
     if len(pattern) > MAX_PATTERN_CHARACTERS and not as_it_stands:
         raise NotExpressible(f"its pattern is longer than {MAX_PATTERN_CHARACTERS:,} characters")
     if not as_it_stands and (fault := syntax_error(pattern)) is not None:
@@ -45,16 +44,16 @@ def expected_response(checks: Sequence[Check]) -> str | None:
     return pattern
 
 
-def _is_text(checks: Sequence[Check]) -> bool:
-    """Whether there is one text that is to be contained, and nothing else."""
+def _is_plain_text(checks: Sequence[Check]) -> bool:
+    """Whether the only check is that the answer contains one text, case included."""
     [check, *rest] = checks
     plain = check.kind == "contains" and not check.negated and not check.ignore_case
     return not rest and plain and len(check.texts) == 1
 
 
 def _pattern(checks: Sequence[Check]) -> str:
-    """Raises `NotExpressible`."""
-    if _is_text(checks):
+    """The pattern of all checks. Raises `NotExpressible`."""
+    if _is_plain_text(checks):
         [text] = checks[0].texts
         return text if len(text) > MAX_PATTERN_CHARACTERS else escaped(text)
     if len(checks) == 1 and not checks[0].negated and len(checks[0].texts) == 1:
@@ -64,15 +63,15 @@ def _pattern(checks: Sequence[Check]) -> str:
     expressions = [text for check in checks if check.kind == "regex" for text in check.texts]
     if len(expressions) > 1 and any(map(_REFERENCE.search, expressions)):
         raise NotExpressible("one of several expressions refers to its groups by number")
-    return rf"\A{''.join(map(_looked_for, checks))}(?s:.+)"
+    return rf"\A{''.join(map(_lookahead, checks))}(?s:.+)"
 
 
 def escaped(text: str) -> str:
-    """The text as a pattern that finds it. A text without signs of patterns is itself."""
+    """The text as a pattern; unchanged if it has no special characters."""
     return str(regex.escape(text, special_only=True))
 
 
-def _looked_for(check: Check) -> str:
+def _lookahead(check: Check) -> str:
     texts = check.texts if check.kind == "regex" else [escaped(text) for text in check.texts]
     one_of = "|".join(f"(?:{text})" for text in texts)
     group = f"(?i:{one_of})" if check.ignore_case else f"(?:{one_of})"

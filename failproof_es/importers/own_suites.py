@@ -1,4 +1,4 @@
-"""The importer of what this project's dialects read: the files are taken as they are."""
+"""The importer of case files of this project's dialects, which are copied unchanged."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _IN_LIST = re.compile(r"\[\d+\]")
 
 
 class SuiteImporter:
-    """Files of a dialect, unchanged: they are read by the dialect, and copied."""
+    """Imports case files of a dialect: the dialect checks them, and they are copied unchanged."""
 
     name = "suite"
     says = "Case files of the five specifications, as they are: read by their dialect, and copied."
     takes: frozenset[str] = frozenset()
 
     def cases(self, source: Source, options: Options, findings: Findings) -> Iterator[ImportedCase]:
-        """Nothing: see `files`."""
+        """Always raises `InvalidInput`: case files are copied, see `files`."""
         raise InvalidInput.because("case files are copied, not mapped")
 
     def files(self, source: Source, findings: Findings) -> tuple[Dialect, list[Path], int]:
-        """The dialect, its files and how many cases of them can be asked.
+        """The dialect, its files and the number of their valid cases.
 
-        A defective case stays in its file, and is told. Raises `InvalidInput` where nothing can be
-        asked.
+        A defective case stays in its file and is noted in `findings`. Raises `InvalidInput` if no
+        case is valid.
         """
         dialect, files = recognise(str(source.path))
         problems = Problems()
@@ -50,12 +50,12 @@ class SuiteImporter:
             findings.note(
                 Place(display_path, problem.line, problem.field), f"defective: {problem.message}"
             )
-        findings.read = count + len(set(map(_record, problems.errors)))
+        findings.read = count + len(set(map(_case_key, problems.errors)))
         return dialect, list(files), count
 
 
-def _record(problem: Problem) -> tuple[Path | None, str | int | None]:
-    """The case that a defect is of: its number in a list, else its line."""
+def _case_key(problem: Problem) -> tuple[Path | None, str | int | None]:
+    """The identity of a defect's case: its file, and its number in a list or else its line."""
     match = _IN_LIST.match(problem.field or "")
     return problem.path, match[0] if match else problem.line
 

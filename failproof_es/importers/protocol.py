@@ -1,8 +1,8 @@
-"""What an importer is, what it is given, and what it gives back.
+"""The interface of importers: `Importer`, its options and its results.
 
-An importer maps: it is given `Source`, which reads files within bounds, and yields `ImportedCase`s.
-It opens no file itself and writes none. To add one, name it in the entry points
-`failproof_es.importers` of a package: an object with the members of `Importer`.
+An importer maps records to cases: it gets a `Source`, which reads files within bounds, and yields
+`ImportedCase`s. It opens and writes no files itself. To add an importer, register an object with
+the members of `Importer` in a package's entry points `failproof_es.importers`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from failproof_es.importers.source import Source
 
 MOST_LISTED = 200
-"""So many things that were not mapped are listed one by one; of the rest, how many of a reason."""
+"""The most unmapped places that are listed; the rest is only counted by reason."""
 MOST_REASONS = 100
 _LONGEST_REASON = 300
 _LONGEST_FIELD = 200
@@ -28,7 +28,7 @@ CheckKind = Literal["contains", "equals", "begins", "ends", "regex"]
 
 
 class Check(NamedTuple):
-    """What an answer has to be: one of `texts` (of a negated one: none of them)."""
+    """A condition on an answer: it matches one of `texts` (negated: none of them)."""
 
     kind: CheckKind
     texts: tuple[str, ...]
@@ -37,7 +37,7 @@ class Check(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where something stands in the source. `line` counts from 1, or is a row's number."""
+    """A place in the source. `line` is the line or the row, counted from 1."""
 
     path: str
     line: int | None = None
@@ -49,7 +49,7 @@ class Place(NamedTuple):
 
 
 class UnmappedPlace(NamedTuple):
-    """Something in the source that has no counterpart here, and why."""
+    """A part of the source that has no counterpart here, and the reason."""
 
     place: Place
     reason: str
@@ -57,15 +57,15 @@ class UnmappedPlace(NamedTuple):
 
 @dataclass(slots=True)
 class NotMappedList:
-    """What was not mapped: some of it one by one, and all of it counted."""
+    """The unmapped places: the first ones listed, and all of them counted."""
 
     count: int = 0
     entries: list[UnmappedPlace] = field(default_factory=list)
     more: Counter[str] = field(default_factory=Counter)
-    """How many of a reason there are beyond those listed."""
+    """The number of further places, which are not listed, by reason."""
 
     def add(self, place: Place, reason: str) -> None:
-        """Note it. Reasons are few: a text of the source does not belong into one."""
+        """Add an unmapped place. Reasons are counted, so they must not hold texts of the source."""
         self.count += 1
         short_reason = reason[:_LONGEST_REASON]
         if len(self.entries) < MOST_LISTED:
@@ -78,10 +78,10 @@ class NotMappedList:
 
 @dataclass(frozen=True, slots=True)
 class ImportedCase:
-    """A case in the importer's words. The last turn is the prompt.
+    """A case before it is written in a dialect. The last turn is the prompt.
 
-    `checks` are decided by program: all must hold. `criteria` and `refused` are for judges or
-    people: what an answer must meet, and what it must not do. A case may have both kinds.
+    A program decides `checks`: all must hold. Judges or people decide `criteria`, which an answer
+    must meet, and `refused`, which it must not do. A case may have both kinds.
     """
 
     case_id: str
@@ -92,31 +92,31 @@ class ImportedCase:
     refused: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     suite: str | None = None
-    """The suite that it counts in; `None` for the import's own name."""
+    """The case's suite; `None` for the name of the import."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a source is to be read, as the command line says."""
+    """Options for reading a source, from the command line."""
 
     columns: Mapping[str, str] = field(default_factory=dict)
-    """Which column, or dotted path in one, holds what: `{"prompt": "question"}`."""
+    """The column, or dotted path in one, of each role: `{"prompt": "question"}`."""
     match: str | None = None
-    """How an answer is compared with the expected one; `None` for the kind's own way."""
+    """The comparison of an answer with the expected one; `None` for the importer's default."""
     split: str | None = None
-    """The split of a data set that is read."""
+    """The split of a data set to read."""
 
 
 @dataclass(slots=True)
 class Findings:
-    """What an importer found beside cases."""
+    """The results of an importer besides cases."""
 
     not_mapped: NotMappedList = field(default_factory=NotMappedList)
     models: list[dict[str, Any]] = field(default_factory=list)
-    """Entries of `models:` of a configuration."""
+    """Entries for `models:` of a configuration."""
     remarks: list[str] = field(default_factory=list)
     read: int = 0
-    """Records of the source: rows, samples, tests."""
+    """The number of records in the source: rows, samples, tests."""
 
     def note(self, place: Place, reason: str) -> None:
         """See `NotMappedList.add`."""
@@ -124,17 +124,17 @@ class Findings:
 
 
 class Importer(Protocol):
-    """One kind of source."""
+    """Imports one kind of source."""
 
     name: str
     """The KIND of `failproof-es import KIND PATH`."""
     says: str
-    """What it reads, in a sentence."""
+    """The files that it reads, in one sentence."""
     takes: frozenset[str]
-    """Which of `columns`, `match` and `split` it reads."""
+    """The options that it supports: `columns`, `match`, `split`."""
 
     def cases(self, source: Source, options: Options, findings: Findings) -> Iterator[ImportedCase]:
-        """Yield the cases, in the order of the source; what does not map goes to `findings`.
+        """Yield the cases in the order of the source; note unmapped parts in `findings`.
 
-        Raises `InvalidInput` where the source cannot be read.
+        Raises `InvalidInput` if the source cannot be read.
         """

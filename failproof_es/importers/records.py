@@ -1,4 +1,4 @@
-"""Maps a record of a table or a data set to a case: whatever it was read from. Pure."""
+"""Maps a record of a table or a data set, of any file format, to a case. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from failproof_es.importers.protocol import Check, CheckKind, Findings, Imported
 from failproof_es.problems import Problems
 
 ROLES = ("prompt", "expected", "id", "system", "choices", "tags", "suite", "metadata")
-"""What a column can hold."""
+"""The roles that a column can have."""
 MATCHES: Mapping[str, tuple[CheckKind, bool] | None] = {
     "contains": ("contains", False),
     "icontains": ("contains", True),
@@ -29,10 +29,10 @@ MATCHES: Mapping[str, tuple[CheckKind, bool] | None] = {
     "regex": ("regex", False),
     "judge": None,
 }
-"""How an answer is compared with what is expected; `judge`: by judges or people."""
+"""The kind of check, and whether it ignores case, by `--match`; `None`: judges or people decide."""
 MAX_TEXT = 1_000_000
-"""A text of a case, in characters."""
-_WORDS_FOR_NOTHING = frozenset(
+"""The most characters of a text of a case."""
+_MISSING_VALUES = frozenset(
     {
         *("NaN", "nan", "-NaN", "-nan", "NAN", "None", "none", "NONE", "null", "NULL", "Null"),
         *(
@@ -51,20 +51,20 @@ _WORDS_FOR_NOTHING = frozenset(
         *("1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN", "undefined", "inf", "-inf"),
     }
 )
-"""What pandas, spreadsheets and databases write into a cell that holds nothing."""
+"""The words of pandas, spreadsheets and databases for an empty cell."""
 _WHOLE_WITH_POINT = re.compile(r"[+-]?\d+\.0+")
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LONGEST_TAG = 100
 _CHOOSE = "Choose one option. End with a line that says `ANSWER:` and the option's letter alone."
 _CHOSEN_LETTER = r"(?is)\bANSWER\W{{0,10}}{letter}\b(?!.*\bANSWER\W{{0,10}}\w)"
 _FIELDS_OF_MESSAGE = frozenset({"role", "content", "id"})
-"""An `id` is a label that nobody sends."""
+"""Fields of a message that need no note. An `id` is only a label."""
 
 
 class UnusableRecord(Exception):
-    """A record is no case. `str` says why, in words that many records may share.
+    """A record cannot become a case. `str` is the reason, without texts of the record.
 
-    `role` says for what the value that is wrong was read, or `field` where in the record it is.
+    `role` is the role of the wrong value, or `field` its place in the record.
     """
 
     def __init__(self, reason: str, *, role: str | None = None, field: str | None = None) -> None:
@@ -75,21 +75,21 @@ class UnusableRecord(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ColumnMap:
-    """Which column, or dotted path in one, holds what."""
+    """The column, or dotted path in one, of each role."""
 
     columns: Mapping[str, str]
     match: str
     blocking: frozenset[str] = frozenset()
-    """Fields whose content a case cannot have: a record with one is no case."""
+    """Fields without a counterpart: a record with a value there cannot become a case."""
 
     def used(self, names: Sequence[str]) -> frozenset[str]:
-        """Those of a record's fields that are looked at."""
+        """The fields of a record that are read."""
         paths = self.columns.values()
         first = (path if path in names else path.partition(".")[0] for path in paths)
         return self.blocking.union(first)
 
     def unmapped(self, names: Sequence[str]) -> list[str]:
-        """The fields of a record that nothing is made of."""
+        """The fields of a record that are not read."""
         used = self.used(names)
         return [name for name in names if name not in used]
 
@@ -141,18 +141,18 @@ def case_of(
             )
     _note_doubtful(record, mapping, place, findings)
     turns = _turns(record, mapping, place, findings)
-    expected = _texts(_value(record, mapping, "expected"), "expected")
+    expected = _texts(_value_of_role(record, mapping, "expected"), "expected")
     if "expected" in mapping.columns and not any(expected):
         raise UnusableRecord("the expected answer is empty", role="expected")
-    options = _choices(_value(record, mapping, "choices"))
+    options = _choices(_value_of_role(record, mapping, "choices"))
     checks: tuple[Check, ...] = ()
     criteria: tuple[str, ...] = ()
     if options:
         turns, checks = _multiple_choice(turns, options, record, mapping)
     elif expected:
         checks, criteria = expectations(expected, mapping.match)
-    record_id = _value(record, mapping, "id")
-    suite = _text(_value(record, mapping, "suite"), "suite")
+    record_id = _value_of_role(record, mapping, "id")
+    suite = _text(_value_of_role(record, mapping, "suite"), "suite")
     return ImportedCase(
         case_id=str(number) if record_id is None else _text(record_id, "id") or str(number),
         turns=turns,
@@ -167,20 +167,20 @@ def case_of(
 def _note_doubtful(
     record: Mapping[str, Any], mapping: ColumnMap, place: Place, findings: Findings
 ) -> None:
-    """Point out values that are likely another thing than the source's author meant."""
+    """Note values that probably do not mean what the source's author intended."""
     for role, column in mapping.columns.items():
         value = _look_up_value(record, mapping, role)
         for part in value if isinstance(value, list | tuple) else (value,):
-            if (doubt := _doubt(role, part)) is not None:
+            if (doubt := _doubt_about(role, part)) is not None:
                 findings.note(place._replace(field=column), doubt)
 
 
-def _doubt(role: str, value: Any) -> str | None:
-    """What is doubtful about a value; `None` where nothing is."""
+def _doubt_about(role: str, value: Any) -> str | None:
+    """Why a value is doubtful; `None` if it is not."""
     if _is_nan(value):
         return f"the {role} is no number (NaN): it is read as missing"
     word = value.strip() if isinstance(value, str) else ""
-    if word in _WORDS_FOR_NOTHING:
+    if word in _MISSING_VALUES:
         return f"the {role} is {word}, which programs write for a missing value: it is read as text"
     is_whole = isinstance(value, float) and value.is_integer()
     if role == "expected" and (is_whole or _WHOLE_WITH_POINT.fullmatch(word)):
@@ -193,7 +193,7 @@ def _is_nan(value: Any) -> bool:
 
 
 def expectations(expected: Sequence[str], match: str) -> tuple[tuple[Check, ...], tuple[str, ...]]:
-    """The checks, or the criteria for a judge, of an answer that is one of `expected`."""
+    """The checks, or the criteria for a judge, for an answer that matches one of `expected`."""
     way = MATCHES[match]
     if way is None:
         one_of = " or: ".join(expected)
@@ -203,7 +203,7 @@ def expectations(expected: Sequence[str], match: str) -> tuple[tuple[Check, ...]
 
 
 def messages_of(value: Any, place: Place, findings: Findings) -> tuple[Turn, ...]:
-    """A conversation of `role` and `content`, which ends with the user. Raises `UnusableRecord`."""
+    """The turns of a conversation that ends with the user's turn. Raises `UnusableRecord`."""
     turns = []
     for message in value:
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):
@@ -228,14 +228,14 @@ def _content(value: Any) -> str:
     if isinstance(value, list):
         if not all(isinstance(part, dict) and part.get("type") == "text" for part in value):
             raise UnusableRecord("a message holds more than text (images, audio, files)")
-        return "\n".join(_required(part.get("text"), "a message's text") for part in value)
-    return _required(value, "a message's content")
+        return "\n".join(_require_text(part.get("text"), "a message's text") for part in value)
+    return _require_text(value, "a message's content")
 
 
 def _turns(
     record: Mapping[str, Any], mapping: ColumnMap, place: Place, findings: Findings
 ) -> tuple[Turn, ...]:
-    prompt = _value(record, mapping, "prompt")
+    prompt = _value_of_role(record, mapping, "prompt")
     if isinstance(prompt, list):
         turns = messages_of(prompt, place, findings)
     else:
@@ -243,7 +243,7 @@ def _turns(
         if not text.strip():
             raise UnusableRecord("the prompt is empty", role="prompt")
         turns = (Turn(role="user", content=text),)
-    system = _text(_value(record, mapping, "system"), "system")
+    system = _text(_value_of_role(record, mapping, "system"), "system")
     return (Turn(role="system", content=system), *turns) if system.strip() else turns
 
 
@@ -255,7 +255,7 @@ def _multiple_choice(
 ) -> tuple[tuple[Turn, ...], tuple[Check, ...]]:
     if len(options) > len(_LETTERS):
         raise UnusableRecord("there are more choices than letters", role="choices")
-    answer = _value(record, mapping, "expected")
+    answer = _value_of_role(record, mapping, "expected")
     if isinstance(answer, list | tuple) and len(answer) == 1:
         answer = answer[0]
     if isinstance(answer, int) and not isinstance(answer, bool) and 0 <= answer < len(options):
@@ -278,12 +278,12 @@ def _multiple_choice(
 def _tags(
     record: Mapping[str, Any], mapping: ColumnMap, place: Place, findings: Findings
 ) -> tuple[str, ...]:
-    tags = _listing(_value(record, mapping, "tags"), "tags")
-    metadata = _value(record, mapping, "metadata")
+    tags = _split_texts(_value_of_role(record, mapping, "tags"), "tags")
+    metadata = _value_of_role(record, mapping, "metadata")
     if isinstance(metadata, str) and metadata.strip():
-        metadata = _json(metadata)
+        metadata = _parse_json(metadata)
     for name, value in metadata.items() if isinstance(metadata, dict) else ():
-        text = _plain(value)
+        text = _plain_text(value)
         tag = "" if text is None else f"{name}:{text}"
         if 0 < len(tag) <= _LONGEST_TAG:
             tags.append(tag)
@@ -293,8 +293,8 @@ def _tags(
     return tuple(dict.fromkeys(tags))
 
 
-def _value(record: Mapping[str, Any], mapping: ColumnMap, role: str) -> Any:
-    """What a record holds of a role; NaN, which data frames write for nothing, is nothing."""
+def _value_of_role(record: Mapping[str, Any], mapping: ColumnMap, role: str) -> Any:
+    """The value of a role in a record; `None` for NaN, the data frames' mark of a missing value."""
     value = _look_up_value(record, mapping, role)
     return None if _is_nan(value) else value
 
@@ -312,14 +312,14 @@ def _look_up_value(record: Mapping[str, Any], mapping: ColumnMap, role: str) -> 
 
 
 def _choices(value: Any) -> list[str]:
-    return _listing(value, "choices")
+    return _split_texts(value, "choices")
 
 
-def _listing(value: Any, role: str) -> list[str]:
-    """A list of texts: a list, a JSON list in a text, or texts with commas between them."""
+def _split_texts(value: Any, role: str) -> list[str]:
+    """The texts of a list, of a JSON list in a text, or of a text with commas."""
     if isinstance(value, str):
         if value.lstrip().startswith("["):
-            value = _json(value)
+            value = _parse_json(value)
         else:
             return [text.strip() for text in value.split(",") if text.strip()]
     return _texts(value, role)
@@ -337,7 +337,7 @@ def _texts(value: Any, role: str) -> list[str]:
 def _text(value: Any, role: str) -> str:
     if value is None:
         return ""
-    text = _plain(value)
+    text = _plain_text(value)
     if text is None:
         raise UnusableRecord(f"the {role} is neither a text nor a finite number", role=role)
     if len(text) > MAX_TEXT:
@@ -345,8 +345,8 @@ def _text(value: Any, role: str) -> str:
     return text
 
 
-def _plain(value: Any) -> str | None:
-    """A text, or a number as JSON writes it; `None` for what is neither, NaN included."""
+def _plain_text(value: Any) -> str | None:
+    """A text, or a number as in JSON; `None` for anything else, NaN included."""
     match value:
         case str():
             return value
@@ -360,13 +360,13 @@ def _plain(value: Any) -> str | None:
             return None
 
 
-def _required(value: Any, what: str) -> str:
+def _require_text(value: Any, what: str) -> str:
     if not isinstance(value, str):
         raise UnusableRecord(f"{what} is no text")
     return _text(value, what)
 
 
-def _json(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     try:
         return orjson.loads(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The registry of importers: all that installed packages offer, the built-in ones included."""
+"""The registry of importers from installed packages, the built-in ones included."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def _fault(offered: Any, name: str) -> str | None:
 IMPORTERS: EntryPoints[Any] = EntryPoints(
     GROUP, "importer", _fault, "see docs/how-to/import.md for what an importer has"
 )
-"""Every importer that can be named. One is imported when it is asked for."""
+"""All importers, each loaded on first use."""
 
 
 def importer_named(name: str) -> Importer:
-    """The importer of that kind. Raises `InvalidInput` when there is none, or it is broken."""
+    """The importer of that kind. Raises `InvalidInput` if it does not exist or cannot be loaded."""
     loaded: Importer = instance(IMPORTERS.load(name))
     return loaded

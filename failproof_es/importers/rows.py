@@ -21,7 +21,7 @@ _SEPARATORS = ",;\t"
 
 
 class _FewProblems(Problems):
-    """Raises what was found as soon as it is a lot: of a file of a million bad lines, too."""
+    """Problems that raise `InvalidInput` at the 100th one, for files with a million bad lines."""
 
     def error(self, message: str, **place: Any) -> None:
         """See `Problems.error`. Raises `InvalidInput`."""
@@ -31,7 +31,7 @@ class _FewProblems(Problems):
 
 
 class SourceRow(NamedTuple):
-    """A record and where it stands."""
+    """A record and its place."""
 
     place: Place
     record: dict[str, Any]
@@ -39,10 +39,10 @@ class SourceRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SourceRows:
-    """Records of one file: the names of its fields, and how to read the records.
+    """The records of one file: the names of its fields, and a function that reads the records.
 
-    `read` takes the names of the fields that are wanted. Where columns are read one by one, a
-    record holds no others: what is wrong with a column that nobody maps hinders nobody.
+    `read` takes the names of the requested fields. Formats with separate columns return no other
+    fields, so that a damaged column that is not mapped does no harm.
     """
 
     names: Sequence[str]
@@ -50,7 +50,7 @@ class SourceRows:
 
 
 def read_csv(source: Source, path: Path) -> SourceRows:
-    """A CSV file with a heading. Raises `InvalidInput`, also while it is read."""
+    """The rows of a CSV file with a heading. Raises `InvalidInput`, also during `read`."""
     source.check(path)
     display_path = source.display_path(path)
     csv.field_size_limit(MAX_LINE_BYTES)
@@ -67,7 +67,7 @@ def read_csv(source: Source, path: Path) -> SourceRows:
 
 
 def _csv_records(path: Path, display_path: str) -> Iterator[tuple[int, list[str]]]:
-    """(the line it begins at, its cells) of each record that is not blank."""
+    """Yield the first line number and the cells of each record that is not blank."""
     with path.open("r", encoding="utf-8-sig", newline="") as file:
         before = 0
         try:
@@ -89,7 +89,7 @@ def _separator(file: io.TextIOBase, suffix: str) -> str:
         return "\t"
     head = file.readline(100_000)
     file.seek(0)
-    return max(_SEPARATORS, key=head.count)  # the first one where none is there
+    return max(_SEPARATORS, key=head.count)  # the first separator if the line has none
 
 
 def _csv_rows(
@@ -106,7 +106,7 @@ def _csv_rows(
 
 
 def read_json_lines(source: Source, path: Path) -> SourceRows:
-    """JSON Lines: one object a line. Raises `InvalidInput` when it has been read."""
+    """The rows of JSON Lines, one object a line. Raises `InvalidInput`, also during `read`."""
     source.check(path)
     display_path = source.display_path(path)
     names: dict[str, None] = {}
@@ -128,7 +128,7 @@ def read_json_lines(source: Source, path: Path) -> SourceRows:
 
 
 def read_json(source: Source, path: Path) -> SourceRows:
-    """A JSON list of objects, as strict as JSON Lines. Raises `InvalidInput`."""
+    """The rows of a JSON list of objects, as strict as JSON Lines. Raises `InvalidInput`."""
     display_path = source.display_path(path)
     text = source.text(path)
     try:

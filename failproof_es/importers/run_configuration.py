@@ -8,7 +8,7 @@ from typing import Any
 from failproof_es.configuration.written import yaml_text
 
 EMBEDDED = {"provider": "local", "model": "smollm2", "max_tokens": 200, "temperature": 0.0}
-"""The model that needs no key and no server: for who named none."""
+"""The default model, which needs no key and no server."""
 _PEOPLE = (
     "# No judge is named: people decide, with `failproof-es review RUN`. To have a model judge,\n"
     "# name it:\n# judges:\n#   - {provider: ..., model: ...}\n"
@@ -25,10 +25,10 @@ def configuration_text(
     judged: bool,
     skip: bool = False,
 ) -> str:
-    """A configuration that asks these models, the embedded one where there are none.
+    """A configuration with these models, or with the embedded one if there are none.
 
-    `suites` are the files of the cases, which stand beside the configuration. `judged`: people or
-    judges have to decide. `skip`: defective cases are skipped, on record.
+    `suites` are the case files, in the configuration's folder. `judged`: people or judges have to
+    decide. `skip`: defective cases are skipped, and recorded as skipped.
     """
     document = {
         "test_run": {"name": name},

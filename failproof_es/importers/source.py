@@ -1,7 +1,7 @@
 """The source of an import: its files, read within bounds and each with its digest.
 
-Whatever a file names, `file://` references and symbolic links included, is read only where it is
-inside the source's folder. Nothing is fetched and nothing is run.
+References in files, `file://` and symbolic links included, are followed only inside the source's
+folder. Nothing is fetched and nothing is run.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from failproof_es.support.regular_file import open_regular
 MAX_FILES = 1_000
 MAX_FILE_BYTES = 4 * 1024**3
 MAX_TEXT_BYTES = 16 * 1024**2
-"""A file that is held in memory whole: a configuration, a prompt."""
+"""The most bytes of a file that is read into memory as a whole: a configuration, a prompt."""
 MAX_ENTRIES = 10_000
-"""So many names are looked at in a folder."""
+"""The most files that are looked at in a folder."""
 _PIECE = 1024 * 1024
 
 
 class DigestedFile(NamedTuple):
-    """A file that was read: its path as it is shown, its size, the SHA-256 of its bytes."""
+    """A file that was read: its path as displayed, its size, the SHA-256 of its bytes."""
 
     path: str
     bytes: int
@@ -34,25 +34,25 @@ class DigestedFile(NamedTuple):
 
 
 class OutsideSource(Exception):
-    """A reference leads out of the source's folder, or to no file in it. `str` says which."""
+    """A reference leads out of the source's folder, or to a missing file. `str` is the reason."""
 
 
 @dataclass(slots=True)
 class Source:
-    """A file or a folder to be imported, as it was named."""
+    """A file or a folder to be imported."""
 
     path: Path
     folder: Path = field(init=False)
-    """Everything is read in here."""
+    """The folder that bounds all reading."""
     _files: dict[Path, DigestedFile] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raises `InvalidInput` where there is nothing of that name."""
+        """Raises `InvalidInput` if the path does not exist."""
         try:
             if not self.path.exists():
                 raise InvalidInput([Problem("does not exist", self.path, remedy="check the path")])
             self.folder = (self.path if self.path.is_dir() else self.path.parent).resolve()
-        except OSError as error:  # a name that is too long, a folder that may not be searched
+        except OSError as error:  # a name that is too long, or a folder without permission
             raise _unreadable(self.path, error) from None
 
     @property
@@ -63,13 +63,13 @@ class Source:
 
     @property
     def files(self) -> list[DigestedFile]:
-        """Every file that was read, in the order in which they were."""
+        """The files that were read, in that order."""
         return list(self._files.values())
 
     def within(self, reference: str, base: Path | None = None) -> Path:
-        """The file that a source's file names. Raises `OutsideSource`.
+        """The file that a reference names. Raises `OutsideSource`.
 
-        `base` is the folder that it is relative to; the source's own, unless given.
+        The reference is relative to `base`, by default the source's folder.
         """
         if "\x00" in reference:
             raise OutsideSource("is no path")
@@ -86,7 +86,7 @@ class Source:
         return file
 
     def matching(self, pattern: str, base: Path | None = None) -> list[Path]:
-        """The files that a pattern with `*` names, sorted. Raises `OutsideSource`."""
+        """The files that match a pattern with `*`, sorted. Raises `OutsideSource`."""
         parts = Path(pattern).parts
         if ".." in parts or Path(pattern).is_absolute() or "\x00" in pattern:
             raise OutsideSource("leads out of the folder of the source: it is not read")
@@ -102,10 +102,10 @@ class Source:
         return sorted(files)
 
     def all_files(self, *suffixes: str) -> list[Path]:
-        """The files of the source with one of these suffixes, sorted; itself where it is a file.
+        """A folder's files with one of these suffixes, sorted; the source itself if it is a file.
 
-        Raises `InvalidInput` for a link that leads out or to a folder, for a folder that cannot
-        be read, and for too many files. What begins with a dot is hidden, and no part of it.
+        Ignores names that begin with a dot. Raises `InvalidInput` for a link that leads out or to
+        a folder, for a folder that cannot be read, and for too many files.
         """
         if not self.path.is_dir():
             return [self.path]
@@ -134,7 +134,7 @@ class Source:
         return files
 
     def display_path(self, path: Path) -> str:
-        """A file's path as the user would write it: the way to the source, then in it."""
+        """A file's path as the user would write it: the source's path, then the path in it."""
         resolved = path.resolve()
         if not self.path.is_dir():
             if resolved == self.path.resolve():
@@ -143,18 +143,18 @@ class Source:
         return str(self.path / resolved.relative_to(self.folder))
 
     def check(self, path: Path, most: int = MAX_FILE_BYTES) -> DigestedFile:
-        """Note a file as read: its size and digest. Raises `InvalidInput` where it can't be."""
+        """Record a file as read, with size and digest. Raises `InvalidInput` if unreadable."""
         resolved = path.resolve()
         if resolved not in self._files:
             if len(self._files) >= MAX_FILES:
                 message = f"more than {MAX_FILES:,} files would be read"
                 raise InvalidInput([Problem(message, self.path, remedy="import them in parts")])
-            self._files[resolved] = self._digested(path, most)
+            self._files[resolved] = self._digest(path, most)
         return self._files[resolved]
 
-    def _digested(self, path: Path, most: int) -> DigestedFile:
+    def _digest(self, path: Path, most: int) -> DigestedFile:
         size, digest = 0, hashlib.sha256()
-        with self._opened(path) as file:
+        with self._open(path) as file:
             while piece := file.read(_PIECE):
                 size += len(piece)
                 if size > most:
@@ -163,9 +163,9 @@ class Source:
         return DigestedFile(self.display_path(path), size, digest.hexdigest())
 
     def text(self, path: Path) -> str:
-        """All of a text file. Raises `InvalidInput` where it is too large or not UTF-8."""
+        """The text of a file. Raises `InvalidInput` if it is too large or not UTF-8."""
         self.check(path, MAX_TEXT_BYTES)
-        with self._opened(path) as file:
+        with self._open(path) as file:
             raw = file.read(MAX_TEXT_BYTES + 1)
         try:
             return raw.decode("utf-8-sig")
@@ -174,26 +174,26 @@ class Source:
             remedy = "save it as UTF-8"
             raise InvalidInput([Problem("is not UTF-8", path, line, remedy=remedy)]) from None
 
-    def _opened(self, path: Path) -> BinaryIO:
+    def _open(self, path: Path) -> BinaryIO:
         try:
             return open_regular(path)
         except OSError as error:
             raise _unreadable(path, error) from None
 
     def require_unchanged(self) -> None:
-        """Raises `InvalidInput` where a file is not what it was when it was first read."""
+        """Raises `InvalidInput` if a file has changed since it was first read."""
         changed = [
             Problem("changed while it was read", Path(was.path), remedy="import it again")
             for path, was in self._files.items()
-            if self._digested(path, MAX_FILE_BYTES) != was
+            if self._digest(path, MAX_FILE_BYTES) != was
         ]
         if changed:
             raise InvalidInput(changed)
 
     def lines(self, path: Path) -> Iterator[tuple[int, bytes]]:
-        """The lines of a file, numbered from 1, without a byte order mark."""
+        """Yield number, from 1, and bytes of each line, without a byte order mark."""
         self.check(path)
-        with self._opened(path) as file:
+        with self._open(path) as file:
             for number, line in enumerate(file, 1):
                 yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
 

@@ -1,6 +1,6 @@
-"""Writes imported cases as suites: what programs decide, and what judges or people decide.
+"""Writes imported cases as suites: one for checks by program, one for judges or people.
 
-Two files, one for each dialect: `cases.jsonl` in the dialect `failproof` and `judged.jsonl` in
+The suites are two files: `cases.jsonl` in the dialect `failproof` and `judged.jsonl` in the dialect
 `redteam`. A case that has both kinds of expectations is in both.
 """
 
@@ -25,7 +25,7 @@ CASES, JUDGED = "cases.jsonl", "judged.jsonl"
 DIALECTS = {CASES: "failproof", JUDGED: "redteam"}
 MAX_CASES = 1_000_000
 MAX_BYTES = 4 * 1024**3
-"""So much is written of one import."""
+"""The most bytes that one import writes."""
 _MOST_ERRORS = 100
 _VARIABLE = re.compile(r"\{\{[ \t]*[^\W\d][\w.-]*[ \t]*\}\}")
 _TITLE = 60
@@ -33,7 +33,7 @@ _TITLE = 60
 
 @dataclass(frozen=True, slots=True)
 class WrittenSuite:
-    """A suite that was written, and how many cases it has."""
+    """A suite that was written, and the number of its cases."""
 
     file: Path
     dialect: str
@@ -45,7 +45,7 @@ def write_suites(
 ) -> list[WrittenSuite]:
     """Write the cases into `folder`, which is empty; a suite without cases is not written.
 
-    Raises `InvalidInput` for ids that are taken, for too many cases and for none.
+    Raises `InvalidInput` for duplicate ids, for too many cases and for invalid ones.
     """
     counts = dict.fromkeys(DIALECTS, 0)
     problems, size = Problems(), 0
@@ -100,7 +100,7 @@ def _claim(case: ImportedCase, suite: str, seen_ids: SeenIds, problems: Problems
 def _documents(
     case: ImportedCase, name: str, findings: Findings
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The case as the dialects write it, with the file of each."""
+    """Yield the file and the document of the case in each dialect that it needs."""
     judged = bool(case.criteria or case.refused)
     expected = None
     try:
@@ -111,15 +111,15 @@ def _documents(
             return
     else:
         if case.checks or not judged:
-            yield CASES, _failproof(case, name, expected)
+            yield CASES, _failproof_document(case, name, expected)
     if judged:
-        yield JUDGED, _redteam(case, name)
+        yield JUDGED, _redteam_document(case, name)
 
 
-def _failproof(case: ImportedCase, name: str, expected: str | None) -> dict[str, Any]:
+def _failproof_document(case: ImportedCase, name: str, expected: str | None) -> dict[str, Any]:
     text = case.turns[-1].content
     prompt_fields: dict[str, Any] = {"prompt": text}
-    if _VARIABLE.search(text):  # the text is meant as it stands: nothing is filled in
+    if _VARIABLE.search(text):  # the text is literal: a variable in it must not be filled in
         prompt_fields = {"prompt": "{{prompt_text}}", "prompt_vars": {"prompt_text": text}}
     earlier = [turn.model_dump() for turn in case.turns[:-1]]
     return {
@@ -132,7 +132,7 @@ def _failproof(case: ImportedCase, name: str, expected: str | None) -> dict[str,
     }
 
 
-def _redteam(case: ImportedCase, name: str) -> dict[str, Any]:
+def _redteam_document(case: ImportedCase, name: str) -> dict[str, Any]:
     title = " ".join(case.turns[-1].content.split())
     return {
         "id": case.case_id,
@@ -150,7 +150,7 @@ def _redteam(case: ImportedCase, name: str) -> dict[str, Any]:
 
 
 def _require_valid(suite: WrittenSuite) -> None:
-    """Have the dialect itself read what was written. Raises `InvalidInput` with every defect."""
+    """Read the suite with its dialect. Raises `InvalidInput` with all defects."""
     problems = Problems()
     for _ in dialect_named(suite.dialect).load([suite.file], problems):
         pass

@@ -40,9 +40,9 @@ __all__ = [
 
 
 def create_provider(model: Model, *, timeout_ms: int, connections: int) -> Provider:
-    """The provider that `model.provider` names. Nothing is opened yet. Raises `InvalidInput`.
+    """The provider that `model.provider` names, without opening anything. Raises `InvalidInput`.
 
-    `timeout_ms` is for models that have none of their own.
+    `timeout_ms` applies where the model configures no time-out.
     """
     kind = provider_type(model.provider)
     longest_ms = timeout_ms if model.timeout_ms is None else model.timeout_ms
@@ -50,25 +50,25 @@ def create_provider(model: Model, *, timeout_ms: int, connections: int) -> Provi
 
 
 def base_url_of(model: Model) -> str | None:
-    """Where the model's server is: what is configured, or where its provider is known to be.
+    """The URL of the model's server: the configured one, or else its provider's default.
 
-    `None` for a model on this machine and for a class of the user's own.
+    `None` for a model on this machine and for a class of the user.
     """
     return provider_type(model.provider).base_url(model)
 
 
 def max_concurrency(model: Model) -> int | None:
-    """How many requests its server answers side by side, where that is known beforehand.
+    """The number of requests that the model's server answers in parallel; `None` if unknown.
 
-    More than that would wait inside the server of a model on this machine.
+    Further requests would only queue inside the server.
     """
     return provider_type(model.provider).max_concurrency(model)
 
 
 def stuck_after_s(model: Model, timeout_s: float) -> float:
-    """How long one attempt may take before its provider is taken to be stuck, in seconds.
+    """Seconds after which an attempt that has not ended counts as stuck; may be infinite.
 
-    `timeout_s` is for models that have none of their own.
+    `timeout_s` applies where the model configures no time-out.
     """
     kind = provider_type(model.provider)
     longest_s = timeout_s if model.timeout_ms is None else model.timeout_ms / 1000
@@ -76,17 +76,17 @@ def stuck_after_s(model: Model, timeout_s: float) -> float:
 
 
 def server_of(model: Model) -> str:
-    """Which server a model stands on: models that share one share its limits."""
+    """The name of the model's server: models on one server share its limits."""
     return provider_type(model.provider).server(model)
 
 
 def secret_variables(model: Model) -> tuple[str, ...]:
-    """The environment variables whose values must never be on record."""
+    """The environment variables whose values must never be recorded."""
     return provider_type(model.provider).secret_variables(model)
 
 
 def sent_parameters(model: Model) -> dict[str, Any]:
-    """The parameters of every request to the model, by the names of a configuration."""
+    """The parameters of every request to the model, named as in a configuration."""
     kind = provider_type(model.provider)
     unsent = kind.unsent(model) if isinstance(kind, BaseProviderType) else frozenset()
     own = {"max_tokens": model.max_tokens, "temperature": model.temperature, "seed": model.seed}
@@ -94,8 +94,8 @@ def sent_parameters(model: Model) -> dict[str, Any]:
     return {**sent, **model.parameters}
 
 
-def _with_template(model: Model) -> dict[str, Any]:
-    """The parameters as a run records them: what is put around each prompt is one of them."""
+def _recorded_parameters(model: Model) -> dict[str, Any]:
+    """The parameters as a run records them: those of a request, and the prompt template."""
     sent = sent_parameters(model)
     if model.prompt_template is None:
         return sent
@@ -103,8 +103,8 @@ def _with_template(model: Model) -> dict[str, Any]:
 
 
 def snapshot(model: Model, key: str) -> ModelSnapshot:
-    """The model's configuration as a run records it; secrets by the variable's name only, and
-    values of headers by a fingerprint that shows a change."""
+    """The model's configuration as a run records it: only the variable's name of a secret, and
+    only a fingerprint of a header's value."""
     kind = provider_type(model.provider)
     optional_settings = {
         "base_url": kind.base_url(model),
@@ -123,6 +123,6 @@ def snapshot(model: Model, key: str) -> ModelSnapshot:
         provider=model.provider,
         model=model.model,
         version=model.version,
-        parameters=_with_template(model),
+        parameters=_recorded_parameters(model),
         settings=settings,
     )

@@ -7,16 +7,16 @@ from tenacity.wait import wait_exponential, wait_random
 
 LONGEST_S = 60.0
 _SHORTEST_DEFERRAL_MS = 100
-"""The shortest wait after a server declined requests, whatever is configured."""
+"""The shortest wait after a server declined requests, even if a shorter one is configured."""
 
 
 def wait_s(
     failures: int, delay_ms: int, retry_after_s: float | None, *, deferred: bool = False
 ) -> float:
-    """Seconds to wait after the n-th failure: exponential back-off with jitter.
+    """Seconds to wait after the n-th failure (`failures`): exponential back-off with jitter.
 
-    Never earlier than the provider's `Retry-After` allows, and never longer than a minute
-    unless the provider asks for it. `deferred`: the last failure says that it wants no requests.
+    At least the provider's `Retry-After`, and otherwise at most 60 s. `deferred`: the provider
+    declined the request, so that the wait is at least 100 ms.
     """
     delay_s = max(delay_ms, _SHORTEST_DEFERRAL_MS if deferred else 0) / 1000
     policy = wait_exponential(multiplier=delay_s) + wait_random(0, delay_s / 2)

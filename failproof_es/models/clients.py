@@ -1,10 +1,10 @@
 """The client classes of specification 000 § 3: constructed from a key and a model's name.
 
-There is one for each provider that a key and a name are enough for: `azure` needs a URL, `bedrock`
+Only providers that need no more than a key and a name have one: `azure` needs a URL, `bedrock`
 and `vertex` a region or a project, `python` and the vendors' packages a class. Each is a
-`ModelClient` that asks as a run does, one attempt a call. A program may use them, and
-a configuration may name one as the class of a `python` model. A run's own adapters are made by
-`failproof_es.models.create_provider`, from the configuration, and have `get_completion`, too.
+`ModelClient` that sends requests as a run does, one attempt a call. A program may use them, and a
+configuration may name one as the class of a `python` model. A run creates its own adapters from
+the configuration (`failproof_es.models.create_provider`); they have `get_completion`, too.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ TIMEOUT_MS = 120_000
 
 
 class _Client:
-    """A model of the provider that `provider` names."""
+    """A client of the provider named `provider`."""
 
     provider: ClassVar[str]
     base_url: ClassVar[str | None] = None
-    """Where it is unless said otherwise; `None` for where its provider is known to be."""
+    """The default base URL; `None` for the provider's own default."""
 
     def __init__(
         self,
@@ -43,12 +43,12 @@ class _Client:
         )
 
     def get_completion(self, prompt: str, params: dict[str, Any]) -> str:
-        """The model's response. Raises an exception if the call fails."""
+        """The text of the model's response. Raises an exception if the call fails."""
         return self._provider.get_completion(prompt, params)
 
 
 class OpenAIClient(_Client):
-    """A model behind OpenAI's chat completions, or a server that speaks them."""
+    """A model behind OpenAI's chat completions, or a compatible server."""
 
     provider = "openai"
     base_url = "https://api.openai.com/v1"
@@ -79,7 +79,7 @@ class OpenRouterClient(_Client):
 
 
 class OllamaClient(OpenAIClient):
-    """A model of an Ollama server, asked by OpenAI's protocol; it needs no key."""
+    """A model of an Ollama server, over OpenAI's protocol. The key may be empty."""
 
     base_url = "http://127.0.0.1:11434/v1"
 
@@ -91,7 +91,7 @@ class AnthropicClient(_Client):
 
 
 class LocalClient(_Client):
-    """A model on this machine: `smollm2` or the path of a GGUF file. It takes no key.
+    """A model on this machine: `smollm2` or the path of a GGUF file. The key is not used.
 
     Each call starts the model's server and stops it again.
     """

@@ -14,15 +14,15 @@ from failproof_es.models.replies.model_name_check import require_model
 
 
 def with_parameters(model: Model, params: Mapping[str, Any]) -> Model:
-    """The model asked with these parameters beside its own; of two the one given here counts."""
+    """The model with these parameters added; they override its own of the same name."""
     return model.model_copy(update={"parameters": {**model.parameters, **params}})
 
 
 def complete(provider: Provider, model: Model, prompt: str) -> str:
-    """The text of one answer, and the provider closed behind it. Waits; any thread may call it.
+    """The text of one answer, from one attempt. Closes the provider. Blocks; thread-safe.
 
-    One attempt. Raises `ModelError` where it fails or another model answers, and `InvalidInput`
-    where the model cannot be used.
+    Raises `ModelError` if the attempt fails or another model answers, and `InvalidInput` if the
+    model cannot be used.
     """
 
     async def ask_model() -> Answer:
@@ -32,13 +32,13 @@ def complete(provider: Provider, model: Model, prompt: str) -> str:
         finally:
             await provider.close()
 
-    answer = _in_a_loop_of_its_own(ask_model())
+    answer = _run_in_new_thread(ask_model())
     require_model(model.model, model.version, answer.model, model.version_check)
     return answer.text
 
 
-def _in_a_loop_of_its_own(work: Coroutine[Any, Any, Answer]) -> Answer:
-    """Run it in a thread of its own: the caller's may have an event loop that runs already."""
+def _run_in_new_thread(work: Coroutine[Any, Any, Answer]) -> Answer:
+    """Run the coroutine in a new thread: the caller's thread may already run an event loop."""
     answers: list[Answer] = []
     raised: list[BaseException] = []
 

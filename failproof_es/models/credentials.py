@@ -1,4 +1,4 @@
-"""What a key is, and the option `credentials`: a token of a library in its place. Pure."""
+"""Checks an entry's key and its option `credentials`: a library's token in place of a key. Pure."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from failproof_es.models.provider_type import EntryProblem
 __all__ = ["CREDENTIALS", "SHORTEST_KEY", "credential_problems"]
 
 SHORTEST_KEY = 16
-"""A shorter value is taken for a placeholder such as `EMPTY` or `test`, a common word."""
+"""Characters of the shortest real key; shorter values are placeholders: `EMPTY`, `test`."""
 
 
 def credential_problems(model: Model, kind: str) -> Iterator[EntryProblem]:
-    """What is wrong with the option, and with a key beside it or in its place."""
+    """Errors in the option `credentials` and in `api_key_env`: exactly one of them must be set."""
     if CREDENTIALS not in model.options:
         if model.api_key_env is None:
             missing = f"is missing: provider `{model.provider}` needs it, or `{CREDENTIALS}`"

@@ -1,8 +1,8 @@
-"""Fingerprints of the values of a model's own headers, so that a change of one shows.
+"""Fingerprints of the values of a model's configured headers, to detect a changed value.
 
-A value may be a secret, and is on record nowhere. Its fingerprint is 16 bits of a slow hash: a
-changed value has another one in 65,535 of 65,536 cases, and whoever reads the record learns too
-little to know a value by, because one of 65,536 guesses fits it, too.
+A value may be a secret, and is never recorded. Its fingerprint is 16 bits of a slow hash: two
+values share a fingerprint in one of 65,536 cases, so that a change shows, and a reader of the
+record cannot confirm a guessed value.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from functools import lru_cache
 
 _DIGITS = 4
 _COST = 2**14
-"""Of scrypt: some 50 ms and 16 MiB for each value."""
+"""The cost parameter of scrypt: about 50 ms and 16 MiB for each value."""
 
 
 def header_fingerprints(headers: Mapping[str, str]) -> str:
-    """The names of headers, each with the fingerprint of its value in the environment, in order.
+    """`name fingerprint` of each header, sorted by name and joined by commas.
 
-    `headers` names the variable of each. The value decides, not the variable that holds it.
+    `headers`: the environment variable of each header. The fingerprint depends on the variable's
+    value, not on its name.
     """
     values = ((name.lower(), os.environ.get(variable, "")) for name, variable in headers.items())
     return ", ".join(f"{name} {_fingerprint(name, value)}" for name, value in sorted(values))

@@ -53,9 +53,10 @@ from failproof_es.web.reply import RequestBody
 from failproof_es.web.transport import Endpoint, Transport, certificates
 
 LONGEST_REPLY_BYTES = 2**23
-"""Unpacked, and packed. In memory and on record a reply takes up to twenty times its length.
+"""The most bytes of a reply, compressed and decompressed. In memory and in the record a reply takes
+up to 20 times its length.
 
-A streamed answer of 25,000 tokens is shorter, and so is any that comes whole.
+A streamed answer of 25,000 tokens is shorter, and so is any answer that is not streamed.
 """
 _CHECK_TIMEOUT_S = 10.0
 _SHOWN_MODELS = 5
@@ -68,9 +69,9 @@ class OutgoingRequest:
 
     method: str
     url: str
-    """Complete, as it is sent."""
+    """The complete URL, as sent."""
     headers: Mapping[str, str]
-    """By lower-case name. `host` is the URL's."""
+    """By lower-case name; `host` is that of the URL."""
     body: bytes
     at: datetime
     """The time of signing, UTC."""
@@ -85,7 +86,7 @@ class Stream(Protocol):
 
 @dataclass(slots=True)
 class _PartialReply:
-    """What has come of a reply so far."""
+    """The part of a reply that has been received."""
 
     request: RequestBody
     status: int | None = None
@@ -93,7 +94,7 @@ class _PartialReply:
     body: bytearray = field(default_factory=bytearray)
     stream: Stream | None = None
     pieces: PieceJoiner = field(default_factory=PieceJoiner)
-    """Joins what is passed on of a streamed text."""
+    """Joins the pieces of a streamed text before they are passed on."""
     first_token_ms: float | None = None
 
     @property
@@ -103,12 +104,12 @@ class _PartialReply:
         return (self.given_up_after_ms() or 0.0) if latency_ms is None else latency_ms
 
     def given_up_after_ms(self) -> float | None:
-        """From the write of the request until now; `None` where none was written."""
+        """Milliseconds since the request was written; `None` if it was not written."""
         written_at = self.request.written_at
         return None if written_at is None else (time.perf_counter() - written_at) * 1000
 
     def reply(self) -> HttpReply:
-        """The whole body. It is handed over, so that a long one is not held twice."""
+        """The reply. Empties `body`, so that a long body is not in memory twice."""
         body, self.body = bytes(self.body), bytearray()
         return HttpReply(
             self.status or 0,
@@ -129,7 +130,7 @@ class HttpProvider(ABC):
     listing_path = "/models"
     """The path of the server's list of models, after the base URL."""
     recorded_headers: tuple[str, ...] = ()
-    """How headers of a reply begin that are recorded beside those of every server."""
+    """Prefixes of further reply headers to record, besides those recorded of every server."""
 
     def __init__(
         self,
@@ -140,17 +141,17 @@ class HttpProvider(ABC):
         connections: int,
         key: str | None = None,
     ) -> None:
-        """`key` is sent where the model names no variable that holds one; it is never shown."""
+        """`key` is sent if the model names no variable for its key; it is never shown."""
         self.model = model
-        """The entry of `models:` that is asked."""
+        """The model's entry in `models:`."""
         self._given_key = key
         self._timeout_ms = timeout_ms
         self.base_url = base_url.rstrip("/")
-        """Where its server is, without a slash at the end."""
+        """The URL of the server, without a slash at the end."""
         self._timeout_s = timeout_ms / 1000
         self._connections = connections
         self.tokens = self.token_source()
-        """What its requests are signed with in place of a key; `None` where that is a key."""
+        """The source of the tokens that replace a key; `None` if requests are sent with a key."""
         self._transport = self._new_transport()
         self._client: httpx.AsyncClient | None = None
         self._endpoint: Endpoint | None = None
@@ -163,14 +164,14 @@ class HttpProvider(ABC):
 
     @abstractmethod
     def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
-        """Headers to add to the request, of lower-case names: who asks, and its proof.
+        """The authentication headers to add to the request, by lower-case name.
 
-        `key` is the value of the entry's variable, where it names one. Raises `InvalidInput`
-        where something else that it needs is not set.
+        `key` is the value of the entry's key variable, or the current token. Raises
+        `InvalidInput` if another required setting is missing.
         """
 
     def token_source(self) -> TokenSource | None:
-        """Where `key` of `sign` comes from, if not from the environment."""
+        """The source of `key` for `sign`; `None` if the key comes from the environment."""
         return None
 
     @staticmethod
@@ -178,7 +179,7 @@ class HttpProvider(ABC):
     def read(reply: HttpReply, stream: Any) -> Answer:
         """The answer in a complete reply. Pure. Raises `ModelError`.
 
-        `stream` is what `stream_of` gave, fed with the whole body; or `None`.
+        `stream` is the assembler that `stream_of` returned, fed with the whole body, or `None`.
         """
 
     @staticmethod
@@ -188,17 +189,17 @@ class HttpProvider(ABC):
 
     @staticmethod
     def model_names(listing: bytes) -> list[str]:
-        """The names in the server's list of models. Raises `ValueError` where it is none."""
+        """The names in the server's list of models. Raises `ValueError` if it has none."""
         return listed_ids(listing)
 
     @staticmethod
     def next_page(listing: bytes) -> Mapping[str, str] | None:
-        """The query for the list's next page; `None` where this is the last one."""
+        """The query parameters of the list's next page; `None` after the last page."""
         return None
 
     @staticmethod
     def refuses_key(status: int, body: bytes) -> bool:
-        """Whether a reply to the request for the list of models says that the key is none."""
+        """Whether the reply to the request for the list of models rejects the key."""
         return status in (401, 403)
 
     def get_completion(self, prompt: str, params: Mapping[str, Any]) -> str:
@@ -209,8 +210,8 @@ class HttpProvider(ABC):
         )
         return complete(once, model, prompt)
 
-    async def open(self) -> None:  # noqa: B027  # there is nothing to override it for
-        """Nothing to start: connections are opened as they are needed."""
+    async def open(self) -> None:  # noqa: B027  # concrete on purpose: nothing to start
+        """Do nothing: connections are opened when they are needed."""
 
     async def close(self) -> None:
         """Close every connection."""
@@ -221,13 +222,13 @@ class HttpProvider(ABC):
         await transport.aclose()
 
     async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
-        """One attempt. Raises `ModelError`, with every byte that came."""
+        """One attempt. Raises `ModelError` with all bytes that were received."""
         return await self.relay(request, None, on_text)
 
     async def relay(
         self, request: PreparedRequest, headers: Mapping[str, str] | None, on_text: OnText | None
     ) -> Answer:
-        """The same with these headers in place of its own, by lower-case name."""
+        """One attempt, like `send`, with these headers, by lower-case name, in place of its own."""
         came = _PartialReply(RequestBody(request.body))
         try:
             async with asyncio.timeout(self._timeout_s):
@@ -263,7 +264,7 @@ class HttpProvider(ABC):
         if endpoint is None or endpoint.given != request.endpoint:
             endpoint = self._endpoint = Endpoint(request.endpoint)
         if prepared_headers is None:
-            headers = self._signed("POST", endpoint, request.body)
+            headers = self._signed_headers("POST", endpoint, request.body)
         else:
             length = str(len(request.body))
             headers = {**prepared_headers, "host": endpoint.host, "content-length": length}
@@ -289,22 +290,22 @@ class HttpProvider(ABC):
         except Undecodable as error:
             came.body = body.packed
             raise InvalidReply("malformed_response", str(error), "transient") from None
-        except BaseException:  # a time-out, too: what was received is kept
+        except BaseException:  # also on a time-out: keep the received bytes
             came.body = came.body or body.packed
             raise
         finally:
             await body.close()
 
     async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
-        """Ask for the list of models: is the server there, and does it take the key?
+        """Request the list of models, to check that the server is up and accepts the key.
 
-        Those that share `looks` ask each server once for each key.
+        Models that share `looks` send one request for each server and key. See `Provider.check`.
         """
         self.require_settings()
         if offline:
             return None
         try:
-            reply = await self._look(looks or CheckCache())
+            reply = await self._fetch_listing(looks or CheckCache())
         except LOST as error:
             late = f"no answer within {_CHECK_TIMEOUT_S:g} s"
             raise self._unreachable(late if timed_out(error) else reason(error)) from None
@@ -326,9 +327,9 @@ class HttpProvider(ABC):
         return remark
 
     async def available_models(self) -> list[str]:
-        """See `Provider.available_models`. What the server lists."""
+        """See `Provider.available_models`. The names that the server lists."""
         try:
-            return self.model_names((await self._look(CheckCache())).body)
+            return self.model_names((await self._fetch_listing(CheckCache())).body)
         except (*UNUSABLE, ValueError, InvalidInput):
             return []
 
@@ -337,13 +338,13 @@ class HttpProvider(ABC):
         return await listed_models(self)
 
     def listing(self) -> str:
-        """Where the server's list of models is."""
+        """The URL of the server's list of models."""
         return f"{self.base_url}{self.listing_path}"
 
     def remark(self, listing: bytes) -> str | None:
-        """What is worth saying about this model and the server's list of models.
+        """Why the model was not looked up in this list of models; `None` if it is listed.
 
-        Raises `UnlistedModel`.
+        Raises `UnlistedModel` if the list lacks the model.
         """
         name = self.model.model
         try:
@@ -363,11 +364,11 @@ class HttpProvider(ABC):
         )
 
     async def look_at(self, where: str) -> WholeReply:
-        """What the server has there. Raises one of `UNUSABLE`, or `InvalidInput`."""
+        """The reply to a GET request of this URL. Raises one of `UNUSABLE`, or `InvalidInput`."""
         if self.tokens is not None:
             await require_token(self.tokens)
         return await fetch(
-            self._http(), "GET", where, headers=self._signed("GET", Endpoint(where), b""),
+            self._http(), "GET", where, headers=self._signed_headers("GET", Endpoint(where), b""),
             limit=LONGEST_REPLY_BYTES, timeout_s=_CHECK_TIMEOUT_S,
         )  # fmt: skip
 
@@ -376,7 +377,7 @@ class HttpProvider(ABC):
     def _new_transport(self) -> Transport:
         return Transport(self._connections, proxy=self.model.proxy, ca_file=self.model.certificates)
 
-    async def _look(self, looks: CheckCache) -> WholeReply:
+    async def _fetch_listing(self, looks: CheckCache) -> WholeReply:
         """The server's list of models. Raises one of `UNUSABLE`, or `InvalidInput`."""
         where = self.listing()
 
@@ -388,14 +389,14 @@ class HttpProvider(ABC):
         ways = (model.options, model.headers, model.proxy, model.certificates)
         return await looks.get((type(self), where, key, repr(ways)), look)
 
-    def _signed(self, method: str, at: Endpoint, body: bytes) -> dict[str, str]:
-        """The headers of a request, and whatever proves who sends it. Raises `InvalidInput`."""
+    def _signed_headers(self, method: str, at: Endpoint, body: bytes) -> dict[str, str]:
+        """The headers of a request, authentication included. Raises `InvalidInput`."""
         headers = {"host": at.host}
         if method == "POST":
             headers["content-type"] = "application/json"
             headers["content-length"] = str(len(body))
         for name, variable in self.model.headers.items():
-            headers[name.lower()] = self._value(variable, f"the value of the header {name}")
+            headers[name.lower()] = self._read_variable(variable, f"the value of the header {name}")
         added = self.sign(
             OutgoingRequest(method, at.text, headers, body, datetime.now(UTC)), self._key()
         )
@@ -412,10 +413,10 @@ class HttpProvider(ABC):
         variable = self.model.api_key_env
         if variable is None:
             return self._given_key or None
-        return self._value(variable, f"the key of {self.base_url}")
+        return self._read_variable(variable, f"the key of {self.base_url}")
 
-    def _value(self, variable: str, what: str) -> str:
-        """What the environment holds for a header. Raises `InvalidInput`."""
+    def _read_variable(self, variable: str, what: str) -> str:
+        """The variable's value. Raises `InvalidInput` if unset or if no header can carry it."""
         value = os.environ.get(variable, "")
         if not value:
             raise InvalidInput.because(
@@ -431,10 +432,10 @@ class HttpProvider(ABC):
         return value
 
     def require_settings(self) -> None:
-        """Raises `InvalidInput` unless the key, the headers and the certificates are there."""
+        """Raises `InvalidInput` unless the key, the headers and the certificates are usable."""
         self._key()
         for name, variable in self.model.headers.items():
-            self._value(variable, f"the value of the header {name}")
+            self._read_variable(variable, f"the value of the header {name}")
         if self.model.certificates is not None:
             try:
                 certificates(self.model.certificates)
@@ -453,7 +454,8 @@ class HttpProvider(ABC):
 
 
 def _describe_name(name: str) -> str:
-    """A listed name. It is never cut: part of a key would not be recognised as the key."""
+    """A listed name, or its length if it is long. Cutting it could leave a part of a key, which
+    the redaction would miss."""
     return name if len(name) <= _SHOWN_CHARACTERS else f"(a name of {len(name)} characters)"
 
 

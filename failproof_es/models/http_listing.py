@@ -1,4 +1,4 @@
-"""Reads the whole list of models that a server gives, page by page."""
+"""Reads a server's whole list of models, page by page."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from failproof_es.models.http import HttpProvider
 
 MOST_PAGES = 1_000
-"""A server that goes on after so many is not believed."""
+"""The most pages that are read: a list that goes on is an error."""
 
 
 async def listed_models(provider: HttpProvider) -> list[str]:
-    """Every name in the server's list, each once, in its order.
+    """The names in the server's list, without duplicates, in its order.
 
-    Raises `InvalidInput` where the server can't be reached, refuses the key or gives no list.
+    Raises `InvalidInput` if the server can't be reached, refuses the key or has no list.
     """
     first = provider.listing()
     where, names, visited = first, list[str](), set[str]()
     while where not in visited and len(visited) < MOST_PAGES:
         visited.add(where)
-        page = await _page(provider, where)
+        page = await _fetch_page(provider, where)
         try:
             names += provider.model_names(page.body)
             following = provider.next_page(page.body)
@@ -39,7 +39,7 @@ async def listed_models(provider: HttpProvider) -> list[str]:
     raise InvalidInput.because(f"the list of models at {first} does not end")
 
 
-async def _page(provider: HttpProvider, where: str) -> WholeReply:
+async def _fetch_page(provider: HttpProvider, where: str) -> WholeReply:
     try:
         page = await provider.look_at(where)
     except UNUSABLE as error:

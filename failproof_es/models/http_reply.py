@@ -1,6 +1,6 @@
 """Checks an HTTP reply of any provider before its document is parsed. Pure.
 
-A 200 is not yet an answer, and an error says whether asking again makes sense.
+A reply with status 200 may hold an error, and an error may say whether to retry.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from failproof_es.models.replies.stated_waits import LIMIT_HEADERS, stated_wait
 from failproof_es.web.bounded_json import JsonTooComplex
 
 _SHOULD_RETRY = "x-should-retry"
-"""By this header a server says whether asking again makes sense. The clients of its vendor obey."""
+"""The header in which a server says whether to retry. Its vendor's own clients obey."""
 _KEPT_HEADERS = frozenset(
     {
         "content-type", "content-length", "date", "retry-after", "retry-after-ms", "server", "via",
@@ -49,7 +49,7 @@ _STATUS: Mapping[int, tuple[str, Disposition]] = {
 }
 _UNAVAILABLE = 503
 _AT_LIMIT = frozenset({"rate_limited", "overloaded"})
-"""The kinds of error that say that a limit is reached."""
+"""The kinds of error that mean a reached limit."""
 _STATUS_OF_WORD: Mapping[str, int] = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -67,14 +67,14 @@ _STATUS_OF_WORD: Mapping[str, int] = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-"""The status that means the same as the `code` or the `type` of an error object."""
+"""The HTTP status that corresponds to the `code` or the `type` of an error object."""
 _ANSWERED, _PAYMENT = 200, 402
 _LIMITS = frozenset({429, 529})
-"""The statuses that say that a limit is reached."""
+"""The HTTP statuses that mean a reached limit."""
 _ERROR_STATUS = re.compile(r"[45][0-9]{2}")
 _LONGEST_NAME = 1000
 _MOST_TOKENS = 10**9
-"""The largest token count that is believed. Sums of such counts stay exact in JSON."""
+"""The largest token count that is accepted. Sums of such counts stay exact in JSON."""
 _OVERLOAD_WORDS = (
     "overload",
     "rate_limit",
@@ -89,7 +89,7 @@ _OVERLOAD_WORDS = (
 
 
 def kept_headers(headers: Mapping[str, str], own: Collection[str] = ()) -> dict[str, str]:
-    """The allow-listed headers, by lower-case name. `own` are a provider's, by their beginnings."""
+    """The headers to record, by lower-case name. `own`: a provider's prefixes of further ones."""
     allowed, beginnings = {}, (*LIMIT_HEADERS, *own)
     for name, value in headers.items():
         lower = name.lower()
@@ -99,7 +99,7 @@ def kept_headers(headers: Mapping[str, str], own: Collection[str] = ()) -> dict[
 
 
 class InvalidReply(Exception):
-    """Why a reply is not an answer; the received bytes are added later."""
+    """The reply is not an answer. `HttpReply.error` adds the received bytes."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class InvalidReply(Exception):
         disposition: Disposition,
         error: Any = None,
     ) -> None:
-        """`error` is the error object that the reply holds, if it does."""
+        """`error` is the error object in the reply, if it has one."""
         super().__init__(message)
         self.kind = kind
         self.message = message
@@ -128,24 +128,26 @@ class HttpReply:
     first_token_ms: float | None = None
 
     def error(self, flaw: InvalidReply) -> ModelError:
-        """The flaw as the error of this attempt, with everything that came."""
+        """The flaw as the error of this attempt, with the reply's status, headers and bytes."""
         wait = stated_wait(
             self.headers, flaw.error, self.received_at, at_limit=flaw.kind in _AT_LIMIT
         )
         wait_s = None if wait is None else wait.seconds
         words = "" if wait is None or not wait.words else f" ({wait.words})"
-        disposition = self._said_disposition(flaw.disposition)
+        disposition = self._advised_disposition(flaw.disposition)
         if self.status == _UNAVAILABLE and wait_s is not None:
-            disposition = "deferred"  # not tried, and it says when it will be
+            disposition = (
+                "deferred"  # the request was not processed, and the server says when to retry
+            )
         return ModelError(
             flaw.kind, flaw.message + words, disposition, status=self.status, headers=self.headers,
             body=self.body, retry_after_s=wait_s, latency_ms=self.latency_ms,
         )  # fmt: skip
 
-    def _said_disposition(self, disposition: Disposition) -> Disposition:
-        """What the server says of asking again, where it says that; else this disposition.
+    def _advised_disposition(self, disposition: Disposition) -> Disposition:
+        """The disposition by the header `x-should-retry`; without the header, this disposition.
 
-        A request that was turned away at a limit is asked again in any case: it was not tried.
+        `halting` and `deferred` stay: a request that a limit turned away was not processed.
         """
         advice = self.headers.get(_SHOULD_RETRY, "").strip().lower()
         if self.status == _ANSWERED or disposition in ("halting", "deferred"):
@@ -156,7 +158,7 @@ class HttpReply:
 
 
 class ReplyReader(Protocol):
-    """Who reads the replies of a protocol: see `HttpProvider`."""
+    """Reads the replies of one protocol: see `HttpProvider`."""
 
     @staticmethod
     def stream_of(headers: Mapping[str, str]) -> Any:
@@ -168,7 +170,7 @@ class ReplyReader(Protocol):
 
 
 def read_document(reply: HttpReply, read: Callable[[Any], Answer]) -> Answer:
-    """Parse the reply's JSON with `read`. Raises `ModelError`, also for any other status."""
+    """The answer that `read` finds in the reply's JSON. Raises `ModelError` unless there is one."""
     try:
         if reply.status != _ANSWERED:
             raise _invalid_status(reply)
@@ -180,9 +182,9 @@ def read_document(reply: HttpReply, read: Callable[[Any], Answer]) -> Answer:
 def read_as_it_came(reader: ReplyReader, reply: HttpReply, stream: Any) -> Answer:
     """The answer in a complete reply. Raises `ModelError`.
 
-    `stream` is the reply's assembler by its content type, fed with the body. Where the body is of
-    another form than that says, the body counts: some servers call a stream JSON or plain text,
-    and some call a document a stream.
+    `stream` is the assembler for the declared content type, fed with the body. Where the body
+    contradicts its content type, the body counts: some servers declare a stream as JSON or plain
+    text, and some declare a document as a stream.
     """
     content_type = detect_content_type(reply.headers.get("content-type", ""), reply.body)
     if reply.status != _ANSWERED or content_type is None:
@@ -197,7 +199,7 @@ def read_as_it_came(reader: ReplyReader, reply: HttpReply, stream: Any) -> Answe
 
 
 def require_no_error(document: Any) -> dict[str, Any]:
-    """The document, if it is a JSON object and no error in its place. Raises `InvalidReply`."""
+    """The document. Raises `InvalidReply` unless it is a JSON object without an error."""
     if not isinstance(document, dict):
         raise InvalidReply("malformed_response", "the reply is not a JSON object", "transient")
     if (error := error_in(document)) is not None:
@@ -206,17 +208,17 @@ def require_no_error(document: Any) -> dict[str, Any]:
 
 
 def error_in(document: dict[str, Any]) -> Any:
-    """The error that stands in the document, or that it is; `None` where it is none."""
+    """The error in the document, or the document if it is an error itself; else `None`."""
     if document.get("object") == "error" and "choices" not in document:
         return document
     return document.get("error") or None
 
 
 def invalid_reply_of_error(error: Any) -> InvalidReply:
-    """The error, an object or a text, that came in place of an answer under status 200.
+    """The flaw for an error, an object or a text, that a reply with status 200 holds.
 
-    It means what the status of its `code` or its `type` means. `provider_error` is what says no
-    more than that something failed.
+    Its `code` or its `type` decides, read as an HTTP status. An error that says no more than that
+    something failed is a `provider_error`.
     """
     error = join_all_halves(error)
     message = _error_message({"error": error}) or "an error object without a message"
@@ -230,7 +232,7 @@ def invalid_reply_of_error(error: Any) -> InvalidReply:
 
 
 def json_text(value: Any) -> str:
-    """Something that a reply holds, as JSON. Raises `InvalidReply`: more can be read than
+    """A value from a reply as JSON. Raises `InvalidReply` if it is nested too deeply to be
     written."""
     return _json_bytes(value).decode()
 
@@ -245,16 +247,17 @@ def _json_bytes(value: Any) -> bytes:
 
 
 def _invalid_status(reply: HttpReply) -> InvalidReply:
-    """What a status means that is none of an answer.
+    """The flaw for a status other than 200.
 
-    No credit is no limit that passes; and a limit is one under whatever status it comes.
+    The error object overrides the status if it says that credit is missing (which no wait ends),
+    or that a limit is reached.
     """
     try:
         document = document_of(reply.body)
     except InvalidReply:
         document = None
     if isinstance(document, list) and document:
-        document = document[0]  # of Google, where a stream was asked for
+        document = document[0]  # Google's form of an error of a stream
     detail = _error_message(document)
     error = (error_in(document) or document) if isinstance(document, dict) else None
     error_status = _status_of(error)
@@ -269,7 +272,7 @@ def _invalid_status(reply: HttpReply) -> InvalidReply:
 
 
 def _status_of(error: Any) -> int | None:
-    """The status that an error object means; `None` where it does not say."""
+    """The HTTP status that the `code` or `type` of an error object stands for, or `None`."""
     if not isinstance(error, dict):
         return None
     for word in (error.get("code"), error.get("type")):
@@ -292,12 +295,12 @@ def _status_verdict(status: int) -> tuple[str, Disposition]:
 
 
 def document_of(text: bytes | str) -> Any:
-    """What the JSON of a whole reply says, half characters replaced. Raises `InvalidReply`."""
+    """The JSON value of a whole reply, half characters replaced. Raises `InvalidReply`."""
     return _read_by(read_whole, text)
 
 
 def piece_of(text: bytes | str) -> Any:
-    """What the JSON of an event of a stream says, half characters kept. Raises `InvalidReply`."""
+    """The JSON value of one event of a stream, half characters kept. Raises `InvalidReply`."""
     return _read_by(read_piece, text)
 
 
@@ -314,7 +317,7 @@ def _read_by(read: Callable[[bytes | str], Any], text: bytes | str) -> Any:
 
 
 def _error_message(document: Any) -> str | None:
-    """All that an error object says: it is cut where it is recorded, once no key stands in it."""
+    """The whole message of an error object. It is cut when recorded, after keys are redacted."""
     if not isinstance(document, dict):
         return None
     error = document.get("error")
@@ -325,12 +328,12 @@ def _error_message(document: Any) -> str | None:
 
 
 def finish_word(value: Any) -> str | None:
-    """The finish reason as it came (`word_of`). Raises `InvalidReply` for a far too long one."""
+    """The finish reason as received (`word_of`). Raises `InvalidReply` if it is too long."""
     return name_or_none(word_of(value))
 
 
 def reason_or_none(value: Any) -> str | None:
-    """The same. Raises `InvalidReply` also for one of an interrupted answer."""
+    """`finish_word`. Raises `InvalidReply` also if the reason means an interrupted answer."""
     reason = finish_word(value)
     if was_interrupted(reason):
         message = f"the answer was broken off by an error: {reason}"
@@ -339,10 +342,10 @@ def reason_or_none(value: Any) -> str | None:
 
 
 def require_readable(content: Content, reason: str | None, *, more: bool) -> None:
-    """Raises `InvalidReply` for an answer that is at its end, and whose content cannot be read.
+    """Raises `InvalidReply` for a complete answer whose content cannot be read.
 
-    `more`: the reply holds a refusal or a tool call besides. What its reason says of any other
-    answer holds whatever the content is.
+    `more`: the reply also holds a refusal or a tool call. An answer that is not complete passes:
+    its finish reason decides, whatever the content is.
     """
     is_missing = content.is_unreadable and not (more and content.text is None)
     if is_missing and meaning_of(reason) in ("complete", "tool_call"):
@@ -354,8 +357,8 @@ def require_readable(content: Content, reason: str | None, *, more: bool) -> Non
 def require_said(reason: str | None, text: str | None, *, more: bool) -> Meaning:
     """The meaning of the finish reason. `more`: the reply holds a refusal or a tool call.
 
-    A reply that says nothing is an answer where its reason says that it has ended: an empty one,
-    a withheld one, one that was cut off in its thoughts. Raises `InvalidReply` for any other.
+    A reply without content is an answer if its finish reason explains that: an empty text, a
+    withheld one, a text that was cut off in its thoughts. Raises `InvalidReply` for any other.
     """
     meaning = meaning_of(reason)
     says_nothing = not text and not more
@@ -378,9 +381,9 @@ class CutInput:
 
 
 def input_of(text: str, reason: Any) -> Any:
-    """The input of a streamed tool call; `CutInput` where the answer was not at its end.
+    """The input of a streamed tool call; `CutInput` if it is no JSON and the answer was cut off.
 
-    Raises `InvalidReply`.
+    Raises `InvalidReply` if it is no JSON and the answer is complete.
     """
     try:
         return document_of(text)
@@ -391,18 +394,18 @@ def input_of(text: str, reason: Any) -> Any:
 
 
 def require_few_calls(calls: int) -> None:
-    """Raises `InvalidReply` for more tool calls than any answer has."""
+    """Raises `InvalidReply` for more than `MOST_TOOL_CALLS` tool calls."""
     if calls > MOST_TOOL_CALLS:
         raise InvalidReply("malformed_response", f"more than {MOST_TOOL_CALLS} tool calls", "final")
 
 
 def text_or_none(value: Any) -> str | None:
-    """The value if it is a text that is not empty; `None` for anything else."""
+    """The value if it is a non-empty text; `None` for anything else."""
     return join_halves(value) if isinstance(value, str) and value else None
 
 
 def name_or_none(value: Any) -> str | None:
-    """A name: of a model, a reply, a reason. Raises `InvalidReply` for what is longer than any."""
+    """A name of a model, a reply or a reason. Raises `InvalidReply` beyond 1,000 characters."""
     name = text_or_none(value)
     if name is not None and len(name) > _LONGEST_NAME:
         raise InvalidReply("malformed_response", f"a name has {len(name)} characters", "transient")
@@ -410,6 +413,6 @@ def name_or_none(value: Any) -> str | None:
 
 
 def count_or_none(value: Any) -> int | None:
-    """A count of tokens; `None` for anything else."""
+    """The value if it is a plausible count of tokens; `None` for anything else."""
     counted = isinstance(value, int) and not isinstance(value, bool)
     return value if counted and 0 <= value <= _MOST_TOKENS else None

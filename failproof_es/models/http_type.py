@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class HttpProviderType(BaseProviderType):
     """A provider whose models stand behind a base URL.
 
-    A subclass gives `name`, `capabilities` and `implementation`; `vendor` where it is of the table
-    of vendors, and `default_base_url` where the vendor has one.
+    A subclass defines `name`, `capabilities` and `implementation`; `vendor` if the table of
+    vendors has it, and `default_base_url` if the vendor has one.
     """
 
     takes = frozenset({"base_url", "api_key_env", "headers", "proxy", "ca_file"})
@@ -30,10 +30,10 @@ class HttpProviderType(BaseProviderType):
 
     @abstractmethod
     def implementation(self) -> type[HttpProvider]:
-        """The provider class. Import it here, because only it needs the HTTP client."""
+        """The provider class. Import it in this method: only it needs the HTTP client."""
 
     def default_key_variable(self, base_url: str | None) -> str | None:
-        """The vendor's variable at the vendor's own URL, and at no other."""
+        """The vendor's variable for the vendor's own URL; `None` for any other."""
         own = self.vendor is not None and self.vendor.owns(base_url or self.default_base_url)
         return self.vendor.variable if self.vendor is not None and own else None
 
@@ -61,7 +61,7 @@ class HttpProviderType(BaseProviderType):
         return f"sent GET {base_url.rstrip('/')}{self.implementation().listing_path} {key}"
 
     def reparse(self, response: ResponseReceived) -> Answer | None:
-        """See `ProviderType`. By the same functions that read the reply when it came."""
+        """See `ProviderType`. Uses the functions that parsed the reply when it was received."""
         from failproof_es.models.http_reply import HttpReply, InvalidReply, read_as_it_came
 
         body = raw_body(response) or b""

@@ -21,16 +21,16 @@ _DEEPEST = 20
 
 
 def local_trouble(error: BaseException) -> ModelError | None:
-    """The error as one of this machine, if it is one: the run halts and can be resumed.
+    """The error as a `ModelError` that halts the run, if this machine caused it; else `None`.
 
-    It says nothing about the provider, so it must not use up the attempts that an evaluation
-    has there.
+    Such an error says nothing about the provider, so it must not count as one of the evaluation's
+    attempts.
     """
     seen: BaseException | None = error
     for _ in range(_DEEPEST):
         if seen is None:
             return None
-        # aiohttp keeps the number and the cause of what it wraps; httpx only the cause.
+        # aiohttp keeps errno and cause of the error that it wraps; httpx only the cause.
         if isinstance(seen, OSError) and (why := _EXHAUSTED.get(seen.errno or 0)):
             return ModelError(KIND, why, "halting")
         seen = seen.__cause__ or seen.__context__

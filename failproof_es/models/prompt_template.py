@@ -9,11 +9,11 @@ from failproof_es.configuration.choices import PROMPT, PromptTemplate
 from failproof_es.core.case import Turn
 
 RECORDED_AS = "prompt_template"
-"""The recorded parameter of a model that holds its template. No request has it as a parameter."""
+"""The name under which a run records the template among a model's parameters; never sent."""
 
 
 def apply_template(template: PromptTemplate | None, messages: Sequence[Turn]) -> tuple[Turn, ...]:
-    """The messages as they are sent: the template's text around each of the user's turns."""
+    """The messages as sent: the template's system text, and its user text around each user turn."""
     if template is None:
         return tuple(messages)
     turns = [
@@ -31,6 +31,6 @@ def apply_template(template: PromptTemplate | None, messages: Sequence[Turn]) ->
 
 
 def recorded_template(parameters: Mapping[str, Any]) -> PromptTemplate | None:
-    """The template among a model's recorded parameters. Raises `ValueError` where it is none."""
+    """The template among a model's recorded parameters. Raises `ValueError` if it is malformed."""
     template = parameters.get(RECORDED_AS)
     return None if template is None else PromptTemplate.model_validate(template)

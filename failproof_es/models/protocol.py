@@ -1,7 +1,7 @@
-"""One model of a run: what the engine asks of it (`Provider`), and what comes back.
+"""The interface of one model of a run (`Provider`), its requests, answers and errors.
 
-A provider never retries, never substitutes and never hides: one call of `send` is one
-attempt, and it ends in one `Answer` or one `ModelError`.
+A provider never retries, substitutes or hides anything: one call of `send` is one attempt, and it
+ends in one `Answer` or one `ModelError`.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from failproof_es.models.catalog.listing import CheckCache
 
 LONGEST_TEXT_BYTES = 2**22
-"""The most bytes of an answer in UTF-8; a million tokens are shorter."""
+"""The most UTF-8 bytes of an answer, about a million tokens."""
 MOST_TOOL_CALLS = 1_000
-"""In one answer."""
+"""The most tool calls of one answer."""
 
 OnText = Callable[[str], None]
-"""Takes a piece of text. It must not raise and must not block."""
+"""Receives a piece of text. Must not raise and must not block."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseOptions:
-    """Response options besides text. A provider that supports neither leaves both out."""
+    """Response options besides text. A provider that supports neither ignores both."""
 
     tools: tuple[str, ...] = ()
     """The names of tools to offer, each with a definition that takes any arguments."""
     schema: dict[str, Any] | None = None
-    """The JSON Schema that the server shall enforce on the answer."""
+    """The JSON Schema that the server has to enforce on the answer."""
 
 
 DEFAULT_RESPONSE_OPTIONS = ResponseOptions()
@@ -44,7 +44,7 @@ class PreparedRequest:
     """A request complete to the last byte, before it is sent."""
 
     endpoint: str
-    """Where it goes: a URL without credentials, or `python:package.module:Name`."""
+    """The destination: a URL without credentials, or `python:package.module:Name`."""
     body: bytes
     """The exact UTF-8 bytes of the body."""
     tools: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class Answer:
 
 
 class UnlistedModel(InvalidInput):
-    """The server lists its models, and the one that is asked for is not among them."""
+    """The server's list of models does not contain the requested model."""
 
 
 class ModelError(Exception):
@@ -80,7 +80,7 @@ class ModelError(Exception):
     `not_found`, `bad_request`, `unexpected_status`, `malformed_response`,
     `provider_error` (an error object under status 200), `empty_choices`,
     `missing_content`, `stream_broken`, `client_exception` (a user's own class raised),
-    `model_mismatch` (another model answered than was asked), `local_trouble` (this machine
+    `model_mismatch` (a model other than the requested one answered), `local_trouble` (this machine
     has no file descriptors, ports or memory left).
     """
 
@@ -108,7 +108,7 @@ class ModelError(Exception):
 
 
 def require_short(answer: Answer) -> Answer:
-    """The answer. Raises `ModelError` where it is longer than any real answer."""
+    """The answer. Raises `ModelError` if it is longer than `LONGEST_TEXT_BYTES`."""
     texts = [answer.text, answer.refusal or ""]
     texts += [text for call in answer.tool_calls for text in (call.name, call.arguments)]
     if sum(map(_utf8_length, texts)) > LONGEST_TEXT_BYTES:
@@ -129,24 +129,23 @@ def _utf8_length(text: str) -> int:
 
 
 class Provider(Protocol):
-    """A model that can be asked. One instance serves one entry of `models:` in a run."""
+    """A model that answers requests. One instance serves one entry of `models:` in a run."""
 
     async def open(self) -> None:
-        """Start what must be started (the embedded model's server). Idempotent."""
+        """Start what must run beforehand, such as the embedded model's server. Idempotent."""
 
     async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
         """Check, without asking for a completion, whether the model can be reached.
 
-        Returns a remark worth showing or `None`. Raises `InvalidInput` when it cannot be
-        used: unreachable, the key is wrong or missing, weights are absent. `offline`: opens no
-        connection and runs nobody's code; whether a key is there is looked at all the same.
-        Raises `UnlistedModel` where the server lists its models and this one is not among them.
-        `looks` are shared by all models that are checked together: a look at a server that
-        several of them stand behind can be made once (`looks.get`).
+        Returns a remark to show, or `None`. Raises `InvalidInput` if the model cannot be used:
+        unreachable, the key is wrong or missing, weights are absent; `UnlistedModel` if the
+        server's list lacks the model. `offline`: open no connection and run no foreign code; a
+        missing key is still an error. `looks` is the cache of all models that are checked
+        together: `looks.get` requests the list of a server that they share only once.
         """
 
     async def available_models(self) -> list[str]:
-        """The names of the server's other models; empty where it does not list them."""
+        """The names of the models that the server lists; empty if it lists none."""
 
     def prepare(
         self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
@@ -154,19 +153,19 @@ class Provider(Protocol):
         """The exact request for these messages. Pure: no I/O, no clock."""
 
     async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
-        """One attempt. Raises `ModelError`; never anything else, short of cancellation.
+        """One attempt. Raises `ModelError`, and nothing else except cancellation.
 
-        `on_text` gets each piece of a streamed answer's text as it comes. What was passed on
-        may still turn out to be an error: only the `Answer` is the answer.
+        `on_text` receives each piece of a streamed answer's text on arrival. The attempt may
+        still fail after that: only the `Answer` is the answer.
         """
 
     def get_completion(self, prompt: str, params: Mapping[str, Any]) -> str:
-        """The text of one answer to one prompt, waited for (specification 000 § 3).
+        """The text of one answer to one prompt (specification 000 § 3). Blocks.
 
-        `params` are sent beside the model's own parameters, or in their place. Opens and closes
-        what it needs; any thread may call it, also one with a running event loop. Raises
-        `ModelError` where the attempt fails or another model answers, `InvalidInput` where the
-        model cannot be used.
+        `params` are sent with the model's own parameters, and override them. Opens and closes
+        its own connections; any thread may call it, also one with a running event loop. Raises
+        `ModelError` if the attempt fails or another model answers, `InvalidInput` if the model
+        cannot be used.
         """
 
     async def close(self) -> None:

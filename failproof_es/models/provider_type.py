@@ -1,9 +1,9 @@
-"""What a provider is: all that this program asks of one, and a base class to write one on.
+"""The interface of a provider (`ProviderType`), and a base class for new ones.
 
-A provider is an instance of a class of this shape, offered under its name in the group of entry
-points `failproof_es.providers`. It is imported when a configuration or a record names it, and not
-before; what it needs to ask (an HTTP client, a library) it imports in `create`. Nothing outside a
-provider knows a field of its protocol. `failproof_es.testing.provider_contract` tests one;
+A provider is an instance of a class with this interface, registered under its name in the entry
+point group `failproof_es.providers`. It is imported only when a configuration or a record names it;
+its own dependencies (an HTTP client, a library) it imports in `create`. No code outside a provider
+knows a field of its protocol. `failproof_es.testing.provider_contract` tests a provider;
 `docs/how-to/providers.md` is the tutorial.
 
 There is one `ProviderType` for each provider, and one `Provider` (in `protocol`) for each entry of
@@ -49,34 +49,34 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class PriceSource:
-    """Where `genai-prices` finds what a model costs: by the provider's id there, or by its URL."""
+    """The key of a model's prices in `genai-prices`: the provider's id there, or its URL."""
 
     provider_id: str | None = None
     api_url: str | None = None
 
 
 class ProviderType(EntryRules, Protocol):
-    """One provider. Everything that differs between providers is defined here."""
+    """One provider: everything that differs between providers."""
 
-    # -- where it asks ---------------------------------------------------------------------
+    # -- the server ------------------------------------------------------------------------
 
     def base_url(self, model: Model) -> str | None:
-        """Where the model's server is: as configured, or where it is known to be.
+        """The URL of the model's server: the configured one, or else the provider's default.
 
-        `None` for what runs on this machine or in this process.
+        `None` for a model on this machine or in this process.
         """
 
     def server(self, model: Model) -> str:
-        """A name for what its requests share the limits of: models with one name share one gate."""
+        """The name of the server: models with the same name share its limits."""
 
     def max_concurrency(self, model: Model) -> int | None:
-        """How many requests the server answers side by side, where that is known beforehand."""
+        """The number of requests that the server answers in parallel; `None` if unknown."""
 
     def secret_variables(self, model: Model) -> tuple[str, ...]:
-        """The environment variables whose values must never be on record."""
+        """The environment variables whose values must never be recorded."""
 
     def destination(self, model: Model) -> str:
-        """Where those values go, for people: `api.example.com (https)`."""
+        """Where the secrets are sent, for people: `api.example.com (https)`."""
 
     def describe_check(self, model: Model, *, offline: bool) -> str:
         """What `Provider.check` did, for people: `sent GET https://... with the key in X`."""
@@ -84,51 +84,51 @@ class ProviderType(EntryRules, Protocol):
     # -- how it is recorded ----------------------------------------------------------------
 
     def snapshot(self, model: Model) -> Mapping[str, str]:
-        """Settings to record with a run beside those of every model; no secret.
+        """Settings to record with a run in addition to those of every model; no secrets.
 
-        `identity` among them, where there is one, is what the model is, in place of its name:
-        runs are comparable when it is the same. Raises `InvalidInput`.
+        A setting `identity` identifies the model in place of its name: runs are comparable if
+        it is the same. Raises `InvalidInput`.
         """
 
     def packages(self, model: Model) -> Mapping[str, str]:
-        """Packages that a result can depend on, each with its version."""
+        """The packages that a result can depend on, with their versions."""
 
     def too_weak_to_judge(self, model: Model) -> bool:
         """Whether its verdicts as a judge must not be trusted (a test model, for example)."""
 
     def price_source(self, model: ModelSnapshot) -> PriceSource | None:
-        """Where its published prices are; `None` where there can be none."""
+        """The key of the model's published prices; `None` if there can be none."""
 
     # -- asking ----------------------------------------------------------------------------
 
     def create(
         self, model: Model, *, timeout_ms: int, connections: int, key: str | None = None
     ) -> Provider:
-        """Create the provider that asks the model. Opens nothing. Raises `InvalidInput`.
+        """Create the model's `Provider`, without opening anything. Raises `InvalidInput`.
 
-        `key` is sent where the entry names no variable that holds one.
+        `key` is sent if the entry names no variable for its key.
         """
 
     @property
     def waits_for_progress(self) -> bool:
-        """Whether an attempt may take longer than its time-out as long as something comes.
+        """Whether an attempt may exceed its time-out as long as it makes progress.
 
-        Where it is not, an attempt that has not ended by twice that time is given up.
+        If not, an attempt that has not ended after twice that time is given up.
         """
 
     async def fetch_model(self, model: Model) -> bool:
-        """Have the server fetch a model that it lacks; whether it could. Raises `InvalidInput`."""
+        """Make the server fetch a missing model; returns whether it can. Raises `InvalidInput`."""
 
-    # -- reading what is on record ---------------------------------------------------------
+    # -- reading recorded replies ----------------------------------------------------------
 
     def reparse(self, response: ResponseReceived) -> Answer | None:
         """Parse recorded raw bytes again, exactly as they were parsed when received. Pure.
 
-        `None` where the bytes hold no more than the text. Raises `ModelError`.
+        `None` if there is nothing to parse: the bytes are only the text. Raises `ModelError`.
         """
 
     def request_is_complete(self, body: bytes, messages: Sequence[Turn]) -> bool:
-        """Whether a request's body holds every message to its last character. Pure."""
+        """Whether a request's body holds every message in full. Pure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +138,11 @@ class Installable:
     name: str
     licence: str
     source: str
-    """What is installed: a requirement, a URL."""
+    """The source that is installed: a requirement or a URL."""
     path: str | None
-    """Where it is; `None` where it isn't."""
+    """Its path; `None` if it is absent."""
     installed: bool
-    """Whether it is there and is the right one."""
+    """Whether the model is present and correct."""
 
 
 @runtime_checkable
@@ -150,37 +150,37 @@ class ModelInstaller(Protocol):
     """A provider with models that `failproof-es models` lists and installs."""
 
     def installable(self) -> Sequence[Installable]:
-        """All that there are."""
+        """All models that can be installed."""
 
     def install(self, name: str) -> str:
-        """Install one, unless it is there; where it is. Raises `InvalidInput`."""
+        """Install a model unless it is present; returns its path. Raises `InvalidInput`."""
 
 
 @runtime_checkable
 class ModelLister(Protocol):
-    """A `Provider` whose server lists the models that a key may ask."""
+    """A `Provider` whose server lists the models that are available to a key."""
 
     async def list_models(self) -> list[str]:
-        """Their names, from every page of the list, in the server's order.
+        """The names of the models, from every page of the list, in the server's order.
 
-        Raises `InvalidInput` where the server can't be reached, refuses the key, or lists none.
+        Raises `InvalidInput` if the server can't be reached, refuses the key, or has no list.
         """
 
 
 def provider_type(name: str) -> ProviderType:
-    """The provider of that name, imported when it is first asked for.
+    """The provider of that name, imported on first use.
 
-    Raises `InvalidInput` when there is none, or it is broken.
+    Raises `InvalidInput` if it does not exist or cannot be loaded.
     """
     provider: ProviderType = PROVIDERS.load(name)
     return provider
 
 
 class BaseProviderType:
-    """A provider type with an answer to everything that most have one and the same answer to.
+    """A provider type with the defaults that suit most providers.
 
-    A subclass gives `name`, `capabilities` and `create`, and what is different about it.
-    `failproof_es.models.http_type.HttpProviderType` is one for what is asked over HTTP.
+    A subclass defines `name`, `capabilities` and `create`, and overrides what differs.
+    `failproof_es.models.http_type.HttpProviderType` is the base class for providers over HTTP.
     """
 
     name: str
@@ -192,30 +192,30 @@ class BaseProviderType:
     waits_for_progress = False
 
     def default_key_variable(self, base_url: str | None) -> str | None:
-        """See `EntryRules`. None is known."""
+        """See `EntryRules`. No default."""
         return None
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
-        """See `EntryRules`. There are none."""
+        """See `EntryRules`. No problems."""
         return ()
 
     def base_url(self, model: Model) -> str | None:
-        """See `ProviderType`. What is configured."""
+        """See `ProviderType`. The configured URL."""
         return model.base_url
 
     def server(self, model: Model) -> str:
-        """See `ProviderType`. The base URL; without one, every model has its own."""
+        """See `ProviderType`. The base URL; without one, a name for each model."""
         base_url = self.base_url(model)
         if base_url is None:
             return f"{model.provider}:{model.class_ or model.model}"
         return base_url.rstrip("/")
 
     def max_concurrency(self, model: Model) -> int | None:
-        """See `ProviderType`. It is not known."""
+        """See `ProviderType`. Unknown."""
         return None
 
     def secret_variables(self, model: Model) -> tuple[str, ...]:
-        """See `ProviderType`. The one that `api_key_env` names, and those of `headers`."""
+        """See `ProviderType`. The variables that `api_key_env` and `headers` name."""
         key = (model.api_key_env,) if model.api_key_env else ()
         return (*key, *dict.fromkeys(model.headers.values()))
 
@@ -230,20 +230,20 @@ class BaseProviderType:
         return f"{'not looked at (--offline)' if offline else 'looked at'}: {self.server(model)}"
 
     def snapshot(self, model: Model) -> Mapping[str, str]:
-        """See `ProviderType`. Nothing beside what is recorded of every model."""
+        """See `ProviderType`. No further settings."""
         return {}
 
     def unsent(self, model: Model) -> frozenset[str]:
-        """Which of `temperature` and `seed` no request has, so that none is recorded."""
+        """Those of `temperature` and `seed` that no request contains; they are not recorded."""
         return frozenset()
 
     def packages(self, model: Model) -> Mapping[str, str]:
-        """See `ProviderType`. The package that offers the provider, unless it is this one."""
+        """See `ProviderType`. The package of the provider, unless it is this one."""
         package = PROVIDERS.package_of(self.name)
         return {} if package is None else dict([package])
 
     def too_weak_to_judge(self, model: Model) -> bool:
-        """See `ProviderType`. Only the user's configuration can say."""
+        """See `ProviderType`. Only the user's configuration can tell."""
         return False
 
     def price_source(self, model: ModelSnapshot) -> PriceSource | None:
@@ -252,20 +252,20 @@ class BaseProviderType:
         return None if base_url is None else PriceSource(api_url=base_url)
 
     async def fetch_model(self, model: Model) -> bool:
-        """See `ProviderType`. It can't."""
+        """See `ProviderType`. Not supported."""
         return False
 
     def reparse(self, response: ResponseReceived) -> Answer | None:
-        """See `ProviderType`. Nothing can be said."""
+        """See `ProviderType`. Not supported."""
         return None
 
     def request_is_complete(self, body: bytes, messages: Sequence[Turn]) -> bool:
-        """See `ProviderType`. The body is JSON with the list `messages`, as most APIs want it."""
+        """See `ProviderType`. For a JSON body with the list `messages`, as most APIs have it."""
         return holds_messages(body, messages)
 
 
 def holds_messages(body: bytes, messages: Sequence[Turn]) -> bool:
-    """Whether the body is JSON whose `messages` are these: their roles, contents and order."""
+    """Whether the JSON body's `messages` have exactly these roles and contents, in this order."""
     try:
         document = orjson.loads(body)
         sent = [(message.get("role"), message.get("content")) for message in document["messages"]]

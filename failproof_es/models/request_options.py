@@ -1,4 +1,4 @@
-"""Options of the OpenAI family: what a request leaves out, and how it calls its limit. Pure."""
+"""Options of the OpenAI family: omitted parameters, and the token limit's name. Pure."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from failproof_es.configuration.schema import Model
 from failproof_es.models.provider_type import EntryProblem
 
 LEAVE_OUT = "leave_out"
-"""Names what is not sent: reasoning models refuse a temperature."""
+"""The option that lists parameters to omit: reasoning models refuse `temperature`."""
 MAX_TOKENS_AS = "max_tokens_as"
-"""What a request calls its limit of tokens: reasoning models refuse `max_tokens`."""
+"""The option that renames the token limit: reasoning models refuse `max_tokens`."""
 _MAY_BE_LEFT_OUT = ("temperature",)
 _NAMES = ("max_tokens", "max_completion_tokens")
 
 
 def left_out(model: Model) -> frozenset[str]:
-    """The parameters that no request has, so that none is recorded."""
+    """The parameters that no request contains; they are not recorded."""
     return frozenset(model.options.get(LEAVE_OUT, ()))
 
 
 def max_tokens_name(model: Model) -> str:
-    """What requests call the limit of tokens."""
+    """The name of the token limit in requests."""
     return str(model.options.get(MAX_TOKENS_AS, _NAMES[0]))
 
 
 def without_left_out(body: dict[str, Any], model: Model) -> dict[str, Any]:
-    """The body of a request without them."""
+    """The body of a request without the omitted parameters."""
     unsent = left_out(model)
     return {name: value for name, value in body.items() if name not in unsent}
 
 
 def option_problems(model: Model) -> Iterator[EntryProblem]:
-    """What is wrong with these two options."""
+    """The errors in these two options."""
     names = model.options.get(LEAVE_OUT, [])
     if not (isinstance(names, list) and all(name in _MAY_BE_LEFT_OUT for name in names)):
         message = f"`{LEAVE_OUT}` is a list that may hold `temperature`"
@@ -49,7 +49,7 @@ def option_problems(model: Model) -> Iterator[EntryProblem]:
 
 
 def unknown_options(model: Model, supported: tuple[str, ...]) -> Iterator[EntryProblem]:
-    """Options that there are not."""
+    """An error for each option that the provider does not support."""
     names = ", ".join(f"`{name}`" for name in supported)
     there = f"there {'is' if len(supported) == 1 else 'are'} {names}"
     for name in sorted(set(model.options) - set(supported)):

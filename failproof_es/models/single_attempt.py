@@ -10,10 +10,10 @@ from failproof_es.models.protocol import Answer, ModelError, OnText, PreparedReq
 async def send_once(
     provider: Provider, request: PreparedRequest, on_text: OnText | None, longest_s: float
 ) -> Answer:
-    """Call `send` and enforce its contract. `stuck_after_s` may be infinite.
+    """Call `send` and enforce its contract. `longest_s` may be infinite.
 
-    A provider ends an attempt itself. One that has not by then has broken its promise, and so has
-    one that raises anything but `ModelError`; neither holds up the run or ends it.
+    A provider has to end an attempt itself, and to raise only `ModelError`. An attempt that exceeds
+    `longest_s`, or that raises another exception, ends in a `ModelError`, and the run goes on.
     """
     limit_s = None if longest_s == float("inf") else longest_s
     try:
@@ -23,13 +23,13 @@ async def send_once(
         raise
     except TimeoutError as error:
         if not deadline.expired():
-            raise _raised(error) from error
+            raise _client_exception(error) from error
         message = f"the provider did not come back within {longest_s:g} s"
         raise ModelError("timeout", message, "transient") from None
     except Exception as error:  # another package's code
-        raise _raised(error) from error
+        raise _client_exception(error) from error
 
 
-def _raised(error: Exception) -> ModelError:
+def _client_exception(error: Exception) -> ModelError:
     message = f"the provider raised {type(error).__name__}: {error}"
     return ModelError("client_exception", message, "final")

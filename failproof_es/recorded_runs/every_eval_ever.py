@@ -1,8 +1,8 @@
 """Reads records of Every Eval Ever: an aggregate (`.json`) with its samples (`.jsonl`).
 
-The samples hold the answers, the aggregate says which model, library and metric. Either can be
-given: the aggregate names its samples, and these are looked for beside it. A reference answer alone
-does not say how an answer is compared with it, so the answers are left to people.
+The samples hold the answers; the aggregate names the model, the library and the metric. Either file
+can be given: the aggregate names its samples, which must be in its folder. The records do not state
+how an answer is compared with the reference answer, so people decide the answers.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ _READ = frozenset(
 
 
 def read_every_eval_ever(path: Path) -> ForeignRun:
-    """The run of an aggregate or of a file of samples. Raises `InvalidInput` where it is neither,
-    where an aggregate has no samples, and where their checksum is not the aggregate's."""
+    """The run of an aggregate or of a file of samples. Raises `InvalidInput` if it is neither,
+    if an aggregate has no samples, or if their checksum differs from the aggregate's."""
     remainder = Remainder()
     aggregate: Json = {}
     samples = path
     files: list[SourceFile] = []
     if path.suffix.lower() != ".jsonl":
         aggregate = object_of(load_json(path))
-        samples = _samples_of(aggregate, path)
+        samples = _samples_path(aggregate, path)
         files.append(source_file(path))
     else:
         remainder.add("the aggregate", "it was not given: import it in place of its samples", "-")
@@ -99,8 +99,8 @@ def read_every_eval_ever(path: Path) -> ForeignRun:
     )
 
 
-def _samples_of(aggregate: Json, path: Path) -> Path:
-    """The samples beside an aggregate. Raises `InvalidInput`."""
+def _samples_path(aggregate: Json, path: Path) -> Path:
+    """The path of an aggregate's samples. Raises `InvalidInput`."""
     if "evaluation_results" not in aggregate:
         message = "is no record of Every Eval Ever: it has no `evaluation_results`"
         raise InvalidInput([Problem(message, path=path)])
@@ -149,10 +149,10 @@ def _answers(path: Path, of: str | None, remainder: Remainder) -> Iterator[Recor
         if of is not None and sample.get("evaluation_id") != of:
             reason = "it names another evaluation than the aggregate, and is imported with it"
             remainder.add("a sample", reason, place)
-        yield from _sample(sample, answer.evaluations, place, remainder)
+        yield from _answers_of_sample(sample, answer.evaluations, place, remainder)
 
 
-def _sample(
+def _answers_of_sample(
     sample: Json, evaluations: Mapping[str, Json], place: str, remainder: Remainder
 ) -> Iterator[RecordedAnswer]:
     for name in unread(sample, _READ):
@@ -163,7 +163,7 @@ def _sample(
     if len(evaluations) == 1:
         [scores] = evaluations.values()
         correct = scores.get("is_correct")
-    else:  # each result has a verdict of its own
+    else:  # several results with a verdict each
         scores, correct = evaluations, None
     suite = text_of(sample.get("evaluation_name"), remainder, place) or "unknown"
     case_id = text_of(sample.get("sample_id"), remainder, place) or place
@@ -214,7 +214,8 @@ def _sample(
 def _conversation(
     sample: Json, remainder: Remainder, place: str
 ) -> tuple[tuple[Turn, ...], list[tuple[ImportedReply, ...]], tuple[dict[str, Any], ...]]:
-    """What was asked; each answer as its replies; the messages of a longer conversation."""
+    """The turns of the prompt, each answer as its replies, and the messages of a longer
+    conversation."""
     sample_input, output = object_of(sample.get("input")), object_of(sample.get("output"))
     messages = [message for message in list_of(sample.get("messages")) if isinstance(message, dict)]
     if object_of(sample.get("output")).get("reasoning_trace"):

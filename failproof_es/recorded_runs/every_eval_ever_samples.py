@@ -1,7 +1,7 @@
-"""Which records of Every Eval Ever are of one and the same answer.
+"""Groups the records of Every Eval Ever by answer.
 
-A sample that counts in several results, such as of several scorers, stands once for each of them:
-the records differ in what they say of the result, and in nothing else.
+A sample with several results, for example of several scorers, has one record for each result: the
+records differ only in the fields of the result.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from failproof_es.recorded_runs.json_values import Json, object_of, text_of
 from failproof_es.recorded_runs.plain import digest_of, plain_value
 from failproof_es.recorded_runs.records import Remainder
 
-_OF_THE_RESULT = frozenset({"evaluation_result_id", "evaluation", "answer_attribution"})
+_RESULT_FIELDS = frozenset({"evaluation_result_id", "evaluation", "answer_attribution"})
 
 
 class RecordedSample(NamedTuple):
-    """One answer: its first record, and what each of its records says of its result."""
+    """One answer: its first record, and the `evaluation` of each of its records."""
 
     line: int
     record: Json
     evaluations: dict[str, Json]
-    """By the id of the result."""
+    """By `evaluation_result_id`."""
 
     @property
     def place(self) -> str:
-        """Where it stands."""
+        """The line of the answer's first record."""
         return f"line {self.line}"
 
 
 def read_samples(path: Path, remainder: Remainder) -> Iterator[RecordedSample]:
-    """The answers in the order of their first records. Raises `InvalidInput`."""
+    """Yield the answers in the order of their first records. Raises `InvalidInput`."""
     evaluations: dict[int, dict[str, Json]] = defaultdict(dict)
     first_lines: dict[tuple[str, int], int] = {}
     stood: Counter[tuple[str, str]] = Counter()
@@ -44,9 +44,9 @@ def read_samples(path: Path, remainder: Remainder) -> Iterator[RecordedSample]:
             remainder.add("a line that is no object", "nothing can be read of it", f"line {number}")
             continue
         result = text_of(record.get("evaluation_result_id"), Remainder(), "") or ""
-        rest = {name: value for name, value in record.items() if name not in _OF_THE_RESULT}
+        rest = {name: value for name, value in record.items() if name not in _RESULT_FIELDS}
         same = digest_of(plain_value(rest, Remainder(), ""))
-        # The same result of the same content once more is another answer, which happens to agree.
+        # A repeated record with the same result id is another answer with the same content.
         before = stood[same, result]
         stood[same, result] += 1
         first = first_lines.setdefault((same, before), number)

@@ -1,7 +1,7 @@
 """Reads reports of garak (`*.report.jsonl`): one target, the attempts of its probes.
 
-A case is an attempt's prompt, and each of its outputs is one repetition. What garak's detectors say
-is kept as garak's: no check here decides alike, so the answers are left to people.
+A case is an attempt's prompt, and each of its outputs is one repetition. The verdicts of garak's
+detectors are kept as the source's: no check here decides in the same way, so people decide.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from failproof_es.recorded_runs.sources import digest_of_files, source_file
 
 KIND = "garak-report"
 _DONE = 2
-"""The `status` of an attempt whose outputs the detectors have looked at."""
+"""The `status` of an attempt whose outputs the detectors have evaluated."""
 _HIT_FROM = 0.5
-"""From this score on, a detector has found something: garak's own default. A report does not say
-which one its run had, but how often each detector found something."""
+"""The least detector score that is a hit: garak's default. A report states only the number of hits
+of each detector, not its threshold."""
 _ROLES = ("system", "user", "assistant")
 _READ = frozenset(
     {
@@ -49,7 +49,7 @@ _NOT_KEPT = {
 
 
 def read_garak_report(path: Path) -> ForeignRun:
-    """The run in a report. Raises `InvalidInput` where it is none."""
+    """The run in a report. Raises `InvalidInput` if it is not a report."""
     file = source_file(path)
     remainder = Remainder()
     began = ended = version = None
@@ -68,11 +68,11 @@ def read_garak_report(path: Path) -> ForeignRun:
                 ended = text_of(entry.get("end_time"), remainder, place)
             case "attempt":
                 attempts += 1
-                hits.update(_findings(entry))
+                hits.update(_hits(entry))
             case "eval" | "probe_summary":
                 claims.append(plain_value(entry, remainder, place))
             case kind:
-                model = model or _target(entry, remainder, place)
+                model = model or _model_name(entry, remainder, place)
                 why = _NOT_KEPT.get(str(kind), "an entry of this type is not known here")
                 remainder.add(f"entries `{str(kind)[:40]}`", why, place)
     if not attempts:
@@ -95,7 +95,9 @@ def read_garak_report(path: Path) -> ForeignRun:
         files=(file,),
         paths=(path,),
         source_sha256=digest_of_files((file,)),
-        answers=_answers(path, model or "unknown", _otherwise(claims, hits), remainder),
+        answers=_answers(
+            path, model or "unknown", _probes_with_other_totals(claims, hits), remainder
+        ),
         remainder=remainder,
         began_at=began,
         ended_at=ended,
@@ -103,8 +105,8 @@ def read_garak_report(path: Path) -> ForeignRun:
     )
 
 
-def _target(setup: Json, remainder: Remainder, place: str) -> str | None:
-    """The model that was asked: garak has called it target and model."""
+def _model_name(setup: Json, remainder: Remainder, place: str) -> str | None:
+    """The evaluated model, which garak calls target, and earlier model."""
     for kind, name in (
         ("plugins.target_type", "plugins.target_name"),
         ("plugins.model_type", "plugins.model_name"),
@@ -116,8 +118,8 @@ def _target(setup: Json, remainder: Remainder, place: str) -> str | None:
     return None
 
 
-def _findings(attempt: Json) -> Iterator[tuple[str, str]]:
-    """The probe and the detector, once for each output that the detector has found something in."""
+def _hits(attempt: Json) -> Iterator[tuple[str, str]]:
+    """Yield the probe and the detector for each hit of an attempt."""
     if attempt.get("status") == _DONE:
         for name, scores in object_of(attempt.get("detector_results")).items():
             for score in list_of(scores):
@@ -125,8 +127,10 @@ def _findings(attempt: Json) -> Iterator[tuple[str, str]]:
                     yield str(attempt.get("probe_classname")), name
 
 
-def _otherwise(claims: list[Any], hits: Mapping[tuple[str, str], int]) -> frozenset[str]:
-    """The probes whose totals in the report are not those of `_HIT_FROM`."""
+def _probes_with_other_totals(
+    claims: list[Any], hits: Mapping[tuple[str, str], int]
+) -> frozenset[str]:
+    """The probes whose totals in the report differ from those by `_HIT_FROM`."""
     return frozenset(
         str(claim.get("probe"))
         for claim in map(object_of, claims)
@@ -139,7 +143,7 @@ def _otherwise(claims: list[Any], hits: Mapping[tuple[str, str], int]) -> frozen
 def _answers(
     path: Path, model: str, otherwise: frozenset[str], remainder: Remainder
 ) -> Iterator[RecordedAnswer]:
-    """Each attempt stands twice: as it was answered, and as it was looked at."""
+    """Yield the answers. An attempt has two entries: after its outputs and after the detectors."""
     done = {
         str(object_of(entry).get("uuid"))
         for _, entry in load_json_lines(path)
@@ -153,12 +157,12 @@ def _answers(
         place = f"line {number}"
         if attempt.get("status") != _DONE:
             if str(attempt.get("uuid")) in done:
-                continue  # it comes again, with what the detectors said
+                continue  # its later entry has the detectors' results
             remainder.add("an attempt's verdicts", "no detector has looked at it", place)
-        yield from _attempt(attempt, model, otherwise, place, remainder)
+        yield from _answers_of_attempt(attempt, model, otherwise, place, remainder)
 
 
-def _attempt(
+def _answers_of_attempt(
     attempt: Json, model: str, otherwise: frozenset[str], place: str, remainder: Remainder
 ) -> Iterator[RecordedAnswer]:
     for name in unread(attempt, _READ):
@@ -206,7 +210,9 @@ def _attempt(
             place=f"{place}, output {at + 1}",
             sample_sha256=digest_of(plain_value(attempt, Remainder(), place)),
             replies=() if text is None else (ImportedReply(text=text),),
-            messages=_after(conversations[at : at + 1], len(turns), remainder, place),
+            messages=_messages_after_prompt(
+                conversations[at : at + 1], len(turns), remainder, place
+            ),
             source_scores=scores,
             source_metadata=plain_value(object_of(attempt.get("notes")), remainder, place),
             source_passed=None if counts_otherwise else _passed(scores),
@@ -215,15 +221,15 @@ def _attempt(
 
 
 def _passed(scores: Json) -> bool | None:
-    """Whether no detector calls the output a hit; `None` where none has looked at it."""
+    """Whether no detector has a hit in the output; `None` without detector results."""
     numeric_scores = [score for score in scores.values() if type(score) in (int, float)]
     return all(score < _HIT_FROM for score in numeric_scores) if numeric_scores else None
 
 
-def _after(
+def _messages_after_prompt(
     conversation: list[Any], prompt_length: int, remainder: Remainder, place: str
 ) -> tuple[dict[str, Any], ...]:
-    """What followed the prompt in an output's conversation, where that is more than the output."""
+    """The messages after the prompt in an output's conversation; empty for the output alone."""
     turns = [turn for part in conversation for turn in list_of(object_of(part).get("turns"))]
     after = turns[prompt_length:]
     if len(after) < 2:
@@ -237,13 +243,13 @@ def _after(
 
 
 def _text(output: Any, remainder: Remainder, place: str) -> str | None:
-    """An output: a message with a text, and in older reports the text itself."""
+    """The text of an output: of a message, or, in older reports, the output itself."""
     text = output.get("text") if isinstance(output, dict) else output
     return plain_text(text, remainder, place) if isinstance(text, str) else None
 
 
 def _turns(prompt: Any, remainder: Remainder, place: str) -> tuple[Turn, ...]:
-    """The prompt: a conversation, or in older reports a message or the text itself."""
+    """The turns of a prompt: a conversation, or, in older reports, a message or a text."""
     turns = []
     for turn in map(object_of, list_of(object_of(prompt).get("turns"))):
         text = _text(turn.get("content"), remainder, place)

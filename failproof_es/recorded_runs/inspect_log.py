@@ -1,7 +1,7 @@
 """Reads logs of Inspect (`.eval`, or its JSON): one run of one task and one model.
 
-`inspect_program` reads the file by Inspect's own reader, in a process of its own; here its JSON
-is mapped. The question is what was sent: the messages before the first that the model generated.
+`inspect_program` reads the file with Inspect's own reader, in a separate process; this module maps
+its JSON. The prompt is the messages before the first one that the model generated.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ _ROLES = ("system", "user", "assistant")
 
 
 def read_inspect_log(path: Path) -> ForeignRun:
-    """The run in a log. Raises `InvalidInput` where Inspect is missing or cannot read it."""
+    """The run in a log. Raises `InvalidInput` if Inspect is missing or cannot read the log."""
     file = source_file(path)
     lines = read_lines(path)
     return run_of(path, lines, files=(file,))
 
 
 def run_of(path: Path, lines: Lines, files: tuple[SourceFile, ...]) -> ForeignRun:
-    """The run that `inspect_program` writes as these lines, the header first."""
+    """The run in the lines of `inspect_program`, of which the header is the first."""
     header = object_of(next(lines, {}).get("header"))
     spec = object_of(header.get("eval"))
     stats = object_of(header.get("stats"))
@@ -74,7 +74,7 @@ def run_of(path: Path, lines: Lines, files: tuple[SourceFile, ...]) -> ForeignRu
     )
     task = text_of(spec.get("task"), remainder, "eval.task") or path.stem
     mapped = checks_of(spec.get("scorers"), remainder)
-    roles = _roles(spec, model)
+    roles = _other_roles(spec, model)
     planned = PlannedSamples(header)
     answer = partial(_answer, task, model, roles, mapped, planned, remainder)
     version = text_of(object_of(spec.get("packages")).get("inspect_ai"), remainder, "eval.packages")
@@ -108,8 +108,8 @@ def _answers(
     planned.list_missing(remainder)
 
 
-def _roles(spec: Json, model: str) -> tuple[str, ...]:
-    """The roles, such as a grader's, in which the same model was asked for something else."""
+def _other_roles(spec: Json, model: str) -> tuple[str, ...]:
+    """The other roles of the evaluated model, such as grader."""
     roles = object_of(spec.get("model_roles")).items()
     return tuple(name for name, role in roles if object_of(role).get("model") == model)
 
@@ -130,13 +130,13 @@ def _answer(
     if not planned.take(sample_id, epoch):
         remainder.add("an id that stands twice", "counted as one more repetition", place)
     list_sample(sample, left_out, remainder, place)
-    turns, answered = _split(sample, remainder, place)
+    turns, answered = _split_conversation(sample, remainder, place)
     output = object_of(sample.get("output"))
     replies = _replies(output, answered, remainder, place)
     error = _error(sample, output, replies, remainder, place)
     target = texts_of(sample.get("target"), remainder, place)
     document = {name: sample.get(name) for name in ("id", "input", "target", "choices")}
-    usage, cost = _used(sample, output, model, roles)
+    usage, cost = _usage_and_cost(sample, output, model, roles)
     scores = _scores(sample.get("scores"), replies, remainder, place)
     case = Case(
         dialect="checks",
@@ -172,10 +172,10 @@ def _answer(
 # -- the conversation --------------------------------------------------------------------------
 
 
-def _split(
+def _split_conversation(
     sample: Json, remainder: Remainder, place: str
 ) -> tuple[tuple[Turn, ...], list[dict[str, Any]]]:
-    """What was asked, and the messages from the first on that the model generated."""
+    """The turns of the prompt, and the messages from the first generated one on."""
     messages = [message for message in list_of(sample.get("messages")) if isinstance(message, dict)]
     generated = [
         at
@@ -184,7 +184,7 @@ def _split(
     ]
     assistants = [at for at, message in enumerate(messages) if message.get("role") == "assistant"]
     first = generated[0] if generated else assistants[-1] if assistants else len(messages)
-    question = messages[:first] if messages else _input(sample.get("input"))
+    question = messages[:first] if messages else _input_messages(sample.get("input"))
     turns = []
     for message in question:
         if message.get("role") not in _ROLES or message.get("tool_calls"):
@@ -204,14 +204,14 @@ def _drop_nulls(message: Json) -> dict[str, Any]:
     return {name: value for name, value in message.items() if value is not None}
 
 
-def _input(sample_input: Any) -> list[dict[str, Any]]:
+def _input_messages(sample_input: Any) -> list[dict[str, Any]]:
     if isinstance(sample_input, list):
         return [message for message in sample_input if isinstance(message, dict)]
     return [{"role": "user", "content": sample_input}]
 
 
 def _read_text(content: Any, remainder: Remainder, place: str) -> str:
-    """The text of a message; of parts that are no text it is said that they are missing."""
+    """The text of a message; other parts are listed in `remainder`."""
     if isinstance(content, str):
         return plain_text(content, remainder, place)
     texts = []
@@ -228,7 +228,7 @@ def _read_text(content: Any, remainder: Remainder, place: str) -> str:
 def _replies(
     output: Json, answered: list[dict[str, Any]], remainder: Remainder, place: str
 ) -> tuple[ImportedReply, ...]:
-    """Each message that the model generated; the last one is what was scored."""
+    """The messages that the model generated; the last one was scored."""
     replies = [
         ImportedReply(
             text=_read_text(message.get("content"), Remainder(), place),
@@ -243,7 +243,7 @@ def _replies(
         last = ImportedReply(
             text=_read_text(message.get("content"), remainder, place),
             tool_calls=_tool_calls(message.get("tool_calls"), remainder, place),
-            finish_reason=_finish(choice.get("stop_reason")),
+            finish_reason=_finish_word(choice.get("stop_reason")),
         )
         if replies and (replies[-1].text, replies[-1].tool_calls) == (last.text, last.tool_calls):
             replies.pop()
@@ -283,7 +283,7 @@ def _error(
 def _scores(
     sample_scores: Any, replies: tuple[ImportedReply, ...], remainder: Remainder, place: str
 ) -> dict[str, Any]:
-    """Each score under its own name; an explanation that repeats the reply stands there only."""
+    """The scores by name, without an explanation that only repeats the reply."""
     scores = {}
     text = replies[-1].text if replies else None
     for name, score in object_of(sample_scores).items():
@@ -298,19 +298,20 @@ def _scores(
     return plain
 
 
-def _used(
+def _usage_and_cost(
     sample: Json, output: Json, model: str, roles: tuple[str, ...]
 ) -> tuple[Usage, str | None]:
-    """The tokens and the cost of all calls of the sample where the log sums them, else of the
-    last one. Inspect counts what came from a cache, or went into one, beside the input."""
+    """The tokens and the cost of all calls of the sample if the log sums them, else of the last
+    call. Inspect's input tokens exclude cache reads and writes, which are added here."""
     summed = object_of(object_of(sample.get("model_usage")).get(model))
     used = summed or object_of(output.get("usage"))
     role_usages = [object_of(object_of(sample.get("role_usage")).get(role)) for role in roles]
     cost = used.get("total_cost")
-    if summed and any(role_usages):  # the sum is of the model in all of its roles
+    if summed and any(role_usages):  # the sum includes the model's other roles
         names = {name for usage in (used, *role_usages) for name in usage}
         used = {
-            name: _without(used.get(name), [e.get(name) for e in role_usages]) for name in names
+            name: _subtract_counts(used.get(name), [e.get(name) for e in role_usages])
+            for name in names
         }
         cost = None
     read = count_of(used.get("input_tokens_cache_read"))
@@ -326,12 +327,12 @@ def _used(
     return usage, None if cost is None else str(cost)
 
 
-def _without(whole: Any, parts: list[Any]) -> int | None:
-    """A count without its parts; `None` where it is no sum of them."""
+def _subtract_counts(whole: Any, parts: list[Any]) -> int | None:
+    """A count minus its parts; `None` if it is no count, or less than its parts."""
     counted = count_of(whole)
     return None if counted is None else count_of(counted - sum(count_of(p) or 0 for p in parts))
 
 
-def _finish(stop_reason: Any) -> str | None:
+def _finish_word(stop_reason: Any) -> str | None:
     word = word_of(stop_reason)
     return None if word is None else common_word(word)

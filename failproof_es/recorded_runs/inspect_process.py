@@ -17,21 +17,21 @@ from failproof_es.support.machine.json_lines_child import (
 )
 
 PYTHON = "FAILPROOF_ES_INSPECT_PYTHON"
-"""The variable that names the Python in whose environment Inspect is installed."""
+"""The environment variable with the path of the Python that has Inspect installed."""
 MEMORY = 8 * 2**30
 """Bytes of address space of the process that reads a log."""
 MOST_LINE_BYTES = 2**28
-"""One sample takes no more than this as JSON."""
+"""The most bytes of one sample as JSON."""
 _ABSENT = 4
 
 Lines = Iterator[dict[str, Any]]
 
 
 def read_lines(path: Path) -> Lines:
-    """What Inspect's own reader finds in the log: the header, then each sample.
+    """Yield the log as Inspect's own reader reads it: the header, each sample, and the end.
 
-    Raises `InvalidInput` while iterating where Inspect is not installed, cannot read the file,
-    or where a sample is longer than `MOST_LINE_BYTES`.
+    Raises `InvalidInput` during the iteration if Inspect is not installed or cannot read the file,
+    or if a sample is longer than `MOST_LINE_BYTES`.
     """
     python = os.environ.get(PYTHON) or sys.executable
     lines = read_json_lines(

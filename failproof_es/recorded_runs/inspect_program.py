@@ -1,26 +1,26 @@
-"""A program for another Python: reads an Inspect log by Inspect's own reader, writes JSON lines.
+"""Program that reads an Inspect log with Inspect's own reader, and writes JSON Lines.
 
-It imports nothing of this package, so that Inspect may live in an environment of its own. It runs
-as a process of its own with limited memory, because a log is untrusted.
+It imports nothing from this package, so that Inspect may be installed in another environment. It
+runs in a separate process with limited memory, because a log is untrusted.
 
     python -I inspect_program.py LOG
 
-The first line is the header, then one line for each sample, then how many there were.
+The first line is the header, then one line for each sample, then the number of samples.
 """
 
 import json
 import sys
 
 _LEFT_OUT = {"events", "timelines", "attachments", "store"}
-"""Fields of a sample of which only the size is told."""
+"""Fields of a sample of which only the size is written."""
 
 
 def main(path: str) -> int:
-    """Write the log to standard output. Returns the exit code; what went wrong is on stderr."""
+    """Write the log to standard output; errors go to standard error. Returns the exit code."""
     try:
         from inspect_ai.log import read_eval_log, read_eval_log_samples
     except ImportError as error:
-        _say(f"absent: {error}")
+        _write_error(f"absent: {error}")
         return 4
     try:
         header = read_eval_log(path, header_only=True)
@@ -35,14 +35,14 @@ def main(path: str) -> int:
         _write({"end": count})
     except MemoryError:
         raise
-    except Exception as error:  # whatever a damaged log raises in there
+    except Exception as error:  # Inspect raises many types for a damaged log
         lines = str(error).strip().splitlines()
-        _say(f"{type(error).__name__}: {lines[0] if lines else ''}")
+        _write_error(f"{type(error).__name__}: {lines[0] if lines else ''}")
         return 3
     return 0
 
 
-def _say(text: str) -> None:
+def _write_error(text: str) -> None:
     sys.stderr.write(text + "\n")
 
 

@@ -1,4 +1,4 @@
-"""What of an Inspect log has no place in an imported run, and what the log itself lacks."""
+"""Lists the parts of an Inspect log that are not imported, and the samples that it lacks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _READ_OF_SAMPLE = frozenset(
             "total_time",
             "working_time",
             "turn_count",
-        ),  # Inspect's own reckoning
+        ),  # Inspect's own counts and times
     }
 )
 _READ_OF_HEADER = frozenset({"version", "status", "eval", "plan", "results", "stats", "error"})
@@ -32,7 +32,7 @@ _OF_THE_RUN = "an imported run has no place for it"
 
 
 def list_header(header: Json, remainder: Remainder) -> None:
-    """List what is not kept of the log's head."""
+    """List the parts of the log's header that are not imported."""
     steps = list_of(object_of(header.get("plan")).get("steps"))
     for at, step in enumerate(map(object_of, steps)):
         name = text_of(step.get("solver"), remainder, "plan") or "unknown"
@@ -56,7 +56,7 @@ def list_header(header: Json, remainder: Remainder) -> None:
 
 
 def list_sample(sample: Json, left_out: Json, remainder: Remainder, place: str) -> None:
-    """List what is not kept of a sample."""
+    """List the parts of a sample that are not imported."""
     for what, count in left_out.items():
         if count and what in _LEFT_OUT:
             remainder.add(f"{what} of a sample", _LEFT_OUT[what], place)
@@ -65,7 +65,7 @@ def list_sample(sample: Json, left_out: Json, remainder: Remainder, place: str) 
 
 
 class PlannedSamples:
-    """Which samples and epochs the log says were planned, as far as it does."""
+    """The samples and epochs that were planned, as far as the log states them."""
 
     def __init__(self, header: Json) -> None:
         spec = object_of(header.get("eval"))
@@ -75,13 +75,13 @@ class PlannedSamples:
         self._seen: set[tuple[str, int]] = set()
 
     def take(self, sample: str, epoch: int) -> bool:
-        """Note one that is there. Returns whether it is the first with this id and epoch."""
+        """Record a sample as present. Returns whether it is the first with this id and epoch."""
         first = (sample, epoch) not in self._seen
         self._seen.add((sample, epoch))
         return first
 
     def list_missing(self, remainder: Remainder) -> None:
-        """List what was planned, and is not in the log."""
+        """List the planned samples that are not in the log."""
         planned = len(self._ids) * self._epochs
         missing = planned - sum(
             sample in self._ids and epoch <= self._epochs for sample, epoch in self._seen

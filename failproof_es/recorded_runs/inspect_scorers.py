@@ -1,4 +1,4 @@
-"""Which of Inspect's scorers our checks decide alike, and what its scores come to."""
+"""Maps Inspect's scorers to checks that decide in the same way, and its scores to verdicts."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from failproof_es.recorded_runs.records import Remainder
 _LOCATIONS = {"begin": "starts_with", "end": "ends_with", "any": "contains", "exact": "equals"}
 
 Checks = Callable[[Sequence[str]], list[dict[str, Any]]]
-"""The checks of a case, from its targets."""
+"""A function from a case's targets to its checks."""
 
 
 def checks_of(scorers: Any, remainder: Remainder) -> Checks:
-    """How targets become checks: as those of the log's scorers that decide alike here would.
+    """A function from targets to checks, one for each scorer of the log with a counterpart.
 
-    What is none of them goes to `remainder`. Without any that is, there is no check.
+    Scorers without a counterpart are listed in `remainder`.
     """
     made = []
     for scorer in map(object_of, list_of(scorers)):
         name = str(scorer.get("name")).removeprefix("inspect_ai/")
         options = object_of(scorer.get("options"))
-        check = _check(name, options)
+        check = _map_scorer(name, options)
         if check is None:
             reason = "no check here decides alike: its verdict is kept as the source's"
             remainder.add(f"the scorer {name}", reason, "eval.scorers")
@@ -41,7 +41,7 @@ def checks_of(scorers: Any, remainder: Remainder) -> Checks:
 
 
 def passed_by(scores: Mapping[str, Any]) -> bool | None:
-    """Whether the source's one score says correct; `None` for another one, and for several."""
+    """Whether the source's only score means correct; `None` for other values and several scores."""
     if len(scores) != 1:
         return None
     value = object_of(next(iter(scores.values()))).get("value")
@@ -50,7 +50,7 @@ def passed_by(scores: Mapping[str, Any]) -> bool | None:
     return bool(value) if isinstance(value, int | float) and value in (0, 1) else None
 
 
-def _check(name: str, options: Mapping[str, Any]) -> dict[str, Any] | None:
+def _map_scorer(name: str, options: Mapping[str, Any]) -> dict[str, Any] | None:
     ignore_case = options.get("ignore_case", True)
     if not isinstance(ignore_case, bool):
         return None

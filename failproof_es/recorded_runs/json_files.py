@@ -12,13 +12,13 @@ from failproof_es.problems import InvalidInput, Problem
 from failproof_es.support.regular_file import open_regular
 
 MOST_BYTES = 2**30
-"""A file of JSON is read whole: no longer one than this."""
+"""The most bytes of a JSON file, which is read as a whole."""
 MOST_LINE_BYTES = 2**28
 _LONGEST_KEY = 60
 
 
 def load_json(path: Path) -> Any:
-    """The value in a file. Raises `InvalidInput` where there is none, or it is too large."""
+    """The JSON value in a file. Raises `InvalidInput` if it is not JSON, or too large."""
     try:
         with open_regular(path) as file:
             content = file.read(MOST_BYTES + 1)
@@ -26,13 +26,13 @@ def load_json(path: Path) -> Any:
         raise _unreadable(path, error) from None
     if len(content) > MOST_BYTES:
         raise InvalidInput([Problem(f"is larger than {MOST_BYTES // 2**20} MiB", path=path)])
-    return _parsed(content, path, None)
+    return _parse(content, path, None)
 
 
 def load_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
-    """The line number and the value of each line that is not blank.
+    """Yield the number and the value of each line that is not blank.
 
-    Raises `InvalidInput` at the first line that is no JSON, or longer than `MOST_LINE_BYTES`.
+    Raises `InvalidInput` at the first line that is not JSON, or longer than `MOST_LINE_BYTES`.
     """
     try:
         with open_regular(path) as file:
@@ -43,14 +43,14 @@ def load_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
                     message = f"the line is longer than {MOST_LINE_BYTES // 2**20} MiB"
                     raise InvalidInput([Problem(message, path=path, line=number)])
                 if raw.strip():
-                    yield number, _parsed(raw, path, number)
+                    yield number, _parse(raw, path, number)
     except OSError as error:
         raise _unreadable(path, error) from None
 
 
-def _parsed(content: bytes, path: Path, line: int | None) -> Any:
+def _parse(content: bytes, path: Path, line: int | None) -> Any:
     try:
-        return json.loads(content, object_pairs_hook=_unique)
+        return json.loads(content, object_pairs_hook=_require_unique_keys)
     except _DuplicateKey as error:
         message = f"the key {str(error)!r} stands twice in one object: one of them would be lost"
         raise InvalidInput([Problem(message, path=path, line=line)]) from None
@@ -64,10 +64,10 @@ def _parsed(content: bytes, path: Path, line: int | None) -> Any:
 
 
 class _DuplicateKey(Exception):
-    """`str` is the beginning of the key that stands twice."""
+    """An object has a key twice. `str` is the beginning of the key."""
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _require_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) < len(pairs):
         stood = Counter(key for key, _ in pairs)

@@ -1,4 +1,4 @@
-"""Reads untyped JSON without trusting it: what is not of the wanted kind is absent."""
+"""Reads untrusted JSON: a value of the wrong type counts as absent."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ _NOTHING: Json = {}
 
 
 def object_of(value: Any) -> Json:
-    """The object, or an empty one."""
+    """The value if it is an object, else an empty object."""
     return value if isinstance(value, dict) else _NOTHING
 
 
 def list_of(value: Any) -> list[Any]:
-    """The list, or an empty one."""
+    """The value if it is a list, else an empty list."""
     return value if isinstance(value, list) else []
 
 
 def text_of(value: Any, remainder: Remainder, where: str) -> str | None:
-    """The text, as the log can hold it, or `None`; an empty one is none."""
+    """The value if it is a non-empty text, in a form that the log can hold; else `None`."""
     return plain_text(value, remainder, where) if isinstance(value, str) and value else None
 
 
 def texts_of(value: Any, remainder: Remainder, where: str) -> list[str]:
-    """A text, or the texts of a list, as a list."""
+    """The texts in a value: a text, or a list of texts."""
     values = value if isinstance(value, list) else [value]
     return [plain_text(text, remainder, where) for text in values if isinstance(text, str)]
 
 
 def unread(record: Json, read: Container[str]) -> list[str]:
-    """The fields that say something, and are none of those that are read."""
+    """The non-empty fields of a record that are not in `read`."""
     nothing: tuple[Any, ...] = (None, False, "", [], {})
     return [name for name, value in record.items() if name not in read and value not in nothing]
 
 
 def to_json(value: Any) -> str:
-    """A plain value as JSON."""
+    """A value of `plain_value` as JSON."""
     return orjson.dumps(value).decode()

@@ -1,6 +1,6 @@
-"""Makes values of an untrusted source ones that the log can hold, and says what was changed.
+"""Converts values of an untrusted source into ones that the log can hold, and lists the changes.
 
-The log holds JSON of UTF-8 text, finite numbers and integers of 64 bits, not too deep.
+The log holds JSON with UTF-8 text, finite numbers, 64-bit integers and at most 100 levels.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def plain_text(text: str, remainder: Remainder, where: str) -> str:
-    """The text, with U+FFFD for half a character: no UTF-8 holds one."""
+    """The text with U+FFFD for each lone surrogate, which UTF-8 cannot encode."""
     if _SURROGATE.search(text) is None:
         return text
     remainder.add("half a character (a lone surrogate)", "no text holds it: it is U+FFFD", where)
@@ -28,7 +28,7 @@ def plain_text(text: str, remainder: Remainder, where: str) -> str:
 
 
 def plain_value(value: Any, remainder: Remainder, where: str, depth: int = 0) -> Any:
-    """The value as JSON. What no JSON holds becomes its text, and is said to."""
+    """The value as JSON. Values that JSON cannot hold become texts, listed in `remainder`."""
     match value:
         case None | bool():
             return value
@@ -67,12 +67,12 @@ def digest_of(value: Any) -> str:
 
 
 def count_of(value: Any) -> int | None:
-    """A count of tokens: a whole number of 64 bits from 0; `None` for anything else."""
+    """The value if it is a count of tokens, a 64-bit integer from 0; else `None`."""
     return value if type(value) is int and 0 <= value <= _LARGEST else None
 
 
 def seconds_as_ms(value: Any) -> float | None:
-    """Seconds as milliseconds; `None` for what is no time."""
+    """Seconds as milliseconds; `None` if the value is not a duration."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) * 1000 if math.isfinite(value) and 0 <= value < 1e12 else None

@@ -1,7 +1,7 @@
-"""What of a promptfoo test's assertions a check here decides alike.
+"""Maps a promptfoo test's assertions to checks that decide in the same way.
 
-The verdict of some of them alone would be another one than the test's. So where one does not
-decide alike here, or where all of them need not hold, there is no check at all.
+A part of the assertions could give another verdict than the test. So a test has no checks at all if
+one assertion has no counterpart, or if not all of them have to hold.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from failproof_es.recorded_runs.json_values import Json, list_of, object_of
 from failproof_es.recorded_runs.records import Remainder
 
 _KINDS = {"begins": "starts_with", "ends": "ends_with"}
-"""Where the dialect `checks` has another word for a check's kind."""
+"""The kinds of checks that have another name in the dialect `checks`."""
 _VALUE = "renderedAssertionValue"
 _NOT_READ = "its value is in a file that is not read"
 
 
 def is_transformed(test: Json) -> bool:
-    """Whether code changed the output of a test: what stands there is what it made."""
+    """Whether code changed the output of a test before it was recorded."""
     options = object_of(test.get("options"))
     transforms = (
         section.get(name) for section in (options, test) for name in ("transform", "postprocess")
@@ -33,7 +33,7 @@ def is_transformed(test: Json) -> bool:
 
 
 def checks_of(test: Json, row: Json, remainder: Remainder, place: str) -> list[dict[str, Any]]:
-    """The checks of a result's case; what has none goes to `remainder`."""
+    """The checks of a result's case; assertions without a check are listed in `remainder`."""
     expected = TestExpectation()
     rendered = _RenderedAssertions(row)
     for assertion in list_of(test.get("assert")):
@@ -50,7 +50,7 @@ def checks_of(test: Json, row: Json, remainder: Remainder, place: str) -> list[d
     if expected.criteria or expected.refused:
         reason = "a judge decides it: the source's verdict is kept as its own"
         remainder.add("an assertion for a judge", reason, place)
-    if problem := _unusable(expected.checks):
+    if problem := _first_pattern_problem(expected.checks):
         remainder.add("an assertion's expression", problem, place)
     other_rules = _other_rules(test)
     for name, why in other_rules.items():
@@ -61,7 +61,7 @@ def checks_of(test: Json, row: Json, remainder: Remainder, place: str) -> list[d
 
 
 def _other_rules(test: Json) -> dict[str, str]:
-    """What makes a test pass otherwise than by all of its assertions."""
+    """The settings by which a test may pass without all of its assertions, with the reasons."""
     rules = {}
     if test.get("threshold") is not None:
         rules["threshold"] = "not all assertions have to hold: no check is made"
@@ -73,8 +73,8 @@ def _other_rules(test: Json) -> dict[str, str]:
 class _RenderedAssertions:
     """The values of a result's assertions with the variables filled in.
 
-    promptfoo keeps an assertion as it was written, and says beside its verdict what its value
-    was. Where it does not say so, the variables are filled in here.
+    promptfoo records an assertion as written, and its filled-in value with its verdict. If that
+    value is missing, the variables are filled in here.
     """
 
     def __init__(self, row: Json) -> None:
@@ -88,7 +88,7 @@ class _RenderedAssertions:
         self._variables = {name: value for name, value in variables if not is_reference(value)}
 
     def value_of(self, assertion: Any) -> str | None:
-        """What promptfoo says that its value was."""
+        """The filled-in value that promptfoo recorded for the assertion, or `None`."""
         if not isinstance(assertion, Mapping):
             return None
         return next(
@@ -96,12 +96,12 @@ class _RenderedAssertions:
         )
 
     def fill(self, text: str) -> str:
-        """The text with the variables. Raises `ValueError` where that needs more than them."""
+        """The text with the variables filled in. Raises `ValueError` for any other template."""
         return fill(text, self._variables)
 
 
 def _as_checks(checks: Iterable[Check]) -> list[dict[str, Any]]:
-    """The checks as they stand in a case of the dialect `checks`."""
+    """The checks in the form of the dialect `checks`."""
     return [
         {
             "kind": _KINDS.get(check.kind, check.kind),
@@ -113,8 +113,8 @@ def _as_checks(checks: Iterable[Check]) -> list[dict[str, Any]]:
     ]
 
 
-def _unusable(checks: Iterable[Check]) -> str | None:
-    """Why one of these is no check here; `None` where all are."""
+def _first_pattern_problem(checks: Iterable[Check]) -> str | None:
+    """Why one of the patterns cannot be used; `None` if all can."""
     for check in checks:
         if check.kind == "regex":
             for text in check.texts:

@@ -1,8 +1,8 @@
 """Reads results of promptfoo: `promptfoo eval -o results.json`, or `promptfoo export eval`.
 
-The results are those of the shape that promptfoo numbers 3, and of the older one whose table of
-results has the same rows. A case is a prompt, as it was rendered, with the assertions of its test;
-a provider is a model. Assertions that a program decides are decided here again.
+Supports version 3 of promptfoo's format, and the older one, whose table of results has the same
+rows. A case is a rendered prompt with the assertions of its test; a provider is a model. Assertions
+that a program decides are evaluated again here.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from failproof_es.recorded_runs.sources import digest_of_files, source_file
 
 KIND = "promptfoo-results"
 _ERROR = 2
-"""The `failureReason` of a result that is an error, and no answer that failed an assertion."""
+"""The `failureReason` of an error, as opposed to a failed assertion."""
 _ROLES = ("system", "user", "assistant")
 _NOT_KEPT = {
     "config": "what was asked is kept with each case; a configuration may hold keys",
@@ -61,11 +61,11 @@ _READ: Mapping[str, frozenset[str]] = {
     "response": frozenset({"output", "error", "tokenUsage", "finishReason", "isRefusal"}),
     "test": frozenset({"assert", "description", "options", "threshold", "vars"}),
 }
-"""The fields that are read of each; another one that says something is listed."""
+"""The fields that are read of each object; other non-empty fields are listed in `remainder`."""
 
 
 def read_promptfoo_results(path: Path) -> ForeignRun:
-    """The run in a file of results. Raises `InvalidInput` where it is none."""
+    """The run in a file of results. Raises `InvalidInput` if it is not such a file."""
     file = source_file(path)
     document = object_of(load_json(path))
     summary = object_of(document.get("results"))
@@ -104,7 +104,7 @@ def read_promptfoo_results(path: Path) -> ForeignRun:
         files=(file,),
         paths=(path,),
         source_sha256=digest_of_files((file,)),
-        answers=_answers(rows, name, _columns(summary, remainder), remainder),
+        answers=_answers(rows, name, _earlier_twins(summary, remainder), remainder),
         remainder=remainder,
         began_at=text_of(summary.get("timestamp"), remainder, "results.timestamp"),
         claims=plain_value(claims, remainder, "results"),
@@ -116,10 +116,10 @@ def _list_others(what: str, record: Json, remainder: Remainder, place: str) -> N
         remainder.add(f"`{plain_text(name, remainder, place)}` of a {what}", NO_PLACE, place)
 
 
-def _columns(summary: Json, remainder: Remainder) -> Mapping[int, int]:
-    """By the number of a prompt's column: how many before it have its prompt and its provider.
+def _earlier_twins(summary: Json, remainder: Remainder) -> Mapping[int, int]:
+    """For each prompt column, the number of earlier ones with the same prompt and provider.
 
-    One provider may be asked in several configurations that its name does not tell apart.
+    One provider may occur in several configurations that have the same name.
     """
     seen: Counter[str] = Counter()
     counts = {}
@@ -177,7 +177,7 @@ def _answer(
     cost = row.get("cost")
     return RecordedAnswer(
         case=_case(row, test, suite, numbers, place, remainder),
-        model=_provider(row.get("provider"), before, remainder, place),
+        model=_model_name(row.get("provider"), before, remainder, place),
         place=place,
         sample_sha256=digest_of(plain_value(row, Remainder(), place)),
         replies=() if reply is None else (reply,),
@@ -206,7 +206,7 @@ def _case(
     }
     present = {name: value for name, value in fields.items() if value is not None}
     document = plain_value(present, remainder, place)
-    number = _number(row, test, document, numbers)
+    number = _first_test_number(row, test, document, numbers)
     case_name = place if number is None else f"test {number}"
     case_name = f"{described}, {case_name}" if described else case_name
     id_of_prompt = text_of(row.get("promptId"), remainder, place)
@@ -221,10 +221,12 @@ def _case(
     )
 
 
-def _number(row: Json, test: Json, document: Json, numbers: dict[str, int]) -> int | None:
-    """The number of the first test that asks and asserts just this.
+def _first_test_number(
+    row: Json, test: Json, document: Json, numbers: dict[str, int]
+) -> int | None:
+    """The number of the first test with the same content.
 
-    promptfoo counts a repetition (`--repeat`) as one more test.
+    promptfoo counts a repetition (`--repeat`) as a further test.
     """
     number = count_of(row.get("testIdx"))
     if number is None:
@@ -235,20 +237,20 @@ def _number(row: Json, test: Json, document: Json, numbers: dict[str, int]) -> i
 
 
 def _turns(raw: Any, remainder: Remainder, place: str) -> tuple[Turn, ...]:
-    """The prompt: a text, or messages as JSON, as promptfoo sends them."""
+    """The turns of a prompt: a text, or messages as JSON, which promptfoo sends as such."""
     text = (
         plain_text(raw, remainder, place)
         if isinstance(raw, str)
         else to_json(plain_value(raw, remainder, place))
     )
-    messages = _messages(text)
+    messages = _parse_messages(text)
     if messages is None:
         return (Turn(role="user", content=text),)
     return tuple(Turn(role=message["role"], content=message["content"]) for message in messages)
 
 
-def _messages(text: str) -> list[dict[str, Any]] | None:
-    """The messages that a prompt is the JSON of; `None` for any other text."""
+def _parse_messages(text: str) -> list[dict[str, Any]] | None:
+    """The messages of a prompt that is a JSON list of them; `None` for any other text."""
     if not text.lstrip().startswith("["):
         return None
     try:
@@ -290,7 +292,7 @@ def _error(
     remainder: Remainder,
     place: str,
 ) -> ImportedError | None:
-    """An error of the provider. That an assertion failed is no error: it is the verdict."""
+    """The provider's error. A failed assertion is a verdict, not an error."""
     error = response.get("error")
     if error is None and (row.get("failureReason") == _ERROR or reply is None):
         error = row.get("error") or "the result has no output and no error"
@@ -300,7 +302,7 @@ def _error(
     return ImportedError(kind=SOURCE_ERROR, message=plain_text(text, remainder, place))
 
 
-def _provider(recorded: Any, before: int, remainder: Remainder, place: str) -> str:
+def _model_name(recorded: Any, before: int, remainder: Remainder, place: str) -> str:
     if isinstance(recorded, str) and recorded:
         name = plain_text(recorded, remainder, place)
     else:
@@ -317,7 +319,7 @@ def _provider(recorded: Any, before: int, remainder: Remainder, place: str) -> s
 def _usage(row: Json, response: Json) -> Usage:
     used = object_of(response.get("tokenUsage")) or object_of(row.get("tokenUsage"))
     if not any(used.get(name) for name in ("total", "prompt", "completion")):
-        return Usage()  # promptfoo writes 0 where nobody said
+        return Usage()  # promptfoo writes 0 for unknown counts
     details = object_of(used.get("completionDetails"))
     return Usage(
         input_tokens=count_of(used.get("prompt")),

@@ -1,7 +1,7 @@
-"""What a reader of another tool's records gives: pure values, the same whatever the tool.
+"""The result of a reader of another tool's records: plain values, independent of the tool.
 
-A reader is a function from a path to a `ForeignRun`. It raises `InvalidInput` where the source
-cannot be read; what stands in it and has no place here goes to `Remainder`.
+A reader is a function from a path to a `ForeignRun`. It raises `InvalidInput` if the source cannot
+be read, and lists the parts of the source that are not imported in a `Remainder`.
 """
 
 from __future__ import annotations
@@ -16,26 +16,25 @@ from failproof_es.events import ImportedError, ImportedReply, SourceFile, Unmapp
 from failproof_es.support.untrusted_text import shortened
 
 NOT_IN_SOURCE = "not_in_source"
-"""The kind of error of a planned evaluation that the source has no answer for."""
+"""The kind of error of a planned evaluation without an answer in the source."""
 MOST_KINDS = 500
-"""So many kinds of what does not map are told one by one."""
+"""The most kinds of unmapped parts that are listed."""
 LONGEST = 300
-"""So many characters of each are told."""
+"""The most characters of each text in the list."""
 NO_PLACE = "an imported answer has no place for it"
-"""Why a field of a source is not kept, where there is no other reason."""
+"""The default reason why a field of a source is not imported."""
 SOURCE_ERROR = "source_error"
-"""The kind of error of an answer that the source itself calls an error."""
+"""The kind of error of an answer that is an error in the source."""
 
 
 @dataclass(slots=True)
 class Remainder:
-    """What of a source has no place here, by what it is and why; with the place of the first."""
+    """The parts of a source that are not imported, by kind and reason, with the first place."""
 
     _unmapped: dict[tuple[str, str], Unmapped] = field(default_factory=dict)
 
     def add(self, what: str, why: str, where: str, count: int = 1) -> None:
-        """Something more that does not map, `count` times. Beyond `MOST_KINDS` kinds it is only
-        counted."""
+        """Add `count` unmapped parts of one kind; beyond `MOST_KINDS` kinds only their number."""
         what, why, where = shortened(what, LONGEST), shortened(why, LONGEST), where[:LONGEST]
         if len(self._unmapped) >= MOST_KINDS and (what, why) not in self._unmapped:
             what, why = "other parts", f"more than {MOST_KINDS} kinds do not map"
@@ -48,15 +47,15 @@ class Remainder:
             )
 
     def all(self) -> tuple[Unmapped, ...]:
-        """All of it, in the order in which it was found first."""
+        """All kinds of unmapped parts, in the order of their first places."""
         return tuple(self._unmapped.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedAnswer:
-    """One answer of one model to one case, as the source holds it.
+    """One answer of one model to one case, as recorded in the source.
 
-    Several answers of a model to the same case become repetitions, from 1, as they come.
+    Several answers of a model to the same case become repetitions, numbered from 1 in order.
     """
 
     case: Case
@@ -86,13 +85,13 @@ class ForeignRun:
     name: str
     files: tuple[SourceFile, ...]
     paths: tuple[Path, ...]
-    """Where `files` are, in the same order."""
+    """The paths of `files`, in the same order."""
     source_sha256: str
     answers: Iterator[RecordedAnswer]
     remainder: Remainder
     parameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """What each model was asked with, by its name, as far as the source says."""
+    """The parameters of each model, by its name, as far as the source states them."""
     began_at: str | None = None
     ended_at: str | None = None
     claims: Mapping[str, Any] = field(default_factory=dict)
-    """Results that the source states of the whole run. They are its own."""
+    """The source's own results of the whole run."""

@@ -4,10 +4,10 @@
         dialect = "mine"
         good = {"cases.jsonl": '{"id": "a", "ask": "2 + 2?", "want": "4"}\\n'}
         cases = 1
-        defective = (Defective("cases.jsonl", '{"id": "a"}\\n', line=1, field="ask"),)
-        replies = (Said("4", "passed"), Said("5", "failed"))
+        defective = (DefectiveFile("cases.jsonl", '{"id": "a"}\\n', line=1, field="ask"),)
+        replies = (SampleReply("4", "passed"), SampleReply("5", "failed"))
 
-The dialect has to be installed: it is found under its name, as in a run.
+The dialect has to be installed: the contract loads it by its name, as a run does.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ SampleOutcome = Literal["passed", "failed", "graded", "unscored"]
 
 @dataclass(frozen=True, slots=True)
 class SampleReply:
-    """What a model under test replies to every turn, and the expected outcome."""
+    """A model's reply to every turn, and the expected outcome."""
 
     text: str
     comes_to: SampleOutcome
     finish_reason: str | None = "stop"
     refusal: str | None = None
     case_id: str | None = None
-    """Which case it answers; by default the first one."""
+    """The id of the answered case; by default the first case."""
     stands_before_a_cut: bool = False
-    """Whether the outcome is the same when the reply is cut off after this text."""
+    """Whether the outcome stays the same if the reply is cut off after this text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,28 +75,28 @@ class DialectContract:
     """Subclass it, set the attributes without a value, and let `pytest` collect the subclass."""
 
     dialect: ClassVar[str]
-    """Its name."""
+    """The name of the dialect under test."""
     options: ClassVar[Mapping[str, Any]] = {}
-    """The `prompts.options` that it is tested with."""
+    """The `prompts.options` of the tests."""
     good: ClassVar[Mapping[str, str]]
     """Case files without a defect: content by name."""
     cases: ClassVar[int]
-    """How many cases they hold."""
+    """The number of cases in `good`."""
     defective: ClassVar[Sequence[DefectiveFile]]
     """One file for each kind of defect."""
     replies: ClassVar[Sequence[SampleReply]]
-    """Replies that pass, that fail, and that do neither."""
+    """Replies that pass, fail, or do neither."""
 
     def judge_reply(self, messages: Sequence[Turn], sample: SampleReply) -> str:
         """A judge's reply that leads to the outcome of `sample`. For dialects with judges."""
         raise NotImplementedError("the dialect asks judges: say what one answers")
 
     def many(self, count: int) -> tuple[str, str] | None:
-        """A good file of so many cases, as name and content; `None` where the format is read as a
-        whole."""
+        """Name and content of a good file with `count` cases; `None` if the format can only be read
+        as a whole."""
         return None
 
-    # -- what it is ------------------------------------------------------------------------
+    # -- interface -------------------------------------------------------------------------
 
     def test_it_has_what_a_dialect_has(self) -> None:
         mine = self.made()
@@ -218,7 +218,10 @@ class DialectContract:
             read = PromptStored.model_validate_json(stored.model_dump_json())
             assert read.case == case and read.case.digest() == case.digest()
             for sample in self.replies:
-                assert self._end(read.case, sample).score == self._end(case, sample).score
+                assert (
+                    self._final_state(read.case, sample).score
+                    == self._final_state(case, sample).score
+                )
 
     # -- grading ---------------------------------------------------------------------------
 
@@ -246,34 +249,34 @@ class DialectContract:
         assert {sample.comes_to for sample in self.replies} & {"passed", "graded"}
         assert {sample.comes_to for sample in self.replies} & {"failed", "graded"}
         for sample in self.replies:
-            end = self._end(self._case(sample), sample)
-            assert _came_to(end) == sample.comes_to, (sample, end.score, end.abandoned)
+            end = self._final_state(self._case(sample), sample)
+            assert _outcome_of(end) == sample.comes_to, (sample, end.score, end.abandoned)
 
     def test_a_cut_off_reply_is_not_failed(self) -> None:
         for sample in self.replies:
             if sample.stands_before_a_cut:
                 continue
             cut = SampleReply(sample.text, "unscored", "length", sample.refusal, sample.case_id)
-            assert _came_to(self._end(self._case(sample), cut)) != "failed", sample
+            assert _outcome_of(self._final_state(self._case(sample), cut)) != "failed", sample
 
     def test_what_a_provider_withheld_or_broke_off_is_not_graded(self) -> None:
         endings = {"SAFETY": "content_filter", "abort": "broken", "new": "unknown_finish_reason"}
         for sample in self.replies:
             for finish_reason, kind in endings.items():
                 ended = SampleReply(sample.text, "unscored", finish_reason, None, sample.case_id)
-                end = self._end(self._case(sample), ended)
+                end = self._final_state(self._case(sample), ended)
                 assert end.score is None and not end.verdicts, sample
                 assert end.abandoned is not None and end.abandoned.kind == kind, sample
                 assert end.classification is not None
                 assert end.classification.primary not in ("pass", "fail", "refusal"), sample
 
     def test_thoughts_that_open_a_reply_are_not_graded(self) -> None:
-        """Grading `ModelReply.answer` keeps this; grading `ModelReply.text` does not."""
+        """Dialects that grade `ModelReply.answer` pass; those that grade `ModelReply.text` fail."""
         for sample in self.replies:
             text = f"<think>{THOUGHT}</think>\n\n{sample.text}"
             thought = replace(sample, text=text, refusal=sample.refusal)
-            end = self._end(self._case(sample), thought)
-            assert _came_to(end) == sample.comes_to, (sample, end.score, end.abandoned)
+            end = self._final_state(self._case(sample), thought)
+            assert _outcome_of(end) == sample.comes_to, (sample, end.score, end.abandoned)
             assert end.replies[-1].text == text, "the whole text stays on record"
 
     def test_an_error_is_not_scored(self) -> None:
@@ -325,7 +328,7 @@ class DialectContract:
     # -- inside ----------------------------------------------------------------------------
 
     def made(self) -> Dialect:
-        """The dialect, with its options."""
+        """The dialect under test, with `options`."""
         return configured(dialect_named(self.dialect), self.options)
 
     @contextmanager
@@ -339,7 +342,7 @@ class DialectContract:
             yield files
 
     def _documents(self, contents: Mapping[str, bytes]) -> list[dict[str, Any]]:
-        """The content of cases, without their file and line."""
+        """The turns, expectation and id of each case, without its file and line."""
         with self._files(contents) as files:
             problems = Problems()
             cases = list(self.made().load(files, problems))
@@ -360,7 +363,7 @@ class DialectContract:
     def _make_transcript(
         self, mine: Dialect, case: Case, text: str, finish_reason: str | None, refusal: str | None
     ) -> Transcript:
-        """The transcript in which every turn gets this reply."""
+        """A transcript in which every turn has this reply."""
         replies: tuple[ModelReply, ...] = ()
         while mine.messages(case, Transcript(replies)) is not None and len(replies) < 50:
             replies = (*replies, ModelReply(len(replies), text, finish_reason, refusal))
@@ -375,7 +378,7 @@ class DialectContract:
 
         return stages(self.made(), case, answer, judged)
 
-    def _end(self, case: Case, sample: SampleReply) -> Evaluation:
+    def _final_state(self, case: Case, sample: SampleReply) -> Evaluation:
         *_, end = self._stages(case, sample)
         assert end.finished
         return end
@@ -391,7 +394,7 @@ def _check_score(score: Score | Failure) -> None:
     orjson.dumps(score.scores)
 
 
-def _came_to(end: Evaluation) -> SampleOutcome:
+def _outcome_of(end: Evaluation) -> SampleOutcome:
     if end.score is None:
         return "unscored"
     if end.score.passed is None:

@@ -1,4 +1,4 @@
-"""Carries an evaluation to its end without a server, and collects every state on the way."""
+"""Runs an evaluation to its end without a server, and yields every state of it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST_STEPS = 200
 
 
 class _Header:
-    """Event headers, one second apart."""
+    """Creates event headers with timestamps one second apart."""
 
     def __call__(self, state: Evaluation) -> dict[str, Any]:
         version = state.version + 1
@@ -51,11 +51,11 @@ def stages(
     answer: Callable[[int], ModelReply | None],
     judged: Callable[[Sequence[Turn]], str] | None = None,
 ) -> Iterator[Evaluation]:
-    """Every state of one evaluation, after each of its events, as the engine goes through them.
+    """Yield the state of one evaluation after each of its events, as in the engine.
 
-    `answer` gives the reply to each turn, `None` for an error that ends it; `judged` what the one
-    judge says to the messages that it is asked, no judge is asked without. Raises
-    `AssertionError` where the evaluation does not come to an end.
+    `answer` returns the reply to each turn, or `None` for an error that ends the evaluation.
+    `judged` returns the judge's reply to its messages; without it there is no judge. Raises
+    `AssertionError` if the evaluation does not end within 200 steps.
     """
     header: Any = _Header()
     judging = Judging((JUDGE,) if judged else (), "majority", 1)

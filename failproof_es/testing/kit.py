@@ -19,13 +19,13 @@ from failproof_es.store.writing.event_header import EventHeader
 KEY = "sk-canary-0123456789abcdef"
 KEY_VARIABLE = "FAILPROOF_ES_CONTRACT_KEY"
 ODD = 'tab\t "quoted" {{x}} \x00 \u202e naïve \U0001f600'
-"""A text that must arrive unchanged."""
+"""A text with special characters that must arrive unchanged."""
 SCHEMA = {"type": "object", "properties": {"zyzzyva": {"type": "string"}}}
 
 
 @contextmanager
 def key_set() -> Iterator[None]:
-    """Put an API key into the environment for as long as the context lasts."""
+    """Set the API key in the environment for the duration of the context."""
     before = os.environ.get(KEY_VARIABLE)
     os.environ[KEY_VARIABLE] = KEY
     try:
@@ -37,7 +37,7 @@ def key_set() -> Iterator[None]:
 
 
 def ask(text: str) -> Sequence[Turn]:
-    """One question."""
+    """A conversation of one user turn."""
     return [Turn(role="user", content=text)]
 
 
@@ -47,7 +47,7 @@ def error_text(error: BaseException) -> str:
 
 
 def recorded(provider: Provider, answer: Answer) -> ResponseReceived:
-    """The answer as a run records it."""
+    """The event that a run records for the answer."""
     header = EventHeader.of_evaluation(EvaluationKey(UUID(int=1), UUID(int=2), "m"))
     prepared = provider.prepare(ask("hi"))
     request = RequestSent(

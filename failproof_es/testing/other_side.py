@@ -1,4 +1,4 @@
-"""Fake servers for providers under test: the test sets their replies."""
+"""Fake servers for tests of providers; the test sets their replies."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from typing import Protocol
 
 
 class Fault(Enum):
-    """Faults: what a server may do instead of giving a good answer."""
+    """A fault of a server in place of a good answer."""
 
     ERROR_OBJECT = auto()
     """Status 200 with an error object."""
     EMPTY = auto()
-    """An answer without a choice, a message, a content: whatever holds it is empty."""
+    """A reply without any choice or message."""
     WITHOUT_CONTENT = auto()
     """A message without content."""
     CUT_STREAM = auto()
     """A stream that ends before the reply does. Only for providers that stream."""
     RATE_LIMITED = auto()
-    """429 with `Retry-After: 7`."""
+    """Status 429 with `Retry-After: 7`."""
     UNAUTHORIZED = auto()
-    """401."""
+    """Status 401."""
     NOT_FOUND = auto()
-    """404."""
+    """Status 404."""
     SERVER_ERROR = auto()
     """Status 500; a provider without a server raises."""
     CUT = auto()
     """The connection ends without a reply."""
     SILENT = auto()
-    """Nothing comes."""
+    """The server never replies."""
     WRONG_MODEL = auto()
-    """A good answer of a model called `another`."""
+    """A good answer that names the model `another`."""
     NOT_JSON = auto()
     """Status 200 with a truncated document; a provider without a server returns no text."""
     TOO_LARGE = auto()
-    """More text than any answer has."""
+    """An answer of 8 MiB of text."""
     WITHOUT_USAGE = auto()
     """A good answer without token counts."""
 
@@ -50,7 +50,7 @@ class ReceivedRequest:
 
     method: str
     path: str
-    """With its query."""
+    """The path with the query."""
     headers: dict[str, str]
     """By lower-case name."""
     body: bytes
@@ -58,7 +58,7 @@ class ReceivedRequest:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An HTTP reply, its body in the pieces in which it is written."""
+    """An HTTP reply with its body in pieces, which are written one by one."""
 
     status: int
     pieces: Sequence[bytes]
@@ -67,35 +67,35 @@ class Reply:
 
     @property
     def body(self) -> bytes:
-        """All of it."""
+        """The whole body."""
         return b"".join(self.pieces)
 
 
 class ProviderServer(Protocol):
-    """A fake server that a provider asks, in this process. For one event loop."""
+    """A fake server for a provider, in this process. For one event loop."""
 
     requests: list[ReceivedRequest]
-    """Every request for an answer so far, the first one first."""
+    """All requests for an answer so far, in order."""
     looked: int
-    """How often the list of models was asked for."""
+    """The number of requests for the list of models."""
     sent: bytes
     """The body of the last reply."""
     offered: list[str]
-    """The models that it lists."""
+    """The models in the server's list."""
     refuses_looks: bool
-    """Whether it answers 401 to a request for the list of models."""
+    """Whether the server replies 401 to a request for the list of models."""
 
     async def start(self) -> None:
-        """Begin to answer."""
+        """Start the server."""
 
     async def stop(self) -> None:
-        """Close everything."""
+        """Stop the server and close all connections."""
 
     def answer_with(self, text: str, fault: Fault | None = None) -> None:
         """Set the answer to all further requests."""
 
     def call_tool(self, name: str, arguments: dict[str, object]) -> None:
-        """Answer with a call of this tool from now on."""
+        """Set a call of this tool as the answer to all further requests."""
 
 
 class WireFormat(ABC):
@@ -111,19 +111,19 @@ class WireFormat(ABC):
         usage: bool = True,
         call: tuple[str, dict[str, object]] | None = None,
     ) -> Reply:
-        """A good answer, streamed in several pieces where that is asked for.
+        """A good answer, streamed in several pieces if the request asks for a stream.
 
-        Of the model that was asked, unless one is named. With 10 tokens asked and 5 answered,
-        or without a word of that.
+        It names the requested model, or else `model`; it has 10 input and 5 output tokens, or
+        no token counts without `usage`.
         """
 
     @abstractmethod
     def error(self, status: int, message: str) -> Reply:
-        """An error object under any status."""
+        """A reply with an error object and this status."""
 
     @abstractmethod
     def listing(self, names: Sequence[str]) -> Reply:
-        """The list of models."""
+        """A reply with the list of models."""
 
     def empty(self, request: ReceivedRequest) -> Reply:
         """See `Fault.EMPTY`."""
@@ -134,7 +134,7 @@ class WireFormat(ABC):
         """See `Fault.WITHOUT_CONTENT`."""
 
     def cut_stream(self, request: ReceivedRequest, text: str) -> Reply:
-        """See `Fault.CUT_STREAM`. All pieces of a good answer but the last ones."""
+        """See `Fault.CUT_STREAM`. The first half of the pieces of a good answer."""
         whole = self.answer(request, text)
         return Reply(200, whole.pieces[: len(whole.pieces) // 2], whole.content_type)
 
@@ -144,7 +144,7 @@ class WireFormat(ABC):
 
 
 class FakeServer:
-    """An `ProviderServer` on loopback that writes what a `WireFormat` says, faults included."""
+    """A `ProviderServer` on loopback with the replies of a `WireFormat`, faults included."""
 
     def __init__(self, wire: WireFormat) -> None:
         self._wire = wire
@@ -159,7 +159,7 @@ class FakeServer:
         self.offered: list[str] = []
         self.refuses_looks = False
         self.url = ""
-        """Where it is, without a path, once it was started."""
+        """The server's URL without a path, after `start`."""
 
     def answer_with(self, text: str, fault: Fault | None = None) -> None:
         """See `ProviderServer`."""
@@ -183,7 +183,7 @@ class FakeServer:
         await asyncio.gather(*self._serving, return_exceptions=True)
 
     def reply(self, request: ReceivedRequest) -> Reply | None:
-        """The reply to a request for an answer; `None` if there must be none."""
+        """The reply to a request for an answer; `None` for no reply."""
         wire, text = self._wire, self._text
         match self._fault:
             case None:
@@ -225,7 +225,7 @@ class FakeServer:
             while await self._exchange(reader, writer):
                 pass
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass  # the client is gone, or `stop` was called: nobody waits for this reply
+            pass  # the client is gone, or `stop` was called
         finally:
             self._serving.discard(task)
             writer.close()
@@ -274,6 +274,6 @@ async def _write(writer: asyncio.StreamWriter, reply: Reply) -> None:
     for piece in filter(None, reply.pieces):
         writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
         await writer.drain()
-        await asyncio.sleep(0.001)  # or else pieces arrive as one
+        await asyncio.sleep(0.001)  # otherwise the pieces arrive as one
     writer.write(b"0\r\n\r\n")
     await writer.drain()

@@ -7,8 +7,8 @@
         replies = ("4", "5")
         rows = {"my_answers": 2}
 
-The projection and the dialect have to be installed. The database is the embedded server's, a
-temporary one that ends with the tests; `database` may say another.
+The projection and the dialect have to be installed. By default the database is a temporary one of
+the embedded server, which is deleted after the tests; override `database` for another one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from projections.relations import create_schemas
 
 RUN = UUID(int=1)
 Rows = dict[str, list[str]]
-_FIRST = 2**40
+_FIRST_POSITION = 2**40
 _KINDS = {"r": "TABLE", "v": "VIEW"}
 
 
@@ -55,27 +55,27 @@ class ProjectionContract:
     """Subclass it, set the attributes without a value, and let `pytest` collect the subclass."""
 
     projection: ClassVar[str]
-    """Its name."""
+    """The name of the projection under test."""
     dialect: ClassVar[str] = "failproof"
-    """Whose cases are evaluated."""
+    """The dialect of the evaluated cases."""
     good: ClassVar[Mapping[str, str]]
     """Case files without a defect: content by name."""
     replies: ClassVar[Sequence[str]]
-    """Every case is answered by each of them, in repetitions of its own."""
+    """The answers to every case, one repetition each."""
     rows: ClassVar[Mapping[str, int]]
-    """How many rows each of its relations has then."""
+    """The expected number of rows of each relation after all events."""
 
     def database(self) -> str:
-        """The URL of a database with this program's schema, as an administrator."""
+        """The URL of a database with this program's schema, for an administrator's login."""
         return _database()
 
     def events(self) -> list[Event]:
         """Sample events: cases are stored, answered, classified and scored; one is abandoned."""
         events: list[Event] = []
         for case in self._cases():
-            events.append(_stored(case))
+            events.append(_prompt_stored(case))
             for repetition, text in enumerate(self.replies, 1):
-                events += self._evaluated(case, repetition, text)
+                events += self._evaluation_events(case, repetition, text)
         ended = events[-1]
         lost = {name: getattr(ended, name) for name in ("run_id", "timestamp", "prompt_id")}
         stream = EvaluationKey(RUN, lost["prompt_id"], "model", 10_000).evaluation_id
@@ -95,29 +95,29 @@ class ProjectionContract:
         assert mine.topics and mine.topics <= set(EVENTS), sorted(mine.topics - set(EVENTS))
 
     def test_it_makes_the_relations_that_it_names_and_no_others(self) -> None:
-        with self._empty() as connection:
-            self._made_as_named(connection)
+        with self._empty_relations() as connection:
+            self._check_relations(connection)
 
     def test_it_makes_no_relations_while_it_takes_events_in(self) -> None:
-        with self._empty() as connection, connection.cursor() as cursor:
-            self._apply(cursor, _facts(self.events()), 3)
-            self._made_as_named(connection)
+        with self._empty_relations() as connection, connection.cursor() as cursor:
+            self._apply(cursor, _to_facts(self.events()), 3)
+            self._check_relations(connection)
 
     def test_events_come_to_the_rows_that_are_said_of_them(self) -> None:
-        rows_by_relation = self._taken_in(len(self.events()))
+        rows_by_relation = self._rows_after(len(self.events()))
         assert {name: len(rows) for name, rows in rows_by_relation.items()} == dict(self.rows)
         assert any(self.rows.values()), "give events that come to a row"
 
     def test_where_a_batch_ends_makes_no_difference(self) -> None:
-        whole = self._taken_in(len(self.events()))
+        whole = self._rows_after(len(self.events()))
         for size in (1, 2, 3, 7):
-            assert self._taken_in(size) == whole, f"in batches of {size}"
+            assert self._rows_after(size) == whole, f"in batches of {size}"
 
     def test_made_anew_it_has_the_same_rows(self) -> None:
-        assert self._taken_in(5) == self._taken_in(5)
+        assert self._rows_after(5) == self._rows_after(5)
 
     def test_events_of_another_dialect_do_not_break_it(self) -> None:
-        """Also those whose classes and details it has never seen."""
+        """The events have classes and details that the projection does not know."""
         strangers: list[Event] = []
         for event in self.events():
             own: dict[str, Any] = {"classifier": "stranger", "scorer": "stranger"}
@@ -129,29 +129,29 @@ class ProjectionContract:
             if "details" in type(event).model_fields:
                 changed |= {"details": {"\x00": [None]}, "primary": "odd"}
             strangers.append(event.model_copy(update=changed))
-        self._taken_in(3, strangers)
+        self._rows_after(3, strangers)
 
     def test_damaged_events_do_not_break_one_that_takes_them(self) -> None:
-        """They come without an event and without a payload; no other projection gets them."""
+        """Damaged facts have no event and no payload; only `takes_damaged` asks for them."""
         if not getattr(self.made(), "takes_damaged", False):
             return
-        facts = _facts(self.events())
+        facts = _to_facts(self.events())
         for place in range(0, len(facts), 2):
             whole = facts[place]
             damage = UnreadableState("damaged by the contract")
             facts[place] = replace(whole, raw_payload={}, event=None, damage=damage)
-        with self._empty() as connection, connection.cursor() as cursor:
+        with self._empty_relations() as connection, connection.cursor() as cursor:
             self._apply(cursor, facts, 3)
 
     def made(self) -> Projection:
-        """The projection as it is installed."""
+        """The installed projection under test."""
         projection: Projection = instance(OFFERED.load(self.projection))
         return projection
 
-    def _taken_in(self, size: int, events: Sequence[Event] | None = None) -> Rows:
-        """The rows of each relation after these events, applied in batches of this size."""
-        facts = _facts(self.events() if events is None else events)
-        with self._empty() as connection, connection.cursor() as cursor:
+    def _rows_after(self, size: int, events: Sequence[Event] | None = None) -> Rows:
+        """The rows of each relation after these events, applied in batches of `size`."""
+        facts = _to_facts(self.events() if events is None else events)
+        with self._empty_relations() as connection, connection.cursor() as cursor:
             self._apply(cursor, facts, size)
             return {
                 relation.name: [
@@ -166,14 +166,14 @@ class ProjectionContract:
             }
 
     def _apply(self, cursor: Cursor, facts: Sequence[Fact], size: int) -> None:
-        """Apply the events, each batch by a new instance of the projection."""
+        """Apply the events, each batch with a new instance of the projection."""
         for begin in range(0, len(facts), size):
             mine = self.made()
             batch = facts[begin : begin + size]
             if own_facts := [fact for fact in batch if fact.topic in mine.topics]:
                 mine.apply(cursor, own_facts)
 
-    def _made_as_named(self, connection: psycopg.Connection[Any]) -> None:
+    def _check_relations(self, connection: psycopg.Connection[Any]) -> None:
         made = connection.execute(
             "SELECT relkind, relname, nspname FROM pg_class "
             "JOIN pg_namespace AS n ON n.oid = relnamespace "
@@ -186,12 +186,14 @@ class ProjectionContract:
         assert {schema for _, _, schema in made} == {"contract"}, "name no schema in the DDL"
 
     @contextmanager
-    def _empty(self) -> Iterator[psycopg.Connection[Any]]:
-        """Its relations, empty, in a schema that nobody keeps."""
+    def _empty_relations(self) -> Iterator[psycopg.Connection[Any]]:
+        """The projection's empty relations, in a schema that is rolled back."""
         with connect(self.database(), autocommit=False) as connection:
             connection.execute("CREATE SCHEMA contract")
             connection.execute("GRANT ALL ON SCHEMA contract TO failproof_projector")
-            connection.execute("SET LOCAL ROLE failproof_projector")  # with its rights, no more
+            connection.execute(
+                "SET LOCAL ROLE failproof_projector"
+            )  # with the rights of projections only
             connection.execute("SET LOCAL search_path = contract")
             connection.execute(self.made().ddl())
             yield connection
@@ -208,7 +210,7 @@ class ProjectionContract:
         assert [str(problem) for problem in problems.errors] == []
         return cases
 
-    def _evaluated(self, case: Case, repetition: int, text: str) -> Iterator[Event]:
+    def _evaluation_events(self, case: Case, repetition: int, text: str) -> Iterator[Event]:
         """The events of one evaluation, as the engine records them."""
         key = EvaluationKey(RUN, prompt_id(case.digest()), "model", repetition)
         placed = {
@@ -222,15 +224,15 @@ class ProjectionContract:
             yield state.last.model_copy(update=placed)
 
 
-def _stored(case: Case) -> PromptStored:
+def _prompt_stored(case: Case) -> PromptStored:
     return PromptStored(
         originator_id=prompt_id(case.digest()), originator_version=1, run_id=None,
         timestamp=datetime(2026, 1, 1, tzinfo=UTC), digest=case.digest(), case=case,
     )  # fmt: skip
 
 
-def _facts(events: Sequence[Event]) -> list[Fact]:
-    """The events as a projection gets them: with gaps, at positions of a log that is long."""
+def _to_facts(events: Sequence[Event]) -> list[Fact]:
+    """The events as facts for a projection, at positions beyond 32 bits and with gaps."""
     return [
         Fact(
             position,
@@ -241,7 +243,7 @@ def _facts(events: Sequence[Event]) -> list[Fact]:
             event.originator_version,
             event,
         )
-        for position, event in zip(count(_FIRST, 3), events, strict=False)
+        for position, event in zip(count(_FIRST_POSITION, 3), events, strict=False)
     ]
 
 

@@ -4,13 +4,13 @@
         provider = "mine"
 
         def server(self) -> ProviderServer:
-            return FakeServer(MineWire())       # how the vendor's server writes
+            return FakeServer(MineWire())       # the vendor's wire format
 
         def settings(self, side: ProviderServer) -> dict[str, Any]:
             return {"model": "m-1", "base_url": side.url}
 
-The provider has to be installed: it is found under its name, as in a run. Every test runs against
-a new other side, in an event loop of its own.
+The provider has to be installed: the contract loads it by its name, as a run does. Every test has a
+new server and a new event loop.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from failproof_es.testing.provider_under_test import PATIENCE_MS, ProviderUnderT
 class ProviderContract(ProviderUnderTest):
     """Subclass it, define the abstract methods, and let `pytest` collect the subclass."""
 
-    # -- what it is ------------------------------------------------------------------------
+    # -- interface -------------------------------------------------------------------------
 
     def test_it_is_found_under_its_name(self) -> None:
         assert self.type.name == self.provider in PROVIDERS
@@ -64,7 +64,7 @@ class ProviderContract(ProviderUnderTest):
                 assert KEY not in self.type.describe_check(model, offline=offline)
             assert self.type.server(model)
 
-        self._with(work)
+        self._run_with_server(work)
 
     # -- preparing -------------------------------------------------------------------------
 
@@ -80,7 +80,7 @@ class ProviderContract(ProviderUnderTest):
             assert KEY.encode() not in first.body and KEY not in first.endpoint
             first.body.decode("utf-8")
 
-        self._with(work)
+        self._run_with_server(work)
 
     def test_a_request_is_seen_to_hold_all_that_was_to_be_asked_and_nothing_less(self) -> None:
         async def work(side: ProviderServer, provider: Provider) -> None:
@@ -99,7 +99,7 @@ class ProviderContract(ProviderUnderTest):
             for unreadable in (b"", b"[]", b"{}", b'{"messages": 7}', b"\xff"):
                 assert not self.type.request_is_complete(unreadable, turns)
 
-        self._with(work)
+        self._run_with_server(work)
 
     def test_tools_are_offered_as_far_as_it_says_that_it_can(self) -> None:
         async def work(side: ProviderServer, provider: Provider) -> None:
@@ -108,7 +108,7 @@ class ProviderContract(ProviderUnderTest):
             assert prepared.tools == (("zyzzyva",) if can else ())
             assert (b"zyzzyva" in prepared.body) == can
 
-        self._with(work)
+        self._run_with_server(work)
 
     def test_a_reply_is_held_to_a_schema_as_far_as_it_says_that_it_can(self) -> None:
         async def work(side: ProviderServer, provider: Provider) -> None:
@@ -122,7 +122,7 @@ class ProviderContract(ProviderUnderTest):
                 assert b"zyzzyva" in held.prepare(ask("hi"), response_options).body
                 await held.close()
 
-        self._with(work)
+        self._run_with_server(work)
 
     def test_a_seed_and_parameters_are_sent(self) -> None:
         async def work(side: ProviderServer, provider: Provider) -> None:
@@ -134,7 +134,7 @@ class ProviderContract(ProviderUnderTest):
             assert b"4711" in body and b"0.8125" in body
             assert (b"90817263" in body) == self.type.capabilities.seed
 
-        self._with(work)
+        self._run_with_server(work)
 
     # -- one answer ------------------------------------------------------------------------
 
@@ -149,7 +149,7 @@ class ProviderContract(ProviderUnderTest):
             assert answer.latency_ms > 0
             assert KEY not in repr(answer), "a key stands in the answer"
 
-        self._with(work)
+        self._run_with_server(work)
 
     def test_what_is_asked_side_by_side_is_not_mixed_up(self) -> None:
         async def work(side: ProviderServer, provider: Provider) -> None:
@@ -159,21 +159,21 @@ class ProviderContract(ProviderUnderTest):
             came = sorted(request.body for request in side.requests)
             assert came == sorted(request.body for request in requests)
 
-        self._with(work)
+        self._run_with_server(work)
 
     def test_who_gives_it_up_gets_no_answer_and_no_error(self) -> None:
-        """A cancelled request is not an error: a run that stops records it in another way."""
+        """A cancelled request is no `ModelError`: a run that stops records it in another way."""
 
         async def work(side: ProviderServer, provider: Provider) -> None:
             side.answer_with("yes", Fault.SILENT)
             sending = asyncio.create_task(provider.send(provider.prepare(ask("hi"))))
-            while not side.requests and not sending.done():  # noqa: ASYNC110  # it tells nobody
+            while not side.requests and not sending.done():  # noqa: ASYNC110  # the server has no signal for it
                 await asyncio.sleep(0.01)
             sending.cancel()
             await asyncio.wait([sending])
             assert sending.cancelled()
 
-        self._with(work, Fault.SILENT)
+        self._run_with_server(work, Fault.SILENT)
 
     def test_an_answer_says_what_it_used_or_that_it_is_not_known(self) -> None:
         async def work(side: ProviderServer, provider: Provider) -> None:
@@ -184,7 +184,7 @@ class ProviderContract(ProviderUnderTest):
             answer = await provider.send(provider.prepare(ask("hi")))
             assert answer.usage.input_tokens is None and answer.usage.output_tokens is None
 
-        self._with(work, Fault.WITHOUT_USAGE)
+        self._run_with_server(work, Fault.WITHOUT_USAGE)
 
     def test_another_model_is_seen_by_its_name(self) -> None:
         async def work(side: ProviderServer, provider: Provider) -> None:
@@ -199,7 +199,7 @@ class ProviderContract(ProviderUnderTest):
                 return
             raise AssertionError("an answer of another model is taken")
 
-        self._with(work, Fault.WRONG_MODEL)
+        self._run_with_server(work, Fault.WRONG_MODEL)
 
     def test_a_tool_call_is_an_answer(self) -> None:
         async def work(side: ProviderServer, provider: Provider) -> None:
@@ -209,11 +209,11 @@ class ProviderContract(ProviderUnderTest):
             )
             [called] = answer.tool_calls
             assert called.name == "zyzzyva" and orjson.loads(called.arguments) == {"q": ODD}
-            assert self._misread(provider, answer) is None
+            assert self._parse_mismatch(provider, answer) is None
 
         if not self.type.capabilities.tools:
             raise SkipTest("it offers no tools")
-        self._with(work)
+        self._run_with_server(work)
 
     def test_an_answer_can_come_piece_by_piece(self) -> None:
         async def work(side: ProviderServer, provider: Provider) -> None:
@@ -223,17 +223,17 @@ class ProviderContract(ProviderUnderTest):
             assert "".join(pieces) == answer.text == ODD
             assert len(pieces) > 1 and answer.first_token_ms is not None
             assert answer.body == side.sent
-            assert self._misread(provider, answer) is None
+            assert self._parse_mismatch(provider, answer) is None
 
         if not self.type.capabilities.streaming:
             raise SkipTest("it answers whole")
-        self._with(work, stream=True)
+        self._run_with_server(work, stream=True)
 
     def test_what_is_on_record_reads_as_it_did_when_it_came(self) -> None:
         async def work(side: ProviderServer, provider: Provider) -> None:
             side.answer_with(ODD)
             answer = await provider.send(provider.prepare(ask("hi")))
-            assert self._misread(provider, answer) is None
+            assert self._parse_mismatch(provider, answer) is None
             is_read_again = self.type.reparse(recorded(provider, answer)) is not None
             assert is_read_again == self.keeps_bodies
             if not is_read_again:
@@ -245,7 +245,7 @@ class ProviderContract(ProviderUnderTest):
             mismatch = find_parse_mismatch(self.provider, broken)
             assert mismatch is not None and mismatch.field == "body"
 
-        self._with(work)
+        self._run_with_server(work)
 
     def test_it_has_get_completion(self) -> None:
         async def work(side: ProviderServer, provider: Provider) -> None:
@@ -255,50 +255,52 @@ class ProviderContract(ProviderUnderTest):
             [request] = side.requests
             assert b"0.8125" in request.body
 
-        self._with(work)
+        self._run_with_server(work)
 
     # -- one error -------------------------------------------------------------------------
 
     def test_an_error_object_under_status_200_is_an_error(self) -> None:
-        self._fails(Fault.ERROR_OBJECT, "provider_error")
+        self._expect_error(Fault.ERROR_OBJECT, "provider_error")
 
     def test_an_empty_reply_is_an_error(self) -> None:
-        self._fails(Fault.EMPTY, "empty_choices", "missing_content", "malformed_response")
+        self._expect_error(Fault.EMPTY, "empty_choices", "missing_content", "malformed_response")
 
     def test_a_message_without_content_is_an_error(self) -> None:
-        self._fails(Fault.WITHOUT_CONTENT, "missing_content", "malformed_response")
+        self._expect_error(Fault.WITHOUT_CONTENT, "missing_content", "malformed_response")
 
     def test_half_a_stream_is_no_answer(self) -> None:
         if not self.type.capabilities.streaming:
             raise SkipTest("it answers whole")
-        self._fails(Fault.CUT_STREAM, "stream_broken", stream=True)
+        self._expect_error(Fault.CUT_STREAM, "stream_broken", stream=True)
 
     def test_a_server_that_wants_to_be_left_alone_says_for_how_long(self) -> None:
-        error = self._fails(Fault.RATE_LIMITED, "rate_limited")
+        error = self._expect_error(Fault.RATE_LIMITED, "rate_limited")
         assert (error.disposition, error.retry_after_s) == ("deferred", 7.0)
 
     def test_a_wrong_key_stops_the_run(self) -> None:
-        assert self._fails(Fault.UNAUTHORIZED, "authentication").disposition == "halting"
+        assert self._expect_error(Fault.UNAUTHORIZED, "authentication").disposition == "halting"
 
     def test_a_model_that_there_is_not_stops_the_run(self) -> None:
-        assert self._fails(Fault.NOT_FOUND, "not_found").disposition == "halting"
+        assert self._expect_error(Fault.NOT_FOUND, "not_found").disposition == "halting"
 
     def test_a_broken_server_may_be_asked_again(self) -> None:
-        assert self._fails(Fault.SERVER_ERROR, "server_error").disposition == "transient"
+        assert self._expect_error(Fault.SERVER_ERROR, "server_error").disposition == "transient"
 
     def test_a_lost_connection_may_be_tried_again(self) -> None:
-        assert self._fails(Fault.CUT, "connection").disposition == "transient"
+        assert self._expect_error(Fault.CUT, "connection").disposition == "transient"
 
     def test_what_does_not_come_is_not_waited_for(self) -> None:
-        with suppress(SkipTest):  # what a first request loads takes none of the server's time
-            self._fails(Fault.SERVER_ERROR, "server_error")
-        assert self._fails(Fault.SILENT, "timeout", timeout_ms=1_500).disposition == "transient"
+        with suppress(SkipTest):  # loads modules, which must not count in the time-out below
+            self._expect_error(Fault.SERVER_ERROR, "server_error")
+        assert (
+            self._expect_error(Fault.SILENT, "timeout", timeout_ms=1_500).disposition == "transient"
+        )
 
     def test_what_is_no_document_is_no_answer(self) -> None:
-        self._fails(Fault.NOT_JSON, "malformed_response")
+        self._expect_error(Fault.NOT_JSON, "malformed_response")
 
     def test_what_is_too_long_is_no_answer(self) -> None:
-        assert self._fails(Fault.TOO_LARGE, "malformed_response").disposition == "final"
+        assert self._expect_error(Fault.TOO_LARGE, "malformed_response").disposition == "final"
 
     # -- before a run, and after it --------------------------------------------------------
 
@@ -316,7 +318,7 @@ class ProviderContract(ProviderUnderTest):
                 else:
                     raise AssertionError("a model that is not listed must be refused")
 
-        self._with(work)
+        self._run_with_server(work)
 
     def test_many_models_look_at_their_server_once(self) -> None:
         async def work(side: ProviderServer, provider: Provider) -> None:
@@ -328,14 +330,14 @@ class ProviderContract(ProviderUnderTest):
             await asyncio.gather(*(instance.close() for instance in instances))
             assert side.looked <= 1
 
-        self._with(work)
+        self._run_with_server(work)
 
     def test_a_check_offline_asks_nobody(self) -> None:
         async def work(side: ProviderServer, provider: Provider) -> None:
             await provider.check(offline=True)
             assert not side.requests and side.looked == 0
 
-        self._with(work)
+        self._run_with_server(work)
 
     def test_a_key_that_is_refused_or_not_set_is_said_without_being_shown(self) -> None:
         async def work(side: ProviderServer, provider: Provider) -> None:
@@ -354,7 +356,7 @@ class ProviderContract(ProviderUnderTest):
 
         if "api_key_env" not in self.type.takes:
             raise SkipTest("it takes no key")
-        self._with(work)
+        self._run_with_server(work)
 
     def test_it_can_be_opened_and_closed_twice(self) -> None:
         async def work(side: ProviderServer, provider: Provider) -> None:
@@ -362,4 +364,4 @@ class ProviderContract(ProviderUnderTest):
             await provider.close()
             await provider.close()
 
-        self._with(work)
+        self._run_with_server(work)

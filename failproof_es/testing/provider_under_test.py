@@ -1,4 +1,4 @@
-"""The provider that the contract tests: what a subclass gives, and how each test uses it."""
+"""Base class of the provider contract: a subclass's settings, and the set-up of each test."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ Work = Callable[[ProviderServer, Provider], Awaitable[None]]
 
 
 class ProviderUnderTest:
-    """What `failproof_es.testing.provider_contract.ProviderContract` asks of its subclasses."""
+    """The settings and methods that subclasses of `ProviderContract` define."""
 
     provider: str
-    """Its name."""
+    """The name of the provider under test."""
     unable: Collection[Fault] = ()
-    """Faults that cannot occur: without HTTP there is no HTTP status, for example."""
+    """Faults that cannot occur, for example an HTTP status without HTTP."""
     kinds: Mapping[Fault, Collection[str]] = {}
-    """Kinds of errors where they differ from `KINDS`, which hold for providers over HTTP."""
+    """The expected kinds of errors, where they differ from those of providers over HTTP."""
     keeps_bodies = True
-    """Whether replies have raw bytes, which are kept with errors and read again from the log."""
+    """Whether replies have raw bytes, which errors hold too and `reparse` reads again."""
     lists_models = True
-    """Whether the other side is asked for its models before a run."""
+    """Whether a check requests the server's list of models."""
 
     @abstractmethod
     def server(self) -> ProviderServer:
-        """A new one, not yet started."""
+        """A new server, not yet started."""
 
     @abstractmethod
     def settings(self, side: ProviderServer) -> dict[str, Any]:
-        """An entry of `models:` for it, without `provider` and `api_key_env`."""
+        """An entry of `models:` for the server, without `provider` and `api_key_env`."""
 
     def create(self, side: ProviderServer, model: Model, timeout_ms: int) -> Provider:
-        """The provider under test. Override it where the configuration alone does not suffice."""
+        """The provider under test. Override it if the configuration alone does not suffice."""
         return self.type.create(model, timeout_ms=timeout_ms, connections=2)
 
     @property
     def type(self) -> ProviderType:
-        """The provider, as a run finds it."""
+        """The provider's type, loaded as in a run."""
         return provider_type(self.provider)
 
     def model(self, side: ProviderServer, **more: Any) -> Model:
@@ -61,10 +61,11 @@ class ProviderUnderTest:
         entry = {"provider": self.provider, **self.settings(side), **key, **more}
         return Model.model_validate(entry)
 
-    def _fails(
+    def _expect_error(
         self, fault: Fault, *kinds: str, stream: bool = False, timeout_ms: int = PATIENCE_MS
     ) -> ModelError:
-        """The error of this fault: one, after one request, with all bytes received and no key."""
+        """Check that a fault gives one error of these kinds, after one request, with all received
+        bytes and without the key; return the error."""
         errors: list[ModelError] = []
 
         async def work(side: ProviderServer, provider: Provider) -> None:
@@ -86,16 +87,18 @@ class ProviderUnderTest:
             assert KEY not in error_text(error), "a key stands in the error"
             assert KEY not in repr(error.headers) and KEY.encode() not in (error.body or b"")
 
-        self._with(work, fault, timeout_ms=timeout_ms, **({"stream": True} if stream else {}))
+        self._run_with_server(
+            work, fault, timeout_ms=timeout_ms, **({"stream": True} if stream else {})
+        )
         return errors[0]
 
-    def _misread(self, provider: Provider, answer: Answer) -> object:
+    def _parse_mismatch(self, provider: Provider, answer: Answer) -> object:
         return find_parse_mismatch(self.provider, recorded(provider, answer))
 
-    def _with(
+    def _run_with_server(
         self, work: Work, fault: Fault | None = None, *, timeout_ms: int = PATIENCE_MS, **more: Any
     ) -> None:
-        """Do it with a new other side and a new provider, and a key in the environment."""
+        """Run the test with a new server, a new provider, and a key in the environment."""
         if fault in self.unable:
             raise SkipTest("that can't happen to it")
 

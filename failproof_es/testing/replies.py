@@ -1,4 +1,4 @@
-"""Replies that a model may give, for contracts that hold whatever is replied."""
+"""Sample replies of models, for contracts that hold for any reply."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ TEXTS = (
     *('{"a": 1}', '{"a": ', '```json\n{"T": 0.5}\n```', "```sh\nls\n```", "<think>", "</think>x"),
     *("[" * 40, "{{x}}", "{" * 50 + "}" * 50, "a\r\nb", "'\"`$(", "\\u0000", "x" * 100_000),
 )
-"""Replies that a model may give. None of them may make the dialect raise."""
+"""Sample replies. A dialect or scorer must not raise for any of them."""
 ENDINGS: tuple[tuple[str | None, str | None], ...] = (
     *(("stop", None), ("length", None), ("content_filter", None), (None, None)),
     *(("stop", "I won't."), ("tool_calls", None), ("something new", None)),
 )
-"""How a reply ends: its finish reason, and the provider's own refusal."""
+"""Endings of a reply: the finish reason, and the provider's refusal."""
 THOUGHT = 'I can\'t help with that? `rm -rf /` is no answer, {"T": 1} is none.'
-"""A thought that would be a refusal, a command and a verdict if it were graded."""
+"""A thought that would count as a refusal, a command and a verdict if it were graded."""

@@ -4,7 +4,7 @@
         scorer = "mine"
         answers = (SampleAnswer("four words are here", {"mine": 4.0}),)
 
-The scorer has to be installed: it is found under its name, as in a run.
+The scorer has to be installed: the contract loads it by its name, as a run does.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _CLASSIFIED = Classification("right", {"why": ["said so"]}, "contract", "1")
 
 @dataclass(frozen=True, slots=True)
 class SampleAnswer:
-    """An answer and its expected scores, by the names under which they are recorded."""
+    """An answer and its expected scores, by their recorded names."""
 
     text: str
     numbers: Mapping[str, float]
@@ -47,16 +47,16 @@ class ScorerContract:
     """Subclass it, set the attributes without a value, and let `pytest` collect the subclass."""
 
     scorer: ClassVar[str]
-    """Its name."""
+    """The name of the scorer under test."""
     options: ClassVar[Mapping[str, Any]] = {}
-    """The options that it is tested with."""
+    """The options of the tests."""
     refused: ClassVar[Sequence[Mapping[str, Any]]] = ()
-    """Options that it does not take."""
+    """Options that the scorer must refuse."""
     answers: ClassVar[Sequence[SampleAnswer]]
     """Answers with different numbers."""
 
     def case(self) -> Case:
-        """What was asked. Override it where the scorer looks at more than the answer."""
+        """The case of the answers. Override it if the scorer reads more than the answer."""
         turns = (Turn(role="user", content="What is 2 + 2?"), Turn(role="user", content="And 3?"))
         return Case(dialect="contract", case_id="c", suite_id="s", turns=turns)
 
@@ -67,7 +67,7 @@ class ScorerContract:
 
     def test_an_answer_gets_the_numbers_that_are_said_of_it(self) -> None:
         for answered in self.answers:
-            score = self._graded(self.made(), self._make_transcript(answered.text))
+            score = self._grade(self.made(), self._make_transcript(answered.text))
             assert isinstance(score, Score), score
             numbers = {name: number for name, number in score.scores.items() if name != "accuracy"}
             assert numbers == dict(answered.numbers), f"{answered.text[:40]!r}: {numbers}"
@@ -81,26 +81,28 @@ class ScorerContract:
         transcripts += [self._make_transcript("4", *ending) for ending in ENDINGS]
         transcripts.append(Transcript((ModelReply(0, "4", "stop"), ModelReply(1, "7", "stop"))))
         for transcript in transcripts:
-            score = self._graded(mine, transcript)
+            score = self._grade(mine, transcript)
             assert isinstance(score, Score), f"{transcript.replies[-1].text[:40]!r}: {score}"
-            again = self._graded(mine, transcript), self._graded(self.made(), transcript)
+            again = self._grade(mine, transcript), self._grade(self.made(), transcript)
             assert again == (score, score), f"{transcript.replies[-1].text[:40]!r}: {again}"
 
     def test_another_process_gives_the_same_numbers(self) -> None:
-        """As a replay does: no memory, order of a set or clock may change a score."""
+        """A replay is another process: memory, set order and clock must not change a score."""
         transcripts = [self._make_transcript(text) for text in TEXTS] + [
             self._make_transcript("4", *ending) for ending in ENDINGS
         ]
-        here = [self._numbers(self._graded(self.made(), transcript)) for transcript in transcripts]
-        (there,) = self._elsewhere(transcripts[::-1], self.options)
+        here = [
+            self._numbers_of(self._grade(self.made(), transcript)) for transcript in transcripts
+        ]
+        (there,) = self._numbers_elsewhere(transcripts[::-1], self.options)
         for transcript, one, other in zip(transcripts, here, there[::-1], strict=True):
             text = transcript.replies[-1].text
             assert one == other, f"{text[:40]!r}: {one} here, {other} there"
 
     def test_options_of_one_run_do_not_show_in_another(self) -> None:
         transcripts = [self._make_transcript(answered.text) for answered in self.answers]
-        (alone,) = self._elsewhere(transcripts, {})
-        _, after = self._elsewhere(transcripts, self.options, {})
+        (alone,) = self._numbers_elsewhere(transcripts, {})
+        _, after = self._numbers_elsewhere(transcripts, self.options, {})
         assert alone == after, f"without options {alone}, after others gave {self.options} {after}"
 
     def test_it_changes_nothing_of_what_it_is_given(self) -> None:
@@ -121,7 +123,7 @@ class ScorerContract:
                 raise AssertionError(f"it takes {options}")
 
     def made(self, options: Mapping[str, Any] | None = None) -> Scorer:
-        """The scorer as a configuration with these options has it. Raises `InvalidInput`."""
+        """The scorer under test with these options. Raises `InvalidInput`."""
         configuration = {
             "name": self.scorer,
             "options": dict(self.options if options is None else options),
@@ -129,15 +131,15 @@ class ScorerContract:
         (scorer,) = scorers_of({"grading": {"scorers": [configuration]}})
         return scorer
 
-    def _graded(self, scorer: Scorer, transcript: Transcript) -> Score | Failure:
-        dialect = cast("Dialect", _Passing())
+    def _grade(self, scorer: Scorer, transcript: Transcript) -> Score | Failure:
+        dialect = cast("Dialect", _PassingDialect())
         return grade(dialect, [scorer], self.case(), transcript, _CLASSIFIED, None)
 
-    def _elsewhere(
+    def _numbers_elsewhere(
         self, transcripts: Sequence[Transcript], *options: Mapping[str, Any]
     ) -> list[list[Any]]:
-        """Its numbers for all of these with each of the options, one after the other."""
-        return _in_another_process(
+        """For each of the options, the numbers of all transcripts, computed in another process."""
+        return _run_in_another_process(
             {
                 "path": sys.path,
                 "scorers": [
@@ -151,7 +153,7 @@ class ScorerContract:
         )
 
     @staticmethod
-    def _numbers(score: Score | Failure) -> list[Any]:
+    def _numbers_of(score: Score | Failure) -> list[Any]:
         if isinstance(score, Failure):
             return [score.kind, score.message]
         return [dict(score.scores), dict(score.graders)]
@@ -163,8 +165,8 @@ class ScorerContract:
         return Transcript((ModelReply(0, text, ended, refusal),))
 
 
-def _in_another_process(request: Mapping[str, Any]) -> list[Any]:
-    """The result of `_answer_there`, in a process where sets have another order."""
+def _run_in_another_process(request: Mapping[str, Any]) -> list[Any]:
+    """The result of `_answer_there` in a process with another hash seed, so another set order."""
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     done = subprocess.run(
         [sys.executable, "-c", _THERE],
@@ -181,7 +183,7 @@ def _in_another_process(request: Mapping[str, Any]) -> list[Any]:
 
 def _answer_there(request: Mapping[str, Any]) -> None:
     case = Case.model_validate(request["case"])
-    dialect = cast("Dialect", _Passing())
+    dialect = cast("Dialect", _PassingDialect())
     results = []
     for configuration in request["scorers"]:
         (scorer,) = scorers_of({"grading": {"scorers": [configuration]}})
@@ -191,7 +193,7 @@ def _answer_there(request: Mapping[str, Any]) -> None:
                 tuple(ModelReply(turn, *reply) for turn, reply in enumerate(replies))
             )
             score = grade(dialect, [scorer], case, transcript, _CLASSIFIED, None)
-            numbers.append(ScorerContract._numbers(score))
+            numbers.append(ScorerContract._numbers_of(score))
         results.append(numbers)
     sys.stdout.write(json.dumps(results))
 
@@ -205,11 +207,11 @@ _answer_there(asked)
 """
 
 
-class _Passing:
-    """A dialect that scores everything, so that all other scores are the scorer's."""
+class _PassingDialect:
+    """A dialect that passes everything: all scores but `accuracy` are the scorer's."""
 
     def score(
         self, case: Case, classification: Classification, judgement: Judgement | None
     ) -> Score:
-        """A pass."""
+        """A passing score."""
         return Score({"accuracy": 1.0}, "", "contract", "1", passed=True)

@@ -1,7 +1,7 @@
-"""Parses untrusted JSON: estimates its memory first. Pure.
+"""Parses untrusted JSON, after an estimate of the memory it takes. Pure.
 
-Text takes what it is long. Structure takes up to thirty times that: eight megabytes of
-`{"":0},` would be a quarter of a gigabyte of objects.
+Texts take their length in memory. Structure takes up to 30 times its length: 8 MB of `{"":0},`
+would become 250 MB of objects.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from typing import Any
 import orjson
 
 _MOST_STRUCTURE_BYTES = 96 * 2**20
-"""A reply with the twenty likeliest tokens at each of two thousand has less."""
+"""The memory limit of structure. A reply with 20 alternatives for each of 2,000 tokens is below."""
 _ALWAYS_READ_BYTES = 2**18
-"""So little JSON can't take more than that."""
+"""JSON of up to this length cannot exceed the memory limit."""
 _WEIGHTS = {b"{": 80, b"[": 80, b":": 90, b",": 40}
-"""What an object, a list, an entry and a value take with CPython's own overhead, in bytes."""
+"""Bytes in memory of an object, a list, an entry and a value, CPython's overhead included."""
 _STRING = 56
 _PIECE_BYTES = 2**18
 
 
 class JsonTooComplex(ValueError):
-    """The JSON would take more memory than any answer does."""
+    """The JSON would take more memory than is allowed."""
 
 
 def read_json(text: bytes | str) -> Any:
-    """What `text` says. Raises `JsonTooComplex`, or `ValueError` for what is no JSON."""
+    """The value of the JSON `text`. Raises `JsonTooComplex`, or `ValueError` if it is not JSON."""
     data = text.encode() if isinstance(text, str) else text
     if len(data) > _ALWAYS_READ_BYTES and _structure_bytes(data) > _MOST_STRUCTURE_BYTES:
         most = _MOST_STRUCTURE_BYTES // 2**20
@@ -34,7 +34,7 @@ def read_json(text: bytes | str) -> Any:
 
 
 def _structure_bytes(data: bytes) -> int:
-    """What the values in the JSON take without the text in them; not too little, in any case."""
+    """An upper bound of the memory of the JSON's values, without the text in them, in bytes."""
     most = _weight(data) + _STRING * data.count(b'"') // 2
     if most <= _MOST_STRUCTURE_BYTES:
         return most  # even if every brace and comma in its texts were structure

@@ -1,8 +1,8 @@
 """The HTTP client: bounds the size, memory and time of every reply.
 
-Connections keep no cookies, follow no redirect and take nothing from the environment: what
-is sent is what the caller sends. A reply is unpacked here, a step at a time, and every step
-lets other work go on, so that a time-out holds whatever comes.
+Connections keep no cookies, follow no redirects and take nothing from the environment: they send
+only what the caller passes. A reply is decompressed in steps that let other tasks run in between,
+so that a time-out works for any reply.
 """
 
 from __future__ import annotations
@@ -28,49 +28,49 @@ _EVERY_REQUEST = [
     (b"connection", b"keep-alive"),
     (b"user-agent", f"python-httpx/{httpx.__version__}".encode()),
 ]
-"""What `open_client` sends, too."""
+"""The headers of every request, as those of `open_client`."""
 
 LOST = (OSError, httpx.TransportError, httpx.InvalidURL, UnicodeError)
-"""What becomes of a reply that doesn't arrive.
+"""The errors of a reply that does not arrive.
 
-`OSError` includes `TimeoutError`. `UnicodeError`: the host is no name of one, or a header of the
+`OSError` includes `TimeoutError`. `UnicodeError`: the host name is invalid, or a header of the
 request is not ASCII.
 """
 
 
 class BodyTooLong(Exception):
-    """The body is longer than is read of one."""
+    """The body is longer than the limit."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(f"the reply is longer than {limit} bytes")
 
 
 UNUSABLE = (*LOST, BodyTooLong, Undecodable)
-"""All that `fetch` raises."""
+"""The exceptions of `fetch`."""
 
 
 @dataclass(frozen=True, slots=True)
 class WholeReply:
-    """A whole reply."""
+    """The status and the whole body of a reply."""
 
     status: int
     body: bytes
 
 
 class Body:
-    """The body of a reply as it comes, unpacked: `limit` bytes of it at most."""
+    """The body of a reply, decompressed as it arrives, up to `limit` bytes."""
 
     def __init__(self, headers: RawHeaders, stream: httpx.AsyncByteStream, limit: int) -> None:
         self._stream = stream
         self._limit = limit
         self.headers = header_texts(headers)
-        """Of the reply, by lower-case name."""
+        """The reply's headers by lower-case name."""
         self.packed = bytearray()
-        """What came of a packed body, as it came: all that there is if it can't be unpacked."""
+        """The received bytes of a compressed body, for a body that cannot be decompressed."""
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Raises `BodyTooLong` after `limit` bytes, packed or not, `Undecodable`, or one of
-        `LOST`."""
+        """Yield the decompressed body. Raises `BodyTooLong` after `limit` bytes, compressed or not,
+        `Undecodable`, or one of `LOST`."""
         codings = self.headers.get("content-encoding")
         if codings is None:
             async for raw in self._raw():
@@ -104,12 +104,12 @@ class Body:
                 raise BodyTooLong(self._limit)
 
     async def close(self) -> None:
-        """Give the reply's connection back, or close it where not all was read."""
+        """Return the reply's connection to its pool; close it unless the reply was read fully."""
         await self._stream.aclose()
 
 
 def header_texts(headers: RawHeaders) -> dict[str, str]:
-    """Headers by lower-case name, a repeated one joined. As httpx reads what is not ASCII."""
+    """Headers by lower-case name, repeated ones joined. Decoded as by httpx if not ASCII."""
     texts: dict[str, str] = {}
     try:
         for name, value in headers:
@@ -123,7 +123,7 @@ def header_texts(headers: RawHeaders) -> dict[str, str]:
 def open_client(
     timeout_s: float, connections: int = 1, transport: Transport | None = None
 ) -> httpx.AsyncClient:
-    """A client with so many connections at most, or those of `transport`. Close it."""
+    """A client with `transport`, or with at most `connections` connections. Close it."""
     return httpx.AsyncClient(
         transport=transport or Transport(connections),
         timeout=httpx.Timeout(timeout_s),
@@ -137,11 +137,11 @@ def open_client(
 async def post(
     transport: Transport, endpoint: Endpoint, headers: Mapping[str, str], body: RequestBody
 ) -> ReplyStream | ProxiedReply:
-    """A reply that has begun; its body is for `Body` to read. Raises one of `LOST`.
+    """Send a POST request; return the reply once its headers are there. Raises one of `LOST`.
 
-    `headers` are complete but for those that every request has. Nothing is followed, kept or
-    added, and no time is set: whoever asks sets one, and closes the reply. A client's layers
-    would come to the same for twice the processor time.
+    `Body` reads the reply's body. `headers` need not hold those of every request. Follows no
+    redirect and sets no time-out: the caller sets one, and closes the reply. An httpx client would
+    do the same for twice the processor time.
     """
     sent = [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
     usual = [header for header in _EVERY_REQUEST if header[0].decode() not in headers]
@@ -158,7 +158,7 @@ async def fetch(
     headers: Mapping[str, str] | None = None,
     content: bytes | None = None,
 ) -> WholeReply:
-    """A reply whole, its last byte within `timeout_s`. Raises one of `UNUSABLE`."""
+    """The whole reply, up to its last byte within `timeout_s`. Raises one of `UNUSABLE`."""
     async with (
         asyncio.timeout(timeout_s),
         client.stream(method, url, headers=headers, content=content) as reply,
@@ -171,7 +171,7 @@ async def fetch(
 
 
 def fetch_now(url: str, *, limit: int, timeout_s: float) -> WholeReply:
-    """The same for programs without an event loop. Raises as `fetch` does."""
+    """`fetch` by GET for programs without an event loop. Raises as `fetch` does."""
 
     async def get() -> WholeReply:
         async with open_client(timeout_s) as client:
@@ -181,21 +181,21 @@ def fetch_now(url: str, *, limit: int, timeout_s: float) -> WholeReply:
 
 
 def timed_out(error: BaseException) -> bool:
-    """Whether the time of a request ran out; not that the network gave up earlier (ETIMEDOUT)."""
+    """Whether the request's time-out expired; false for the network's own ETIMEDOUT."""
     return isinstance(error, TimeoutError | httpx.TimeoutException) and not (
         isinstance(error, OSError) and error.errno
     )
 
 
 def reason(error: BaseException) -> str:
-    """What happened to the connection, by the name of the error that it met first."""
+    """The cause of a failed connection, for people; otherwise the original exception."""
     if quotes_reply(error):
         return "it closed the connection, or what it sent is no HTTP"
-    return _in_plain_words(error) or f"{type(error.__cause__ or error).__name__}: {error}"
+    return _describe_cause(error) or f"{type(error.__cause__ or error).__name__}: {error}"
 
 
-def _in_plain_words(error: BaseException | None) -> str | None:
-    """What usually happens to a connection, without the inside of the client."""
+def _describe_cause(error: BaseException | None) -> str | None:
+    """The cause of a failed connection if it is a common one, without the client's internals."""
     while error is not None:
         match error:
             case InvalidHttp():
@@ -220,6 +220,6 @@ def _in_plain_words(error: BaseException | None) -> str | None:
 
 
 def quotes_reply(error: BaseException) -> bool:
-    """Whether the error repeats a part of the reply: nobody would find a key that it cuts."""
+    """Whether the error quotes a part of the reply, where no redaction would find a cut key."""
     quoting = httpx.RemoteProtocolError | httpx.ProxyError
     return isinstance(error, quoting) and not isinstance(error, InvalidHttp)

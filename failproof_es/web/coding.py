@@ -1,7 +1,7 @@
-"""Unpacks a compressed body in bounded steps. Pure.
+"""Decompresses a body in bounded steps. Pure.
 
-A few kilobytes can unpack to gigabytes. So nothing is unpacked at once: whoever reads takes
-one step of at most `STEP_BYTES` after the other, and stops when it is enough.
+A few kilobytes can expand to gigabytes. So a reader takes steps of at most `STEP_BYTES`, and stops
+at its limit.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 
 ACCEPTED = "gzip, deflate"
-"""What a request says that it takes (`Accept-Encoding`)."""
+"""The value of `Accept-Encoding` in requests."""
 STEP_BYTES = 2**16
 
 _GZIP = 16 + zlib.MAX_WBITS
@@ -19,14 +19,14 @@ _IDENTITY = frozenset({"", "identity"})
 
 
 class Undecodable(Exception):
-    """A body that its `Content-Encoding` does not describe, or one that is not taken."""
+    """A body that contradicts its `Content-Encoding`, or has an unsupported one."""
 
 
 class Decompressor:
-    """Feed the body as it comes; take what it unpacks to. One coding at most."""
+    """Decompresses a body piece by piece. Supports one coding at most."""
 
     def __init__(self, codings: Sequence[str]) -> None:
-        """`codings` as `Content-Encoding` names them. Raises `Undecodable`."""
+        """`codings`: the names in `Content-Encoding`. Raises `Undecodable`."""
         names = [name for coding in codings if (name := coding.strip().lower()) not in _IDENTITY]
         if len(names) > 1:
             raise Undecodable(f"the reply is packed {len(names)} times: {_list_names(names)}")
@@ -35,16 +35,19 @@ class Decompressor:
             raise Undecodable(f"the reply is packed in a way that was not asked for: {names[0]}")
         self._stream: zlib._Decompress | None = None
         self._held = b""
-        """The first byte of a `deflate` body: the second one tells which of two kinds it is."""
+        """The first byte of a `deflate` body: the second byte tells which of two forms it has."""
         self._complete = False
 
     @property
     def packed(self) -> bool:
-        """Whether the body is packed at all."""
+        """Whether the body is compressed."""
         return self._coding is not None
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
-        """Steps of at most `STEP_BYTES`, some of them empty. Raises `Undecodable`."""
+        """Yield the decompressed bytes in steps of at most `STEP_BYTES`, some of them empty.
+
+        Raises `Undecodable`.
+        """
         if self._coding is None:
             yield piece
             return
@@ -67,17 +70,19 @@ class Decompressor:
                 self._stream, self._complete, more = None, True, False
                 piece = stream.unused_data
             else:
-                more = len(step) == STEP_BYTES  # the rest may wait inside, its input all taken
+                more = (
+                    len(step) == STEP_BYTES
+                )  # zlib may hold more output although it has taken all input
                 piece = stream.unconsumed_tail
             yield step
 
     def end(self) -> None:
-        """No more comes. Raises `Undecodable` where the body is not complete."""
+        """End the body. Raises `Undecodable` if it is incomplete."""
         if self._stream is not None or self._held:
             raise Undecodable(f"the reply's {self._coding} ends in the middle")
 
     def _start_stream(self, piece: bytes) -> zlib._Decompress:
-        """A stream that begins with `piece`: the body, or the next member of a gzip file."""
+        """A decompressor for the stream that begins with `piece`: body or next gzip member."""
         if self._coding == "gzip":
             if self._complete and not _GZIP_BEGINS.startswith(piece[:2]):
                 raise Undecodable("bytes that are not gzip follow the reply's gzip")

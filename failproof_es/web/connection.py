@@ -21,50 +21,50 @@ from failproof_es.web.reply import (
 )
 
 MOST_HEAD_BYTES = 2**16
-"""The headers of a reply, its trailers included."""
+"""The most bytes of a reply's headers, trailers included."""
 MOST_INTERIM_REPLIES = 100
-"""Replies with a status of 1xx before the one that counts."""
+"""The most 1xx replies before the final one."""
 
 _LAST_RECEIVED = slice(52, 56)
-"""`tcpi_last_data_recv` in Linux's `struct tcp_info`: milliseconds since data came."""
+"""`tcpi_last_data_recv` in Linux's `struct tcp_info`: milliseconds since data arrived."""
 _COARSE_CLOCK = 6
 """Linux's `CLOCK_MONOTONIC_COARSE`."""
 _TICK_S = time.clock_getres(_COARSE_CLOCK) if sys.platform == "linux" else 0.0
-"""The kernel's unit for them: the number may be too high by one unit."""
+"""The resolution of `tcpi_last_data_recv`, which may be too high by one tick."""
 
 
 class InvalidHttp(httpx.RemoteProtocolError):
-    """A reply that is no HTTP, or is cut. The message quotes nothing of it."""
+    """A reply that is not HTTP, or is truncated. The message quotes nothing of the reply."""
 
 
 class Connection(asyncio.Protocol):
-    """Carries one request after the other, each after the reply to the one before."""
+    """Carries requests in sequence: each after the reply to the previous one."""
 
     def __init__(self) -> None:
         self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when the connection is closed."""
         self.idle_since = 0.0
-        """Since when no request is under way, by the event loop's clock; its pool sets it."""
+        """The time of the last reply's end, by the event loop's clock; set by the pool."""
         self._parser = httptools.HttpResponseParser(self)
-        # As most clients read replies. Lengths and chunks that are wrong stay errors.
+        # As lenient as most clients. Wrong lengths and chunks stay errors.
         self._parser.set_dangerous_leniencies(
             lenient_headers=True,
             lenient_optional_cr_before_lf=True,
             lenient_spaces_after_chunk_size=True,
         )
         self._reply: ReplyStream | None = None
-        """The reply that has not ended."""
+        """The reply in progress."""
         self._request: RequestBody | None = None
-        """What the next data answers."""
+        """The request that the next data answers."""
         self._is_sent = True
-        """Whether the latest request was written to its end."""
+        """Whether the latest request was written completely."""
         self._keeps_alive = True
         self._head_bytes = 0
-        """Of the headers that came of this reply, in bytes."""
+        """Bytes of this reply's headers so far."""
         self._unframed_bytes = 0
-        """What came behind the latest header or piece of a body: a line without an end?"""
+        """Bytes since the latest header or body piece: many mean a line without an end."""
         self._writable: asyncio.Future[None] | None = None
-        """Done when more can be written; `None` while it can be."""
+        """Done when writing may go on; `None` while it may."""
         self._is_reading = True
         self._interim_replies = 0
         self._arrivals = select.poll()
@@ -72,7 +72,7 @@ class Connection(asyncio.Protocol):
     # -- for its pool ------------------------------------------------------------------------
 
     async def send(self, head: bytes, request: RequestBody) -> ReplyStream:
-        """Write a request. Its reply begins to come."""
+        """Write a request; return its reply, which then arrives."""
         reply = self._reply = ReplyStream(self._set_reading, self._most_unread_bytes)
         self._request, self._is_sent, self._interim_replies = request, False, 0
         request.written_at = time.perf_counter()
@@ -85,17 +85,16 @@ class Connection(asyncio.Protocol):
             if self._writable is not None:
                 await self._writable
             if reply.status or reply.has_ended or self._transport.is_closing():
-                return reply  # a server that refuses a long request does not read it
+                return reply  # a server that refuses a long request does not read the rest
             self._transport.write(piece)
         self._is_sent = True
         return reply
 
     @property
     def is_free(self) -> bool:
-        """Whether it can carry another request.
+        """Whether the connection can carry another request.
 
-        Not where bytes wait to be read: they are the end of the connection, or a reply to nothing
-        that was asked.
+        Unread bytes exclude that: they are the end of the connection, or an unrequested reply.
         """
         return (
             self._reply is None
@@ -107,7 +106,7 @@ class Connection(asyncio.Protocol):
         )
 
     def close(self) -> None:
-        """Close it at once. A reply that has not ended ends with an error."""
+        """Close the connection at once. A reply in progress ends with an error."""
         self._end_reply(httpx.CloseError("the connection was closed here"))
         self._transport.abort()
 
@@ -123,21 +122,21 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         reply = self._reply
-        if reply is None or self._request is None:  # nothing was asked
+        if reply is None or self._request is None:  # no request is in progress
             self.close()
             return
         self._request.add_arrival(time.perf_counter() - self._waited_s())
         self._unframed_bytes += len(data)
         try:
             self._parser.feed_data(data)
-            _require_few(self._unframed_bytes)
+            _require_short_head(self._unframed_bytes)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade, InvalidHttp) as error:
             self._refuse(error)
         reply.wake()
 
     def eof_received(self) -> None:
         self._end_with_connection(None)
-        self._transport.abort()  # it would wait until the rest of a request is sent
+        self._transport.abort()  # `close` would wait until the request is sent
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.lost.done():
@@ -163,11 +162,13 @@ class Connection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         assert self._reply is not None
-        if name.endswith((b" ", b"\t")):  # it would frame the reply under another name
+        if name.endswith(
+            (b" ", b"\t")
+        ):  # would be taken for another name, and frame the reply wrongly
             raise InvalidHttp("its HTTP is wrong: the name of a header ends in white space")
         self._unframed_bytes = 0
         self._head_bytes += len(name) + len(value)
-        _require_few(self._head_bytes)
+        _require_short_head(self._head_bytes)
         if not self._reply.status:
             self._reply.raw_headers.append((name, value))
 
@@ -180,7 +181,7 @@ class Connection(asyncio.Protocol):
             raise InvalidHttp("its HTTP is wrong: a reply without a final status")
         if status >= 200 or status == 101:
             self._reply.status = status
-            self.resume_writing()  # so that nobody waits to send to who does not read
+            self.resume_writing()  # the server may have stopped reading the request
 
     def on_body(self, body: bytes) -> None:
         assert self._reply is not None
@@ -196,20 +197,20 @@ class Connection(asyncio.Protocol):
     # -- inside ------------------------------------------------------------------------------
 
     def _end_reply(self, error: Exception | None) -> None:
-        """End the reply under way, if there is one."""
+        """End the reply in progress, if there is one."""
         reply, self._reply, self._request = self._reply, None, None
         if reply is not None:
             reply.end(error)
             reply.wake()
 
     def _end_with_connection(self, exc: Exception | None) -> None:
-        """End the reply under way as the end of its connection does."""
+        """End the reply in progress because its connection has ended."""
         reply = self._reply
         if reply is None:
             return
         if exc is None and reply.status and self._is_reading and _ends_with_its_connection(reply):
             self._end_reply(None)
-        elif isinstance(exc, ssl.SSLError):  # a server says in TLS why it hangs up
+        elif isinstance(exc, ssl.SSLError):  # a TLS alert holds the server's reason
             self._end_reply(exc)
         elif reply.status:
             self._end_reply(InvalidHttp("the connection ended before the reply did"))
@@ -217,7 +218,7 @@ class Connection(asyncio.Protocol):
             self._end_reply(ConnectionResetError("it closed the connection without an answer"))
 
     def _refuse(self, error: Exception) -> None:
-        """End a reply that is no HTTP, and the connection."""
+        """End an invalid reply, and the connection."""
         if isinstance(error.__context__, InvalidHttp):
             error = error.__context__
         elif not isinstance(error, InvalidHttp):
@@ -238,7 +239,7 @@ class Connection(asyncio.Protocol):
                 self._transport.pause_reading()
 
     def _waited_s(self) -> float:
-        """How long the data waited in the kernel, in seconds, as far as it can tell."""
+        """Seconds that the data waited in the kernel; 0 if unknown."""
         if self._socket is None:
             return 0.0
         try:
@@ -249,8 +250,8 @@ class Connection(asyncio.Protocol):
         return max(0.0, ago_s - _TICK_S)
 
 
-def _require_few(head_bytes: int) -> None:
-    """Raises `InvalidHttp`."""
+def _require_short_head(head_bytes: int) -> None:
+    """Raises `InvalidHttp` beyond `MOST_HEAD_BYTES`."""
     if head_bytes > MOST_HEAD_BYTES:
         raise InvalidHttp(f"its head is longer than {MOST_HEAD_BYTES // 2**10} KiB")
 

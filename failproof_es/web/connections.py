@@ -1,4 +1,4 @@
-"""The connections to one server: so many at most, each used again while it is fresh."""
+"""A pool of connections to one server, bounded and reused."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from failproof_es.web.connection import Connection
 from failproof_es.web.reply import ReplyStream, RequestBody
 
 KEPT_ALIVE_S = 4.0
-"""Shorter than most servers wait before they close an idle connection (uvicorn and Node: 5 s)."""
+"""Seconds until an idle connection is closed; most servers wait longer (uvicorn, Node: 5 s)."""
 _ADDRESSES_HOLD_S = 10.0
 _NEXT_ADDRESS_AFTER_S = 0.25
-"""When the next address of a host is tried beside one that does not answer (RFC 8305)."""
+"""Seconds until the next address of a host is tried in parallel (RFC 8305)."""
 
 
 class Connections:
-    """The connections to a host and port, over TLS where there is a context for it."""
+    """A pool of at most `most` connections to a host and port, over TLS if there is a `context`."""
 
     def __init__(self, host: str, port: int, most: int, context: ssl.SSLContext | None) -> None:
         self._host = host
@@ -30,18 +30,18 @@ class Connections:
         self._context = context
         self._permits = asyncio.Semaphore(most)
         self._idle: deque[Connection] = deque()
-        """Those that wait for a request, by the time since when, oldest first."""
+        """The idle connections, by `idle_since`, oldest first."""
         self._open: set[Connection] = set()
         self._is_closed = False
         self._lookup: asyncio.Task[list[AddrInfoType]] | None = None
         self._stale_at = 0.0
-        """When the addresses are looked up anew, by the event loop's clock."""
+        """The expiry of the looked-up addresses, by the event loop's clock."""
 
     async def send(self, head: bytes, request: RequestBody) -> ReplyStream:
-        """Send a request as it stands; return when its reply has begun. Close the reply.
+        """Send a request unchanged; return the reply once its headers are there.
 
-        Waits for a connection where all are in use. Raises `OSError`, `UnicodeError` where the
-        host is no name of one, or `httpx.RemoteProtocolError`.
+        The caller closes the reply. Waits for a connection if all are in use. Raises `OSError`,
+        `UnicodeError` if the host name is invalid, or `httpx.RemoteProtocolError`.
         """
         await self._permits.acquire()
         connection = None
@@ -58,7 +58,7 @@ class Connections:
         return reply
 
     async def aclose(self) -> None:
-        """Close every connection. Who waits for one gets an error."""
+        """Close every connection. Tasks that wait for one get an error."""
         self._is_closed = True
         closing = [connection.lost for connection in self._open]
         for connection in self._open:
@@ -70,7 +70,7 @@ class Connections:
             raise httpx.CloseError("the connections were closed here")
 
     def _take_idle(self) -> Connection | None:
-        """The connection that was used last, if it can be used again."""
+        """The most recently used idle connection that is still usable."""
         self._close_stale()
         while self._idle:
             connection = self._idle.pop()
@@ -114,7 +114,7 @@ class Connections:
         return connection
 
     async def _look_up(self) -> list[AddrInfoType]:
-        """The addresses of the host, looked up once for all that wait for them."""
+        """The addresses of the host; concurrent callers share one lookup."""
         loop = asyncio.get_running_loop()
         lookup = self._lookup
         if lookup is None or (
@@ -132,6 +132,6 @@ class Connections:
 
 
 def _take_exception(lookup: asyncio.Task[list[AddrInfoType]]) -> None:
-    """Everybody who waited may have given up: then nobody else takes it."""
+    """Retrieve the exception, lest asyncio reports it when all waiting tasks were cancelled."""
     if not lookup.cancelled():
         lookup.exception()

@@ -1,4 +1,4 @@
-"""A request that goes out as it stands, and a reply that is read as it comes."""
+"""A request that is sent unchanged, and a reply that is read as it arrives."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from collections.abc import AsyncIterator, Callable, Iterator
 import httpx
 
 READ_BYTES = 2**16
-"""The body of a reply is handed on in pieces of so many bytes at most."""
+"""The most bytes of one piece of a reply's body."""
 MOST_UNREAD_BYTES = 4 * READ_BYTES
-"""With more unread bytes of a reply, its connection is not read."""
+"""With more unread bytes, reading from the connection pauses."""
 MOST_UNREAD_TLS_BYTES = 2**24
-"""The same over TLS: more than is taken of any reply. uvloop loses what it holds of a connection
-that is not read when the server closes it."""
+"""The limit over TLS, longer than any reply: uvloop loses its buffered bytes of a paused connection
+when the server closes it."""
 PIECE_BYTES = 2**18
-"""A longer request is written in pieces: at once it would hold up every other request."""
+"""Longer requests are written in pieces, so that they do not block other requests."""
 
 
 class RequestBody(httpx.AsyncByteStream):
-    """The bytes of one request, and when they were sent and answered (`time.perf_counter`)."""
+    """The bytes of one request, and the times of its writing and reply (`time.perf_counter`)."""
 
     __slots__ = ("content", "received_at", "written_at")
 
@@ -32,7 +32,7 @@ class RequestBody(httpx.AsyncByteStream):
         """When the latest data of the reply arrived."""
 
     def pieces(self) -> Iterator[bytes]:
-        """At most `PIECE_BYTES` each."""
+        """Yield the bytes in pieces of at most `PIECE_BYTES`."""
         for start in range(0, len(self.content), PIECE_BYTES):
             yield self.content[start : start + PIECE_BYTES]
 
@@ -42,16 +42,16 @@ class RequestBody(httpx.AsyncByteStream):
             yield piece
 
     def add_arrival(self, at: float) -> None:
-        """Data of the reply arrived then; never before the request was written."""
-        # The kernel counts ticks, and on a machine that pauses too many of them.
+        """Record the arrival of reply data at the time `at`, at the earliest when the request was
+        written."""
+        # The kernel counts in ticks, and counts too many on a machine that was paused.
         self.received_at = max(at, self.received_at or self.written_at or at)
 
     def latency_ms(self) -> float | None:
         """The server's latency so far: from `written_at` to `received_at`; `None` before both.
 
-        Not counted: waiting for a connection, connecting, and the time between the arrival of
-        data and its processing here. How long data waited unread is known on Linux only, and
-        where no proxy is asked.
+        Excludes the wait for a connection, connecting, and the time between the arrival of data
+        and its processing here. The last is known only on Linux and without a proxy.
         """
         if self.written_at is None or self.received_at is None:
             return None
@@ -59,23 +59,23 @@ class RequestBody(httpx.AsyncByteStream):
 
 
 class ReplyStream(httpx.AsyncByteStream):
-    """One reply. Iterating over it gives the body as it comes; close it in any case.
+    """One reply. Iteration yields the body as it arrives; the caller must close the reply.
 
-    Its connection fills it. Both raise `OSError` or `httpx.RemoteProtocolError`, behind all the
-    bytes that came.
+    The connection fills it. `head` and the iteration raise `OSError` or
+    `httpx.RemoteProtocolError`, after all received bytes.
     """
 
     def __init__(self, set_reading: Callable[[bool], None], most_unread_bytes: int) -> None:
-        """`set_reading` lets the connection be read, or not: not with more unread bytes."""
+        """`set_reading` pauses and resumes the connection: paused beyond `most_unread_bytes`."""
         self.status = 0
-        """0 until the head is there."""
+        """The HTTP status; 0 until the headers are there."""
         self.raw_headers: list[tuple[bytes, bytes]] = []
         self.unread = bytearray()
         self.has_ended = False
         self.error: Exception | None = None
-        """Why the reply ended before its time."""
+        """Why the reply ended too early."""
         self.release: Callable[[], None] | None = None
-        """What closing it does, once."""
+        """Called once, when the reply is closed."""
         self._set_reading = set_reading
         self._most_unread_bytes = most_unread_bytes
         self._waiter: asyncio.Future[None] | None = None
@@ -91,7 +91,7 @@ class ReplyStream(httpx.AsyncByteStream):
         return self
 
     async def __anext__(self) -> bytes:
-        """The next piece of the body: `READ_BYTES` at most, and at least one."""
+        """The next piece of the body: 1 to `READ_BYTES` bytes."""
         while not self.unread:
             if self.error is not None:
                 raise self.error
@@ -105,13 +105,13 @@ class ReplyStream(httpx.AsyncByteStream):
         return piece
 
     async def aclose(self) -> None:
-        """Give the connection back, or close it where the reply was not read to its end."""
+        """Return the connection to its pool, or close it if the reply was not read to its end."""
         release, self.release = self.release, None
         if release is not None:
             release()
 
     def wake(self) -> None:
-        """Something came."""
+        """Wake the reader after new data or the end. Pauses the connection of a slow reader."""
         waiter, self._waiter = self._waiter, None
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
@@ -119,7 +119,7 @@ class ReplyStream(httpx.AsyncByteStream):
             self._set_reading(False)
 
     def end(self, error: Exception | None = None) -> None:
-        """Nothing more comes, as it should be or because of the error."""
+        """Mark the reply as complete, or as ended by the error."""
         self.has_ended, self.error = True, error
 
     async def _wait(self) -> None:

@@ -1,4 +1,4 @@
-"""The transport beneath every client: connections of our own, or httpx's through a proxy."""
+"""The transport of every client: own connections, or httpx's through a proxy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RawHeaders: TypeAlias = Sequence[tuple[bytes, bytes]]
 
 
 def certificates(ca_file: str | None = None) -> ssl.SSLContext:
-    """Whom this machine trusts, and those of the file, too. Raises `OSError`."""
+    """A TLS context with this machine's trusted certificates and the file's. Raises `OSError`."""
     context = httpx.create_ssl_context(verify=True)
     if ca_file is not None:
         context.load_verify_locations(ca_file)
@@ -27,60 +27,60 @@ def certificates(ca_file: str | None = None) -> ssl.SSLContext:
 
 
 class Endpoint:
-    """Where requests go: a URL, parsed once. Raises as `httpx.URL` does."""
+    """The URL of requests, parsed once. Raises as `httpx.URL` does."""
 
     def __init__(self, url: httpx.URL | str) -> None:
         self.given = url
         self.url = httpx.URL(url)
         self.text = str(self.url)
-        """As it is sent."""
+        """The URL as sent."""
         self.host = self.url.netloc.decode("ascii")
-        """What the header `Host` says."""
+        """The value of the header `Host`."""
         self.target = self.url.raw_path
-        """What the first line of a request says."""
+        """The target in the first line of a request."""
         scheme = self.url.scheme
         port = _PORTS.get(scheme, 0) if self.url.port is None else self.url.port
         self.server = (scheme, self.url.raw_host.decode("ascii"), port)
 
 
 class Transport(httpx.AsyncBaseTransport):
-    """Sends requests over HTTP/1.1, with so many connections to each server at most.
+    """Sends requests over HTTP/1.1, with at most `connections` connections to each server.
 
-    It sets no time-out: whoever asks does. The certificates that this machine trusts are read
-    before the first request over TLS: that takes longer than most requests over plain HTTP.
+    The caller sets the time-outs. The trusted certificates are loaded at the first request over
+    TLS, because that takes longer than most requests over plain HTTP.
     """
 
     def __init__(
         self, connections: int, *, proxy: str | None = None, ca_file: str | None = None
     ) -> None:
-        """`proxy` is the URL of one; `ca_file` has certificates to trust beside the usual ones."""
+        """`proxy` is a proxy's URL; `ca_file` has certificates to trust besides the usual ones."""
         self._most = connections
         self._proxy = proxy
         self._ca_file = ca_file
         self._servers: dict[tuple[str, str, int], Connections] = {}
-        self._ways_by_proxy: dict[bool, httpx.AsyncHTTPTransport] = {}
-        self._permits_by_proxy = asyncio.Semaphore(connections)
-        """httpcore counts a connection for ever whose request was given up at the wrong moment."""
+        self._proxy_transports: dict[bool, httpx.AsyncHTTPTransport] = {}
+        self._proxy_permits = asyncio.Semaphore(connections)
+        """Limits connections: httpcore's own limit leaks some when requests are cancelled."""
 
     async def send(
         self, method: str, endpoint: Endpoint, headers: RawHeaders, body: RequestBody
     ) -> ReplyStream | ProxiedReply:
-        """Send a request with these headers and no other; return when its reply has begun.
+        """Send a request with exactly these headers; return the reply once its headers are there.
 
-        Close the reply. Raises `OSError`, `httpx.TransportError`, or `UnicodeError` where the
-        host is no name of one.
+        The caller closes the reply. Raises `OSError`, `httpx.TransportError`, or `UnicodeError`
+        if the host name is invalid.
         """
         if self._proxy is not None:
-            return await self._send_by_proxy(
+            return await self._send_through_proxy(
                 httpx.Request(method, endpoint.url, headers=list(headers), stream=body), body
             )
         connections = self._servers.get(endpoint.server)
         if connections is None:
-            connections = self._servers[endpoint.server] = self._connections(endpoint)
+            connections = self._servers[endpoint.server] = self._new_pool(endpoint)
         return await connections.send(_head(method, endpoint, headers), body)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """For httpx's client: send a request whose length its headers tell. Raises as `send`."""
+        """Send a request of httpx's client, which has a `Content-Length`. Raises as `send` does."""
         body = RequestBody(await request.aread())
         reply = await self.send(request.method, Endpoint(request.url), request.headers.raw, body)
         return httpx.Response(
@@ -91,44 +91,44 @@ class Transport(httpx.AsyncBaseTransport):
         """Close every connection."""
         for connections in self._servers.values():
             await connections.aclose()
-        for way in self._ways_by_proxy.values():
+        for way in self._proxy_transports.values():
             await way.aclose()
 
-    def _connections(self, endpoint: Endpoint) -> Connections:
+    def _new_pool(self, endpoint: Endpoint) -> Connections:
         scheme, host, port = endpoint.server
         if scheme not in _PORTS:
             raise httpx.UnsupportedProtocol(f"a URL begins with http:// or https://, not {scheme}:")
         context = certificates(self._ca_file) if scheme == "https" else None
         return Connections(host, port, self._most, context)
 
-    async def _send_by_proxy(self, request: httpx.Request, body: RequestBody) -> ProxiedReply:
-        await self._permits_by_proxy.acquire()
+    async def _send_through_proxy(self, request: httpx.Request, body: RequestBody) -> ProxiedReply:
+        await self._proxy_permits.acquire()
         try:
-            way = self._way_by_proxy(request.url.scheme)
+            way = self._proxy_transport(request.url.scheme)
             response = await way.handle_async_request(request)
         except BaseException:
-            self._permits_by_proxy.release()
+            self._proxy_permits.release()
             raise
-        return ProxiedReply(response, body, self._permits_by_proxy.release)
+        return ProxiedReply(response, body, self._proxy_permits.release)
 
-    def _way_by_proxy(self, scheme: str) -> httpx.AsyncHTTPTransport:
+    def _proxy_transport(self, scheme: str) -> httpx.AsyncHTTPTransport:
         assert self._proxy is not None
         proxied_over_tls = self._proxy.startswith("https:")
         over_tls = proxied_over_tls or scheme == "https"
-        if over_tls not in self._ways_by_proxy:
+        if over_tls not in self._proxy_transports:
             no_certificates = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             context = certificates(self._ca_file) if over_tls else no_certificates
-            self._ways_by_proxy[over_tls] = httpx.AsyncHTTPTransport(
+            self._proxy_transports[over_tls] = httpx.AsyncHTTPTransport(
                 verify=context,
                 proxy=httpx.Proxy(self._proxy, ssl_context=context if proxied_over_tls else None),
                 limits=httpx.Limits(max_connections=None, keepalive_expiry=KEPT_ALIVE_S),
                 trust_env=False,
             )
-        return self._ways_by_proxy[over_tls]
+        return self._proxy_transports[over_tls]
 
 
 class ProxiedReply(httpx.AsyncByteStream):
-    """A reply that a proxy passes on, read as a `ReplyStream` is."""
+    """A reply through a proxy, with the interface of `ReplyStream`."""
 
     def __init__(
         self, response: httpx.Response, request: RequestBody, release: Callable[[], None]
@@ -146,7 +146,7 @@ class ProxiedReply(httpx.AsyncByteStream):
             yield piece
 
     async def aclose(self) -> None:
-        """Give the connection back, or close it where the reply was not read to its end."""
+        """Return the connection to its pool, or close it if the reply was not read to its end."""
         release, self._release = self._release, None
         try:
             await self._response.aclose()
@@ -156,7 +156,7 @@ class ProxiedReply(httpx.AsyncByteStream):
 
 
 def _head(method: str, endpoint: Endpoint, headers: RawHeaders) -> bytes:
-    """The lines of a request before its body. Raises `httpx.LocalProtocolError`."""
+    """The request line and the headers of a request. Raises `httpx.LocalProtocolError`."""
     lines = [b"%b %b HTTP/1.1" % (method.encode("ascii"), endpoint.target)]
     lines += [b"%b: %b" % header for header in headers]
     lines += (b"", b"")

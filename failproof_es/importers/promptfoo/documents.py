@@ -20,12 +20,12 @@ TEXT = frozenset({".txt", ".md", ".j2", ".jinja", ".njk", ".html", ".xml"})
 
 
 class NotRead(Exception):
-    """A reference is not followed. `str` says why."""
+    """A reference is not followed. `str` is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentNode:
-    """A value of a file, and where it stands there."""
+    """A value in a file, with its place."""
 
     value: Any
     path: Path
@@ -35,19 +35,19 @@ class DocumentNode:
     line: int | None = None
 
     def place(self, *steps: str | int) -> Place:
-        """Where a part of it stands."""
+        """The place of a part of the value."""
         location = (*self.at, *steps)
         line = self.line if self.tree is None else self.tree.line_of(location)
         return Place(self.display_path, line, dotted(location) or None)
 
     def part(self, *steps: str | int, value: Any) -> DocumentNode:
-        """A part of it, with its value."""
+        """The node of a part of the value."""
         at = (*self.at, *steps)
         return DocumentNode(value, self.path, self.display_path, self.tree, at, self.line)
 
 
 def read_configuration(source: Source) -> DocumentNode:
-    """The configuration that the source is, or that its folder holds. Raises `InvalidInput`."""
+    """The configuration in the source, a file or its folder. Raises `InvalidInput`."""
     path = source.path
     if path.is_dir():
         path = next((path / name for name in NAMES if (path / name).is_file()), path)
@@ -64,12 +64,12 @@ def read_configuration(source: Source) -> DocumentNode:
 
 
 def is_reference(value: Any) -> bool:
-    """Whether it names a file."""
+    """Whether the value is a reference to a file (`file://`)."""
     return isinstance(value, str) and value.startswith(_FILE)
 
 
 def referred(source: Source, value: str, base: Path) -> list[Path]:
-    """The files that a reference names, one or, with `*`, several. Raises `NotRead`."""
+    """The files that a reference names: one, or several with `*`. Raises `NotRead`."""
     target = value.removeprefix(_FILE)
     stem, _, function = target.rpartition(":")
     suffix = Path(stem if stem and "/" not in function else target).suffix.lower()
@@ -84,12 +84,12 @@ def referred(source: Source, value: str, base: Path) -> list[Path]:
 
 
 def read_text(source: Source, path: Path) -> str:
-    """The text of a file."""
+    """The text of a file, with LF line ends."""
     return source.text(path).replace("\r\n", "\n")
 
 
 def read_data(source: Source, path: Path) -> list[DocumentNode]:
-    """What a file of data holds: each row of a table, or its one value. Raises `NotRead`."""
+    """The nodes of a data file: the rows of a table, or its one value. Raises `NotRead`."""
     suffix = path.suffix.lower()
     if suffix in _DATA:
         return [_read_data(source, path)]

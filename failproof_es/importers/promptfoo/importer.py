@@ -18,10 +18,10 @@ from failproof_es.importers.source import Source
 from failproof_es.problems import InvalidInput, Problem
 
 _READ = frozenset({"prompts", "tests", "defaultTest", "scenarios", "providers", "targets"})
-_SAYS_NOTHING = frozenset({"description", "$schema"})
+_WITHOUT_EFFECT = frozenset({"description", "$schema"})
 _LONGEST_TAG = 100
 PARTLY = "partly-imported"
-"""The tag of a case of which an assertion was not taken over: it passes more easily here."""
+"""The tag of a case with an assertion that was not imported: the case passes more easily."""
 
 
 class PromptfooImporter:
@@ -35,7 +35,7 @@ class PromptfooImporter:
         """See `Importer.cases`."""
         configuration = read_configuration(source)
         for key in configuration.value:
-            if key not in _READ | _SAYS_NOTHING:
+            if key not in _READ | _WITHOUT_EFFECT:
                 findings.note(configuration.place(str(key)), "the key is not taken over")
         findings.models += read_models(configuration, findings)
         prompts = read_prompts(source, configuration, findings)
@@ -100,7 +100,7 @@ def _cases_of(
 def _expected(
     test: Test, variables: Mapping[str, Any], findings: Findings, reported: set[tuple[Place, str]]
 ) -> TestExpectation | None:
-    """What the test's assertions come to; `None` where none of them maps."""
+    """The expectation from the test's assertions; `None` if none of them maps."""
     expected = TestExpectation()
 
     def filled(text: str) -> str:
@@ -108,13 +108,13 @@ def _expected(
 
     for place, assertion in test.assertions:
         lost = len(expected.lost)
-        if assertion is None:  # told already
+        if assertion is None:  # noted already
             expected.undecided += 1
             continue
         assertions.add(expected, assertion, filled)
         for field, reason in expected.lost[lost:]:
             at = place._replace(field=f"{place.field}.{field}" if field else place.field)
-            if (at, reason) not in reported:  # once for all tests that it is in
+            if (at, reason) not in reported:  # noted once for all tests
                 reported.add((at, reason))
                 findings.note(at, reason)
     if expected.undecided and not expected.anything:

@@ -1,4 +1,4 @@
-"""promptfoo's providers as entries of `models:`. Pure. A key is never taken over."""
+"""Maps promptfoo's providers to entries of `models:`, never with a key. Pure."""
 
 from __future__ import annotations
 
@@ -22,14 +22,13 @@ _SERVERS = {
     "openai-responses": "https://api.openai.com/v1",
     "ollama": "http://127.0.0.1:11434",
 }
-"""Where promptfoo asks, for providers whose entry has to say it here."""
+"""promptfoo's default URLs, for providers whose entries need a `base_url` here."""
 MAX_MODELS = 100
 _DEFAULT_TOKENS = 1024
 _REASONING_TOKENS = 8192
-"""promptfoo sets such models no limit. Thoughts count, and an entry here needs one."""
+"""The token limit of reasoning models, thoughts included; promptfoo sets none for them."""
 _REASONING = re.compile(r"o\d|gpt-[5-9](?!.*-chat)")
-"""How names of OpenAI's models begin that refuse a temperature and `max_tokens`: promptfoo sends
-them neither."""
+"""Matches OpenAI's models that refuse `temperature` and `max_tokens`; promptfoo sends neither."""
 _RENAMED_PARAMETERS = {
     "temperature": "temperature",
     "max_tokens": "max_tokens",
@@ -41,7 +40,7 @@ _OTHER_KEYS = frozenset({"id", "config", "label"})
 
 
 def read_models(configuration: DocumentNode, findings: Findings) -> Iterator[dict[str, Any]]:
-    """An entry for each provider that maps; what does not goes to `findings`."""
+    """Yield an entry for each provider that maps; others are noted in `findings`."""
     name = "providers" if "providers" in configuration.value else "targets"
     definition = configuration.value.get(name)
     entries = (
@@ -54,13 +53,13 @@ def read_models(configuration: DocumentNode, findings: Findings) -> Iterator[dic
         if len(seen) >= MAX_MODELS:
             findings.note(document.place(), f"more than {MAX_MODELS} models are not taken over")
             return
-        model = _model(document, findings)
+        model = _map_model(document, findings)
         if model is not None and model not in seen:
             seen.append(model)
             yield model
 
 
-def _model(document: DocumentNode, findings: Findings) -> dict[str, Any] | None:
+def _map_model(document: DocumentNode, findings: Findings) -> dict[str, Any] | None:
     entry = document.value
     options: dict[str, Any] = {}
     if isinstance(entry, dict):

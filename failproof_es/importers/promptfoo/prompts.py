@@ -1,4 +1,4 @@
-"""promptfoo's prompts: texts and conversations, in the configuration and in files."""
+"""Reads promptfoo's prompts: texts and conversations, in the configuration and in files."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from failproof_es.importers.records import MAX_TEXT, UnusableRecord, messages_of
 from failproof_es.importers.source import Source
 from failproof_es.problems import Problems
 
-_BETWEEN = re.compile(r"\n---[ \t]*\n")
-_NAMES_A_FILE = re.compile(r"[\w./ *-]+\.(?:txt|md|j2|json|jsonl|yaml|yml|csv)\Z")
+_SEPARATOR = re.compile(r"\n---[ \t]*\n")
+_FILE_NAME = re.compile(r"[\w./ *-]+\.(?:txt|md|j2|json|jsonl|yaml|yml|csv)\Z")
 _KEYS = frozenset({"id", "label", "raw", "description"})
 
 
@@ -42,7 +42,7 @@ class Prompt:
     def turns(
         self, variables: Mapping[str, Any], prefix: str, suffix: str, findings: Findings
     ) -> tuple[Turn, ...]:
-        """What is asked with these variables. Raises `ValueError` and `UnusableRecord`."""
+        """The turns with these variables filled in. Raises `ValueError` and `UnusableRecord`."""
         if isinstance(self.content, str):
             text = f"{prefix}{self.content}{suffix}"
             if len(text) > MAX_TEXT:
@@ -58,7 +58,7 @@ class Prompt:
 
 
 def read_prompts(source: Source, configuration: DocumentNode, findings: Findings) -> list[Prompt]:
-    """Every prompt of the configuration; what is none goes to `findings`."""
+    """The prompts of the configuration; unusable entries are noted in `findings`."""
     definition = configuration.value.get("prompts")
     entries = (
         definition if isinstance(definition, list) else [] if definition is None else [definition]
@@ -68,13 +68,15 @@ def read_prompts(source: Source, configuration: DocumentNode, findings: Findings
         steps: tuple[str | int, ...] = ("prompts", index) if entries is definition else ("prompts",)
         document = configuration.part(*steps, value=entry)
         try:
-            prompts += _prompts(source, document, findings)
+            prompts += _prompts_of_entry(source, document, findings)
         except (NotRead, ValueError) as error:
             findings.note(document.place(), f"the prompt {error}")
     return prompts
 
 
-def _prompts(source: Source, document: DocumentNode, findings: Findings) -> Iterator[Prompt]:
+def _prompts_of_entry(
+    source: Source, document: DocumentNode, findings: Findings
+) -> Iterator[Prompt]:
     entry, label = document.value, None
     if isinstance(entry, dict):
         for key in entry.keys() - _KEYS:
@@ -84,16 +86,16 @@ def _prompts(source: Source, document: DocumentNode, findings: Findings) -> Iter
     if not isinstance(entry, str):
         raise NotRead("is no text")
     base = document.path.parent
-    if is_reference(entry) or (_NAMES_A_FILE.match(entry) and "\n" not in entry):
+    if is_reference(entry) or (_FILE_NAME.match(entry) and "\n" not in entry):
         for path in referred(source, entry, base):
-            yield from _of_file(source, path, label)
+            yield from _prompts_in_file(source, path, label)
     elif re.match(r"(?:exec|python|https?|langfuse|portkey|helicone)://|\w+:\w+://", entry):
         raise NotRead("is fetched or run, which is not done")
     else:
-        yield _prompt(label or entry, entry, document.place())
+        yield _build_prompt(label or entry, entry, document.place())
 
 
-def _of_file(source: Source, path: Path, label: str | None) -> Iterator[Prompt]:
+def _prompts_in_file(source: Source, path: Path, label: str | None) -> Iterator[Prompt]:
     suffix = path.suffix.lower()
     place = Place(source.display_path(path), 1)
     if suffix in (".csv", ".jsonl"):
@@ -101,27 +103,29 @@ def _of_file(source: Source, path: Path, label: str | None) -> Iterator[Prompt]:
             value = row.value
             if suffix == ".csv":
                 value = value.get("prompt", next(iter(value.values()), ""))
-                yield _prompt(label or value, value, row.place())
+                yield _build_prompt(label or value, value, row.place())
             else:
                 yield Prompt(label or path.stem, [value], row.place())
         return
     if suffix not in TEXT | {".json", ".yaml", ".yml"}:
         raise NotRead("is in a file of a kind that is not read")
     text = read_text(source, path)
-    parts = _BETWEEN.split(text) if suffix == ".txt" else [text]
+    parts = _SEPARATOR.split(text) if suffix == ".txt" else [text]
     for part in parts:
         if part.strip():
-            yield _prompt(label or (path.stem if len(parts) == 1 else part), part.strip(), place)
+            yield _build_prompt(
+                label or (path.stem if len(parts) == 1 else part), part.strip(), place
+            )
 
 
-def _prompt(label: Any, text: str, place: Place) -> Prompt:
+def _build_prompt(label: Any, text: str, place: Place) -> Prompt:
     short_label = " ".join(str(label).split())[:60]
-    messages = _messages(text, place)
+    messages = _parse_messages(text, place)
     return Prompt(short_label, text if messages is None else messages, place)
 
 
-def _messages(text: str, place: Place) -> list[Any] | None:
-    """The messages that a text writes as JSON or YAML; `None` where it is a text."""
+def _parse_messages(text: str, place: Place) -> list[Any] | None:
+    """The messages of a conversation in JSON or YAML; `None` for a plain text."""
     stripped = text.lstrip()
     value: Any = None
     if stripped.startswith("["):

@@ -1,4 +1,4 @@
-"""promptfoo's templates, as far as they only put variables into a text. Pure."""
+"""Fills promptfoo's templates that only insert variables into a text. Pure."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def fill(text: str, variables: Mapping[str, Any]) -> str:
         return text
 
     def value(match: re.Match[str]) -> str:
-        return _value(match[1], variables)
+        return _look_up_text(match[1], variables)
 
     if _ANY.search(_PLACE.sub("", text)):
         raise ValueError("a template has logic or filters, which are not run")
     return _PLACE.sub(value, text)
 
 
-def _value(path: str, variables: Mapping[str, Any]) -> str:
+def _look_up_text(path: str, variables: Mapping[str, Any]) -> str:
     first, *rest = path.split(".")
     if first == "env":
         raise ValueError("a template names an environment variable, which is not read")

@@ -1,4 +1,4 @@
-"""promptfoo's tests: variables and assertions, in the configuration, in files, by scenarios."""
+"""Reads promptfoo's tests: variables and assertions, in the configuration, files, scenarios."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from failproof_es.importers.protocol import Findings, Place
 from failproof_es.importers.source import Source
 
 MAX_COMBINATIONS = 100_000
-"""Of the variables of one test that are lists."""
+"""The most combinations of the list variables of one test."""
 _KEYS = frozenset({"vars", "assert", "options", "description", "metadata", "prompts"})
 _OPTIONS = frozenset({"prefix", "suffix", "disableVarExpansion"})
-_NOT_HERE = {
+_NO_COUNTERPART = {
     "threshold": "a threshold has no counterpart: all assertions of a case must hold",
     "provider": "a case is asked of every model of the configuration",
     "providers": "a case is asked of every model of the configuration",
@@ -40,9 +40,9 @@ _CHANGES_ANSWERS = ("transform", "postprocess")
 
 @dataclass(slots=True)
 class Test:
-    """A test with what defaults and scenarios add to it."""
+    """A test, with the parts of the default test and of scenarios."""
 
-    __test__ = False  # not a test class, whatever pytest thinks of the name
+    __test__ = False  # pytest must not collect it for its name
 
     place: Place
     variables: dict[str, Any] = field(default_factory=dict)
@@ -52,22 +52,22 @@ class Test:
     metadata: dict[str, Any] = field(default_factory=dict)
     prompts: list[str] | None = None
     broken: str | None = None
-    """Why it cannot be asked."""
+    """Why the test cannot become a case."""
     transformed: bool = False
-    """Whether code changes the answer before assertions decide on it."""
+    """Whether code changes the answer before the assertions apply."""
 
     @property
     def expanded(self) -> bool:
-        """Whether a variable that is a list means each of its values."""
+        """Whether a list variable stands for each of its values in turn."""
         return not self.options.get("disableVarExpansion")
 
     def too_many(self) -> bool:
-        """Whether its lists have more combinations than are looked at."""
+        """Whether the list variables have more than `MAX_COMBINATIONS` combinations."""
         lists = (len(value) for value in self.variables.values() if isinstance(value, list))
         return self.expanded and prod(lists) > MAX_COMBINATIONS
 
     def combinations(self) -> Iterator[dict[str, Any]]:
-        """The variables, once for each combination of those that are lists."""
+        """Yield the variables of each combination of the list variables."""
         if not self.expanded:
             yield dict(self.variables)
             return
@@ -77,7 +77,7 @@ class Test:
 
 
 def read_tests(source: Source, configuration: DocumentNode, findings: Findings) -> Iterator[Test]:
-    """Every test, the default one's parts included; what is none goes to `findings`."""
+    """Yield every test, merged with the default test; unusable entries are noted in `findings`."""
     reader = _TestReader(source, findings)
     value = configuration.value
     default = Test(configuration.place("defaultTest"))
@@ -102,7 +102,7 @@ class _TestReader:
     def documents(
         self, parent: DocumentNode, steps: tuple[str | int, ...], value: Any
     ) -> Iterator[DocumentNode]:
-        """The mappings that a value holds or names, files and lists of them included."""
+        """Yield the mappings in a value, in lists and in the files that it names."""
         document = parent.part(*steps, value=value)
         if value is None:
             return
@@ -132,20 +132,20 @@ class _TestReader:
                             else:
                                 self.findings.note(child.place(n), "is not a mapping")
                     elif isinstance(child.value, dict):
-                        yield _of_row(child) if child.tree is None else child
+                        yield _test_of_row(child) if child.tree is None else child
                     else:
                         self.findings.note(child.place(), "is not a mapping")
         except NotRead as error:
             self.findings.note(document.place(), f"the file {error}")
 
     def test(self, default: Test, document: DocumentNode) -> Test:
-        """A test, on top of the default one."""
+        """The test of a document, merged into a copy of the default test."""
         made = _copy(default, document.place())
         self.merge(made, document)
         return made
 
     def of_scenario(self, default: Test, scenario: DocumentNode) -> Iterator[Test]:
-        """Each test of a scenario with each of its configurations."""
+        """Yield each test of a scenario with each of its configurations."""
         value = scenario.value
         for key in value.keys() - {"config", "tests", "description"}:
             self.findings.note(scenario.place(key), "the key of a scenario is not known here")
@@ -156,13 +156,13 @@ class _TestReader:
                 yield self.test(base, document)
 
     def merge(self, test: Test, document: DocumentNode) -> None:
-        """Add what a document says to the test."""
+        """Merge a document into the test."""
         value, note = document.value, self.findings.note
         for key in value:
             if key not in _KEYS:
-                reason = _NOT_HERE.get(key, "the key of a test is not known here")
+                reason = _NO_COUNTERPART.get(key, "the key of a test is not known here")
                 note(document.place(str(key)), reason)
-        test.variables.update(self._variables(test, document))
+        test.variables.update(self._read_variables(test, document))
         asserted = value.get("assert")
         for n, assertion in enumerate(asserted if isinstance(asserted, list) else []):
             if isinstance(assertion, dict) and assertion.get("type") == "assert-set":
@@ -170,7 +170,7 @@ class _TestReader:
                 test.assertions.append((document.place("assert", n), None))
                 continue
             test.assertions.append(
-                (document.place("assert", n), self._valued(document, n, assertion))
+                (document.place("assert", n), self._resolve_assertion(document, n, assertion))
             )
         if asserted is not None and not isinstance(asserted, list):
             note(document.place("assert"), "is not a list of assertions")
@@ -179,7 +179,7 @@ class _TestReader:
             if key in _OPTIONS:
                 test.options[key] = options[key]
             else:
-                reason = _NOT_HERE.get(key, "the option of a test has no counterpart")
+                reason = _NO_COUNTERPART.get(key, "the option of a test has no counterpart")
                 note(document.place("options", key), reason)
         settings = {**value, **(options if isinstance(options, dict) else {})}
         test.transformed |= any(settings.get(key) is not None for key in _CHANGES_ANSWERS)
@@ -192,7 +192,7 @@ class _TestReader:
             names = selection if isinstance(selection, list) else [selection]
             test.prompts = [str(name) for name in names]
 
-    def _variables(self, test: Test, document: DocumentNode) -> dict[str, Any]:
+    def _read_variables(self, test: Test, document: DocumentNode) -> dict[str, Any]:
         variables = document.value.get("vars")
         if is_reference(variables):
             merged: dict[str, Any] = {}
@@ -204,9 +204,12 @@ class _TestReader:
         if not isinstance(variables, dict):
             self.findings.note(document.place("vars"), "is not a mapping")
             return {}
-        return {str(name): self._value(test, document, name, v) for name, v in variables.items()}
+        return {
+            str(name): self._resolve_variable(test, document, name, v)
+            for name, v in variables.items()
+        }
 
-    def _value(self, test: Test, document: DocumentNode, name: str, value: Any) -> Any:
+    def _resolve_variable(self, test: Test, document: DocumentNode, name: str, value: Any) -> Any:
         if not is_reference(value):
             return value
         try:
@@ -221,8 +224,8 @@ class _TestReader:
             test.broken = "a variable's file is not read"
             return None
 
-    def _valued(self, document: DocumentNode, n: int, assertion: Any) -> Any:
-        """An assertion, its value read from the file that it names."""
+    def _resolve_assertion(self, document: DocumentNode, n: int, assertion: Any) -> Any:
+        """The assertion, with its value read from a referenced file; `None` if that fails."""
         if not isinstance(assertion, Mapping) or not is_reference(assertion.get("value")):
             return assertion
         try:
@@ -251,8 +254,8 @@ def _copy(test: Test, place: Place) -> Test:
     )
 
 
-def _of_row(row: DocumentNode) -> DocumentNode:
-    """A row of a table as a test: columns are variables, those with `__` say the rest."""
+def _test_of_row(row: DocumentNode) -> DocumentNode:
+    """A table's row as a test: columns are variables, or other parts if they begin with `__`."""
     if "vars" in row.value or "assert" in row.value:
         return row
     made: dict[str, Any] = {"vars": {}, "assert": [], "options": {}, "metadata": {}}

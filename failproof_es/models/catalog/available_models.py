@@ -1,4 +1,4 @@
-"""Lists the models that a configured provider offers beside the configured one."""
+"""Lists the models that a configured provider offers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _TIMEOUT_MS = 10_000
 async def available_models(model: Model) -> list[str]:
     """The names of the models that the provider of `model` offers, the configured one first.
 
-    Those that a server lists; the embedded models whose weights are here; the one class of a
-    `python` provider. Raises `InvalidInput` when it can't be used.
+    The models that the server lists; the embedded models with installed weights; the one class of
+    a `python` provider. Raises `InvalidInput` if the provider can't be used.
     """
     provider = create_provider(model, timeout_ms=_TIMEOUT_MS, connections=1)
     try:
@@ -30,5 +30,5 @@ async def available_models(model: Model) -> list[str]:
 
 
 def is_available(offered: list[str], name: str) -> bool:
-    """Whether the model is among those offered."""
+    """Whether the model is among the offered ones."""
     return is_listed(name, offered)

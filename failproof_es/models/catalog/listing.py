@@ -12,16 +12,13 @@ T = TypeVar("T")
 
 
 class CheckCache:
-    """Looks at servers, each made once, however many models want to know what it saw.
-
-    For one event loop.
-    """
+    """A cache of requests to servers: each key is requested once. For one event loop."""
 
     def __init__(self) -> None:
         self._made: dict[Hashable, asyncio.Task[Any]] = {}
 
     async def get(self, key: Hashable, look: Callable[[], Awaitable[T]]) -> T:
-        """What the first `look` under this key sees, or raises."""
+        """The result, or the exception, of the first `look` under this key."""
 
         async def made() -> T:
             return await look()
@@ -33,7 +30,7 @@ class CheckCache:
 
 
 def listed_ids(listing: bytes) -> list[str]:
-    """The names in `{"data": [{"id": ...}]}`. Raises `ValueError` where it is no such list."""
+    """The names in `{"data": [{"id": ...}]}`. Raises `ValueError` for anything else."""
     try:
         return [str(entry["id"]) for entry in read_json(listing)["data"]]
     except (KeyError, TypeError) as error:
@@ -41,5 +38,5 @@ def listed_ids(listing: bytes) -> list[str]:
 
 
 def is_listed(name: str, names: Sequence[str]) -> bool:
-    """Whether the model is among those listed; `:latest` is what some leave out."""
+    """Whether the model is in the list; the suffix `:latest` may be left out of its name."""
     return name in names or f"{name}:latest" in names

@@ -10,7 +10,7 @@ from importlib import metadata
 
 @cache
 def package_of(class_name: str) -> tuple[str, str] | None:
-    """Name and version of the package that has `package.module:Name`; `None` for a loose file."""
+    """Name and version of the package with `package.module:Name`; `None` for a loose file."""
     top = class_name.partition(":")[0].partition(".")[0]
     packages = _distributions(tuple(sys.path)).get(top)
     return (packages[0], metadata.version(packages[0])) if packages else None
@@ -18,11 +18,11 @@ def package_of(class_name: str) -> tuple[str, str] | None:
 
 @cache
 def _distributions(folders: tuple[str, ...]) -> Mapping[str, Sequence[str]]:
-    """Which packages bring a module, in these folders: all of their files are looked through."""
+    """The packages of each module in these folders. Slow: reads all file lists of all packages."""
     return metadata.packages_distributions()
 
 
 def describe_class(class_name: str) -> str:
-    """The class as an error names it: with its package and version, where it is of one."""
+    """The class as an error names it: with its package and version, if it has one."""
     package = package_of(class_name)
     return class_name if package is None else f"{class_name} of the package {' '.join(package)}"

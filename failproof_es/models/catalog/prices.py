@@ -1,7 +1,6 @@
 """Finds the prices of a model: in the run's own price list, then in `genai-prices`.
 
-What is found is recorded with the run (`PricesRecorded`); `failproof_es.core.costs` computes with
-it.
+The prices are recorded with the run (`PricesRecorded`); `failproof_es.core.costs` uses them.
 """
 
 from __future__ import annotations
@@ -25,34 +24,34 @@ if TYPE_CHECKING:
 
 _MIDNIGHT = time(0)
 _PRICED_PARAMETERS = ("service_tier", "speed")
-"""Parameters of a request that some providers charge other prices for."""
+"""Parameters of a request that change the price at some providers."""
 _STANDARD = (None, "auto", "default", "standard", "standard_only")
 """Values of those parameters that do not change the price."""
 _REQUESTS_PER_PRICE = Decimal(1_000)
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
-"""Where no provider is that publishes prices."""
+"""Hosts without published prices."""
 
 
 @dataclass(frozen=True, slots=True)
 class PriceBook:
-    """Where the prices of a run's models are looked up, once, when it begins."""
+    """Looks up the prices of a run's models, once, when the run begins."""
 
     listed_prices: Sequence[ModelPrice] = ()
     version: str | None = None
-    """The day of the run's own price list."""
+    """The date of the run's own price list."""
 
     @classmethod
     def of(cls, configuration: dict[str, Any]) -> Self:
-        """The book of a run, from its resolved configuration."""
+        """The price book of a run, from its resolved configuration."""
         prices = Prices.model_validate(configuration.get("prices") or {})
         return cls(prices.models, prices.version)
 
     def prices(self, model: ModelSnapshot, at: datetime) -> ModelPrices:
-        """The model's prices from a time on; without rates where they are not known.
+        """The model's prices from the time `at` on; without rates if they are unknown.
 
-        The run's own list comes first: the first entry of this name, behind this URL. Published
-        prices count only for a model behind its provider's URL: the same name on another server
-        may cost anything.
+        The run's own list has precedence: its first entry with this name and URL. Published prices
+        count only for a model behind its provider's URL: a model of the same name on another
+        server may have any price.
         """
         base_url = model.settings.get("base_url")
         for price in self.listed_prices:
@@ -67,7 +66,7 @@ class PriceBook:
         source = provider_type(model.provider).price_source(model)
         if source is None or _on_this_machine(source.api_url):
             return ModelPrices(model_key=model.key)
-        from genai_prices import Usage as PricedUsage  # loads every price that is published
+        from genai_prices import Usage as PricedUsage  # imported here: loads all published prices
         from genai_prices import calc_price
 
         choices = {
@@ -103,10 +102,10 @@ def published_prices(
     at: datetime,
     choices: Mapping[str, str] | None = None,
 ) -> ModelPrices:
-    """All rates of a model of `genai-prices` from `at` on. `price_at` finds it there.
+    """All rates of a model from `at` on. `price_at` looks it up in `genai-prices`.
 
-    Without rates where it is not there, where nothing is said of its tokens (free of charge is a
-    price of 0, and not the lack of one), or of the `choices` for its requests.
+    Without rates if the model is not there, has no token prices (a free model has the price 0), or
+    has no prices for one of the `choices`, parameters that change the price.
     """
     try:
         calculation = price_at(at)
@@ -132,15 +131,15 @@ def _is_priced(model: ModelInfo, choice: tuple[str, str]) -> bool:
 def _published_rates(
     model: ModelInfo, price_at: Callable[[datetime], PriceCalculation], at: datetime
 ) -> Iterator[TokenPrices]:
-    """The rates of each size of request, for each time at which others begin to hold."""
+    """The rates for each size of request, for each date and time of day at which prices change."""
     today = at.astimezone(UTC).date()
-    days, times = _turning_points(model)
+    days, times = _price_changes(model)
     for day in (today, *(day for day in days if day > today)):
         since = None if day == today else day
         for begin, end in pairwise([*times, None]):
             assert begin is not None
             moment = datetime.combine(day, begin, UTC)
-            for rate in _by_size(price_at(moment).model_price):
+            for rate in _rates_by_size(price_at(moment).model_price):
                 yield rate.model_copy(
                     update={
                         "since": since,
@@ -150,8 +149,8 @@ def _published_rates(
                 )
 
 
-def _turning_points(model: ModelInfo) -> tuple[list[date], list[time]]:
-    """The days on which other prices begin to hold, and the times of every day, UTC."""
+def _price_changes(model: ModelInfo) -> tuple[list[date], list[time]]:
+    """The dates and the times of day, UTC, at which prices change."""
     from genai_prices.types import ModelPrice as PublishedPrice
     from genai_prices.types import StartDateConstraint, TimeOfDateConstraint
 
@@ -166,18 +165,18 @@ def _turning_points(model: ModelInfo) -> tuple[list[date], list[time]]:
             case StartDateConstraint():
                 days.add(constraint.start_date)
             case TimeOfDateConstraint():
-                times |= {_utc(constraint.start_time), _utc(constraint.end_time)}
+                times |= {_to_utc(constraint.start_time), _to_utc(constraint.end_time)}
     return sorted(days), sorted(times)
 
 
-def _utc(moment: time) -> time:
+def _to_utc(moment: time) -> time:
     if moment.tzinfo is None:
         return moment
     return datetime.combine(date(1970, 1, 1), moment).astimezone(UTC).time()
 
 
-def _by_size(price: PublishedPrice) -> Iterator[TokenPrices]:
-    """What is charged for tokens, by the size of the request, the smallest first."""
+def _rates_by_size(price: PublishedPrice) -> Iterator[TokenPrices]:
+    """The token prices by the size of the request, smallest first."""
     from genai_prices.types import TieredPrices
 
     tiers = (rate.tiers for rate in vars(price).values() if isinstance(rate, TieredPrices))
@@ -185,7 +184,7 @@ def _by_size(price: PublishedPrice) -> Iterator[TokenPrices]:
     for over in (None, *starts):
 
         def charged(name: str, otherwise: Decimal | None = None, over: int | None = over) -> Any:
-            rate = _in_tier(getattr(price, name), over)
+            rate = _price_in_tier(getattr(price, name), over)
             return otherwise if rate is None else rate
 
         fresh = charged("input_mtok")
@@ -201,7 +200,7 @@ def _by_size(price: PublishedPrice) -> Iterator[TokenPrices]:
         )
 
 
-def _in_tier(price: Decimal | TieredPrices | None, over: int | None) -> Decimal | None:
+def _price_in_tier(price: Decimal | TieredPrices | None, over: int | None) -> Decimal | None:
     from genai_prices.types import TieredPrices
 
     if not isinstance(price, TieredPrices):
@@ -217,18 +216,18 @@ def _listed_rates(price: ModelPrice) -> Iterator[TokenPrices]:
 
 
 def _build_rate(price: ListedRates, over: int | None) -> TokenPrices:
-    fresh = _decimal(price.input_usd_per_million)
-    cache_write = _decimal(price.cache_write_usd_per_million, fresh)
+    fresh = _to_decimal(price.input_usd_per_million)
+    cache_write = _to_decimal(price.cache_write_usd_per_million, fresh)
     return TokenPrices(
         over_input_tokens=over,
         input=fresh,
-        cached_input=_decimal(price.cached_input_usd_per_million, fresh),
+        cached_input=_to_decimal(price.cached_input_usd_per_million, fresh),
         cache_write=cache_write,
-        cache_write_1h=_decimal(price.cache_write_1h_usd_per_million, cache_write),
-        output=_decimal(price.output_usd_per_million),
+        cache_write_1h=_to_decimal(price.cache_write_1h_usd_per_million, cache_write),
+        output=_to_decimal(price.output_usd_per_million),
     )
 
 
-def _decimal(number: float | None, otherwise: Decimal | None = None) -> Decimal | None:
+def _to_decimal(number: float | None, otherwise: Decimal | None = None) -> Decimal | None:
     """The decimal number as it was written, not its nearest binary fraction."""
     return otherwise if number is None else Decimal(str(number))

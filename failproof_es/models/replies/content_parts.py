@@ -1,8 +1,8 @@
 """Reads the content of a message in any protocol: a text, or a list of parts. Pure.
 
-Servers give parts of text types of their own (`text`, `output_text`), none at all, or write plain
-strings. So a part is text by its `text`, unless it is a thought or a refusal. Content of which
-nothing can be read is no empty answer.
+The `type` of a text part differs between servers (`text`, `output_text`), or is absent, and some
+servers write plain strings. So a part with the field `text` is text, unless it is a thought or a
+refusal. Unreadable content is an error, not an empty answer.
 """
 
 from __future__ import annotations
@@ -14,25 +14,24 @@ from typing import Any, Literal
 
 _Kind = Literal["text", "refusal", "thought", "other", "damaged"]
 _THOUGHT = re.compile("think|thought|reason|summary", re.IGNORECASE)
-"""In the type of a part: its text is none of the answer. In the name of a field: so is its value.
-"""
+"""Marks a thought, which is not part of the answer: in the type of a part, or in a field's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What was read of a message's content."""
+    """The content of a message, as read."""
 
     text: str | None = None
-    """All text, joined; `None` where there is none."""
+    """All text parts, joined; `None` without any."""
     refusal: str | None = None
     is_damaged: bool = False
-    """The text of a part, or the content itself, is no text."""
+    """Whether a part's text, or the whole content, has the wrong JSON type."""
     has_other_parts: bool = False
-    """There are parts besides texts, refusals and thoughts."""
+    """Whether there are parts other than texts, refusals and thoughts."""
 
     @property
     def is_unreadable(self) -> bool:
-        """Whether it holds something of which nothing, or not all that is text, can be read."""
+        """Whether the content is damaged, or holds only parts of unknown types."""
         nothing = self.text is None and self.refusal is None
         return self.is_damaged or (self.has_other_parts and nothing)
 
@@ -47,8 +46,8 @@ def read_content(content: Any) -> Content:
         return Content(is_damaged=True)
     parts = [_read_part(part) for part in (content if isinstance(content, list) else [content])]
     kinds = {kind for kind, _ in parts}
-    text = _joined(text for kind, text in parts if kind == "text")
-    refusal = _joined(text for kind, text in parts if kind == "refusal")
+    text = _join(text for kind, text in parts if kind == "text")
+    refusal = _join(text for kind, text in parts if kind == "refusal")
     return Content(text, refusal, "damaged" in kinds, "other" in kinds)
 
 
@@ -70,6 +69,6 @@ def _read_part(part: Any) -> tuple[_Kind, str]:
     return ("refusal" if is_refusal else "text"), text
 
 
-def _joined(texts: Iterable[str]) -> str | None:
+def _join(texts: Iterable[str]) -> str | None:
     pieces = list(texts)
     return "".join(pieces) if pieces else None

@@ -1,8 +1,8 @@
-"""Tells by its first bytes of which form a reply is, where its content type says another one. Pure.
+"""Detects a reply's real content type by its first bytes, if the declared one is wrong. Pure.
 
-A document begins with a bracket. Server-sent events begin with the name of a field and a colon, or
-with a comment; lines of JSON with a whole object and another one on the next line; frames of AWS
-with their length and its checksum.
+A JSON document begins with a bracket; server-sent events with a field name and a colon, or with a
+comment; JSON Lines with a complete object and another one on the next line; AWS frames with their
+length and its checksum.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _PRELUDE = 12
 
 
 def detect_content_type(declared: str, body: bytes) -> str | None:
-    """The content type of which the body is; `None` where that is the one that is told."""
+    """The body's content type; `None` if it is unknown or the declared one."""
     detected = _detect_type(body)
     declared = declared.strip().lower()
-    if detected == _DOCUMENT:  # which is a line of JSON, too
+    if detected == _DOCUMENT:  # valid JSON Lines, too
         return detected if declared.startswith(_EVENTS) else None
     return None if detected is None or declared.startswith(detected) else detected
 
@@ -38,7 +38,7 @@ def _detect_type(body: bytes) -> str | None:
 
 
 def _ends_in_its_line(body: bytes, start: int) -> bool:
-    """Whether the object that begins there ends in its line, and another one follows."""
+    """Whether the object that begins at `start` ends on its line, and another one follows."""
     end = body.find(b"\n", start)
     line_end, following = body[max(start, end - 99) : end], body[end + 1 : end + 200]
     return end > 0 and bool(_ENDED_OBJECT.search(line_end) and _BEGINS_OBJECT.match(following))

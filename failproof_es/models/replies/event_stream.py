@@ -1,8 +1,8 @@
 """Decodes server-sent events from bytes that arrive in any pieces. Pure.
 
 The rules are those of the HTML standard, "Server-sent events", § 9.2.6: lines end with CR, LF
-or both, a blank line ends an event, an event without a blank line after it never happened.
-Written here because the libraries that decode them keep no raw bytes, and the record does.
+or both, a blank line ends an event, an event without a blank line after it is discarded.
+The libraries that decode such events keep no raw bytes, which the record needs.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ _STEP_BYTES = 2**16
 
 
 class EventStream:
-    """Feed bytes, get the data of every event that they complete.
+    """Decodes fed bytes into the data of each completed event.
 
-    `errors` says what to do about bytes that are no UTF-8.
+    `errors`: the handling of bytes that are not UTF-8, as for `bytes.decode`.
     """
 
     def __init__(self, errors: Literal["strict", "replace"] = "strict") -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors)
         self._line: list[str] = []
-        """The pieces of the line that has begun: joined once, when it ends."""
+        """The pieces of the current line, joined when it ends."""
         self._data: io.StringIO | None = None
-        """The data of the event that has begun: one text, however many lines it comes in."""
+        """The data of the current event, from one or more lines."""
         self._begun = False
         self._after_cr = False
 
@@ -35,24 +35,26 @@ class EventStream:
 
         Raises `UnicodeDecodeError`.
         """
-        for start in range(0, len(piece), _STEP_BYTES):  # a line takes twenty times its length
-            for line in self._lines(self._decoder.decode(piece[start : start + _STEP_BYTES])):
+        for start in range(
+            0, len(piece), _STEP_BYTES
+        ):  # a line takes 20 times its length in memory
+            for line in self._split_lines(self._decoder.decode(piece[start : start + _STEP_BYTES])):
                 if line:
-                    self._field(line)
+                    self._read_field(line)
                 elif self._data is not None:
                     data, self._data = self._data.getvalue(), None
                     yield data
 
     @property
     def pending(self) -> str:
-        """The data of an event that nothing has ended, its last line included."""
+        """The data of the current, unfinished event, its unfinished line included."""
         rest = [] if self._data is None else [self._data.getvalue()]
         line = "".join(self._line)
         if line.startswith("data:"):
-            rest.append(_value(line))
+            rest.append(_field_value(line))
         return "\n".join(rest)
 
-    def _lines(self, text: str) -> Iterator[str]:
+    def _split_lines(self, text: str) -> Iterator[str]:
         if not text:
             return
         if not self._begun:
@@ -68,14 +70,14 @@ class EventStream:
         self._line.append(rest)
         yield from complete
 
-    def _field(self, line: str) -> None:
+    def _read_field(self, line: str) -> None:
         if line == "data" or line.startswith("data:"):
             if self._data is None:
                 self._data = io.StringIO()
             else:
                 self._data.write("\n")
-            self._data.write(_value(line))
+            self._data.write(_field_value(line))
 
 
-def _value(line: str) -> str:
+def _field_value(line: str) -> str:
     return line.partition(":")[2].removeprefix(" ")

@@ -1,15 +1,13 @@
-"""What servers write in the JSON of a reply although no JSON can hold it. Pure.
+"""Reads JSON with lone surrogates ("half characters") or with `NaN` and `Infinity`. Pure.
 
-`NaN`, `Infinity` and `-Infinity` are numbers of no JSON. Servers in Python write them for a speed
-or a likelihood that they could not compute, beside an answer that is whole. They are read as such
-numbers, and nothing that is graded is a number.
+`NaN`, `Infinity` and `-Infinity` are not JSON. Servers in Python write them for a speed or a
+likelihood that they could not compute, in a reply with a complete answer. They are read as such
+numbers; no graded value is a number.
 
-Half characters are surrogates that stand alone.
-
-`"\\ud835"` is valid JSON and no text. A server writes it where a model's tokens end inside a
-character, and its other half may come with the next piece of a stream. So pieces are joined before
-anything is said of a half: two that belong together are a character, and one that stays alone is
-U+FFFD in what is read. The raw bytes are on record as they came.
+`"\\ud835"` is valid JSON, but not valid text. A server writes it if a model's tokens end inside a
+character; the other half may come with the next piece of a stream. So pieces are joined first: two
+matching halves become a character, and a half that stays alone becomes U+FFFD. The record keeps the
+raw bytes.
 """
 
 from __future__ import annotations
@@ -22,22 +20,22 @@ from failproof_es.web.bounded_json import JsonTooComplex, read_json
 
 _NO_NUMBER = re.compile(rb"NaN|Infinity")
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
-"""A surrogate as JSON escapes it, or as some encoders write it in bytes."""
+"""A surrogate as a JSON escape, or as the bytes that some encoders write."""
 
 
 def read_whole(text: bytes | str) -> Any:
-    """The JSON of a whole reply. Raises `JsonTooComplex`, or `ValueError` for what is no JSON."""
+    """The JSON of a whole reply. Raises `JsonTooComplex`, or `ValueError` if it is not JSON."""
     value, has_halves = _parse_json(text)
     return join_all_halves(value) if has_halves else value
 
 
 def read_piece(text: bytes | str) -> Any:
-    """The same of a piece of a reply, halves included: the next piece may have the others."""
+    """The JSON of a piece of a reply, half characters kept: the next piece may complete them."""
     return _parse_json(text)[0]
 
 
 def _parse_json(text: bytes | str) -> tuple[Any, bool]:
-    """The JSON without a byte order mark before it, and whether half characters may be in it."""
+    """The JSON after an optional byte order mark, and whether it may hold half characters."""
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     data = data.removeprefix(b"\xef\xbb\xbf")
     try:
@@ -54,7 +52,7 @@ def _parse_json(text: bytes | str) -> tuple[Any, bool]:
 
 
 def join_halves(text: str) -> str:
-    """The text, each pair of halves as a character and each half that is alone as U+FFFD."""
+    """The text with each pair of halves as a character, and each lone half as U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -63,7 +61,7 @@ def join_halves(text: str) -> str:
 
 
 def join_all_halves(document: Any) -> Any:
-    """The document, each text in it and each key after `join_halves`. Changes it in place."""
+    """Apply `join_halves` to each text and key of the document, in place; returns the document."""
     if isinstance(document, str):
         return join_halves(document)
     open_values = [document]
@@ -85,19 +83,19 @@ def join_all_halves(document: Any) -> Any:
 
 
 class PieceJoiner:
-    """Joins pieces of text as they come: a piece that ends in a first half waits for the next."""
+    """Joins pieces of text: the first half at the end of a piece waits for the next piece."""
 
     def __init__(self) -> None:
         self._half = ""
 
     def feed(self, piece: str) -> str:
-        """The text that is whole now."""
+        """The text up to here, without a first half at its end."""
         text = self._half + piece
         ends_in_half = "\ud800" <= text[-1:] <= "\udbff"
         self._half = text[-1:] if ends_in_half else ""
         return join_halves(text[:-1] if ends_in_half else text)
 
     def end(self) -> str:
-        """The half that nothing came for."""
+        """The half that is left, as U+FFFD; empty if none is."""
         half, self._half = self._half, ""
         return join_halves(half)

@@ -1,25 +1,25 @@
 """Checks whether the model that answered is the requested one. Pure.
 
-Nothing is ever substituted (specification 001 §§ 5.1, 7.1), not by a server either: an
-answer under another name is an error, however good it is.
+No model is ever substituted (specification 001 §§ 5.1, 7.1), not by a server either: an answer
+under another name is an error, however good it is.
 
-Where no `version` is configured, these are not another model:
+Without a configured `version`, these answers are accepted:
 
-- an answer that names none: there is nothing to compare;
-- the very name that was asked for;
-- a snapshot of it, which providers name by a suffix: a date (`gpt-4o` answered by
-  `gpt-4o-2024-08-06`, `gpt-4` by `gpt-4-0613`), a serial number (`-002`), or `:latest`.
+- an answer without a model name: there is nothing to compare;
+- an answer under the requested name;
+- an answer under the name of a snapshot, the requested name with a suffix: a date (`gpt-4o`
+  answered by `gpt-4o-2024-08-06`, `gpt-4` by `gpt-4-0613`), a serial number (`-002`), or `:latest`.
 
-Where one is, the answer has to show it. Its name has to be one of these:
+With a configured `version`, the answer has to show it. Its name must be one of these:
 
-- the name that was asked for, then `-`, `@` or `:`, then the version and nothing more;
-- the version itself, where that begins with the name that was asked for (`gpt-4o-2024-08-06`,
-  asked as `gpt-4o` or `gpt-4o-latest`);
-- the name that was asked for, where that ends in the version.
+- the requested name, then `-`, `@` or `:`, then the version and nothing more;
+- the version itself, if it begins with the requested name (`gpt-4o-2024-08-06`, requested as
+  `gpt-4o` or `gpt-4o-latest`);
+- the requested name, if it ends in the version.
 
 A date is the same with and without its dashes (2024-08-06, 20240806); everything else is compared
-letter by letter. With `version_check: name` an answer under the very name that was asked for,
-or under none, is taken too. One that names another version is an error in any case.
+letter by letter. `version_check: name` also accepts an answer under the requested name, or without
+a name. An answer under another version is always an error.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _DATE = re.compile(r"(?<!\d)(20\d\d)-(0[1-9]|1[0-2])-([0-3]\d)(?!\d)")
 def require_model(
     model: str, version: str | None, answered: str | None, check: VersionCheck = "version"
 ) -> None:
-    """Raise `ModelError` (`model_mismatch`) when another model answered than was asked."""
+    """Raise `ModelError` (`model_mismatch`) unless the requested model answered."""
     if is_requested_model(model, version, answered, check):
         return
     description = model if version is None else f"{model}, version {version},"
@@ -63,9 +63,9 @@ def require_model(
 def is_requested_model(
     model: str, version: str | None, answered: str | None, check: VersionCheck = "version"
 ) -> bool:
-    """Whether the name that answered says that it is the model that was asked."""
-    plain_names = () if version is None else map(_plain, _names(model, version))
-    if answered is not None and _plain(answered) in plain_names:
+    """Whether the name in the answer is that of the requested model."""
+    plain_names = () if version is None else map(_undash_date, _versioned_names(model, version))
+    if answered is not None and _undash_date(answered) in plain_names:
         return True
     if answered is None or answered == model:
         return version is None or check == "name"
@@ -74,17 +74,17 @@ def is_requested_model(
     return _SNAPSHOT.fullmatch(answered[len(model) :]) is not None
 
 
-def _names(model: str, version: str) -> Iterator[str]:
-    """What a model of this version may call itself."""
+def _versioned_names(model: str, version: str) -> Iterator[str]:
+    """The names that an answer of this version may have."""
     for sign in _BEFORE_A_VERSION:
         yield f"{model}{sign}{version}"
         if version.startswith(f"{_LATEST.sub('', model)}{sign}"):
             yield version
-        if _plain(model).endswith(f"{sign}{_plain(version)}"):
+        if _undash_date(model).endswith(f"{sign}{_undash_date(version)}"):
             yield model
-    if _plain(model) == _plain(version):
+    if _undash_date(model) == _undash_date(version):
         yield model
 
 
-def _plain(name: str) -> str:
+def _undash_date(name: str) -> str:
     return _DATE.sub(r"\1\2\3", name)

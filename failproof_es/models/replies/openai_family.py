@@ -1,4 +1,4 @@
-"""What the protocols of OpenAI's family say in the same words: counts, what is withheld. Pure."""
+"""Reads what OpenAI's protocols have in common: token counts, filter blocks, tool calls. Pure."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ _WITHHELD = frozenset(
         *("bio_policy", "image_content_policy_violation", "misalignment_policy_violation"),
     }
 )
-"""Codes of an error that says: the request was blocked for what it holds."""
+"""Error codes of a request that was blocked for its content."""
 _FLAGGED = "invalid_prompt"
-"""The same, where the message speaks of a policy."""
+"""An error code of such a block only if the message names a policy."""
 _BLOCK_SAID = re.compile(
     r"content management policy|responsible ?ai ?polic|content_?policy_?violation"
     r"|blocked by content filter",
     re.IGNORECASE,
 )
-"""The words of a block in messages, where a gateway or a vendor gives no code of its own."""
+"""The wording of a block in messages of gateways and vendors without an error code for it."""
 
 
 def usage_of(usage: Any, input_name: str, output_name: str) -> Usage:
-    """The counts under these two names, and their parts under `NAME_details`.
+    """The token counts under these two names, and their parts under `NAME_details`.
 
-    Parts that are more than the whole are not known: they would cost less than nothing.
+    Parts that exceed the total count as unknown: the rest would have a negative price.
     """
     if not isinstance(usage, dict):
         return Usage()
     details, thoughts = (
-        _object(usage.get(f"{name}_details")) for name in (input_name, output_name)
+        _as_object(usage.get(f"{name}_details")) for name in (input_name, output_name)
     )
     cached = count_or_none(details.get("cached_tokens"))
     cache_writes = count_or_none(details.get("cache_write_tokens"))
@@ -66,23 +66,23 @@ def usage_of(usage: Any, input_name: str, output_name: str) -> Usage:
 
 
 def withheld(reply: HttpReply) -> Answer | None:
-    """The answer that an error of the request is, where it says that a filter blocked it.
+    """The answer for a 4xx reply that reports a block by a filter; `None` for any other reply.
 
-    It has no text, and `content_filter` as its finish reason. `None` for any other error.
+    The answer has no text, and `content_filter` as its finish reason.
     """
     if not 400 <= reply.status < 500 or reply.status == _RATE_LIMITED:
         return None
     try:
-        error = _object(_object(document_of(reply.body)).get("error"))
+        error = _as_object(_as_object(document_of(reply.body)).get("error"))
     except InvalidReply:
         return None
     return withheld_answer(reply, message_of(error)) if is_block(error) else None
 
 
 def is_block(error: Any) -> bool:
-    """Whether an error says that a filter blocked the request or the answer."""
-    error = _object(error)
-    codes = (error.get("code"), _object(error.get("innererror")).get("code"))
+    """Whether an error reports that a filter blocked the request or the answer."""
+    error = _as_object(error)
+    codes = (error.get("code"), _as_object(error.get("innererror")).get("code"))
     if any(isinstance(code, str) and code in _WITHHELD for code in codes):
         return True
     message = message_of(error) or ""
@@ -90,13 +90,13 @@ def is_block(error: Any) -> bool:
 
 
 def message_of(error: Any) -> str | None:
-    """What an error says."""
-    message = _object(error).get("message")
+    """The message of an error, if it has one."""
+    message = _as_object(error).get("message")
     return message if isinstance(message, str) else None
 
 
 def withheld_answer(reply: HttpReply, refusal: str | None) -> Answer:
-    """An answer that a filter withheld, with what the filter says as its `refusal`."""
+    """An answer that a filter withheld, with the filter's message as its `refusal`."""
     return Answer(
         status=reply.status,
         headers=reply.headers,
@@ -110,11 +110,11 @@ def withheld_answer(reply: HttpReply, refusal: str | None) -> Answer:
 
 
 def call_of(value: Any) -> tuple[Any, Any]:
-    """The name and the arguments of a tool call: of a function, or of a tool that takes a text.
+    """The name and the arguments of a tool call: a function's, or a custom tool's, which is a text.
 
-    Raises `InvalidReply` for what is neither.
+    Raises `InvalidReply` for any other call.
     """
-    called = _object(value)
+    called = _as_object(value)
     if isinstance(custom := called.get("custom"), dict):
         return custom.get("name"), custom.get("input")
     if not isinstance(function := called.get("function"), dict):
@@ -123,7 +123,7 @@ def call_of(value: Any) -> tuple[Any, Any]:
 
 
 def arguments_of(function: Mapping[str, Any]) -> Any:
-    """The arguments of a call, which are JSON in a text; some servers write the object itself.
+    """The arguments of a call as JSON text; some servers write the object itself.
 
     Raises `InvalidReply`.
     """
@@ -132,10 +132,10 @@ def arguments_of(function: Mapping[str, Any]) -> Any:
 
 
 def request_id(headers: Mapping[str, str]) -> str | None:
-    """What the server calls this request, in the header that it has for that."""
+    """The server's id of the request, from its header."""
     names = ("x-request-id", "apim-request-id", "mistral-correlation-id", "x-generation-id")
     return next((headers[name] for name in names if headers.get(name)), None)
 
 
-def _object(value: Any) -> dict[str, Any]:
+def _as_object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}

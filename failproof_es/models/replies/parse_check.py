@@ -22,11 +22,11 @@ class ParseMismatch:
 
 
 def find_parse_mismatch(provider: str, response: ResponseReceived) -> ParseMismatch | None:
-    """The first field that was read otherwise than the raw bytes say; `None` when none was.
+    """The first recorded field that differs from the raw bytes; `None` if none does.
 
-    Nothing can be said of a client of the user's own, which gives text and no bytes, nor of a
-    reply in which a secret was replaced, or whose bytes are not all recorded. Raises
-    `InvalidInput` where the provider is not installed here.
+    `None` also if the check is impossible: for a user's own client, which returns text and no
+    bytes, and for a reply with redacted secrets or with bytes that were not recorded. Raises
+    `InvalidInput` if the provider is not installed.
     """
     kind = provider_type(provider)
     if response.redactions or response.withheld is not None:
@@ -40,7 +40,7 @@ def find_parse_mismatch(provider: str, response: ResponseReceived) -> ParseMisma
     for field in _READ:
         recorded, raw = getattr(response, field), getattr(answer, field)
         if isinstance(recorded, Usage) and vars(recorded) == vars(raw):
-            continue  # faster than models are compared
+            continue  # faster than the comparison of two models
         if recorded != raw:
             return ParseMismatch(field, recorded, raw)
     return None

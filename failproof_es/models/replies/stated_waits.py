@@ -1,11 +1,10 @@
-"""How long a server wants to be left alone, in the words of every provider. Pure.
+"""Reads how long a server asks a client to wait, in the forms of all providers. Pure.
 
-A server says so outright (`Retry-After`, `Retry-After-Ms`, Google's `retryDelay`), or it says when
-each of its limits is whole again: `x-ratelimit-reset-requests: 6m0s`, `X-RateLimit-Reset` as a
-moment or as seconds, `anthropic-ratelimit-tokens-reset` as a date, `RateLimit: "day";r=0;t=60`.
-Some gateways pass on such headers in the body of an error, and some vendors say it in a sentence:
-`Please try again in 6m0s`. Of the limits those count that are exhausted; of several the one that
-takes longest.
+A server states a wait (`Retry-After`, `Retry-After-Ms`, Google's `retryDelay`), or the time when
+each limit resets: `x-ratelimit-reset-requests: 6m0s`, `X-RateLimit-Reset` as a timestamp or in
+seconds, `anthropic-ratelimit-tokens-reset` as a date, `RateLimit: "day";r=0;t=60`. Some gateways
+pass on such headers in the body of an error, and some vendors write a sentence: `Please try again
+in 6m0s`. Only exhausted limits count; of several, the one with the longest wait.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 LONGEST_S = 366 * 86_400.0
-"""The longest wait that is believed, one year."""
+"""The longest wait that is accepted, one year."""
 LIMIT_HEADERS = ("x-ratelimit", "x-rate-limit-", "ratelimit", "anthropic-ratelimit-")
-"""How the headers begin that tell of limits."""
+"""Prefixes of the headers that state limits."""
 
 _SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _LONGEST_VALUE = 100
@@ -32,7 +31,7 @@ _NUMBER, _UNIT = r"[0-9]{1,15}(?:\.[0-9]{1,15})?", "|".join(_UNITS)
 _PART = re.compile(rf"({_NUMBER}) ?({_UNIT})")
 _DURATION = re.compile(rf"(?:{_NUMBER} ?(?:{_UNIT}) ?)+")
 _EPOCHS = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3), (1e8, 1.0))
-"""From which number on one counts from 1970, and the unit in which it does."""
+"""The least number that is a Unix timestamp in a unit, and the unit in seconds."""
 _RESET = re.compile(r"(?:\b|(?<=-))reset\b")
 _DELAYS = {
     "retrydelay": 1.0,
@@ -42,7 +41,7 @@ _DELAYS = {
     "retry_after_ms": 1e-3,
     "retryafterms": 1e-3,
 }
-"""Fields of an error that say outright how long to wait, and their unit where they are numbers."""
+"""Fields of an error that state a wait, and the unit, in seconds, of a plain number."""
 _MOST_DETAILS = 100
 _SENTENCES = ("message", "detail", "raw")
 """Fields of an error that hold a sentence; in `raw` a gateway quotes the vendor's own error."""
@@ -60,7 +59,7 @@ _SPOKEN = re.compile(
     rf"\b(?:try(?: (?:it|your request))? again|retry(?: your request)?|wait)(?: (?:in|after|for))?"
     rf" ((?:{_NUMBER} ?(?:{_SPOKEN_UNIT})(?:,? and |, ?| )?){{1,6}})(?![a-z0-9])"
 )
-"""The sentence of an error that asks to come back, and the duration in it."""
+"""The request of an error message to retry, and the duration in it."""
 _QUOTED = re.compile(r'"[^"]*"')
 _QUOTA = re.compile(r"\b(r|remaining|t|reset) ?= ?([0-9]{1,15})(?![0-9.])")
 _RATE_LIMIT = "ratelimit"
@@ -69,21 +68,18 @@ _LONGEST_QUOTAS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class StatedWait:
-    """A wait, and the words that state it."""
+    """A wait, and the wording that states it."""
 
     seconds: float
     words: str = ""
-    """`name: value` of the field; empty for `Retry-After`."""
+    """`name: value` of the field, or the sentence; empty for `Retry-After`."""
 
 
 def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
-    """`Retry-After` in seconds, from either form (RFC 9110 § 10.2.3), a year at most.
+    """`Retry-After` in seconds, from either form (RFC 9110 § 10.2.3) or a duration (`2s`).
 
-    Some servers write a duration (`2s`).
-
-    A date is one of the server's clock: it is taken against the reply's own `Date`, and
-    against `now` only where there is none. `Retry-After-Ms`, which some vendors send beside it,
-    is the more exact one.
+    At most a year. A date is by the server's clock: the reply's `Date` is subtracted, or `now`
+    without one. `Retry-After-Ms`, which some vendors send in addition, is more exact and wins.
     """
     exact = headers.get("retry-after-ms", "").strip()
     if _SECONDS.fullmatch(exact):
@@ -103,27 +99,27 @@ def stated_wait(
 ) -> StatedWait | None:
     """The wait that a reply with these headers and this error object states.
 
-    `at_limit`: the reply says that a limit is reached. Else headers of limits only inform.
-    `Retry-After` goes before everything, unless it says that there is nothing to wait for.
+    `at_limit`: the reply reports a reached limit; otherwise headers of limits do not count.
+    `Retry-After` has precedence over all others, unless it is 0.
     """
     seconds = retry_after_s(headers, now)
     if seconds:
         return StatedWait(seconds)
     at = _server_time(headers, now)
-    waits = list(_delays(error))
+    waits = list(_delay_waits(error))
     if at_limit:
-        words = _words_of(error)
-        for limits in (headers, *_passed_on(error)):
-            waits += _resets(limits, at, words)
-            waits += _quotas(limits.get(_RATE_LIMIT, ""))
-        waits += _spoken(error)
+        words = _type_and_code(error)
+        for limits in (headers, *_forwarded_headers(error)):
+            waits += _reset_waits(limits, at, words)
+            waits += _quota_waits(limits.get(_RATE_LIMIT, ""))
+        waits += _sentence_waits(error)
     if waits:
         return max(waits, key=lambda wait: wait.seconds)
     return None if seconds is None else StatedWait(seconds)
 
 
 def duration_s(value: str) -> float | None:
-    """Seconds of a duration as Go and protobuf write it: `6m0s`, `500ms`, `1h2m3.5s`."""
+    """Seconds of a duration in the form of Go and protobuf: `6m0s`, `500ms`, `1h2m3.5s`."""
     text = value.strip()
     if len(text) > _LONGEST_VALUE or _DURATION.fullmatch(text) is None:
         return None
@@ -131,10 +127,10 @@ def duration_s(value: str) -> float | None:
 
 
 def reset_s(value: str, now: datetime) -> float | None:
-    """Seconds until a limit is whole again; `None` for what says nothing that can be believed.
+    """Seconds until a limit resets, 0 if that is past; `None` for an implausible value.
 
-    A duration, a date (RFC 3339 or of HTTP), or a number: seconds, or a moment since 1970 in
-    seconds, milliseconds, microseconds or nanoseconds. What is over takes no time.
+    The value is a duration, a date (of RFC 3339 or HTTP), or a number: seconds, or a Unix timestamp
+    in seconds, milliseconds, microseconds or nanoseconds.
     """
     text = value.strip()
     if len(text) > _LONGEST_VALUE:
@@ -146,7 +142,7 @@ def reset_s(value: str, now: datetime) -> float | None:
             if seconds >= least:
                 seconds = seconds * unit - now.timestamp()
                 break
-    if seconds is None and (moment := _moment(text)) is not None:
+    if seconds is None and (moment := _parse_date(text)) is not None:
         seconds = (moment - now).total_seconds()
     if seconds is None or seconds > LONGEST_S:
         return None
@@ -156,11 +152,11 @@ def reset_s(value: str, now: datetime) -> float | None:
 # -- limits ----------------------------------------------------------------------------------
 
 
-def _resets(limits: Mapping[str, str], now: datetime, words: str) -> Iterator[StatedWait]:
-    """The resets of the limits that are exhausted.
+def _reset_waits(limits: Mapping[str, str], now: datetime, words: str) -> Iterator[StatedWait]:
+    """The waits for the resets of exhausted limits.
 
-    A limit without a word of what remains is taken for exhausted. Where something remains of each,
-    those count that the error names.
+    A limit without a `remaining` count is taken for exhausted. If no limit is exhausted, the limits
+    that the error names count.
     """
     resets: dict[str, StatedWait] = {}
     remaining: dict[str, float | None] = {}
@@ -171,15 +167,15 @@ def _resets(limits: Mapping[str, str], now: datetime, words: str) -> Iterator[St
             continue
         limit = _RESET.sub("remaining", name)
         resets[limit] = StatedWait(seconds, f"{name}: {value.strip()}")
-        remaining[limit] = _number(limits.get(limit))
+        remaining[limit] = _parse_number(limits.get(limit))
     exhausted = [limit for limit in resets if not remaining[limit]]
-    yield from (resets[limit] for limit in exhausted or _named_in(words, resets))
+    yield from (resets[limit] for limit in exhausted or _limits_named_in(words, resets))
 
 
-def _quotas(value: str) -> Iterator[StatedWait]:
-    """The resets of exhausted limits in one header (draft-ietf-httpapi-ratelimit-headers).
+def _quota_waits(value: str) -> Iterator[StatedWait]:
+    """The waits of exhausted limits in one header (draft-ietf-httpapi-ratelimit-headers).
 
-    `"day";r=0;t=60, "hour";r=5;t=9`; before its version 8 `limit=9, remaining=0, reset=60`.
+    `"day";r=0;t=60, "hour";r=5;t=9`; before draft version 8 `limit=9, remaining=0, reset=60`.
     """
     plain = _QUOTED.sub('""', value[:_LONGEST_QUOTAS])
     for limit in plain.split(",") if ";" in plain else (plain,):
@@ -190,13 +186,13 @@ def _quotas(value: str) -> Iterator[StatedWait]:
             yield StatedWait(float(seconds), f"{_RATE_LIMIT}: {value[:_LONGEST_QUOTAS].strip()}")
 
 
-def _named_in(words: str, limits: Iterable[str]) -> list[str]:
-    """The limits of which the error speaks: `tokens` of a header that ends in it."""
+def _limits_named_in(words: str, limits: Iterable[str]) -> list[str]:
+    """The limits that the error names: `tokens` for a header that ends in `remaining-tokens`."""
     kinds = {limit: limit.rpartition("remaining")[2].strip("-") or limit for limit in limits}
     return [limit for limit, kind in kinds.items() if kind.partition("-")[0] in words.split()]
 
 
-def _number(value: str | None) -> float | None:
+def _parse_number(value: str | None) -> float | None:
     text = (value or "").strip()
     return float(text) if len(text) <= _LONGEST_VALUE and _SECONDS.fullmatch(text) else None
 
@@ -204,8 +200,8 @@ def _number(value: str | None) -> float | None:
 # -- errors ----------------------------------------------------------------------------------
 
 
-def _objects(error: Any) -> Iterator[dict[str, Any]]:
-    """An error object, what it says about itself, and its details."""
+def _error_objects(error: Any) -> Iterator[dict[str, Any]]:
+    """An error object, its `metadata` and its `details`."""
     if not isinstance(error, dict):
         return
     yield error
@@ -216,19 +212,19 @@ def _objects(error: Any) -> Iterator[dict[str, Any]]:
         yield from (detail for detail in details[:_MOST_DETAILS] if isinstance(detail, dict))
 
 
-def _delays(error: Any) -> Iterator[StatedWait]:
-    """The delays that an error asks for outright."""
-    for described in _objects(error):
+def _delay_waits(error: Any) -> Iterator[StatedWait]:
+    """The waits in fields of an error that state one (`_DELAYS`)."""
+    for described in _error_objects(error):
         for name, value in described.items():
             unit = _DELAYS.get(name.lower())
             if unit is not None and (seconds := _delay_s(value, unit)) is not None:
                 yield StatedWait(min(seconds, LONGEST_S), f"{name}: {value}")
 
 
-def _spoken(error: Any) -> Iterator[StatedWait]:
-    """The waits for which the sentences of an error ask: `Please try again in 1m2.5s.`"""
+def _sentence_waits(error: Any) -> Iterator[StatedWait]:
+    """The waits in the sentences of an error: `Please try again in 1m2.5s.`"""
     sentences = (
-        [described.get(name) for described in _objects(error) for name in _SENTENCES]
+        [described.get(name) for described in _error_objects(error) for name in _SENTENCES]
         if isinstance(error, dict)
         else [error]
     )
@@ -256,9 +252,9 @@ def _delay_s(value: Any, unit: float) -> float | None:
     return float(value) * unit if is_number and 0 <= value <= LONGEST_S / unit else None
 
 
-def _passed_on(error: Any) -> Iterator[dict[str, str]]:
-    """Headers of another server in the body of an error, by lower-case name."""
-    for described in _objects(error):
+def _forwarded_headers(error: Any) -> Iterator[dict[str, str]]:
+    """Headers that a gateway passes on in the body of an error, by lower-case name."""
+    for described in _error_objects(error):
         headers = described.get("headers")
         if isinstance(headers, dict):
             yield {
@@ -268,21 +264,21 @@ def _passed_on(error: Any) -> Iterator[dict[str, str]]:
             }
 
 
-def _words_of(error: Any) -> str:
-    """The words by which an error calls the limit that was reached."""
+def _type_and_code(error: Any) -> str:
+    """The type and the code of an error, which name the reached limit."""
     words = (error.get("type"), error.get("code")) if isinstance(error, dict) else ()
     return " ".join(word.lower() for word in words if isinstance(word, str))
 
 
-# -- moments ---------------------------------------------------------------------------------
+# -- timestamps ------------------------------------------------------------------------------
 
 
 def _server_time(headers: Mapping[str, str], now: datetime) -> datetime:
-    """The time by the clock of the server that wrote these headers, as far as it is known."""
+    """The server's time by its header `Date`; `now` without one."""
     return _http_date(headers.get("date", "")) or now
 
 
-def _moment(value: str) -> datetime | None:
+def _parse_date(value: str) -> datetime | None:
     """A date of RFC 3339 or of HTTP."""
     try:
         moment = datetime.fromisoformat(value) if value[:4].isdigit() else None

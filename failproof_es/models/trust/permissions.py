@@ -1,7 +1,7 @@
-"""What this host permits: which variable may go to which host, and which classes may run. Pure.
+"""Permissions of this host: which variable may go to which host, and which classes may run. Pure.
 
-A configuration is input: of a colleague, of a stranger, of whoever could write to the log. What it
-demands is compared with what is permitted before a provider is made.
+A configuration is untrusted input, from a colleague, a stranger, or anyone who could write to the
+log. Its demands are compared with the permissions before a provider is created.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _A_PAIR, _A_CLASS = "MY_KEY=models.example", "package.module:Name"
 
 
 class VariablePermission(NamedTuple):
-    """A variable, and the host that may get its value."""
+    """A variable, and the host that may receive its value."""
 
     variable: str
     host: str
-    """`api.example.com` (any port), `127.0.0.1:8000`, or a class as `package.module:Name`. In what
-    is permitted `*` stands for one part of a name."""
+    """`api.example.com` (any port), `127.0.0.1:8000`, or a class as `package.module:Name`. In a
+    permission `*` stands for one part of a name."""
 
     def __str__(self) -> str:
         return f"{self.variable}={self.host}"
 
     def permits(self, pair: VariablePermission) -> bool:
-        """Whether this pair, as permitted, includes the wanted one."""
+        """Whether this pair, as a permission, covers the demanded one."""
         if self.variable != pair.variable:
             return False
         hosts = (pair.host, _without_port(pair.host))
@@ -48,24 +48,24 @@ class VariablePermission(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """A secret that a configuration sends somewhere."""
+    """A secret that a configuration sends to a host."""
 
     field: str
-    """Where it stands: `models[0].api_key_env`."""
+    """The field of the configuration: `models[0].api_key_env`."""
     pair: VariablePermission
     is_vendors_own: bool
-    """Whether it is a vendor's secret on the way to that vendor's own host."""
+    """Whether it is a vendor's secret that goes to that vendor's own host."""
 
     @property
     def needs_a_yes(self) -> bool:
-        """Whether it needs a yes even in a configuration of one's own."""
+        """Whether it needs the user's consent even in the user's own configuration."""
         variable = self.pair.variable
         foreign = vendor_of(variable) is not None or is_secret_of_others(variable)
         return foreign and not self.is_vendors_own
 
     @property
     def reason(self) -> str:
-        """Why it is not simply sent."""
+        """Why the secret needs a permission."""
         variable, host = self.pair
         if (vendor := vendor_of(variable)) is not None:
             return f"{variable} is a secret of {vendor.name}, and {host} is not {vendor.name}'s"
@@ -82,20 +82,20 @@ class ClassDemand:
     class_name: str
     """`package.module:Name`."""
     folder: Path | None = None
-    """Where its module is looked for first: the folder of the configuration."""
+    """The folder of the configuration, which is searched first for the module."""
 
     @property
     def reason(self) -> str:
-        """Why it is not simply run."""
+        """Why the class needs a permission."""
         return f"the class {self.class_name} would run, which this host does not allow"
 
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """What is permitted. By default a vendor's secret may go to that vendor's host; nothing else.
+    """Permissions. By default only a vendor's secret may go, and only to that vendor's host.
 
-    `own` is for a configuration that the user names: it also sends other variables to the server
-    beside which they are written, and runs its classes.
+    `own`: the user names the configuration. It may also send other variables to the server of the
+    same entry, and run its classes.
     """
 
     pairs: frozenset[VariablePermission] = frozenset()
@@ -122,12 +122,12 @@ class Permissions:
         return list({option_for(demand): demand for demand in reversed(refused)}.values())[::-1]
 
     def require(self, configuration: Configuration) -> None:
-        """Raise `InvalidInput` with everything that is demanded and not permitted."""
+        """Raise `InvalidInput` with all demands that are not permitted."""
         if refused := self.missing(demands_of(configuration)):
             raise InvalidInput([problem_of(demand) for demand in refused])
 
     def describe(self) -> Iterator[str]:
-        """What is permitted, for people, a line each."""
+        """The permissions, for people, one line each."""
         yield "allowed here: a vendor's key to the vendor's own host"
         for pair in sorted(self.pairs):
             yield f"allowed here: {pair.variable} -> {pair.host}"
@@ -138,21 +138,21 @@ class Permissions:
 
 
 OWN = Permissions(own=True)
-"""For a configuration that the user names."""
+"""The permissions of a configuration that the user names."""
 
 
 def demands_of(configuration: Configuration) -> Iterator[Demand | ClassDemand]:
-    """What a configuration demands, model by model, judges included."""
+    """The demands of a configuration, model by model, judges included."""
     for field, model in models_of(configuration):
         yield from demands_of_model(field, model)
 
 
 def demands_of_model(field: str, model: Model) -> Iterator[Demand | ClassDemand]:
-    """What one entry demands; `field` is its place."""
+    """The demands of one entry; `field` is its place in the configuration."""
     if model.class_ is not None:
         yield ClassDemand(f"{field}.class", model.class_, model.place.class_folder)
-    for variable in _secrets(model):
-        for host, is_server in _readers(model):
+    for variable in _secret_names(model):
+        for host, is_server in _reading_hosts(model):
             own = is_server and _is_vendors_own(variable, model)
             yield Demand(
                 f"{field}.{_field_of(variable, model)}", VariablePermission(variable, host), own
@@ -160,7 +160,7 @@ def demands_of_model(field: str, model: Model) -> Iterator[Demand | ClassDemand]
 
 
 def granted_for(configuration: Configuration) -> Permissions:
-    """Permissions of just what the configuration demands, for processes that drive it."""
+    """Permissions for exactly the configuration's demands, for the processes of its run."""
     demands = list(demands_of(configuration))
     return Permissions(
         frozenset(demand.pair for demand in demands if isinstance(demand, Demand)),
@@ -171,9 +171,9 @@ def granted_for(configuration: Configuration) -> Permissions:
 def permissions_of(
     allow: Sequence[str], allow_class: Sequence[str] = (), *, own: bool = False
 ) -> Permissions:
-    """The permissions that options give: `VARIABLE=HOST`, `package.module:Name`.
+    """The permissions from options: `VARIABLE=HOST`, `package.module:Name`.
 
-    Raises `InvalidInput` for what is neither, and for what is no list or tuple of texts.
+    Raises `InvalidInput` for a malformed option, and for anything but lists or tuples of texts.
     """
     lists = (("allow", allow, _A_PAIR), ("allow_class", allow_class, _A_CLASS))
     problems = [
@@ -202,8 +202,8 @@ def permissions_of(
 def with_own_servers(
     permissions: Permissions, configuration: Configuration, changed: Collection[str]
 ) -> Permissions:
-    """The same for a recorded configuration in which the user has `changed` these paths: a server,
-    or a proxy, that the user names gets variables as in a configuration of the user's own."""
+    """The permissions for a recorded configuration in which the user has `changed` these paths: a
+    server or a proxy that the user names may get variables as in the user's own configuration."""
     pairs = [
         demand.pair
         for field, model in models_of(configuration)
@@ -216,7 +216,7 @@ def with_own_servers(
 
 
 def _hosts_in(field: str, model: Model, changed: Collection[str]) -> list[str]:
-    """The hosts of an entry that the changed paths name."""
+    """The hosts of an entry whose URLs are among the changed paths."""
     urls = (("base_url", base_url_of(model)), ("proxy", model.proxy))
     return [_host(url) for key, url in urls if url is not None and f"{field}.{key}" in changed]
 
@@ -229,7 +229,7 @@ def option_for(demand: Demand | ClassDemand) -> str:
 
 
 def options_of(permissions: Permissions) -> list[str]:
-    """The arguments of a command that give these permissions."""
+    """The command-line arguments for these permissions."""
     pairs = [word for pair in sorted(permissions.pairs) for word in (ALLOW, str(pair))]
     classes = [word for name in sorted(permissions.classes) for word in (ALLOW_CLASS, name)]
     return [*pairs, *classes]
@@ -251,15 +251,15 @@ def models_of(configuration: Configuration) -> Iterator[tuple[str, Model]]:
         yield f"judges[{number}]", judge
 
 
-def _secrets(model: Model) -> list[str]:
-    """The variables of the entry, and the token of a vendor's library that it sends."""
+def _secret_names(model: Model) -> list[str]:
+    """The secret variables of the entry, and the name of its library's token."""
     library = model.options.get(CREDENTIALS)
     token = [credentials_name(library)] if isinstance(library, str) else []
     return list(dict.fromkeys([*secret_variables(model), *token]))
 
 
-def _readers(model: Model) -> Iterator[tuple[str, bool]]:
-    """Each host that can read what the entry sends, and whether it is the server itself."""
+def _reading_hosts(model: Model) -> Iterator[tuple[str, bool]]:
+    """Each host that can read the entry's secrets, and whether it is the server itself."""
     url = base_url_of(model)
     if url is None:
         yield model.class_ or provider_type(model.provider).server(model), True
@@ -288,7 +288,7 @@ def _field_of(variable: str, model: Model) -> str:
 
 
 def _host(url: str) -> str:
-    """Host and port as they stand in the URL, without user and password."""
+    """Host and port of the URL, without user and password."""
     return urlsplit(url).netloc.rpartition("@")[2].lower()
 
 

@@ -1,8 +1,8 @@
-"""The user's own answers: a file in the user's folder, one permission a line.
+"""The user's remembered permissions: a file in the user's folder, one permission a line.
 
-`VARIABLE=HOST` permits a variable to go to a host, `class package.module:Name FILE` a class of that
-file to run: another one of the same name is another class. A line without a file permits them all.
-Lines that begin with `#` are comments. A user may edit it; taking a line out takes the yes back.
+`VARIABLE=HOST` permits a variable to go to a host. `class package.module:Name FILE` permits the
+class from that file to run; without a file, it permits the class from any file. Lines that begin
+with `#` are comments. A user may edit the file; removing a line revokes the permission.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ _HEADING = (
 
 
 def file_of_permissions() -> Path:
-    """The user's file."""
+    """The path of the file."""
     return user_folder() / "allowed.txt"
 
 
 def remembered_permissions() -> Permissions:
-    """What the file permits; nothing more than the default where there is no file.
+    """The permissions in the file; the default ones without a file.
 
-    Raises `InvalidInput` where the file cannot be read.
+    Raises `InvalidInput` if the file cannot be read, or others can write it.
     """
     path = file_of_permissions()
     pairs, classes = set(), set()
-    for line in _lines(path):
+    for line in _read_lines(path):
         if line.startswith(_CLASS):
             name, _, file = line.removeprefix(_CLASS).strip().partition(" ")
             if not file or file.strip() == str(file_of_class(name)):
@@ -60,7 +60,7 @@ def remembered_permissions() -> Permissions:
 def permissions_here(
     allow: Sequence[str], allow_class: Sequence[str] = (), *, own: bool
 ) -> Permissions:
-    """The permissions by these options and by the user's file. Raises `InvalidInput`."""
+    """The permissions from these options and the user's file. Raises `InvalidInput`."""
     permissions = remembered_permissions()
     return permissions_of(allow, allow_class, own=own).and_also(
         permissions.pairs, permissions.classes
@@ -68,21 +68,23 @@ def permissions_here(
 
 
 def remember(*demands: Demand | ClassDemand) -> None:
-    """Add permissions to the file. Raises `OSError`."""
+    """Add permissions to the file. Raises `OSError`, and `InvalidInput` if it cannot be read."""
     path = file_of_permissions()
-    lines = [line for demand in demands if (line := _line(demand)) is not None]
-    if set(lines) <= set(_lines(path)):
+    lines = [line for demand in demands if (line := _permission_line(demand)) is not None]
+    if set(lines) <= set(_read_lines(path)):
         return
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with locked(lock_beside(path)):
-        before = _lines(path) or [_HEADING.strip()]
+        before = _read_lines(path) or [_HEADING.strip()]
         text = "\n".join(dict.fromkeys([*before, *lines])) + "\n"
         atomic_write(path, [text.encode()], mode=0o600)
 
 
 def remember_own(configuration: Configuration) -> str | None:
-    """Remember what a configuration of the user's own demands beyond the default, so that the user
-    can resume its run. Returns why that could not be written."""
+    """Remember the user's own configuration's demands beyond the default, so that `resume` works.
+
+    Returns a warning if the file cannot be written.
+    """
     default = Permissions()
     beyond = [demand for demand in demands_of(configuration) if not default.permits(demand)]
     try:
@@ -94,15 +96,15 @@ def remember_own(configuration: Configuration) -> str | None:
     return None
 
 
-def _line(demand: Demand | ClassDemand) -> str | None:
-    """The line of a permission; `None` for a class that is not there."""
+def _permission_line(demand: Demand | ClassDemand) -> str | None:
+    """The line of a permission; `None` for a class whose file is missing."""
     if isinstance(demand, ClassDemand):
         file = file_of_class(demand.class_name, demand.folder)
         return None if file is None else f"{_CLASS}{demand.class_name} {file}"
     return str(demand.pair)
 
 
-def _lines(path: Path) -> list[str]:
+def _read_lines(path: Path) -> list[str]:
     try:
         mode = stat.S_IMODE(path.stat().st_mode)
         text = read_regular(path, _MOST_BYTES).decode("utf-8")

@@ -1,7 +1,7 @@
 """The one table of vendors: the variables that hold a vendor's secrets, and the vendor's own hosts.
 
-A provider names its vendor from this table; `permissions` decides with it which
-variable may go to which host. To add a vendor, add a line.
+A provider takes its vendor from this table; `permissions` uses the table to decide which variable
+may go to which host. To add a vendor, add a line.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from functools import cache
 from urllib.parse import urlsplit
 
 GOOGLE_CREDENTIALS = "google"
-"""The value of the option `credentials` for what `google-auth` finds."""
+"""The value of the option `credentials` for tokens of `google-auth`."""
 ENTRA_CREDENTIALS = "entra"
-"""The value of the option `credentials` for what `azure-identity` finds."""
+"""The value of the option `credentials` for tokens of `azure-identity`."""
 
 
 def credentials_name(credentials: str) -> str:
-    """The name of a library's token, where a variable's name is expected: `credentials:google`."""
+    """The name of a library's token in place of a variable's name: `credentials:google`."""
     return f"credentials:{credentials}"
 
 
@@ -29,21 +29,21 @@ class Vendor:
 
     name: str
     variables: tuple[str, ...]
-    """The variables of its secrets; the first one is the default key of its provider."""
+    """The variables of its secrets; the first is the default key variable of its provider."""
     hosts: tuple[str, ...]
-    """Its own hosts. `*` stands for letters, digits and dashes: for one part of a name."""
+    """Its own hosts. `*` stands for letters, digits and dashes, that is, one part of a name."""
 
     @property
     def variable(self) -> str:
-        """The variable of the key, for entries of `models:` that name none."""
+        """The default key variable, for entries of `models:` that name none."""
         return self.variables[0]
 
     def owns(self, url: str | None) -> bool:
-        """Whether the URL is certainly the vendor's own: https, its host, the usual port."""
+        """Whether the URL is certainly the vendor's own: https, its host, port 443, no user."""
         try:
             parts = urlsplit(url or "")
             usual = parts.port in (None, 443)
-        except ValueError:  # no URL: the rules of a configuration say so
+        except ValueError:  # no URL: an error of the configuration, which is reported there
             return False
         host = parts.hostname or ""
         own = any(host_matches(pattern, host) for pattern in self.hosts)
@@ -56,7 +56,7 @@ def _host_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def host_matches(pattern: str, host: str) -> bool:
-    """Whether a host name fits a pattern of `Vendor.hosts`."""
+    """Whether a host name matches a pattern of `Vendor.hosts`."""
     return _host_pattern(pattern).fullmatch(host.lower()) is not None
 
 
@@ -83,7 +83,7 @@ BEDROCK = Vendor(
     ),
     ("bedrock-runtime.*.amazonaws.com", "bedrock-runtime-fips.*.amazonaws.com"),
 )
-"""No machine that somebody rents at Amazon has such a name."""
+"""Amazon gives such host names to no customer's machine."""
 AZURE = Vendor(
     "Azure OpenAI",
     ("AZURE_OPENAI_API_KEY", credentials_name(ENTRA_CREDENTIALS)),
@@ -95,7 +95,7 @@ OLLAMA = Vendor("Ollama", ("OLLAMA_API_KEY",), ("ollama.com",))
 
 VENDORS = (
     *(OPENAI, ANTHROPIC, GEMINI, VERTEX, BEDROCK, AZURE, MISTRAL, OPENROUTER, OLLAMA),
-    # Vendors that speak the protocol of one of the providers.
+    # Vendors without a provider of their own: their APIs follow another provider's protocol.
     Vendor("Cohere", ("COHERE_API_KEY", "CO_API_KEY"), ("api.cohere.com", "api.cohere.ai")),
     Vendor("DeepSeek", ("DEEPSEEK_API_KEY",), ("api.deepseek.com",)),
     Vendor("Fireworks", ("FIREWORKS_API_KEY",), ("api.fireworks.ai",)),
@@ -131,14 +131,14 @@ _OF_VENDORS = tuple(
 
 
 def vendor_of(variable: str) -> Vendor | None:
-    """The vendor whose secret the variable holds, if it is one of the table."""
+    """The vendor in the table whose secret the variable holds."""
     return next((vendor for vendor in VENDORS if variable in vendor.variables), None)
 
 
 def is_secret_of_others(variable: str) -> bool:
     """Whether the variable's name is that of a secret that no model needs.
 
-    So is what begins as a vendor's variables do: there are more of them than a model's key.
+    That includes all names with a vendor's prefix: vendors have other secrets than model keys.
     """
     name = variable.upper()
     patterns = (*SECRETS_OF_OTHERS, *_OF_VENDORS)

@@ -1,4 +1,4 @@
-"""Finds a user's own class without running any of its code: neither imported nor called."""
+"""Finds a user's own class without running any of its code."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from failproof_es.support.regular_file import read_regular
 OF_PYTHON = "is of the standard library, which has no client of a model"
 _MOST_BYTES = 1 << 22
 _BINDING = frozenset({"eval", "exec", "globals", "locals", "setattr", "sys", "vars"})
-"""Whoever uses one of them can define a name that its source does not show."""
+"""Names whose use can define other names that do not appear in the source."""
 FOLDERS_VARIABLE = "FAILPROOF_ES_CLASS_FOLDERS"
-"""Where a process that was given no configuration looks for modules: folders, separated as in PATH.
-The current folder unless it is set. A record decides no folder: whose it is may not be known."""
+"""The variable with the module folders, separated as in PATH, of a process without a configuration
+file; by default the current folder. A record never names a folder: its origin may be unknown."""
 
 
 def is_of_standard_library(module_name: str | None) -> bool:
-    """Whether a module is part of Python itself, where no client of a model is."""
+    """Whether a module is part of Python's standard library, which has no client of a model."""
     return (module_name or "").partition(".")[0] in {*sys.stdlib_module_names, "builtins"}
 
 
 def find_class(class_name: str, method: str, folder: Path | None = None) -> Path | None:
-    """The file of `package.module:Name`; `None` where its source is not at hand.
+    """The file of `package.module:Name`; `None` if its source is not available.
 
-    `folder` is that of the configuration, where this process was given one.
-    Raises `InvalidInput` where it certainly is no class with that method: its module is missing or
-    of the standard library, or its source defines something else under that name.
+    `folder` is that of the configuration, if this process has a configuration file.
+    Raises `InvalidInput` if it certainly is no class with that method: its module is missing or
+    of the standard library, or its source does not define such a class.
     """
     module_name, _, name = class_name.partition(":")
     if is_of_standard_library(module_name):
@@ -46,7 +46,7 @@ def find_class(class_name: str, method: str, folder: Path | None = None) -> Path
         tree = ast.parse(read_regular(path, _MOST_BYTES))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise unfit(class_name, f"cannot be read: {type(error).__name__}: {error}") from None
-    bound = [node for node in _bindings(tree.body) if _binds(node, name)]
+    bound = [node for node in _statements(tree.body) if _binds(node, name)]
     if not bound:
         if not _may_bind_anything(tree):
             raise unfit(class_name, f"is not in {path}", naming(folder))
@@ -58,7 +58,7 @@ def find_class(class_name: str, method: str, folder: Path | None = None) -> Path
 
 
 def file_of_class(class_name: str, folder: Path | None = None) -> Path | None:
-    """The file that a class would come from; `None` where there is none."""
+    """The file that a class would be loaded from; `None` if it is missing."""
     module_name = class_name.partition(":")[0]
     try:
         folder = folder_of_class(module_name.partition(".")[0], folder)
@@ -69,17 +69,17 @@ def file_of_class(class_name: str, folder: Path | None = None) -> Path | None:
 
 
 def unfit(class_name: str, why: str, remedy: str | None = None) -> InvalidInput:
-    """The error that a class cannot be used."""
+    """The error for a class that cannot be used."""
     return InvalidInput.because(f"class {describe_class(class_name)} {why}", remedy=remedy)
 
 
 def naming(folder: Path) -> str:
-    """What to do about a class that is not found."""
+    """The remedy for a class that is not found."""
     return f"name it as `package.module:Name`, a module in {folder} or an installed one"
 
 
 def folder_of_class(module: str, folder: Path | None) -> Path:
-    """The folder that is searched first: `folder`, or the first of the variable with the module."""
+    """The folder to search first: `folder`, or the variable's first folder with the module."""
     if folder is not None:
         return folder
     names = os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep)
@@ -89,39 +89,39 @@ def folder_of_class(module: str, folder: Path | None) -> Path:
 
 
 def spec_beside(folder: Path, name: str) -> ModuleSpec | None:
-    """Where a module without a package is: in the folder, or else where Python looks for it."""
+    """The spec of a top-level module: from the folder, or else from `sys.path`."""
     return PathFinder.find_spec(name, [str(folder), *sys.path])
 
 
 def _file_of(class_name: str, module_name: str, folder: Path) -> Path | None:
-    """The file of a module. Raises `InvalidInput` where there is no such module."""
+    """The file of a module. Raises `InvalidInput` if there is no such module."""
     spec, folders = None, None
     for name in accumulate(module_name.split("."), "{}.{}".format):
-        spec = (folders is None and spec_beside(folder, name)) or _spec(name, folders)
+        spec = (folders is None and spec_beside(folder, name)) or _find_spec(name, folders)
         if spec is None:
             raise unfit(class_name, f"cannot be found: there is no module {name}", naming(folder))
         folders = list(spec.submodule_search_locations or ())
     return None if spec is None or not spec.has_location else Path(str(spec.origin))
 
 
-def _spec(name: str, folders: Sequence[str] | None) -> ModuleSpec | None:
-    """Where a module is. `importlib.util.find_spec` would import the packages that it is in."""
+def _find_spec(name: str, folders: Sequence[str] | None) -> ModuleSpec | None:
+    """The spec of a module. `importlib.util.find_spec` would import its parent packages."""
     for finder in sys.meta_path:
         if (spec := finder.find_spec(name, folders)) is not None:
             return spec
     return None
 
 
-def _bindings(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements that run when the module is imported, in order, also those in branches."""
+def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that run when the module is imported, in order, branches included."""
     for statement in body:
         yield statement
         if isinstance(statement, ast.If | ast.Try | ast.With):
-            yield from _bindings(statement.body)
-            yield from _bindings(getattr(statement, "orelse", []))
-            yield from _bindings(getattr(statement, "finalbody", []))
+            yield from _statements(statement.body)
+            yield from _statements(getattr(statement, "orelse", []))
+            yield from _statements(getattr(statement, "finalbody", []))
             for handler in getattr(statement, "handlers", []):
-                yield from _bindings(handler.body)
+                yield from _statements(handler.body)
 
 
 def _binds(statement: ast.stmt, name: str) -> bool:
@@ -149,5 +149,5 @@ def _may_bind_anything(tree: ast.Module) -> bool:
 
 def _may_have(kind: ast.ClassDef, method: str) -> bool:
     """Whether the class defines the method, or may inherit it or get it from a decorator."""
-    own = any(_binds(statement, method) for statement in _bindings(kind.body))
+    own = any(_binds(statement, method) for statement in _statements(kind.body))
     return own or bool(kind.bases or kind.decorator_list or kind.keywords)

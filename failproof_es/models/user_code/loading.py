@@ -1,4 +1,4 @@
-"""Loads a user's own class, as the providers `python` and those of client libraries do."""
+"""Loads a user's own class, for the provider `python` and those of client libraries."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from failproof_es.models.user_code.finding import (
 )
 from failproof_es.problems import InvalidInput
 
-_used: dict[Path, None] = {}
+_used_folders: dict[Path, None] = {}
 
 
-class _OfClasses(MetaPathFinder):
-    """Finds the modules of classes in the folders of their configurations, before all others.
+class _ClassModuleFinder(MetaPathFinder):
+    """Finds the modules of users' classes in the configurations' folders, before other finders.
 
-    The folders are not on `sys.path`: the program imports modules late and looks for plugins there.
-    A file of such a name beside a configuration is not what it means, and may be a stranger's.
+    The folders must not be on `sys.path`: the program imports modules late and searches plugins
+    there, and would load a stranger's file of the same name from a configuration's folder.
     """
 
     def __init__(self) -> None:
         self.folders: dict[str, Path] = {}
-        """By the name of a module."""
+        """The folder of each module."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -45,34 +45,34 @@ class _OfClasses(MetaPathFinder):
         return None if folder is None else spec_beside(folder, name)
 
 
-class _BesideClasses(MetaPathFinder):
-    """Finds what these modules import from their folders, where nobody else has it."""
+class _SiblingModuleFinder(MetaPathFinder):
+    """Finds what these modules import from their folders, after all other finders."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        folders = dict.fromkeys(map(str, _OF_CLASSES.folders.values()))
+        folders = dict.fromkeys(map(str, _CLASS_MODULES.folders.values()))
         return PathFinder.find_spec(name, list(folders)) if path is None else None
 
 
-_OF_CLASSES, _BESIDE_CLASSES = _OfClasses(), _BesideClasses()
+_CLASS_MODULES, _SIBLING_MODULES = _ClassModuleFinder(), _SiblingModuleFinder()
 
 
 def load_class(class_name: str, method: str, folder: Path | None = None) -> Any:
-    """`package.module:Name`, from a module in `folder` or an installed one: it has that method.
+    """The class `package.module:Name`, which has that method, from `folder` or an installed module.
 
-    `folder` is that of the configuration, where this process was given one. Raises `InvalidInput`.
-    Importing the class runs its module; nothing in it is called.
+    `folder` is that of the configuration, if this process has a configuration file. Importing the
+    class runs its module, and calls nothing in it. Raises `InvalidInput`.
     """
     module_name, _, name = class_name.partition(":")
     if is_of_standard_library(module_name):
         raise unfit(class_name, OF_PYTHON)
     top = module_name.partition(".")[0]
     folder = folder_of_class(top, folder)
-    _used[folder] = None
-    _search(folder, top)
+    _used_folders[folder] = None
+    _install_finders(folder, top)
     try:
-        _require_the_one_in(folder, top)
+        _require_module_of(folder, top)
         kind = getattr(importlib.import_module(module_name), name)
     except Exception as error:
         raise InvalidInput.because(
@@ -89,20 +89,20 @@ def load_class(class_name: str, method: str, folder: Path | None = None) -> Any:
 
 
 def folders_for_workers() -> dict[str, str]:
-    """The variable with which processes of this one look for modules where it did."""
-    return {FOLDERS_VARIABLE: os.pathsep.join(map(str, _used))} if _used else {}
+    """The environment variable that makes child processes search the same folders."""
+    return {FOLDERS_VARIABLE: os.pathsep.join(map(str, _used_folders))} if _used_folders else {}
 
 
-def _search(folder: Path, module: str) -> None:
-    """Find the module in the folder first and, if it is there, what it imports there last."""
+def _install_finders(folder: Path, module: str) -> None:
+    """Install the finders: the folder comes first for the module, and last for its imports."""
     if PathFinder.find_spec(module, [str(folder)]) is None:
         return
-    _OF_CLASSES.folders[module] = folder
-    if _OF_CLASSES not in sys.meta_path:
-        sys.meta_path[:] = [_OF_CLASSES, *sys.meta_path, _BESIDE_CLASSES]
+    _CLASS_MODULES.folders[module] = folder
+    if _CLASS_MODULES not in sys.meta_path:
+        sys.meta_path[:] = [_CLASS_MODULES, *sys.meta_path, _SIBLING_MODULES]
 
 
-def _require_the_one_in(folder: Path, module: str) -> None:
+def _require_module_of(folder: Path, module: str) -> None:
     """Raise `ImportError` if the process holds a module of that name from another folder."""
     importlib.invalidate_caches()
     spec = PathFinder.find_spec(module, [str(folder)])

@@ -1,4 +1,4 @@
-"""Calls a user's own code in daemon threads: one that never returns does not hold up an end."""
+"""Calls a user's own code in daemon threads: a call that never returns does not block the exit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from failproof_es.models.protocol import LONGEST_TEXT_BYTES, OnText
 
 
 class UserCodeError(Exception):
-    """What the user's code raised, told apart from what happened here."""
+    """The exception that the user's code raised, as opposed to one of this program."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__()
@@ -20,16 +20,16 @@ class UserCodeError(Exception):
 
 
 async def in_a_thread(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call it in a thread of its own. Raises `UserCodeError`.
+    """The result of the function, called in a new thread. Raises `UserCodeError`.
 
-    Who stops waiting leaves the thread to itself: it runs on until it returns.
+    Cancellation does not stop the thread: it runs until the function returns.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
 
     def settle(result: Any, error: BaseException | None) -> None:
         if done.done():
-            return  # given up meanwhile
+            return  # cancelled meanwhile
         if error is None:
             done.set_result(result)
         else:
@@ -49,10 +49,10 @@ async def in_a_thread(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 class TextPieces:
-    """The pieces of text that a user's code gives, one after the other.
+    """Collects the pieces of text that a user's code yields.
 
-    `text` holds what has come, also where an error follows. No more is taken once it is given up,
-    or longer than any answer.
+    `text` holds the pieces so far, also after an error. No more pieces are taken after
+    cancellation, or beyond `LONGEST_TEXT_BYTES` characters.
     """
 
     def __init__(self, on_piece: OnText) -> None:
@@ -62,7 +62,7 @@ class TextPieces:
         self.text: list[str] = []
 
     async def take(self, function: Callable[..., Iterable[str]], *arguments: Any) -> None:
-        """Call it, and take all that it gives. Raises `UserCodeError`."""
+        """Call the function and take all pieces that it yields. Raises `UserCodeError`."""
         loop = asyncio.get_running_loop()
 
         def call() -> None:
@@ -74,14 +74,14 @@ class TextPieces:
                     raise TypeError(f"stream_completion gave {type(piece).__name__}")
                 length += len(piece)
                 with contextlib.suppress(RuntimeError):  # the loop has ended
-                    loop.call_soon_threadsafe(self._came, piece)
+                    loop.call_soon_threadsafe(self._add_piece, piece)
 
         try:
             await in_a_thread(call)
         finally:
             self._given_up.set()
 
-    def _came(self, piece: str) -> None:
+    def _add_piece(self, piece: str) -> None:
         if not self._given_up.is_set():
             self.text.append(piece)
             self._on_piece(piece)

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from failproof_es.testing.pytest_plugin.fixture import FailproofFixture
 
 PREPARED = pytest.StashKey[Any]()
-"""What of this plugin was prepared for a session that uses it."""
+"""The `SharedRuns` of a session that uses the plugin."""
 _FOLDER = pytest.StashKey[Path]()
 _WORKER_FOLDER = "failproof_es_folder"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options of the plugin."""
+    """Add the options of the plugin."""
     group = parser.getgroup("failproof-es", "evaluations of language models")
     group.addoption(
         "--failproof",
@@ -57,7 +57,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The marker, and the collection of evaluations where any are asked for."""
+    """Register the marker, and the collection of evaluations if the options name any."""
     config.addinivalue_line("markers", "failproof: an evaluation of failproof-es")
     if config.getoption("--failproof") or config.getoption("--failproof-resume"):
         from failproof_es.testing.pytest_plugin.collecting import Collecting
@@ -67,21 +67,21 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Give a worker of pytest-xdist the folder in which the workers share their runs."""
+    """Pass the folder with the session's shared runs to a worker of pytest-xdist."""
     node.workerinput[_WORKER_FOLDER] = str(folder_of(node.config))
 
 
 def folder_of(config: pytest.Config) -> Path:
-    """The folder in which the processes of this session share their runs. Nobody made it yet."""
+    """The folder in which the processes of this session share their runs. May not exist yet."""
     folder = getattr(config, "workerinput", {}).get(_WORKER_FOLDER)
     if _FOLDER not in config.stash:
-        name = f"failproof-es-pytest-{uuid4().hex}"  # nobody else can have made that
+        name = f"failproof-es-pytest-{uuid4().hex}"  # unique: no other process can have created it
         config.stash[_FOLDER] = Path(folder or Path(tempfile.gettempdir(), name))
     return config.stash[_FOLDER]
 
 
 def _owned_folder(config: pytest.Config) -> Path | None:
-    """That folder, if some process of the session made it and this one takes it away."""
+    """The shared folder if it exists and this process, not a worker, has to remove it."""
     if hasattr(config, "workerinput") or _FOLDER not in config.stash:
         return None
     return config.stash[_FOLDER] if config.stash[_FOLDER].exists() else None
@@ -96,7 +96,7 @@ def failproof(request: pytest.FixtureRequest) -> FailproofFixture:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Name the runs of the session, and how to go on from each."""
+    """Print the runs of the session, each with the next command."""
     if (folder := _owned_folder(config)) is not None:
         from failproof_es.testing.pytest_plugin.shared_runs import tell
 
@@ -104,7 +104,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Close what was opened."""
+    """Close the connections and remove the shared folder."""
     if PREPARED in config.stash:
         config.stash[PREPARED].close()
         del config.stash[PREPARED]

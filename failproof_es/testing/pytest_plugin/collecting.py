@@ -1,6 +1,6 @@
 """Collects the evaluations of configurations as tests, and reports each from the record.
 
-The run is driven when the first of its tests is executed. One that nobody executes asks nothing.
+The first executed test of a run drives the run. Without an executed test no request is sent.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from failproof_es.testing.pytest_plugin.fixture import drive_once
 from failproof_es.testing.pytest_plugin.shared_runs import CouldNotRun, SharedRuns, shared_runs
 
 LONGEST_TEXT = 4_000
-"""How many characters of one text a failure shows; it says how many more there are."""
+"""The most characters of one text in a failure, which states the number of omitted ones."""
 _LONGEST_NAME = 100
 _PAGE = 200
 
@@ -33,7 +33,7 @@ class NotPassed(Exception):
 
 
 class Collecting:
-    """Adds the evaluations to what pytest collects."""
+    """Adds the evaluations to the tests that pytest collects."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -41,9 +41,12 @@ class Collecting:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """Read every configuration and suite. Raises `UsageError` with every problem of them."""
+        """Read all configurations and suites. Raises `UsageError` with all their problems."""
         runs, problems = shared_runs(self._config), []
-        for kind, option in ((_of_file, "--failproof"), (_of_run, "--failproof-resume")):
+        for kind, option in (
+            (_report_of_file, "--failproof"),
+            (_report_of_run, "--failproof-resume"),
+        ):
             for name in self._config.getoption(option):
                 try:
                     self._runs.append(kind(str(name), runs))
@@ -56,7 +59,7 @@ class Collecting:
     def pytest_collection_modifyitems(
         self, session: pytest.Session, items: list[pytest.Item]
     ) -> None:
-        """Put the evaluations after the tests, and have pytest count them among its own."""
+        """Add the evaluations after the tests, and let pytest count them as collected."""
         for run in self._runs:
             collector = Evaluations.from_parent(session, run=run)
             collected = list(collector.collect())
@@ -67,7 +70,7 @@ class Collecting:
 
 
 class ReportedRun:
-    """A configuration or a run that is to be reported, and the names of its evaluations."""
+    """A configuration or a run to report, with the names of its evaluations."""
 
     def __init__(self, name: str, names: list[str], open_run: Callable[[], OpenedRun]) -> None:
         self.name = shortened(one_line(name), _LONGEST_NAME)
@@ -76,7 +79,7 @@ class ReportedRun:
         self._page: tuple[int, list[RecordedResult]] = (-1, [])
 
     def result(self, place: int) -> RecordedResult:
-        """The evaluation at this place of the plan, from 1. Drives the run first."""
+        """The evaluation at this place of the plan, from 1. Drives the run if that was not done."""
         page, within = divmod(place - 1, _PAGE)
         if self._page[0] != page:
             results = self.open_run().results(after=page * _PAGE, limit=_PAGE)
@@ -84,32 +87,35 @@ class ReportedRun:
         return self._page[1][within]
 
 
-def _of_file(name: str, runs: SharedRuns) -> ReportedRun:
+def _report_of_file(name: str, runs: SharedRuns) -> ReportedRun:
     loaded = load(name)
     cases = planned_cases(loaded, runs.database_url)
     execution = loaded.configuration.execution
     models = model_keys(loaded.configuration.models)
     key = f"{loaded.path.absolute()}\n{loaded.digest()}"
     drive = partial(drive_once, loaded, runs)
-    names = list(_names(cases, models, execution.repetitions))
+    names = list(_evaluation_names(cases, models, execution.repetitions))
     return ReportedRun(name, names, partial(runs.opened, name, key, drive))
 
 
-def _of_run(name: str, runs: SharedRuns) -> ReportedRun:
+def _report_of_run(name: str, runs: SharedRuns) -> ReportedRun:
     with OpenedRun.open(name, database_url=runs.database_url) as opened:
-        names = [_name(r.suite_id, r.case_id, r.model_key, r.repetition) for r in opened.results()]
+        names = [
+            _evaluation_name(r.suite_id, r.case_id, r.model_key, r.repetition)
+            for r in opened.results()
+        ]
         number = str(opened.number)
     return ReportedRun(f"run {number}", names, partial(runs.opened, number, f"run {number}"))
 
 
-def _names(cases: list[Case], models: list[str], repetitions: int) -> Iterator[str]:
-    """In the order of the plan."""
+def _evaluation_names(cases: list[Case], models: list[str], repetitions: int) -> Iterator[str]:
+    """Yield the names of all evaluations in the order of the plan."""
     for case, model, repetition in in_plan_order(cases, models, range(1, repetitions + 1)):
-        yield _name(case.suite_id, case.case_id, model, repetition)
+        yield _evaluation_name(case.suite_id, case.case_id, model, repetition)
 
 
-def _name(suite: str, case: str, model: str, repetition: int) -> str:
-    """The bracket ends it: what follows one, pytest takes apart when a worker reports the test."""
+def _evaluation_name(suite: str, case: str, model: str, repetition: int) -> str:
+    """The name of a test. It must end with the bracket: pytest splits worker reports behind one."""
     parts = (shortened(one_line(text), _LONGEST_NAME) for text in (suite, case, model))
     told_suite, told_case, told_model = parts
     nth = "" if repetition == 1 else f"#{repetition}"
@@ -117,7 +123,7 @@ def _name(suite: str, case: str, model: str, repetition: int) -> str:
 
 
 class Evaluations(pytest.Collector):
-    """The run of one configuration."""
+    """Collects the tests of one run."""
 
     def __init__(self, *, run: ReportedRun, **settings: Any) -> None:
         super().__init__(name=run.name, nodeid=run.name, **settings)
@@ -125,7 +131,7 @@ class Evaluations(pytest.Collector):
 
     @classmethod
     def from_parent(cls, parent: Any, **settings: Any) -> Evaluations:
-        """As pytest makes its nodes."""
+        """See `pytest.Collector.from_parent`."""
         made = super().from_parent(parent, **settings)
         assert isinstance(made, Evaluations)
         return made
@@ -144,38 +150,38 @@ class _Item(pytest.Item):
 
     @property
     def run(self) -> ReportedRun:
-        """What it is of."""
+        """The run of this test."""
         assert isinstance(self.parent, Evaluations)
         return self.parent.run
 
     def reportinfo(self) -> tuple[Any, int | None, str]:
-        """Where it stands: pytest groups by it."""
+        """The place of the test, by which pytest groups its report."""
         return self.run.name, None, self.name
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """What went wrong, without the frames of this plugin."""
+        """The failure without the frames of this plugin."""
         if isinstance(excinfo.value, NotPassed | GatesNotMet | CouldNotRun | InvalidInput):
             return lines(excinfo.value)
         return super().repr_failure(excinfo, style)
 
 
 class RunItem(_Item):
-    """The run itself: complete, its record sound, its gates met."""
+    """The test of a whole run: it is complete, its record is intact, its gates are met."""
 
     def runtest(self) -> None:
-        """Drive the run, if no other test did, and assert its gates."""
+        """Drive the run if no other test has, and assert its gates."""
         self.run.open_run().assert_gates()
 
 
 class EvaluationItem(_Item):
-    """One evaluation: a case, asked of a model."""
+    """The test of one evaluation of a case by a model."""
 
     def __init__(self, *, place: int, **settings: Any) -> None:
         super().__init__(**settings)
         self._place = place
 
     def runtest(self) -> None:
-        """Drive the run, if no other test did, and say what became of the evaluation."""
+        """Drive the run if no other test has; pass, skip or fail by the evaluation's result."""
         result = self.run.result(self._place)
         self.user_properties.append(("failproof_evaluation", str(result.evaluation_id)))
         if result.by_people == "passed_by_people":
@@ -191,22 +197,22 @@ class EvaluationItem(_Item):
 
 
 def describe(result: RecordedResult, run: int) -> str:
-    """The question, the answer, the verdict and where to look further."""
+    """The report of a failure: verdict, question, answer, and further commands."""
     verdict = "no score" if result.status == "abandoned" else "not passed"
     classified = "" if result.class_ is None else f", {result.class_}"
     report = [
         f"{verdict}{classified}: {result.reason}",
-        *(f"question: {_bounded(question)}" for question in result.questions),
-        f"answer: {'(none)' if result.answer is None else _bounded(result.answer)}",
+        *(f"question: {_shorten(question)}" for question in result.questions),
+        f"answer: {'(none)' if result.answer is None else _shorten(result.answer)}",
     ]
     if result.error_message is not None and result.error_message != result.reason:
-        report.append(f"error: {_bounded(result.error_message)}")
+        report.append(f"error: {_shorten(result.error_message)}")
     report.append(f"look further: failproof-es log --stream {result.evaluation_id}")
     report.append(f"all of the run: failproof-es show {run}")
     return "\n".join(report)
 
 
-def _bounded(text: str) -> str:
+def _shorten(text: str) -> str:
     if len(text) <= LONGEST_TEXT:
         return text
     return f"{text[:LONGEST_TEXT]}\n({len(text) - LONGEST_TEXT:,} more characters are on record)"

@@ -24,11 +24,11 @@ class FailproofFixture:
     def run(self, configuration: ConfigurationSource, *, settings: Sequence[str] = ()) -> OpenedRun:
         """The run of this configuration: a file, the name of one that ships, or a mapping.
 
-        It is recorded like any other. The same configuration once more is the same run, in each
-        process of the session. `settings` are those of `start --set`. Raises `InvalidInput` with
-        every problem, and `CouldNotRun` where that was told in another process.
+        The run is recorded like any other. The same configuration is run once in a session, also
+        with several processes. `settings` are those of `start --set`. Raises `InvalidInput` with
+        all problems, and `CouldNotRun` if the run failed in another process.
         """
-        __tracebackhide__ = True  # what a test did wrong stands in the test
+        __tracebackhide__ = True  # pytest then shows the line of the test
         loaded = load(configuration, settings)
         name = str(configuration) if isinstance(configuration, str) else str(loaded.path)
         key = f"{loaded.path.absolute()}\n{loaded.digest()}"
@@ -38,10 +38,10 @@ class FailproofFixture:
         return run
 
     def open(self, run: int | str | UUID = "latest") -> OpenedRun:
-        """A recorded run, as `failproof_es.open` gives it. Close it."""
+        """A recorded run, as from `failproof_es.open`. The caller closes it."""
         return OpenedRun.open(str(run), database_url=self._runs.database_url)
 
 
 def drive_once(loaded: LoadedConfiguration, runs: SharedRuns, on_begun: OnRunStarted) -> Outcome:
-    """Evaluate it. Raises as `evaluate` does."""
+    """Evaluate a configuration with the session's database and permissions; see `evaluate`."""
     return evaluate(loaded, database_url=runs.database_url, on_begun=on_begun, allow=runs.allow)

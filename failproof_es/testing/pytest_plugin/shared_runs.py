@@ -1,7 +1,7 @@
-"""The runs of one test session: each is driven once, however many processes ask for it.
+"""The runs of one test session: each is driven once, by one of the session's processes.
 
-Workers of pytest-xdist share a folder. The first of them that needs a run holds its lock and drives
-it; what it notes there tells the others. Where that worker died, the next one resumes the run.
+Workers of pytest-xdist share a folder. The first worker that needs a run takes its lock, drives it
+and writes a note for the others. If that worker dies, the next one resumes the run.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from failproof_es.testing.pytest_plugin import PREPARED, folder_of
 
 @dataclass(slots=True)
 class SharedRun:
-    """What is known of a run of this session."""
+    """The note about a run of this session."""
 
     name: str
-    """The configuration, or the run, as it was asked for."""
+    """The configuration or the run, as named by the user."""
     run: str | None = None
-    """Its number, once it is on record."""
+    """The number of the run, once it is recorded."""
     status: str | None = None
-    """Once nobody drives it any more."""
+    """The final status; `None` while the run is driven."""
     error: str | None = None
-    """Why it could not be driven."""
+    """Why the run could not be driven."""
     interrupted: bool = False
 
 
@@ -42,30 +42,30 @@ class CouldNotRun(Exception):
 
 
 class SharedRuns:
-    """The notes in the session's folder, and the runs that this process opened."""
+    """The notes in the session's folder, and the runs that this process has opened."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.folder = folder_of(config)
         self.folder.mkdir(mode=0o700, exist_ok=True)
         self.database_url: str | None = config.getoption("--failproof-database-url")
         self.allow: list[str] = config.getoption("--failproof-allow")
-        """Which variables may go where, as `VARIABLE=HOST`."""
+        """Permissions for variables, as `VARIABLE=HOST`."""
         self._opened: dict[str, Any] = {}
 
     def opened(self, name: str, key: str, drive: Drive | None = None) -> Any:
-        """The run of this key, an `OpenedRun`: driven first, where that is still to be done.
+        """The `OpenedRun` of this key. Drives the run if no process has.
 
-        Raises `CouldNotRun` with the reason, and `KeyboardInterrupt`.
+        Raises `CouldNotRun` with the reason, or `KeyboardInterrupt` if the run was interrupted.
         """
         if key not in self._opened:
-            note = self._driven(name, key, drive)
+            note = self._ensure_driven(name, key, drive)
             from failproof_es.library.opened_run import OpenedRun
 
             assert note.run is not None
             self._opened[key] = OpenedRun.open(note.run, database_url=self.database_url)
         return self._opened[key]
 
-    def _driven(self, name: str, key: str, drive: Drive | None) -> SharedRun:
+    def _ensure_driven(self, name: str, key: str, drive: Drive | None) -> SharedRun:
         file = self.folder / f"{key_of(key)}.json"
         with locked(file.with_suffix(".lock"), patience_s=math.inf):
             note = read_note(file) or SharedRun(name)
@@ -83,38 +83,38 @@ class SharedRuns:
 
         def record_start(started: Any) -> None:
             note.run = str(started.run_number)
-            _write(file, note)
+            _write_note(file, note)
 
         try:
             if note.run is None and drive is not None:
                 outcome = drive(record_start)
-            else:  # on record: another process of this session drove it and died, or it was named
+            else:  # recorded: another process drove it and died, or `--failproof-resume` names it
                 again = note.name if note.run is None else note.run
                 outcome = go_on(
                     again, database_url=self.database_url, on_begun=record_start, allow=self.allow
                 )
         except Exception as error:
             note.error = mask_message(f"{type(error).__name__}: {error}")
-            _write(file, note)
+            _write_note(file, note)
             raise
         note.run, note.status = str(outcome.run_number), outcome.status
         note.interrupted = outcome.interrupted
-        _write(file, note)
+        _write_note(file, note)
         if outcome.interrupted:
             raise KeyboardInterrupt(f"run {note.run} was interrupted")
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close all opened runs."""
         for opened in self._opened.values():
             opened.close()
 
 
 Drive = Callable[[Callable[[Any], None]], Any]
-"""Drives a run to its outcome; tells of it once it is on record."""
+"""Drives a run and returns its outcome; calls its argument when the run is recorded."""
 
 
 def shared_runs(config: pytest.Config) -> SharedRuns:
-    """Those of the session, made when they are first needed."""
+    """The session's `SharedRuns`, created on first use."""
     if PREPARED not in config.stash:
         config.stash[PREPARED] = SharedRuns(config)
     runs = config.stash[PREPARED]
@@ -123,17 +123,17 @@ def shared_runs(config: pytest.Config) -> SharedRuns:
 
 
 def tell(folder: Path, terminal: Any) -> None:
-    """Say which runs the session has, and how to go on from each."""
+    """Print the runs of the session, each with the next command."""
     notes = [read_note(file) for file in sorted(folder.glob("*.json"))]
     started = [note for note in notes if note is not None and note.run is not None]
     if started:
         terminal.section("failproof-es")
     for note in started:
-        terminal.line(one_line(f"{note.name}: {_what_next(note)}"))
+        terminal.line(one_line(f"{note.name}: {_next_command(note)}"))
 
 
 def key_of(text: str) -> str:
-    """A name for a file, whatever the text."""
+    """A file name for any text: its SHA-256."""
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
 
 
@@ -145,11 +145,11 @@ def read_note(file: Path) -> SharedRun | None:
         return None
 
 
-def _write(file: Path, note: SharedRun) -> None:
+def _write_note(file: Path, note: SharedRun) -> None:
     atomic_write(file, [orjson.dumps(asdict(note))])
 
 
-def _what_next(note: SharedRun) -> str:
+def _next_command(note: SharedRun) -> str:
     if note.status is None or note.status == "paused":
         return (
             f"run {note.run} is not complete: `pytest --failproof-resume {note.run}` or "

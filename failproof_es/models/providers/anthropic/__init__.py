@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from failproof_es.models.providers.anthropic.provider import AnthropicProvider
 
 BETWEEN_SYSTEM_TURNS = "\n\n"
-"""What joins them in the one text that the API takes."""
+"""Joins the system turns in the API's single text `system`."""
 
 
 class AnthropicType(HttpProviderType):
-    """The vendor's own server, unless a base URL says otherwise."""
+    """Models of the vendor's own server, or of a configured base URL."""
 
     name = "anthropic"
     vendor = ANTHROPIC
@@ -30,11 +30,11 @@ class AnthropicType(HttpProviderType):
     default_base_url = "https://api.anthropic.com/v1"
 
     def default_key_variable(self, base_url: str | None) -> str | None:
-        """ANTHROPIC_API_KEY: who speaks its protocol wants its key, or one in its place."""
+        """ANTHROPIC_API_KEY, for compatible servers too, which take that key or their own."""
         return ANTHROPIC.variable
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
-        """What the Messages API does not take."""
+        """A temperature above the API's limit of 1."""
         if model.temperature > 1:
             message = "may be at most 1 for provider `anthropic`"
             yield EntryProblem("temperature", message)
@@ -46,7 +46,7 @@ class AnthropicType(HttpProviderType):
         return AnthropicProvider
 
     def request_is_complete(self, body: bytes, messages: Sequence[Turn]) -> bool:
-        """See `ProviderType`. System turns stand in a place of their own."""
+        """See `ProviderType`. System turns are in `system`."""
         try:
             document = orjson.loads(body)
             sent = [

@@ -35,7 +35,7 @@ class AnthropicProvider(HttpProvider):
     def prepare(
         self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
     ) -> PreparedRequest:
-        """The exact bytes to be sent. System turns stand in a place of their own, unaltered."""
+        """The exact bytes to be sent. System turns go into `system`, unaltered."""
         model = self.model
         system = [turn.content for turn in messages if turn.role == "system"]
         body: dict[str, Any] = {
@@ -50,7 +50,7 @@ class AnthropicProvider(HttpProvider):
             ],
         }
         if response_options.tools:
-            body["tools"] = [_stub(name) for name in response_options.tools]
+            body["tools"] = [_tool_stub(name) for name in response_options.tools]
         if model.stream:
             body["stream"] = True
         return PreparedRequest(
@@ -60,12 +60,12 @@ class AnthropicProvider(HttpProvider):
         )
 
     def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
-        """The version of the API that is spoken, and the key."""
+        """The version of the API, and the key."""
         version = {"anthropic-version": _API_VERSION}
         return version if key is None else {**version, "x-api-key": key}
 
     async def available_models(self) -> list[str]:
-        """See `Provider.available_models`. Its list leaves out the aliases that it answers to."""
+        """See `Provider.available_models`. Empty: the server's list lacks its aliases."""
         return []
 
     @staticmethod
@@ -76,7 +76,7 @@ class AnthropicProvider(HttpProvider):
 
     @staticmethod
     def stream_of(headers: Mapping[str, str]) -> StreamedMessage | None:
-        """Events, where the server says that they are."""
+        """The assembler if the content type is events."""
         content_type = headers.get("content-type", "").lower()
         return StreamedMessage() if content_type.startswith("text/event-stream") else None
 
@@ -86,7 +86,7 @@ class AnthropicProvider(HttpProvider):
         return read_reply(reply) if stream is None else read_streamed(reply, stream)
 
 
-def _stub(name: str) -> dict[str, Any]:
-    """A tool of that name that takes whatever arguments the model thinks of."""
+def _tool_stub(name: str) -> dict[str, Any]:
+    """The definition of a tool with that name that takes any arguments."""
     schema = {"type": "object", "properties": {}, "additionalProperties": True}
     return {"name": name, "description": f"The tool {name}.", "input_schema": schema}

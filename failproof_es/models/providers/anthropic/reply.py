@@ -30,26 +30,26 @@ from failproof_es.models.replies.openai_family import withheld
 
 
 def read_reply(reply: HttpReply) -> Answer:
-    """The answer in a complete HTTP reply. Raises `ModelError` for everything else."""
+    """The answer in a complete HTTP reply. Raises `ModelError` if it holds none."""
     blocked = withheld(reply)
-    return read_document(reply, partial(_answer, reply)) if blocked is None else blocked
+    return read_document(reply, partial(_answer_of, reply)) if blocked is None else blocked
 
 
 def read_streamed(reply: HttpReply, stream: StreamedMessage) -> Answer:
-    """The answer in a stream that has ended. Raises `ModelError` for everything else."""
+    """The answer in a stream that has ended. Raises `ModelError` if it holds none."""
     try:
-        return _answer(reply, join_all_halves(stream.document()))
+        return _answer_of(reply, join_all_halves(stream.document()))
     except InvalidReply as flaw:
         raise reply.error(flaw) from None
 
 
-def _answer(reply: HttpReply, document: Any) -> Answer:
-    """Raises `InvalidReply`."""
+def _answer_of(reply: HttpReply, document: Any) -> Answer:
+    """The answer in a message. Raises `InvalidReply`."""
     document = require_no_error(document)
     reason = reason_or_none(document.get("stop_reason"))
     blocks = document.get("content")
     if blocks is None and reason is not None:
-        blocks = []  # what the reason says is all that there is
+        blocks = []  # the reply holds only its reason
     if not isinstance(blocks, list | str):
         raise InvalidReply("malformed_response", "`content` is not a list of blocks", "transient")
     content = read_content(blocks)
@@ -57,8 +57,8 @@ def _answer(reply: HttpReply, document: Any) -> Answer:
         block for block in blocks if isinstance(block, dict) and block.get("type") == "tool_use"
     ]
     require_few_calls(len(uses))
-    calls = tuple(map(_call, uses))
-    refusal = _said_of(document.get("stop_details")) or content.refusal
+    calls = tuple(map(_tool_call, uses))
+    refusal = _refusal_reason(document.get("stop_details")) or content.refusal
     has_more = refusal is not None or bool(calls)
     require_readable(content, reason, more=has_more)
     text = content.text
@@ -79,14 +79,14 @@ def _answer(reply: HttpReply, document: Any) -> Answer:
     )
 
 
-def _said_of(refusal: Any) -> str | None:
-    """What is said of a refusal: an explanation, or else which policy it is of."""
+def _refusal_reason(refusal: Any) -> str | None:
+    """The explanation of a refusal, or else its policy category."""
     if not isinstance(refusal, dict) or refusal.get("type") != "refusal":
         return None
     return text_or_none(refusal.get("explanation")) or text_or_none(refusal.get("category"))
 
 
-def _call(block: dict[str, Any]) -> ToolCall:
+def _tool_call(block: dict[str, Any]) -> ToolCall:
     name, tool_input = block.get("name"), block.get("input")
     if isinstance(tool_input, CutInput):
         arguments = tool_input.text
@@ -100,10 +100,7 @@ def _call(block: dict[str, Any]) -> ToolCall:
 
 
 def _usage(usage: Any) -> Usage:
-    """Input counts what was read from a cache and written to one, as everywhere else.
-
-    Thoughts are among the tokens that were answered.
-    """
+    """The token counts. Input includes cache reads and cache writes; output includes thoughts."""
     if not isinstance(usage, dict):
         return Usage()
     fresh = count_or_none(usage.get("input_tokens"))

@@ -1,8 +1,8 @@
 """Assembles a streamed message as it arrives. Pure: bytes in, a document out.
 
-A message is whole when `message_stop` has come, and a `stop_reason` before it. One that ends
-before, holds an error, or holds what can't be read is a `ModelError` with every byte that came, and
-never half an answer.
+A message is complete once a `stop_reason` and `message_stop` have arrived. A stream that ends
+earlier, holds an error or is unreadable is a `ModelError` with all received bytes, never half an
+answer.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MOST_BLOCKS = 10 * MOST_TOOL_CALLS
 
 @dataclass(slots=True)
 class _AnthropicBlock:
-    """A block of content whose text or input arrives in pieces."""
+    """A content block whose text or input arrives in pieces."""
 
     opening: dict[str, Any]
     text: list[str] = field(default_factory=list)
@@ -35,7 +35,7 @@ class _AnthropicBlock:
     ended: bool = False
 
     def whole(self, reason: Any) -> dict[str, Any]:
-        """The block as a message that came whole, and ended so, has it. Raises `InvalidReply`."""
+        """The block as in an unstreamed message with this `stop_reason`. Raises `InvalidReply`."""
         if self.opening.get("type") == "text":
             return {**self.opening, "text": "".join(self.text)}
         input_json = "".join(self.json)
@@ -46,7 +46,7 @@ class _AnthropicBlock:
 
 @dataclass(slots=True)
 class StreamedMessage:
-    """The stream received so far. Feed it every piece; then `document` is the whole message."""
+    """Assembles a streamed message: feed all pieces, then call `document`."""
 
     events: EventStream = field(default_factory=EventStream)
     message: dict[str, Any] | None = None
@@ -58,14 +58,14 @@ class StreamedMessage:
     def feed(self, piece: bytes) -> str:
         """Take the next bytes; return the text that they add. Raises `InvalidReply`."""
         try:
-            return "".join([self._take(data) for data in self.events.feed(piece)])
+            return "".join([self._take_event(data) for data in self.events.feed(piece)])
         except UnicodeDecodeError as error:
             raise _malformed("the stream is not UTF-8") from error
 
     def document(self) -> dict[str, Any]:
-        """The message as a server that doesn't stream would have sent it.
+        """The message in the form of an unstreamed one.
 
-        Raises `InvalidReply` when the stream ended before the message did.
+        Raises `InvalidReply` if the stream ended before the message did.
         """
         reason = None if self.message is None else finish_word(self.message.get("stop_reason"))
         if not self.stopped or self.message is None or reason is None:
@@ -79,7 +79,7 @@ class StreamedMessage:
 
     # -- one event -------------------------------------------------------------------------
 
-    def _take(self, data: str) -> str:
+    def _take_event(self, data: str) -> str:
         event = piece_of(data)
         if not isinstance(event, dict):
             raise _malformed("an event of the stream is not a JSON object")
@@ -97,13 +97,13 @@ class StreamedMessage:
         elif self.message is None:
             raise _malformed("the stream does not begin with message_start")
         elif kind == "content_block_start":
-            return self._begin(event)
+            return self._begin_block(event)
         elif kind == "content_block_delta":
-            return self._delta(event)
+            return self._add_delta(event)
         elif kind == "content_block_stop":
-            self._block(event).ended = True
+            self._open_block(event).ended = True
         elif kind == "message_delta":
-            self._change(self.message, event)
+            self._update(self.message, event)
         elif kind == "message_stop":
             self.stopped = True
         return ""  # the vendor may add kinds of events
@@ -111,10 +111,10 @@ class StreamedMessage:
     def _start(self, event: dict[str, Any]) -> None:
         if self.message is not None:
             raise _malformed("the stream begins twice")
-        self.message = dict(_object(event, "message"))
+        self.message = dict(_require_object(event, "message"))
 
-    def _begin(self, event: dict[str, Any]) -> str:
-        content_block = _object(event, "content_block")
+    def _begin_block(self, event: dict[str, Any]) -> str:
+        content_block = _require_object(event, "content_block")
         if event.get("index") != len(self.blocks) or len(self.blocks) >= _MOST_BLOCKS:
             raise _malformed("a block of content is not the next one")
         block = _AnthropicBlock(content_block)
@@ -122,29 +122,29 @@ class StreamedMessage:
         self.calls += content_block.get("type") == "tool_use"
         require_few_calls(self.calls)
         return (
-            self._add(block, content_block.get("text"))
+            self._add_text(block, content_block.get("text"))
             if content_block.get("type") == "text"
             else ""
         )
 
-    def _delta(self, event: dict[str, Any]) -> str:
-        block, delta = self._block(event), _object(event, "delta")
+    def _add_delta(self, event: dict[str, Any]) -> str:
+        block, delta = self._open_block(event), _require_object(event, "delta")
         if delta.get("type") == "text_delta":
-            return self._add(block, delta.get("text"))
+            return self._add_text(block, delta.get("text"))
         if delta.get("type") == "input_json_delta":
             if not isinstance(piece := delta.get("partial_json"), str):
                 raise _malformed("a piece of a tool's input is not text")
             block.json.append(piece)
-        return ""  # thoughts and signatures stand in the raw bytes
+        return ""  # thoughts and signatures stay in the raw bytes only
 
-    def _add(self, block: _AnthropicBlock, text: Any) -> str:
+    def _add_text(self, block: _AnthropicBlock, text: Any) -> str:
         if not isinstance(text, str) or block.opening.get("type") != "text":
             raise _malformed("a piece of text is not text, or not in a block of text")
         block.text.append(text)
         self.characters += len(text)
         return text
 
-    def _block(self, event: dict[str, Any]) -> _AnthropicBlock:
+    def _open_block(self, event: dict[str, Any]) -> _AnthropicBlock:
         index = event.get("index")
         if not isinstance(index, int) or not 0 <= index < len(self.blocks):
             raise _malformed("an event is about a block of content that there is not")
@@ -153,9 +153,9 @@ class StreamedMessage:
             raise _malformed("a block of content goes on after its end")
         return block
 
-    def _change(self, message: dict[str, Any], event: dict[str, Any]) -> None:
-        """Why it stopped, at worst, and the last counts, each in place of the one before."""
-        before, delta = finish_word(message.get("stop_reason")), _object(event, "delta")
+    def _update(self, message: dict[str, Any], event: dict[str, Any]) -> None:
+        """Update the message with the worst `stop_reason` and the latest token counts."""
+        before, delta = finish_word(message.get("stop_reason")), _require_object(event, "delta")
         reason = worse(before, finish_word(delta.get("stop_reason")))
         message |= {**delta, "stop_reason": reason}
         used = event.get("usage")
@@ -165,7 +165,7 @@ class StreamedMessage:
             message["usage"] = {**(before if isinstance(before, dict) else {}), **counts}
 
 
-def _object(event: dict[str, Any], name: str) -> dict[str, Any]:
+def _require_object(event: dict[str, Any], name: str) -> dict[str, Any]:
     value = event.get(name)
     if not isinstance(value, dict):
         raise _malformed(f"`{name}` of an event is not a JSON object")

@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from failproof_es.models.providers.azure.provider import AzureProvider
 
 API_VERSION, DEPLOYMENT = "api_version", "deployment"
-"""The options."""
+"""The options besides `CREDENTIALS` and those of the OpenAI family."""
 LATEST = "2024-10-21"
-"""The version of the API that is spoken unless another one is named."""
+"""The default version of the API."""
 _OPTIONS = (API_VERSION, DEPLOYMENT, CREDENTIALS, LEAVE_OUT, MAX_TOKENS_AS)
 _VERSION = re.compile(r"20\d\d-\d\d-\d\d(-preview)?")
 
 
 class AzureType(HttpProviderType):
-    """A resource of one's own: `https://NAME.openai.azure.com`."""
+    """Deployments of the user's resource: `https://NAME.openai.azure.com`."""
 
     name = "azure"
     vendor = AZURE
@@ -40,7 +40,7 @@ class AzureType(HttpProviderType):
     needs = frozenset({"base_url"})
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
-        """Options that there are not, and a URL that ends in a path of the API."""
+        """Wrong and unknown options, and a URL that contains a path of the API."""
         yield from credential_problems(model, ENTRA_CREDENTIALS)
         yield from unknown_options(model, _OPTIONS)
         yield from option_problems(model)

@@ -14,7 +14,7 @@ from failproof_es.models.tokens import TokenSource
 
 
 class AzureProvider(OpenAIProvider):
-    """One deployment of a resource. What is asked for is its model, which each answer names."""
+    """One deployment of a resource. The entry's `model` is its model, which each answer names."""
 
     listing_path = "/openai/models"
     recorded_headers = (
@@ -29,7 +29,7 @@ class AzureProvider(OpenAIProvider):
         return f"{self.base_url}{path}?{self.query()}"
 
     def query(self) -> str:
-        """What every URL ends in."""
+        """The query string of every URL."""
         return f"api-version={self.model.options.get(API_VERSION, LATEST)}"
 
     def listing(self) -> str:
@@ -37,17 +37,17 @@ class AzureProvider(OpenAIProvider):
         return f"{super().listing()}?{self.query()}"
 
     def remark(self, listing: bytes) -> str | None:
-        """See `HttpProvider`. The models of its region are listed, and not its deployments."""
+        """See `HttpProvider`. `None`: the list has the region's models, not the deployments."""
         return None
 
     def token_source(self) -> TokenSource | None:
-        """See `HttpProvider`. What `azure-identity` finds, where the entry says so."""
+        """See `HttpProvider`. Tokens of `azure-identity`, if the entry has `credentials: entra`."""
         if CREDENTIALS not in self.model.options:
             return None
         return TokenSource("a token of azure-identity", EntraToken())
 
     def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
-        """The key or the token, where there is one."""
+        """The key or the token, if there is one."""
         if key is None:
             return {}
         return {"api-key": key} if self.tokens is None else {"authorization": f"Bearer {key}"}

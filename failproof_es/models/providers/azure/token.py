@@ -12,13 +12,13 @@ _SCOPE = "https://cognitiveservices.azure.com/.default"
 
 
 class EntraToken:
-    """Asks for tokens. The library's credential is kept: it remembers what works here."""
+    """Fetches tokens. The library's credential is kept: it remembers which source works."""
 
     def __init__(self) -> None:
         self._credential: Any = None
 
     def __call__(self) -> Token:
-        """Asks for one, and waits. Raises `InvalidInput` or `ModelError`."""
+        """Fetch a token; blocks. Raises `InvalidInput` or `ModelError`."""
         require("azure", "the option `credentials` of the provider `azure`")
         from azure.core.exceptions import AzureError, ClientAuthenticationError
         from azure.identity import DefaultAzureCredential

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from failproof_es.models.providers.bedrock.provider import BedrockProvider
 
 REGION, ACCESS_KEY, SESSION_TOKEN = "region", "access_key_env", "session_token_env"
-"""The options. With the second one requests are signed, and the key is the secret access key."""
+"""The options. With `access_key_env` requests are signed; the key is the secret access key."""
 _OPTIONS = (REGION, ACCESS_KEY, SESSION_TOKEN)
 _REGION = re.compile(r"[a-z]{2,4}(-[a-z]+){1,3}-[0-9]{1,2}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class BedrockType(HttpProviderType):
-    """The server of a region, unless a base URL says otherwise."""
+    """Models on the server of a region, or of a configured base URL."""
 
     name = "bedrock"
     vendor = BEDROCK
@@ -43,17 +43,17 @@ class BedrockType(HttpProviderType):
     )
 
     def default_key_variable(self, base_url: str | None) -> str | None:
-        """See `HttpProviderType`. Without a URL the server is a region's own."""
+        """See `HttpProviderType`. Without a URL, the server is the vendor's own for the region."""
         return BEDROCK.variable if base_url is None else super().default_key_variable(base_url)
 
     def base_url(self, model: Model) -> str | None:
-        """See `ProviderType`. The region's, unless another is configured."""
+        """See `ProviderType`. The configured URL, or else the region's."""
         if model.base_url is not None:
             return model.base_url
         return f"https://bedrock-runtime.{model.options.get(REGION)}.amazonaws.com"
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
-        """Options that are missing, or that there are not."""
+        """Missing, wrong and unknown options."""
         options = model.options
         for name in sorted(set(options) - set(_OPTIONS)):
             names = ", ".join(f"`{option}`" for option in _OPTIONS)
@@ -73,12 +73,12 @@ class BedrockType(HttpProviderType):
             yield EntryProblem("options", f"`{SESSION_TOKEN}` has no effect without `{ACCESS_KEY}`")
 
     def secret_variables(self, model: Model) -> tuple[str, ...]:
-        """See `ProviderType`. Those that the options name, too."""
+        """See `ProviderType`. Includes the variables that the options name."""
         variables = (model.options.get(name) for name in (ACCESS_KEY, SESSION_TOKEN))
         return (*super().secret_variables(model), *(variable for variable in variables if variable))
 
     def describe_check(self, model: Model, *, offline: bool) -> str:
-        """See `ProviderType`. The server has no list of models that every key may read."""
+        """See `ProviderType`. Not every key may read the list of models."""
         return f"looked for the key in {model.api_key_env}; {self.base_url(model)} was not asked"
 
     def implementation(self) -> type[BedrockProvider]:
@@ -88,7 +88,7 @@ class BedrockType(HttpProviderType):
         return BedrockProvider
 
     def request_is_complete(self, body: bytes, messages: Sequence[Turn]) -> bool:
-        """See `ProviderType`. Each turn is one block; system turns have a place of their own."""
+        """See `ProviderType`. Each turn is one block; system turns are in `system`."""
         try:
             document = orjson.loads(body)
             sent = [
@@ -108,7 +108,7 @@ def _texts(blocks: list[dict[str, str]]) -> list[str]:
 
 
 def require_signer() -> None:
-    """Raises `InvalidInput` where what signs requests is not installed."""
+    """Raises `InvalidInput` unless the extra `aws`, which signs requests, is installed."""
     require("aws", f"the option `{ACCESS_KEY}` of the provider `bedrock`")
 
 

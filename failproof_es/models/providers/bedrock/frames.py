@@ -1,9 +1,9 @@
 """Decodes AWS's binary event streams from bytes that arrive in any pieces. Pure.
 
 A frame is: its length and the length of its headers (4 bytes each), the CRC-32 of these 8 bytes,
-headers, payload, the CRC-32 of all before. A header is the length of its name (1 byte), the name,
-a type, the value: of text and of bytes its length (2 bytes) comes first. Only headers of text say
-anything that is wanted here.
+headers, payload, the CRC-32 of everything so far. A header is the length of its name (1 byte), the
+name, a type (1 byte) and the value; the value of a text or of bytes begins with its length (2
+bytes). Only text headers are read.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ from zlib import crc32
 _PRELUDE, _LONGEST = 12, 2**24
 _BYTES, _TEXT = 6, 7
 _LENGTHS = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
-"""Of the values of every other type: yes, no, numbers, a time, a UUID."""
+"""Bytes of the value of each other type: true, false, integers, a timestamp, a UUID."""
 
 
 class BrokenFrame(ValueError):
-    """The bytes are no frame, or not the ones that were sent."""
+    """The bytes are not a valid frame."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One event."""
+    """One event of the stream."""
 
     headers: Mapping[str, str]
     payload: bytes
 
 
 class FrameStream:
-    """Feed bytes, get every frame that they complete."""
+    """Decodes fed bytes into frames."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
         self._needed = _PRELUDE
-        """How many bytes there must be before there is anything to read."""
+        """The bytes that must be buffered before the next frame can be read."""
 
     def feed(self, piece: bytes) -> Iterator[Frame]:
-        """The frames that end in this piece. Raises `BrokenFrame`."""
+        """Yield the frames that end in this piece. Raises `BrokenFrame`."""
         self._rest += piece
         if len(self._rest) < self._needed:
             return
@@ -56,19 +56,19 @@ class FrameStream:
             if len(view) - start < length:
                 self._needed = length
                 break
-            yield _frame(view[start : start + length], headers)
+            yield _read_frame(view[start : start + length], headers)
             start += length
         del self._rest[:start]
 
 
-def _frame(frame: memoryview, headers: int) -> Frame:
+def _read_frame(frame: memoryview, headers: int) -> Frame:
     if crc32(frame[:-4]) != int.from_bytes(frame[-4:]):
         raise BrokenFrame("the checksum of a frame is wrong")
     end = _PRELUDE + headers
-    return Frame(dict(_headers(bytes(frame[_PRELUDE:end]))), bytes(frame[end:-4]))
+    return Frame(dict(_read_headers(bytes(frame[_PRELUDE:end]))), bytes(frame[end:-4]))
 
 
-def _headers(block: bytes) -> Iterator[tuple[str, str]]:
+def _read_headers(block: bytes) -> Iterator[tuple[str, str]]:
     at = 0
     while at < len(block):
         name_end = at + 1 + block[at]

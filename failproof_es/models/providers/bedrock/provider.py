@@ -30,14 +30,14 @@ from failproof_es.models.replies.half_characters import join_all_halves
 from failproof_es.models.replies.openai_family import withheld
 from failproof_es.web.bounded_json import read_json
 
-_IN_THE_REQUEST = frozenset(
+_TOP_LEVEL = frozenset(
     {
         *("additionalModelRequestFields", "additionalModelResponseFieldPaths", "guardrailConfig"),
         *("outputConfig", "performanceConfig", "projectIdentifier", "promptVariables"),
         *("requestMetadata", "serviceTier"),
     }
 )
-"""Parameters that stand in the request itself; every other one is of its `inferenceConfig`."""
+"""Parameters at the top level of the request; all others go into its `inferenceConfig`."""
 
 
 class BedrockProvider(HttpProvider):
@@ -50,8 +50,8 @@ class BedrockProvider(HttpProvider):
     ) -> PreparedRequest:
         """The exact bytes to be sent. Each turn is one block, unaltered."""
         model = self.model
-        own = {k: v for k, v in model.parameters.items() if k in _IN_THE_REQUEST}
-        settings = {k: v for k, v in model.parameters.items() if k not in _IN_THE_REQUEST}
+        own = {k: v for k, v in model.parameters.items() if k in _TOP_LEVEL}
+        settings = {k: v for k, v in model.parameters.items() if k not in _TOP_LEVEL}
         system = [{"text": turn.content} for turn in messages if turn.role == "system"]
         limits = {"maxTokens": model.max_tokens, "temperature": model.temperature}
         body: dict[str, Any] = {
@@ -64,14 +64,14 @@ class BedrockProvider(HttpProvider):
             "inferenceConfig": {**limits, **settings},
         }
         if response_options.tools:
-            body["toolConfig"] = {"tools": [_stub(name) for name in response_options.tools]}
+            body["toolConfig"] = {"tools": [_tool_stub(name) for name in response_options.tools]}
         method = "converse-stream" if model.stream else "converse"
-        quoted_name = quote(model.model, safe=":")  # the transport writes a colon as it is
+        quoted_name = quote(model.model, safe=":")  # the transport does not escape a colon
         where = f"{self.base_url}/model/{quoted_name}/{method}"
         return PreparedRequest(where, orjson.dumps({**body, **own}), response_options.tools)
 
     def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
-        """The key as a token; or, of two keys, a signature (Signature Version 4)."""
+        """The key as a bearer token; with `access_key_env` a signature (Signature Version 4)."""
         access_key = self.model.options.get(ACCESS_KEY)
         if access_key is None:
             return {} if key is None else {"authorization": f"Bearer {key}"}
@@ -88,7 +88,7 @@ class BedrockProvider(HttpProvider):
         )
 
     async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
-        """Whether the keys are there. The server has no list of models that every key may read."""
+        """Check that the keys are set. Sends nothing: not every key may read the list of models."""
         self.require_settings()
         for name in (ACCESS_KEY, SESSION_TOKEN):
             if name in self.model.options:
@@ -97,11 +97,11 @@ class BedrockProvider(HttpProvider):
         return None
 
     async def available_models(self) -> list[str]:
-        """See `Provider.available_models`. Its list leaves out profiles, which are asked, too."""
+        """See `Provider.available_models`. Empty: the list lacks inference profiles."""
         return []
 
     def listing(self) -> str:
-        """The models of the region. They stand at another server than the one that is asked."""
+        """The URL of the region's models, which is on another host than the models themselves."""
         return f"{self.base_url.replace('//bedrock-runtime', '//bedrock', 1)}/foundation-models"
 
     @staticmethod
@@ -114,7 +114,7 @@ class BedrockProvider(HttpProvider):
 
     @staticmethod
     def stream_of(headers: Mapping[str, str]) -> StreamedConversation | None:
-        """Frames, where the server says that they are."""
+        """The assembler if the content type is AWS frames."""
         content_type = headers.get("content-type", "").lower()
         streams = content_type.startswith("application/vnd.amazon.eventstream")
         return StreamedConversation() if streams else None
@@ -134,11 +134,11 @@ class BedrockProvider(HttpProvider):
             raise as_aws_means(error) from None
 
     def _secret(self, option: str) -> str:
-        return self._value(str(self.model.options[option]), f"what `{option}` is for")
+        return self._read_variable(str(self.model.options[option]), f"what `{option}` is for")
 
 
-def _stub(name: str) -> dict[str, Any]:
-    """A tool of that name that takes whatever arguments the model thinks of."""
+def _tool_stub(name: str) -> dict[str, Any]:
+    """The definition of a tool with that name that takes any arguments."""
     schema = {"type": "object", "properties": {}, "additionalProperties": True}
     described = f"The tool {name}."
     return {"toolSpec": {"name": name, "description": described, "inputSchema": {"json": schema}}}

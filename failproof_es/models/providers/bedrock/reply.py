@@ -1,7 +1,7 @@
 """Reads replies of the Converse API, whole or as frames. Pure: bytes in, an answer out.
 
-A stream is an answer when `messageStop` has come. One that ends before, holds an exception, or
-holds what can't be read is a `ModelError` with every byte that came, and never half an answer.
+A stream is an answer once `messageStop` has arrived. A stream that ends earlier, holds an exception
+or is unreadable is a `ModelError` with all received bytes, never half an answer.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ _EXCEPTIONS: dict[str, tuple[str, Disposition]] = {
     "modelStreamErrorException": ("server_error", "transient"),
     "modelTimeoutException": ("timeout", "transient"),
 }
-"""What comes within a stream; any other is final."""
+"""Exceptions within a stream; any other one is final."""
 _CONTENT = frozenset(
     {"contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStart", "messageStop"}
 )
-"""Kinds of events of which none follows the end of the message."""
+"""Kinds of events that must not follow the end of the message."""
 _MOST_BLOCKS = 10 * MOST_TOOL_CALLS
 
 
 def answer_of(reply: HttpReply, document: Any) -> Answer:
-    """The answer in a response. Raises `InvalidReply` for everything else."""
+    """The answer in a response. Raises `InvalidReply` if it holds none."""
     if not isinstance(document, dict):
         raise _malformed("the reply is not a JSON object")
     output = document.get("output")
@@ -56,7 +56,7 @@ def answer_of(reply: HttpReply, document: Any) -> Answer:
     message = output.get("message") if isinstance(output, dict) else None
     content = message.get("content") if isinstance(message, dict) else None
     if content is None and reason is not None:
-        content = []  # what the reason says is all that there is
+        content = []  # the reply holds only its reason
     if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
         raise _malformed("the reply holds no message with a list of blocks")
     answer_content = read_content([part for block in content for part in _parts(block)])
@@ -72,8 +72,8 @@ def answer_of(reply: HttpReply, document: Any) -> Answer:
         text=text or "",
         latency_ms=reply.latency_ms,
         finish_reason=None if reason is None else common_word(reason),
-        tool_calls=tuple(map(_call, uses)),
-        model=_routed(document.get("trace")),
+        tool_calls=tuple(map(_tool_call, uses)),
+        model=_routed_model(document.get("trace")),
         provider_request_id=reply.headers.get("x-amzn-requestid"),
         usage=_usage(document.get("usage")),
         first_token_ms=reply.first_token_ms,
@@ -81,23 +81,22 @@ def answer_of(reply: HttpReply, document: Any) -> Answer:
 
 
 def as_aws_means(error: ModelError) -> ModelError:
-    """The error of a status, told by what it means here."""
+    """The error, with kind and disposition by AWS's meaning of its status."""
     if error.status == 403 and error.kind == "bad_request":
         error.kind, error.disposition = "authentication", "halting"
-    elif error.status == 424:  # the model failed, and not the request
+    elif error.status == 424:  # the model failed, not the request
         error.kind, error.disposition = "server_error", "transient"
     return error
 
 
-def _routed(trace: Any) -> str | None:
-    """The model that a prompt router chose. No other answer says who gave it."""
+def _routed_model(trace: Any) -> str | None:
+    """The model that a prompt router chose; no other answer names its model."""
     router = trace.get("promptRouter") if isinstance(trace, dict) else None
     return name_or_none(router.get("invokedModelId")) if isinstance(router, dict) else None
 
 
 def _parts(block: dict[str, Any]) -> list[Any]:
-    """The parts of a block: itself, or those between which sources are cited. Raises
-    `InvalidReply`."""
+    """The block itself, or the parts of its `citationsContent`. Raises `InvalidReply`."""
     if "citationsContent" not in block:
         return [block]
     cited = block["citationsContent"]
@@ -107,7 +106,7 @@ def _parts(block: dict[str, Any]) -> list[Any]:
     return parts
 
 
-def _call(value: Any) -> ToolCall:
+def _tool_call(value: Any) -> ToolCall:
     name, tool_input = (
         (value.get("name"), value.get("input")) if isinstance(value, dict) else (0, 0)
     )
@@ -118,13 +117,13 @@ def _call(value: Any) -> ToolCall:
 
 
 def _usage(usage: Any) -> Usage:
-    """Input counts what was read from a cache and written to one, as everywhere else."""
+    """The token counts. Input includes cache reads and cache writes."""
     if not isinstance(usage, dict):
         return Usage()
     fresh = count_or_none(usage.get("inputTokens"))
     read = count_or_none(usage.get("cacheReadInputTokens")) or 0
     cache_writes = count_or_none(usage.get("cacheWriteInputTokens")) or 0
-    hour = _written_for_an_hour(usage.get("cacheDetails"))
+    hour = _hour_cache_writes(usage.get("cacheDetails"))
     return Usage(
         input_tokens=None if fresh is None else fresh + read + cache_writes,
         output_tokens=count_or_none(usage.get("outputTokens")),
@@ -134,8 +133,8 @@ def _usage(usage: Any) -> Usage:
     )
 
 
-def _written_for_an_hour(details: Any) -> int | None:
-    """What was written to a cache that is kept for an hour; `None` where it is not told."""
+def _hour_cache_writes(details: Any) -> int | None:
+    """Tokens written to a cache that is kept for an hour; `None` if unknown."""
     if not isinstance(details, list) or not details:
         return None
     hour_details = [
@@ -149,14 +148,14 @@ def _written_for_an_hour(details: Any) -> int | None:
 
 @dataclass(slots=True)
 class _BedrockBlock:
-    """A block of content that arrives in pieces."""
+    """A content block that arrives in pieces."""
 
     use: dict[str, Any] | None = None
     text: list[str] = field(default_factory=list)
     input: list[str] = field(default_factory=list)
 
     def whole(self, reason: Any) -> dict[str, Any]:
-        """The block as a reply that came whole, and ended so, has it. Raises `InvalidReply`."""
+        """The block as in an unstreamed reply with this `stopReason`. Raises `InvalidReply`."""
         if self.use is not None:
             input_json = "".join(self.input) or "{}"
             return {"toolUse": {**self.use, "input": input_of(input_json, reason)}}
@@ -165,7 +164,7 @@ class _BedrockBlock:
 
 @dataclass(slots=True)
 class StreamedConversation:
-    """The stream received so far. Feed it every piece; then `document` is the whole reply."""
+    """Assembles a streamed reply: feed all pieces, then call `document`."""
 
     frames: FrameStream = field(default_factory=FrameStream)
     blocks: dict[int, _BedrockBlock] = field(default_factory=dict)
@@ -176,14 +175,14 @@ class StreamedConversation:
     def feed(self, piece: bytes) -> str:
         """Take the next bytes; return the text that they add. Raises `InvalidReply`."""
         try:
-            return "".join([self._take(frame) for frame in self.frames.feed(piece)])
+            return "".join([self._take_frame(frame) for frame in self.frames.feed(piece)])
         except BrokenFrame as error:
             raise _malformed(str(error)) from None
 
     def document(self) -> dict[str, Any]:
-        """The reply as a server that doesn't stream would have sent it.
+        """The reply in the form of an unstreamed one.
 
-        Raises `InvalidReply` when the stream ended before the reply did.
+        Raises `InvalidReply` if the stream ended before the reply did.
         """
         if self.stop is None:
             raise InvalidReply(
@@ -196,10 +195,10 @@ class StreamedConversation:
         content = [block.whole(reason) for _, block in sorted(self.blocks.items())]
         return {**self.about, **self.stop, "output": {"message": {"content": content}}}
 
-    def _take(self, frame: Frame) -> str:
+    def _take_frame(self, frame: Frame) -> str:
         kind = frame.headers.get(":event-type", "")
         if frame.headers.get(":message-type") != "event":
-            raise _exception(frame)
+            raise _exception_flaw(frame)
         event = piece_of(frame.payload)
         if not isinstance(event, dict):
             raise _malformed("an event of the stream is not a JSON object")
@@ -214,13 +213,13 @@ class StreamedConversation:
         elif kind == "contentBlockStart":
             start = event.get("start")
             if isinstance(start, dict) and isinstance(start.get("toolUse"), dict):
-                self._block(event).use = start["toolUse"]
+                self._block_of(event).use = start["toolUse"]
         elif kind == "contentBlockDelta":
-            return self._delta(event)
+            return self._add_delta(event)
         return ""
 
-    def _delta(self, event: dict[str, Any]) -> str:
-        block, delta = self._block(event), event.get("delta")
+    def _add_delta(self, event: dict[str, Any]) -> str:
+        block, delta = self._block_of(event), event.get("delta")
         if not isinstance(delta, dict):
             raise _malformed("`delta` is not a JSON object")
         if "toolUse" in delta:
@@ -236,15 +235,15 @@ class StreamedConversation:
         self.characters += len(text)
         return text
 
-    def _block(self, event: dict[str, Any]) -> _BedrockBlock:
+    def _block_of(self, event: dict[str, Any]) -> _BedrockBlock:
         index = event.get("contentBlockIndex")
         if not isinstance(index, int) or not 0 <= index < _MOST_BLOCKS:
             raise _malformed("an event is about a block of content that there can't be")
         return self.blocks.setdefault(index, _BedrockBlock())
 
 
-def _exception(frame: Frame) -> InvalidReply:
-    """What came in place of an event."""
+def _exception_flaw(frame: Frame) -> InvalidReply:
+    """The flaw for an exception frame."""
     word = frame.headers.get(":exception-type") or frame.headers.get(":error-code") or ""
     try:
         document = document_of(frame.payload)

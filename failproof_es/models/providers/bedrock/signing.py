@@ -18,7 +18,7 @@ def signed(
     secret_key: str,
     session_token: str | None,
 ) -> Mapping[str, str]:
-    """The headers that prove who sends the request. Signed are its URL, its body and the time."""
+    """The authentication headers: a signature over the request's URL, body and time."""
     from botocore.auth import SigV4Auth
     from botocore.awsrequest import AWSRequest
     from botocore.credentials import Credentials

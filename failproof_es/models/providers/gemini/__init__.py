@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from failproof_es.models.providers.gemini.provider import GeminiProvider
 
 ROLES = {"user": "user", "assistant": "model"}
-"""Who speaks, in the API's words. System turns stand in a place of their own."""
+"""The API's role names. System turns go into `systemInstruction` instead."""
 
 
 class GeminiType(HttpProviderType):
-    """The vendor's own server, unless a base URL says otherwise."""
+    """Models of the vendor's own server, or of a configured base URL."""
 
     name = "gemini"
     vendor = GEMINI
@@ -36,7 +36,7 @@ class GeminiType(HttpProviderType):
     )
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
-        """A name as the list of models writes it; answers name the model without that."""
+        """A model name with the prefix `models/` of the API's list: answers omit the prefix."""
         if "/" in model.model:
             message = "holds a slash: provider `gemini` puts `models/` before it"
             yield EntryProblem("model", message, f"write {model.model.rpartition('/')[2]}")
@@ -48,7 +48,7 @@ class GeminiType(HttpProviderType):
         return GeminiProvider
 
     def request_is_complete(self, body: bytes, messages: Sequence[Turn]) -> bool:
-        """See `ProviderType`. Each turn is one part; system turns stand in a place of their own."""
+        """See `ProviderType`. Each turn is one part; system turns are the `systemInstruction`."""
         try:
             document = orjson.loads(body)
             sent = [(content["role"], _texts(content)) for content in document["contents"]]

@@ -29,10 +29,10 @@ from failproof_es.models.providers.gemini.reply import (
 from failproof_es.models.replies.half_characters import join_all_halves
 from failproof_es.web.bounded_json import read_json
 
-_IN_THE_REQUEST = frozenset(
+_TOP_LEVEL = frozenset(
     {"cachedContent", "labels", "safetySettings", "serviceTier", "store", "toolConfig", "tools"}
 )
-"""Parameters that stand in the request itself; every other one is of its `generationConfig`."""
+"""Parameters at the top level of the request; all others go into its `generationConfig`."""
 
 
 class GeminiProvider(HttpProvider):
@@ -46,8 +46,8 @@ class GeminiProvider(HttpProvider):
     ) -> PreparedRequest:
         """The exact bytes to be sent. Each turn is one part, unaltered."""
         model = self.model
-        own = {k: v for k, v in model.parameters.items() if k in _IN_THE_REQUEST}
-        settings = {k: v for k, v in model.parameters.items() if k not in _IN_THE_REQUEST}
+        own = {k: v for k, v in model.parameters.items() if k in _TOP_LEVEL}
+        settings = {k: v for k, v in model.parameters.items() if k not in _TOP_LEVEL}
         system = [{"text": turn.content} for turn in messages if turn.role not in ROLES]
         config: dict[str, Any] = {
             "maxOutputTokens": model.max_tokens,
@@ -67,24 +67,24 @@ class GeminiProvider(HttpProvider):
             "generationConfig": {**config, **settings},
         }
         if response_options.tools:
-            stubs = [_stub(name) for name in response_options.tools]
+            stubs = [_tool_stub(name) for name in response_options.tools]
             body["tools"] = [{"functionDeclarations": stubs}]
         return PreparedRequest(
             self.endpoint(), orjson.dumps({**body, **own}), response_options.tools
         )
 
     def endpoint(self) -> str:
-        """Where requests go: the model and the method stand in the path."""
+        """The URL of requests, with the model and the method in its path."""
         method = "streamGenerateContent?alt=sse" if self.model.stream else "generateContent"
         return f"{self.base_url}/models/{quote(self.model.model, safe='')}:{method}"
 
     def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
-        """The key, where there is one."""
+        """The key, if there is one."""
         return {} if key is None else {"x-goog-api-key": key}
 
     @staticmethod
     def stream_of(headers: Mapping[str, str]) -> StreamedContent | None:
-        """Events, where the server says that they are."""
+        """The assembler if the content type is events."""
         content_type = headers.get("content-type", "").lower()
         return StreamedContent() if content_type.startswith("text/event-stream") else None
 
@@ -102,7 +102,7 @@ class GeminiProvider(HttpProvider):
 
     @staticmethod
     def refuses_key(status: int, body: bytes) -> bool:
-        """See `HttpProvider.refuses_key`. A key that is none comes as status 400."""
+        """See `HttpProvider.refuses_key`. An invalid key is reported with status 400."""
         return status in (401, 403) or (status == 400 and bad_key(body))
 
     @staticmethod
@@ -121,8 +121,8 @@ class GeminiProvider(HttpProvider):
         return {"pageToken": str(token)} if token else None
 
 
-def _stub(name: str) -> dict[str, Any]:
-    """A tool of that name that takes whatever arguments the model thinks of."""
+def _tool_stub(name: str) -> dict[str, Any]:
+    """The definition of a tool with that name that takes any arguments."""
     schema = {"type": "object", "properties": {}, "additionalProperties": True}
     described = f"The tool {name}."
     return {"name": name, "description": described, "parametersJsonSchema": schema}

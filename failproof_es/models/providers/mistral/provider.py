@@ -15,7 +15,7 @@ from failproof_es.models.providers.openai.stream import StreamedReply
 
 
 class MistralProvider(OpenAIProvider):
-    """One model of the vendor's. It counts the tokens of a stream without being asked to."""
+    """One model of Mistral. Its streams count tokens without `stream_options`."""
 
     seed_name = "random_seed"
     streaming: ClassVar[Mapping[str, Any]] = MappingProxyType({"stream": True})
@@ -26,18 +26,18 @@ class MistralProvider(OpenAIProvider):
 
     @staticmethod
     def read(reply: HttpReply, stream: StreamedReply | None) -> Answer:
-        """See `HttpProvider.read`. An unknown model comes as status 400."""
+        """See `HttpProvider.read`. An unknown model is reported with status 400."""
         try:
             answer = OpenAIProvider.read(reply, stream)
         except ModelError as error:
-            if error.status == 400 and _names_no_model(error.body or b""):
+            if error.status == 400 and _is_unknown_model(error.body or b""):
                 error.kind, error.disposition = "not_found", "halting"
             raise
         reason = answer.finish_reason
         return answer if reason is None else replace(answer, finish_reason=common_word(reason))
 
 
-def _names_no_model(body: bytes) -> bool:
+def _is_unknown_model(body: bytes) -> bool:
     try:
         document = document_of(body)
     except InvalidReply:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class OllamaType(HttpProviderType):
-    """A server of one's own, on this machine unless a base URL says otherwise."""
+    """Models of the Ollama server on this machine, or of a configured base URL."""
 
     name = "ollama"
     vendor = OLLAMA
@@ -29,7 +29,7 @@ class OllamaType(HttpProviderType):
     )
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
-        """A URL of the half that speaks as OpenAI does."""
+        """A base URL that ends in `/v1` (the OpenAI-compatible API) or in `/api`."""
         path = (model.base_url or "").rstrip("/").rpartition("/")[2]
         if path in ("v1", "api"):
             message = f"ends in /{path}: provider `ollama` puts its own paths after it"

@@ -37,12 +37,10 @@ from failproof_es.models.replies.content_parts import read_content
 from failproof_es.models.replies.half_characters import join_all_halves
 from failproof_es.web.bounded_json import read_json
 
-_BESIDE_OPTIONS = frozenset(
-    {"keep_alive", "logprobs", "shift", "think", "top_logprobs", "truncate"}
-)
-"""Parameters that stand in the request itself; every other one is an option of the model."""
-_NO_ANSWER = frozenset({"load", "unload"})
-"""`done_reason`s of a server that only loaded or unloaded a model."""
+_TOP_LEVEL = frozenset({"keep_alive", "logprobs", "shift", "think", "top_logprobs", "truncate"})
+"""Parameters at the top level of the request; all others go into its `options`."""
+_LOADING_REASONS = frozenset({"load", "unload"})
+"""Values of `done_reason` if the server only loaded or unloaded a model."""
 
 
 class OllamaProvider(HttpProvider):
@@ -53,10 +51,10 @@ class OllamaProvider(HttpProvider):
     def prepare(
         self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
     ) -> PreparedRequest:
-        """The exact bytes to be sent. It would stream unless told not to."""
+        """The exact bytes to be sent. `stream` is always set: the server streams by default."""
         model = self.model
-        top_level = {k: v for k, v in model.parameters.items() if k in _BESIDE_OPTIONS}
-        options = {k: v for k, v in model.parameters.items() if k not in _BESIDE_OPTIONS}
+        top_level = {k: v for k, v in model.parameters.items() if k in _TOP_LEVEL}
+        options = {k: v for k, v in model.parameters.items() if k not in _TOP_LEVEL}
         body: dict[str, Any] = {
             "model": model.model,
             "messages": [{"role": turn.role, "content": turn.content} for turn in messages],
@@ -69,19 +67,19 @@ class OllamaProvider(HttpProvider):
             },
         }
         if response_options.tools:
-            body["tools"] = [_stub(name) for name in response_options.tools]
+            body["tools"] = [_tool_stub(name) for name in response_options.tools]
         if response_options.schema is not None and model.structured_output:
             body["format"] = response_options.schema
         where = f"{self.base_url}/api/chat"
         return PreparedRequest(where, orjson.dumps({**body, **top_level}), response_options.tools)
 
     def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
-        """The key, where there is one: a server behind a proxy, or the vendor's own."""
+        """The key, if there is one: for a server behind a proxy, or for the vendor's own."""
         return {} if key is None else {"authorization": f"Bearer {key}"}
 
     @staticmethod
     def stream_of(headers: Mapping[str, str]) -> StreamedLines | None:
-        """Lines of JSON, where the server says that they are."""
+        """The assembler if the content type is JSON Lines."""
         content_type = headers.get("content-type", "").lower()
         return StreamedLines() if content_type.startswith("application/x-ndjson") else None
 
@@ -89,9 +87,9 @@ class OllamaProvider(HttpProvider):
     def read(reply: HttpReply, stream: StreamedLines | None) -> Answer:
         """See `HttpProvider.read`."""
         if stream is None or reply.status != 200:
-            return read_document(reply, partial(_answer, reply))
+            return read_document(reply, partial(_answer_of, reply))
         try:
-            return _answer(reply, join_all_halves(stream.document()))
+            return _answer_of(reply, join_all_halves(stream.document()))
         except InvalidReply as flaw:
             raise reply.error(flaw) from None
 
@@ -105,16 +103,16 @@ class OllamaProvider(HttpProvider):
 
 
 class StreamedLines:
-    """A reply in lines of JSON, assembled into one that looks like an unstreamed reply."""
+    """Assembles a reply in JSON Lines into the form of an unstreamed reply."""
 
     def __init__(self) -> None:
         self._line: list[bytes] = []
-        """The pieces of the line that has begun: joined once, when it ends."""
+        """The pieces of the current line, joined when it ends."""
         self._text: list[str] = []
         self._calls: list[Any] = []
         self._model: Any = None
         self._reason: str | None = None
-        """The worst that any line gives."""
+        """The worst `done_reason` of all lines."""
         self._last: dict[str, Any] | None = None
 
     def feed(self, piece: bytes) -> str:
@@ -129,9 +127,9 @@ class StreamedLines:
         return "".join(self._text[before:])
 
     def document(self) -> dict[str, Any]:
-        """The reply as a server that doesn't stream would have sent it.
+        """The reply in the form of an unstreamed one.
 
-        Raises `InvalidReply` when the stream ended before the reply did.
+        Raises `InvalidReply` if the stream ended before the reply did.
         """
         self._end_line()
         if self._last is None:
@@ -155,7 +153,7 @@ class StreamedLines:
         done = part.get("done") is True
         message = part.get("message")
         if done and message is None:
-            message = {}  # the last line may only tell what was used
+            message = {}  # the last line may hold only the token counts
         if not isinstance(message, dict):
             raise _malformed("a line of the stream holds no message")
         model = part.get("model")
@@ -174,10 +172,10 @@ class StreamedLines:
 
 
 def _require_no_error(document: Any) -> dict[str, Any]:
-    """The document, if it is no error. Raises `InvalidReply`.
+    """The document. Raises `InvalidReply` if it is an error, always with a retry.
 
-    Whatever goes wrong once a reply has begun comes under status 200: before, it would have been
-    an error of the server, which another attempt may not meet.
+    An error within a stream comes with status 200. The same error ahead of the stream would have
+    had a 5xx status, after which a retry makes sense.
     """
     try:
         return require_no_error(document)
@@ -187,17 +185,17 @@ def _require_no_error(document: Any) -> dict[str, Any]:
         raise
 
 
-def _answer(reply: HttpReply, document: Any) -> Answer:
-    """Raises `InvalidReply`."""
+def _answer_of(reply: HttpReply, document: Any) -> Answer:
+    """The answer in a reply. Raises `InvalidReply`."""
     document = require_no_error(document)
     reason = reason_or_none(document.get("done_reason"))
     if document.get("done") is not True:
         raise _malformed("the reply does not say that it is done")
-    if reason in _NO_ANSWER:
+    if reason in _LOADING_REASONS:
         raise InvalidReply("empty_choices", f"the server only did this: {reason}", "transient")
     message = document.get("message")
     if message is None and reason is not None:
-        message = {}  # what the reason says is all that there is
+        message = {}  # the reply holds only its reason
     if not isinstance(message, dict):
         raise _malformed("the reply holds no message")
     content, calls = read_content(message.get("content")), _listed_calls(message)
@@ -211,7 +209,7 @@ def _answer(reply: HttpReply, document: Any) -> Answer:
         text=content.text or "",
         latency_ms=reply.latency_ms,
         finish_reason=reason,
-        tool_calls=tuple(map(_call, calls)),
+        tool_calls=tuple(map(_tool_call, calls)),
         model=name_or_none(document.get("model")),
         usage=Usage(
             input_tokens=count_or_none(document.get("prompt_eval_count")),
@@ -228,7 +226,7 @@ def _listed_calls(message: dict[str, Any]) -> list[Any]:
     return calls
 
 
-def _call(value: Any) -> ToolCall:
+def _tool_call(value: Any) -> ToolCall:
     function = value.get("function") if isinstance(value, dict) else None
     if not isinstance(function, dict):
         raise _malformed("a tool call holds no function")
@@ -238,8 +236,8 @@ def _call(value: Any) -> ToolCall:
     return ToolCall(id=name_or_none(value.get("id")), name=name, arguments=json_text(arguments))
 
 
-def _stub(name: str) -> dict[str, Any]:
-    """A tool of that name that takes whatever arguments the model thinks of."""
+def _tool_stub(name: str) -> dict[str, Any]:
+    """The definition of a tool with that name that takes any arguments."""
     parameters = {"type": "object", "properties": {}, "additionalProperties": True}
     described = {"name": name, "description": f"The tool {name}.", "parameters": parameters}
     return {"type": "function", "function": described}

@@ -15,10 +15,10 @@ _PULL_S = 3600.0
 
 
 async def pull(base_url: str, model: str) -> bool:
-    """Fetch the model, if the server behind `base_url` is Ollama; whether it is.
+    """Fetch the model if the server behind `base_url` is Ollama; returns whether it is.
 
-    Returns when the model is there: minutes, for a large one. Raises `InvalidInput` when
-    Ollama can't fetch it.
+    Returns when the model is complete, which takes minutes for a large one. Raises `InvalidInput`
+    if Ollama can't fetch it.
     """
     root = base_url.rstrip("/").removesuffix("/v1")
     async with open_client(_ASK_S) as client:
@@ -34,10 +34,10 @@ async def pull(base_url: str, model: str) -> bool:
             )  # fmt: skip
             document = read_json(reply.body)
         except (*UNUSABLE, ValueError) as error:
-            raise _failed(model, root, f"{type(error).__name__}: {error}") from None
+            raise _pull_error(model, root, f"{type(error).__name__}: {error}") from None
     if not isinstance(document, dict) or document.get("status") != "success":
         reason = document.get("error") if isinstance(document, dict) else document
-        raise _failed(model, root, f"HTTP {reply.status}: {reason}")
+        raise _pull_error(model, root, f"HTTP {reply.status}: {reason}")
     return True
 
 
@@ -51,7 +51,7 @@ async def _is_ollama(client: httpx.AsyncClient, root: str) -> bool:
         return False
 
 
-def _failed(model: str, root: str, reason: str) -> InvalidInput:
+def _pull_error(model: str, root: str, reason: str) -> InvalidInput:
     return InvalidInput.because(
         f"{root} could not fetch {model}: {reason}", remedy=f"try `ollama pull {model}` there"
     )

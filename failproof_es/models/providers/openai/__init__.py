@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class OpenAIType(HttpProviderType):
-    """Any server that speaks as OpenAI does, so it has no URL of its own."""
+    """Models of any OpenAI-compatible server, so without a default URL."""
 
     name = "openai"
     vendor = OPENAI
@@ -46,7 +46,7 @@ class OpenAIType(HttpProviderType):
         return OpenAIProvider
 
     async def fetch_model(self, model: Model) -> bool:
-        """See `ProviderType`. Ollama can, which speaks this protocol, too."""
+        """See `ProviderType`. Supported if the server is Ollama, which has this protocol, too."""
         from failproof_es.models.providers.ollama.pull import pull
 
         return model.base_url is not None and await pull(model.base_url, model.model)

@@ -26,11 +26,11 @@ class OpenAIProvider(HttpProvider):
     """One model behind `{base_url}/chat/completions`. Sends each request once, as prepared."""
 
     seed_name = "seed"
-    """What a request calls its seed."""
+    """The name of the seed in requests."""
     streaming: ClassVar[Mapping[str, Any]] = MappingProxyType(
         {"stream": True, "stream_options": {"include_usage": True}}
     )
-    """What asks for a stream, and for its counts of tokens."""
+    """The fields of a request for a stream with token counts."""
     recorded_headers: tuple[str, ...] = (
         *("openai-model", "openai-organization", "openai-processing-ms", "openai-version"),
     )
@@ -50,9 +50,9 @@ class OpenAIProvider(HttpProvider):
         if model.seed is not None:
             body[self.seed_name] = model.seed
         if response_options.tools:
-            body["tools"] = [_stub(name) for name in response_options.tools]
+            body["tools"] = [_tool_stub(name) for name in response_options.tools]
         if response_options.schema is not None and model.structured_output:
-            body["response_format"] = _held_to(response_options.schema)
+            body["response_format"] = _schema_format(response_options.schema)
         if model.stream:
             body |= self.streaming
         return PreparedRequest(
@@ -60,16 +60,16 @@ class OpenAIProvider(HttpProvider):
         )
 
     def endpoint(self) -> str:
-        """Where requests go."""
+        """The URL of requests."""
         return f"{self.base_url}/chat/completions"
 
     def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
-        """The key, where there is one."""
+        """The key, if there is one."""
         return {} if key is None else {"authorization": f"Bearer {key}"}
 
     @staticmethod
     def stream_of(headers: Mapping[str, str]) -> StreamedReply | None:
-        """A server may answer whole although it was asked to stream, and says so here."""
+        """The assembler if the content type is events: a server need not stream when asked to."""
         content_type = headers.get("content-type", "").lower()
         return StreamedReply() if content_type.startswith("text/event-stream") else None
 
@@ -79,13 +79,13 @@ class OpenAIProvider(HttpProvider):
         return read_reply(reply) if stream is None else read_streamed(reply, stream)
 
 
-def _held_to(schema: dict[str, Any]) -> dict[str, Any]:
+def _schema_format(schema: dict[str, Any]) -> dict[str, Any]:
     described = {"name": "reply", "strict": True, "schema": schema}
     return {"type": "json_schema", "json_schema": described}
 
 
-def _stub(name: str) -> dict[str, Any]:
-    """A tool of that name that takes whatever arguments the model thinks of."""
+def _tool_stub(name: str) -> dict[str, Any]:
+    """The definition of a tool with that name that takes any arguments."""
     return {
         "type": "function",
         "function": {

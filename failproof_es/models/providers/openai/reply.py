@@ -38,28 +38,28 @@ from failproof_es.models.replies.openai_family import (
 
 
 class StreamedDocument(Protocol):
-    """A stream that has come to its end."""
+    """A stream that has ended."""
 
     def document(self) -> dict[str, Any]:
         """The reply as one JSON object. Raises `InvalidReply`."""
 
 
 def read_reply(reply: HttpReply) -> Answer:
-    """The answer in a complete HTTP reply. Raises `ModelError` for everything else."""
+    """The answer in a complete HTTP reply. Raises `ModelError` if it holds none."""
     blocked = withheld(reply)
-    return read_document(reply, partial(_answer, reply)) if blocked is None else blocked
+    return read_document(reply, partial(_answer_of, reply)) if blocked is None else blocked
 
 
 def read_streamed(reply: HttpReply, stream: StreamedDocument) -> Answer:
-    """The answer in a stream that has ended. Raises `ModelError` for everything else."""
+    """The answer in a stream that has ended. Raises `ModelError` if it holds none."""
     try:
-        return _answer(reply, join_all_halves(stream.document()))
+        return _answer_of(reply, join_all_halves(stream.document()))
     except InvalidReply as flaw:
         raise reply.error(flaw) from None
 
 
-def _answer(reply: HttpReply, document: Any) -> Answer:
-    """Raises `InvalidReply`."""
+def _answer_of(reply: HttpReply, document: Any) -> Answer:
+    """The answer in a reply's document. Raises `InvalidReply`."""
     if isinstance(document, dict) and is_block(blocked := document.get("error")):
         return withheld_answer(reply, message_of(blocked))
     document = require_no_error(document)
@@ -71,7 +71,7 @@ def _answer(reply: HttpReply, document: Any) -> Answer:
     content = read_content(message.get("content"))
     refusals = (text_or_none(message.get("refusal")), text_or_none(content.refusal))
     refusal = message_of(error) or "\n".join(filter(None, dict.fromkeys(refusals))) or None
-    tool_calls = _tool_calls(_calls_in(message), meaning_of(reason))
+    tool_calls = _tool_calls(_raw_calls(message), meaning_of(reason))
     has_more = refusal is not None or bool(tool_calls)
     require_readable(content, reason, more=has_more)
     text = content.text
@@ -93,17 +93,17 @@ def _answer(reply: HttpReply, document: Any) -> Answer:
 
 
 def _message(choice: dict[str, Any], reason: str | None) -> dict[str, Any]:
-    """The message; of a server that answers as to a completion of text, the text as one."""
+    """The message of a choice; for a reply in the form of a text completion, its text as one."""
     message = choice.get("message")
     if message is None and (reason is not None or isinstance(choice.get("text"), str)):
-        return {"content": choice.get("text")}  # without a text the reason is all that there is
+        return {"content": choice.get("text")}  # without a text the reply holds only its reason
     if not isinstance(message, dict):
         raise InvalidReply("malformed_response", "the first choice holds no message", "transient")
     return message
 
 
 def _first_choice(choices: Any) -> dict[str, Any]:
-    """The choice of index 0, wherever it stands; the first one where none says that it is."""
+    """The choice with index 0, at any place; without one, the first choice."""
     if not isinstance(choices, list) or not choices:
         raise InvalidReply("empty_choices", "the reply holds no choice", "transient")
     numbered = (
@@ -115,19 +115,18 @@ def _first_choice(choices: Any) -> dict[str, Any]:
     return choice
 
 
-def _calls_in(message: dict[str, Any]) -> Any:
-    """Its tool calls; in the form of before 2023-11 it is one `function_call`."""
+def _raw_calls(message: dict[str, Any]) -> Any:
+    """The message's tool calls; before 2023-11 the API had one `function_call`."""
     former = message.get("function_call")
     return message.get("tool_calls") or ([{"function": former}] if former else None)
 
 
 def _tool_calls(value: Any, ended: Meaning) -> tuple[ToolCall, ...]:
-    """The calls that the model wants made, their arguments as it wrote them.
+    """The tool calls of the answer, with their arguments as the model wrote them.
 
-    Of an answer that is not at its end a call may be half: it is left out, and stands in the raw
-    bytes. Raises `InvalidReply`.
+    An unreadable call of an answer that was cut off is left out. Raises `InvalidReply`.
     """
-    if not value:  # some servers write an empty text for none
+    if not value:  # some servers write an empty text for no calls
         return ()
     if not isinstance(value, list):
         raise InvalidReply("malformed_response", "`tool_calls` is not a list", "transient")

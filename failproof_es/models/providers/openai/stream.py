@@ -1,9 +1,8 @@
 """Assembles a streamed chat completion as it arrives. Pure: bytes in, an answer out.
 
-A stream is an answer when the server said that it is whole: by a finish reason or by
-`[DONE]`; by `[DONE]` alone, where it writes a finish reason in every chunk. One that ends before,
-holds an error, or holds what can't be read is a `ModelError` with every byte that came, and never
-half an answer.
+A stream is an answer once the server has marked its end: by a finish reason or by `[DONE]`; only by
+`[DONE]` if it writes a finish reason in every chunk. A stream that ends earlier, holds an error or
+is unreadable is a `ModelError` with all received bytes, never half an answer.
 """
 
 from __future__ import annotations
@@ -38,24 +37,24 @@ class _StreamedToolCall:
 
 @dataclass(slots=True)
 class StreamedReply:
-    """The stream received so far. Feed it every piece; then `document` is the whole reply."""
+    """Assembles a streamed reply: feed all pieces, then call `document`."""
 
     events: EventStream = field(default_factory=EventStream)
     text: list[str] = field(default_factory=list)
     refusal: list[str] = field(default_factory=list)
     calls: dict[int, _StreamedToolCall] = field(default_factory=dict)
     last_call: int = 0
-    """The number of the call of which a piece came last."""
+    """The number of the tool call whose piece came last."""
     about: dict[str, Any] = field(default_factory=dict)
     finish_reason: str | None = None
-    """The worst that came."""
+    """The worst finish reason of all chunks."""
     message: dict[str, Any] | None = None
-    """The whole message, of a server that writes it in place of the pieces."""
+    """The whole message, if the server writes one in place of pieces."""
     other_parts: list[Any] | None = None
-    """Parts of content that are no text; the last ones that came."""
+    """The latest content parts that are not text."""
     has_begun: bool = False
     went_on: bool = False
-    """Whether text and another finish reason came after a finish reason."""
+    """Whether text with another finish reason followed a finish reason."""
     done: bool = False
 
     def feed(self, piece: bytes) -> str:
@@ -63,7 +62,7 @@ class StreamedReply:
         before = len(self.text)
         try:
             for data in self.events.feed(piece):
-                self._take(data)
+                self._take_data(data)
         except UnicodeDecodeError as error:
             raise InvalidReply(
                 "malformed_response", "the stream is not UTF-8", "transient"
@@ -71,9 +70,9 @@ class StreamedReply:
         return "".join(self.text[before:])
 
     def document(self) -> dict[str, Any]:
-        """The reply as a server that doesn't stream would have sent it.
+        """The reply in the form of an unstreamed one.
 
-        Raises `InvalidReply` when the stream ended before the reply did.
+        Raises `InvalidReply` if the stream ended before the reply did.
         """
         is_done = self.done or self.events.pending == _DONE
         if not is_done and (self.finish_reason is None or self.went_on):
@@ -101,7 +100,7 @@ class StreamedReply:
 
     # -- one event -------------------------------------------------------------------------
 
-    def _take(self, data: str) -> None:
+    def _take_data(self, data: str) -> None:
         if data.strip() == _DONE:
             self.done = True
             return
@@ -122,17 +121,17 @@ class StreamedReply:
         for choice in choices:
             if not isinstance(choice, dict):
                 raise _malformed("a choice is not a JSON object")
-            index = choice.get("index")  # some servers write `null` for the only one
+            index = choice.get("index")  # some servers write `null` for the only choice
             if not isinstance(index, int) or index == 0:
-                self._choice(choice)
+                self._take_choice(choice)
 
     def _withhold(self, error: Any) -> None:
-        """A filter blocked the answer after it had begun."""
+        """Record that a filter blocked the answer after it had begun."""
         self.has_begun, self.finish_reason = True, CONTENT_FILTER
         self.refusal.append(message_of(error) or "")
 
     def _describe(self, chunk: dict[str, Any]) -> None:
-        """Who answers, and what it used: said in any chunk, and the same in all."""
+        """Record the model, the id and the token counts, which any chunk may hold."""
         model = chunk.get("model")
         is_named = isinstance(model, str) and model
         if is_named and self.about.setdefault("model", model) != model:
@@ -142,7 +141,7 @@ class StreamedReply:
         if isinstance(chunk.get("usage"), dict):
             self.about["usage"] = chunk["usage"]
 
-    def _choice(self, choice: dict[str, Any]) -> None:
+    def _take_choice(self, choice: dict[str, Any]) -> None:
         self.has_begun = True
         if error := choice.get("error"):
             if not is_block(error):
@@ -154,10 +153,10 @@ class StreamedReply:
         if isinstance(choice.get("message"), dict):
             self.message = choice["message"]
         reason = finish_word(choice.get("finish_reason"))
-        content = delta.get("content", choice.get("text"))  # `text` of a completion of text
+        content = delta.get("content", choice.get("text"))  # `text` in a text completion
         pieces = (
-            self._add(self.text, content, "content"),
-            self._add(self.refusal, delta.get("refusal"), "refusal"),
+            self._add_piece(self.text, content, "content"),
+            self._add_piece(self.refusal, delta.get("refusal"), "refusal"),
         )
         if self.finish_reason is not None and any(pieces):
             if reason is None:
@@ -167,13 +166,13 @@ class StreamedReply:
         if not isinstance(calls, list):
             raise _malformed("`tool_calls` of a delta is not a list")
         for call in calls:
-            self._call(call)
+            self._take_call(call)
         if former := delta.get("function_call"):
-            self._call({"function": former})
+            self._take_call({"function": former})
         self.finish_reason = worse(self.finish_reason, reason)
 
-    def _add(self, pieces: list[str], piece: Any, name: str) -> bool:
-        """Whether a piece of text or of a refusal adds any. Among its parts may be thoughts."""
+    def _add_piece(self, pieces: list[str], piece: Any, name: str) -> bool:
+        """Add a piece of text or of a refusal; return whether it has text other than thoughts."""
         if isinstance(piece, list):
             content = read_content(piece)
             if content.refusal is not None:
@@ -188,7 +187,7 @@ class StreamedReply:
         pieces.append(piece)
         return bool(piece)
 
-    def _call(self, piece: Any) -> None:
+    def _take_call(self, piece: Any) -> None:
         name, arguments = (part or "" for part in call_of(piece))
         self.last_call = self._number_of(piece)
         call = self.calls.setdefault(self.last_call, _StreamedToolCall())
@@ -200,9 +199,9 @@ class StreamedReply:
         call.arguments.append(arguments)
 
     def _number_of(self, piece: dict[str, Any]) -> int:
-        """The number of the call of which this is a piece.
+        """The number of the tool call that this piece belongs to.
 
-        Without one it is of the last call, unless it has the id of another.
+        A piece without a number belongs to the last call, unless its id is another one.
         """
         number = piece.get("index")
         if isinstance(number, int):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ResponsesType(HttpProviderType):
-    """The vendor's own server, unless a base URL says otherwise."""
+    """Models of the vendor's own server, or of a configured base URL."""
 
     name = "openai-responses"
     vendor = OPENAI
@@ -54,7 +54,7 @@ class ResponsesType(HttpProviderType):
         return ResponsesProvider
 
     def request_is_complete(self, body: bytes, messages: Sequence[Turn]) -> bool:
-        """See `ProviderType`. The messages are the `input`."""
+        """See `ProviderType`. Compares the body's `input`."""
         try:
             sent = [
                 (message.get("role"), message.get("content"))

@@ -34,7 +34,7 @@ class ResponsesProvider(HttpProvider):
     def prepare(
         self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
     ) -> PreparedRequest:
-        """The exact bytes to be sent. The server keeps no answer unless a parameter says so."""
+        """The exact bytes to be sent. `store` is false unless a parameter sets it."""
         model = self.model
         body: dict[str, Any] = {
             "model": model.model,
@@ -45,13 +45,13 @@ class ResponsesProvider(HttpProvider):
         }
         body = without_left_out(body, model)
         if response_options.tools:
-            body["tools"] = [_stub(name) for name in response_options.tools]
+            body["tools"] = [_tool_stub(name) for name in response_options.tools]
         if model.stream:
             body["stream"] = True
         body |= model.parameters
         if response_options.schema is not None and model.structured_output:
             text_options = body.get("text")
-            held = _held_to(response_options.schema)
+            held = _schema_format(response_options.schema)
             body["text"] = {
                 "format": held,
                 **(text_options if isinstance(text_options, dict) else {}),
@@ -60,12 +60,12 @@ class ResponsesProvider(HttpProvider):
         return PreparedRequest(where, orjson.dumps(body), response_options.tools)
 
     def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
-        """The key, where there is one."""
+        """The key, if there is one."""
         return {} if key is None else {"authorization": f"Bearer {key}"}
 
     @staticmethod
     def stream_of(headers: Mapping[str, str]) -> StreamedResponse | None:
-        """A server may answer whole although it was asked to stream, and says so here."""
+        """The assembler if the content type is events: a server need not stream when asked to."""
         content_type = headers.get("content-type", "").lower()
         return StreamedResponse() if content_type.startswith("text/event-stream") else None
 
@@ -82,12 +82,12 @@ class ResponsesProvider(HttpProvider):
             raise reply.error(flaw) from None
 
 
-def _held_to(schema: dict[str, Any]) -> dict[str, Any]:
+def _schema_format(schema: dict[str, Any]) -> dict[str, Any]:
     return {"type": "json_schema", "name": "reply", "strict": True, "schema": schema}
 
 
-def _stub(name: str) -> dict[str, Any]:
-    """A tool of that name that takes whatever arguments the model thinks of."""
+def _tool_stub(name: str) -> dict[str, Any]:
+    """The definition of a tool with that name that takes any arguments."""
     return {
         "type": "function",
         "name": name,

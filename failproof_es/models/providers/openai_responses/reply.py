@@ -1,8 +1,8 @@
 """Reads replies of the Responses API, whole or as events. Pure: bytes in, an answer out.
 
-A response says itself what it is: `completed`, `incomplete` (and why), `failed`. A stream is an
-answer when one of the first two has come. One that ends before is a `ModelError` with every byte
-that came, and never half an answer.
+A response has a status: `completed`, `incomplete` (with a reason) or `failed`. A stream is an
+answer once one of the first two has arrived. A stream that ends earlier is a `ModelError` with all
+received bytes, never half an answer.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from failproof_es.models.replies.openai_family import (
 )
 
 _INCOMPLETE = "incomplete"
-"""The status of a response that ended too soon; its finish reason, where it does not say why."""
+"""The status of a response that was cut off; also its finish reason if it gives none."""
 _ENDINGS = ("completed", _INCOMPLETE, "failed")
-"""The statuses of a response that has ended, the worst one last."""
+"""The statuses of a response that has ended, worst last."""
 _ENDED = tuple(f"response.{status}" for status in _ENDINGS)
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
-"""The types of items that are tool calls, and where each has its arguments."""
+"""The types of items that are tool calls, and their fields with the arguments."""
 _MOST_ITEMS = 10 * MOST_TOOL_CALLS
 
 
 def answer_of(reply: HttpReply, document: Any) -> Answer:
-    """The answer in a response. Raises `InvalidReply` for everything else."""
+    """The answer in a response. Raises `InvalidReply` if it holds none."""
     if isinstance(document, dict) and is_block(blocked := document.get("error")):
         return replace(
             withheld_answer(reply, message_of(blocked)),
@@ -70,7 +70,7 @@ def answer_of(reply: HttpReply, document: Any) -> Answer:
     require_few_calls(len(calls))
     reason = TOOL_CALLS if calls else STOP
     if status == _INCOMPLETE:
-        reason = _why(document)
+        reason = _incomplete_reason(document)
     elif any(item.get("status") == _INCOMPLETE for item in messages):
         reason = _INCOMPLETE
     require_readable(content, reason, more=content.refusal is not None or bool(calls))
@@ -82,7 +82,7 @@ def answer_of(reply: HttpReply, document: Any) -> Answer:
         latency_ms=reply.latency_ms,
         finish_reason=reason,
         refusal=content.refusal or None,
-        tool_calls=tuple(map(_call, calls)),
+        tool_calls=tuple(map(_tool_call, calls)),
         model=name_or_none(document.get("model")),
         provider_request_id=request_id(reply.headers) or name_or_none(document.get("id")),
         usage=usage_of(document.get("usage"), "input_tokens", "output_tokens"),
@@ -90,7 +90,7 @@ def answer_of(reply: HttpReply, document: Any) -> Answer:
     )
 
 
-def _why(document: dict[str, Any]) -> str:
+def _incomplete_reason(document: dict[str, Any]) -> str:
     details = document.get("incomplete_details")
     reason = reason_or_none(details.get("reason")) if isinstance(details, dict) else None
     return _INCOMPLETE if reason is None else common_word(reason)
@@ -103,7 +103,7 @@ def _parts(item: dict[str, Any]) -> list[Any]:
     return content if isinstance(content, list) else [content]
 
 
-def _call(item: dict[str, Any]) -> ToolCall:
+def _tool_call(item: dict[str, Any]) -> ToolCall:
     name, arguments = item.get("name"), item.get(_CALLS[item["type"]])
     if not isinstance(name, str) or not name or not isinstance(arguments, str):
         raise _malformed("a function call lacks its name or its arguments")
@@ -112,7 +112,7 @@ def _call(item: dict[str, Any]) -> ToolCall:
 
 @dataclass(slots=True)
 class StreamedResponse:
-    """The stream received so far. Feed it every piece; then `document` is the whole response."""
+    """Assembles a streamed response: feed all pieces, then call `document`."""
 
     events: EventStream = field(default_factory=EventStream)
     characters: int = 0
@@ -122,14 +122,14 @@ class StreamedResponse:
     def feed(self, piece: bytes) -> str:
         """Take the next bytes; return the text that they add. Raises `InvalidReply`."""
         try:
-            return "".join([self._take(data) for data in self.events.feed(piece)])
+            return "".join([self._take_event(data) for data in self.events.feed(piece)])
         except UnicodeDecodeError as error:
             raise _malformed("the stream is not UTF-8") from error
 
     def document(self) -> dict[str, Any]:
-        """The response as a server that doesn't stream would have sent it.
+        """The response in the form of an unstreamed one.
 
-        Raises `InvalidReply` when the stream ended before the response did.
+        Raises `InvalidReply` if the stream ended before the response did.
         """
         if self.response is None:
             raise InvalidReply(
@@ -142,8 +142,8 @@ class StreamedResponse:
             **self.response, "output": self.items,
         }  # fmt: skip
 
-    def _take(self, data: str) -> str:
-        if data.strip() == "[DONE]":  # some servers that speak this protocol end so
+    def _take_event(self, data: str) -> str:
+        if data.strip() == "[DONE]":  # the last event of some compatible servers
             return ""
         event = piece_of(data)
         if not isinstance(event, dict):
@@ -157,7 +157,7 @@ class StreamedResponse:
             response = event.get("response")
             if not isinstance(response, dict):
                 raise _malformed("the last event holds no response")
-            self.response = _ended_as(kind, response)
+            self.response = _with_worse_status(kind, response)
         elif kind == "response.output_item.done":
             if len(self.items) >= _MOST_ITEMS:
                 raise _malformed(f"the response has more than {_MOST_ITEMS} items")
@@ -167,11 +167,11 @@ class StreamedResponse:
                 raise _malformed("a piece of text is not text")
             self.characters += len(delta)
             return delta
-        return ""  # the other events repeat what the last one holds
+        return ""  # the last event repeats the content of the others
 
 
-def _ended_as(kind: str, response: dict[str, Any]) -> dict[str, Any]:
-    """The response with the worse one of its own status and that of the event that brings it."""
+def _with_worse_status(kind: str, response: dict[str, Any]) -> dict[str, Any]:
+    """The response with the worse of two statuses: its own, and that of its event."""
     status, own = kind.removeprefix("response."), response.get("status")
     if own is None or (own in _ENDINGS and _ENDINGS.index(status) > _ENDINGS.index(own)):
         return {**response, "status": status}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class OpenRouterType(HttpProviderType):
-    """The vendor's own server, unless a base URL says otherwise."""
+    """Models of the vendor's own server, or of a configured base URL."""
 
     name = "openrouter"
     vendor = OPENROUTER

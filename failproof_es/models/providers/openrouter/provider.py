@@ -9,11 +9,11 @@ from failproof_es.models.providers.openai.stream import StreamedReply
 from failproof_es.models.replies.openai_family import message_of, withheld_answer
 
 _BLOCKED = ("content_policy_violation", "refusal")
-"""What it calls the errors by which a vendor withholds an answer."""
+"""The types of errors that mean a withheld answer."""
 
 
 class OpenRouterProvider(OpenAIProvider):
-    """One model of one of its vendors. What a vendor's moderation stops comes as an error."""
+    """One model of OpenRouter. It reports requests that moderation blocked as errors."""
 
     recorded_headers = (
         *OpenAIProvider.recorded_headers,
@@ -26,13 +26,13 @@ class OpenRouterProvider(OpenAIProvider):
         try:
             return OpenAIProvider.read(reply, stream)
         except ModelError as error:
-            if error.status in (400, 403) and (refusal := _flagged(reply.body)) is not None:
+            if error.status in (400, 403) and (refusal := _block_message(reply.body)) is not None:
                 return withheld_answer(reply, refusal)
             raise
 
 
-def _flagged(body: bytes) -> str | None:
-    """What is said of a request that a moderation flagged; `None` for any other error."""
+def _block_message(body: bytes) -> str | None:
+    """The message of an error that reports a block by moderation; `None` for any other."""
     try:
         document = document_of(body)
     except InvalidReply:

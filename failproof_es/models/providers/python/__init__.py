@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class PythonType(BaseProviderType):
-    """It is given a prompt and parameters, and returns text: there are no raw bytes to read."""
+    """A user's own class: takes a prompt and parameters, and returns text, so no raw bytes."""
 
     name = "python"
     takes = frozenset({"class", "api_key_env"})
@@ -43,17 +43,17 @@ class PythonType(BaseProviderType):
         return f"constructed the class {model.class_} {key}"
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
-        """A class that can be none of a user's own: `timeit:timeit` runs the name of its model."""
+        """A class of the standard library: `timeit:timeit` would run the model's name as code."""
         if is_of_standard_library((model.class_ or "-").partition(":")[0]):
             yield EntryProblem("class", OF_PYTHON, "name a class of your own")
 
     def packages(self, model: Model) -> Mapping[str, str]:
-        """See `ProviderType`. The package that the class is of, where it is of one."""
+        """See `ProviderType`. The package of the class, if it has one."""
         package = package_of(model.class_ or "")
         return {} if package is None else dict([package])
 
     def price_source(self, model: ModelSnapshot) -> PriceSource | None:
-        """See `ProviderType`. What a class asks, and of whom, nobody knows."""
+        """See `ProviderType`. None: it is unknown which model a class calls."""
         return None
 
     def create(
@@ -65,7 +65,7 @@ class PythonType(BaseProviderType):
         return PythonProvider(model, timeout_ms=timeout_ms, key=key)
 
     def request_is_complete(self, body: bytes, messages: Sequence[Turn]) -> bool:
-        """See `ProviderType`. All messages stand in one prompt."""
+        """See `ProviderType`. Checks that the prompt contains all messages."""
         try:
             prompt = orjson.loads(body)["prompt"]
             return all(turn.content in prompt for turn in messages)

@@ -1,7 +1,7 @@
 """`ModelClient`, exactly as in specification 000 § 3.
 
-A user's own class of this shape is named in a configuration (`provider: python`,
-`class: package.module:Name`) and runs in a thread, off the event loop.
+A configuration names a user's own class with this interface (`provider: python`,
+`class: package.module:Name`). It runs in a thread, off the event loop.
 """
 
 from collections.abc import Iterable
@@ -22,13 +22,15 @@ class ModelClient(Protocol):
 
 @runtime_checkable
 class StreamingClient(Protocol):
-    """A client that can also give its answer piece by piece, for `stream: true`."""
+    """A client that can also stream its answer, for `stream: true`."""
 
     def get_completion(self, prompt: str, params: dict[str, Any]) -> str:
         """See `ModelClient`."""
         ...
 
     def stream_completion(self, prompt: str, params: dict[str, Any]) -> Iterable[str]:
-        """The same response in pieces, as they come: a generator, for example. Raises as
-        `get_completion` does; what came before is no answer."""
+        """Yield the response in pieces as they arrive, for example as a generator.
+
+        Raises as `get_completion` does; the pieces before an exception are not an answer.
+        """
         ...

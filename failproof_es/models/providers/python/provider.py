@@ -33,20 +33,20 @@ from failproof_es.models.user_code.threads import TextPieces, UserCodeError, in_
 from failproof_es.problems import InvalidInput
 
 METHOD = "get_completion"
-"""What makes a class one that can be asked."""
+"""The method that a user's class must have."""
 
 
 class PythonProvider:
     """Calls `get_completion(prompt, params)` of the named class in a thread, or, for a stream,
     `stream_completion(prompt, params)`.
 
-    A case of one user turn is passed as it is; a conversation as `role: content`
-    paragraphs. A call that does not return in time is given up: its thread runs on until
-    it returns, and its answer is not used.
+    A case of one turn is passed unchanged; a conversation as `role: content` paragraphs. A call
+    that does not return in time is abandoned: its thread runs on until it returns, and its answer
+    is not used.
     """
 
     def __init__(self, model: Model, *, timeout_ms: int, key: str | None = None) -> None:
-        """`key` is given to the class where the model names no variable that holds one."""
+        """`key` is passed to the class if the model names no variable for its key."""
         self._model = model
         self._given_key = key
         self._timeout_s = timeout_ms / 1000
@@ -57,36 +57,36 @@ class PythonProvider:
         model = with_parameters(self._model, params)
         timeout_ms = round(self._timeout_s * 1000)
         once = PythonProvider(model, timeout_ms=timeout_ms, key=self._given_key)
-        once._client = self._constructed()
+        once._client = self._construct_client()
         return complete(once, model, prompt)
 
     async def open(self) -> None:
         """Construct the client."""
-        self._constructed()
+        self._construct_client()
 
     async def close(self) -> None:
-        """Nothing to release: each call has a thread of its own."""
+        """Do nothing: each call has its own thread."""
 
     async def available_models(self) -> list[str]:
-        """See `Provider.available_models`. There is the one class."""
+        """See `Provider.available_models`. Empty: there is only the one class."""
         return []
 
     async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
-        """Import the class and construct it; `offline`: only find it, and see whether its key is
-        set."""
+        """Import the class and construct it; `offline`: only find its file, and check that its key
+        is set."""
         if offline:
             self._key()
             find_class(self._model.class_ or "", METHOD, self._model.place.class_folder)
             return None
-        if self._model.stream and not isinstance(self._constructed(), StreamingClient):
+        if self._model.stream and not isinstance(self._construct_client(), StreamingClient):
             return f"class {self._label} answers whole: it has no `stream_completion`"
-        self._constructed()
+        self._construct_client()
         return None
 
     def prepare(
         self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
     ) -> PreparedRequest:
-        """Prompt and parameters as JSON: what the class is given. It takes no form."""
+        """Prompt and parameters of the call as JSON. `response_options` are ignored."""
         model = self._model
         params: dict[str, Any] = {
             "max_tokens": model.max_tokens,
@@ -100,14 +100,14 @@ class PythonProvider:
         return PreparedRequest(f"python:{model.class_}", orjson.dumps(body))
 
     async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
-        """One call. Raises `ModelError`, with the text of a stream that came before it.
+        """One call. Raises `ModelError`, with the text that was streamed before the error.
 
-        A class without `stream_completion` answers whole also where a stream is wanted.
+        A class without `stream_completion` does not stream, even if the entry has `stream: true`.
         """
         payload = orjson.loads(request.body)
         came = _PartialAnswer(on_text)
         try:
-            client = self._constructed()
+            client = self._construct_client()
             async with asyncio.timeout(self._timeout_s):
                 if payload.get("stream") and isinstance(client, StreamingClient):
                     streamed = client.stream_completion
@@ -135,14 +135,14 @@ class PythonProvider:
                 "malformed_response", f"get_completion returned {type(text).__name__}", "final"
             )
         body = text.encode("utf-8", "surrogatepass")
-        answer = Answer(None, {}, body, _valid(text), came.elapsed_ms())
+        answer = Answer(None, {}, body, _escape_halves(text), came.elapsed_ms())
         return require_short(replace(answer, first_token_ms=came.first_ms))
 
     @property
     def _label(self) -> str:
         return describe_class(self._model.class_ or "")
 
-    def _constructed(self) -> ModelClient:
+    def _construct_client(self) -> ModelClient:
         if self._client is None:
             kind: Callable[[str, str], ModelClient] = load_class(
                 self._model.class_ or "", METHOD, self._model.place.class_folder
@@ -154,7 +154,7 @@ class PythonProvider:
                 raise InvalidInput.because(
                     f"class {self._label} cannot be constructed: {type(error).__name__}: {error}",
                     remedy="it is called with (api_key, model_id)",
-                ) from None  # its text may hold the key; who shows it replaces that
+                ) from None  # its text may hold the key, which is redacted where it is shown
         return self._client
 
     def _key(self) -> str:
@@ -174,30 +174,30 @@ def _prompt(messages: Sequence[Turn]) -> str:
 
 
 class _PartialAnswer:
-    """What has come of an answer, and when."""
+    """The part of an answer that has arrived, and its times."""
 
     def __init__(self, on_text: OnText | None) -> None:
         self._on_text = on_text
         self._began = time.perf_counter()
         self.first_ms: float | None = None
-        self.pieces = TextPieces(self._piece)
+        self.pieces = TextPieces(self._take_piece)
 
     def elapsed_ms(self) -> float:
         return (time.perf_counter() - self._began) * 1000
 
     def body(self) -> bytes | None:
-        """The text so far; `None` before there is any."""
+        """The text so far in UTF-8; `None` if empty."""
         return "".join(self.pieces.text).encode("utf-8", "surrogatepass") or None
 
-    def _piece(self, piece: str) -> None:
+    def _take_piece(self, piece: str) -> None:
         if piece and self.first_ms is None:
             self.first_ms = self.elapsed_ms()
         if piece and self._on_text is not None:
-            self._on_text(_valid(piece))
+            self._on_text(_escape_halves(piece))
 
 
-def _valid(text: str) -> str:
-    """Text that JSON can hold. Two halves of a character, which may come in two pieces, are joined;
-    a half that is alone becomes its escape, the raw bytes keep it."""
+def _escape_halves(text: str) -> str:
+    """Text that JSON can hold: two halves of a character, which may come in two pieces, are joined;
+    a lone half becomes its escape. The raw bytes keep it."""
     text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
     return text.encode("utf-8", "backslashreplace").decode("utf-8")

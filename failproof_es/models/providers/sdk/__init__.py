@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 
 class SdkType(BaseProviderType):
-    """The client library of one vendor: its replies are read as those of another provider are."""
+    """The client library of one vendor, with the replies of the vendor's provider over HTTP."""
 
     takes = frozenset({"class", "base_url", "api_key_env", "proxy", "ca_file"})
     needs = frozenset({"class", "base_url"})
 
     def __init__(self, reads_as: str, *, seed: bool = True) -> None:
-        """`reads_as` is the provider over HTTP whose requests and replies these are."""
+        """`reads_as` is the name of the provider over HTTP with these requests and replies."""
         self.name = f"{reads_as}-sdk"
         self.capabilities = Capabilities(tools=False, schema=False, streaming=False, seed=seed)
         self._reads_as = reads_as
@@ -61,17 +61,17 @@ class SdkType(BaseProviderType):
         return f"constructed the class {model.class_} {key}, and had it make a request; sent none"
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
-        """A class that can be none of a user's own: `timeit:timeit` runs the name of its model."""
+        """A class of the standard library: `timeit:timeit` would run the model's name as code."""
         if is_of_standard_library((model.class_ or "-").partition(":")[0]):
             yield EntryProblem("class", OF_PYTHON, "name a class of your own")
 
     def packages(self, model: Model) -> Mapping[str, str]:
-        """See `ProviderType`. The package that the class is of, where it is of one."""
+        """See `ProviderType`. The package of the class, if it has one."""
         package = package_of(model.class_ or "")
         return {} if package is None else dict([package])
 
     def price_source(self, model: ModelSnapshot) -> PriceSource | None:
-        """See `ProviderType`. That of the provider whose replies these are."""
+        """See `ProviderType`. As for the provider over HTTP."""
         return self.read_by.price_source(model)
 
     def create(
@@ -85,7 +85,7 @@ class SdkType(BaseProviderType):
         )
 
     def reparse(self, response: ResponseReceived) -> Answer | None:
-        """See `ProviderType`. By the functions that read the reply when it came."""
+        """See `ProviderType`. Uses the functions that parsed the reply when it was received."""
         return self.read_by.reparse(response)
 
     def request_is_complete(self, body: bytes, messages: Sequence[Turn]) -> bool:
@@ -94,8 +94,8 @@ class SdkType(BaseProviderType):
 
 
 OPENAI = SdkType("openai")
-"""Chat completions through the package `openai`, or what uses its protocol over httpx."""
+"""Chat completions through the package `openai`, or another with its protocol over httpx."""
 OPENAI_RESPONSES = SdkType("openai-responses", seed=False)
-"""Responses through the package `openai`."""
+"""OpenAI's Responses API through the package `openai`."""
 ANTHROPIC = SdkType("anthropic", seed=False)
-"""Messages through the package `anthropic`."""
+"""Anthropic's Messages API through the package `anthropic`."""

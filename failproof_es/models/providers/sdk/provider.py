@@ -1,4 +1,4 @@
-"""Asks through a class that uses a vendor's client library."""
+"""Sends requests through a user's class that uses a vendor's client library."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ from failproof_es.models.user_code.threads import UserCodeError, in_a_thread
 from failproof_es.problems import InvalidInput
 
 MOST_PREPARED = 4_096
-"""So many requests are remembered that were prepared and not yet sent."""
+"""The most prepared requests that are kept until they are sent."""
 METHOD = "ask"
-"""What makes a class one that can be asked."""
+"""The method that a user's class must have."""
 _MAKING_S = 60.0
-"""A library that has made no request by then is taken to be stuck. The first one loads it, which
-takes a second, and half a minute on a machine that is busy."""
+"""Seconds after which a library that has made no request counts as stuck. Loading it for the first
+request takes 1 s, and 30 s on a busy machine."""
 
 
 class SdkClient(Protocol):
-    """The class that a configuration names. It must ask through `transport`, and once."""
+    """The class that a configuration names. It must send one request, through `transport`."""
 
     def __init__(
         self, *, api_key: str, model_id: str, base_url: str, transport: RecordingTransport
@@ -61,17 +61,17 @@ class SdkClient(Protocol):
         """Construct the library's client with `http_client=httpx2.Client(transport=transport)`."""
 
     def ask(self, messages: Sequence[Mapping[str, str]], params: Mapping[str, Any]) -> str | None:
-        """The text of the reply as the library gives it. May be a coroutine function.
+        """The text of the reply as the library returns it. May be a coroutine function.
 
         `messages` have `role` and `content`; `params` are `max_tokens`, `temperature` and the
-        like. It is called twice for each answer, so it must ask the same each time.
+        like. It is called twice for each answer, and must make the same request each time.
         """
 
 
 class SdkProvider:
-    """Has the class make a request, sends it as any other provider does, and has it read the reply.
+    """Lets the class build the request and read the reply; sends the request like an HTTP provider.
 
-    The text that the class returns has to be that of the reply.
+    The text that the class returns must equal the text in the reply.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class SdkProvider:
         connections: int,
         key: str | None = None,
     ) -> None:
-        """`key` is given to the class where the model names no variable that holds one."""
+        """`key` is passed to the class if the model names no variable for its key."""
         self._read_by = read_by
         self._model = model
         self._timeout_ms = timeout_ms
@@ -107,18 +107,18 @@ class SdkProvider:
 
     async def open(self) -> None:
         """Construct the client."""
-        self._constructed()
+        self._construct_client()
 
     async def close(self) -> None:
         """Close every connection."""
         await self._wire.close()
 
     async def available_models(self) -> list[str]:
-        """See `Provider.available_models`. The class is for the one that it is given."""
+        """See `Provider.available_models`. Empty: the class is for one model."""
         return []
 
     async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
-        """Construct the class, and have it make a request that is not sent; `offline`: find it."""
+        """Construct the class and let it build a request, which is not sent; `offline`: find it."""
         if offline:
             self._key()
             find_class(self._model.class_ or "", METHOD, self._model.place.class_folder)
@@ -129,9 +129,9 @@ class SdkProvider:
     def prepare(
         self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
     ) -> PreparedRequest:
-        """The request that the library makes. Nothing is sent. Raises `InvalidInput`."""
+        """The request that the library builds. Sends nothing. Raises `InvalidInput`."""
         turns = [{"role": turn.role, "content": turn.content} for turn in messages]
-        request = self._made(turns)
+        request = self._capture_request(turns)
         if request.method != "POST":
             raise self._unfit(f"makes a {request.method} request", "answers come by POST")
         base_url = (self._model.base_url or "").rstrip("/")
@@ -151,7 +151,7 @@ class SdkProvider:
         return PreparedRequest(request.url, request.body)
 
     def _require_no_key(self, request: SdkRequest) -> None:
-        """A URL and a body are on record as they are sent; headers are not."""
+        """Raises `InvalidInput` for a key in the URL or the body: both are recorded."""
         key = self._key()
         if len(key) < SHORTEST_KEY:
             return
@@ -161,24 +161,24 @@ class SdkProvider:
                 raise self._unfit(message, "have the library send it in a header")
 
     async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
-        """One attempt. Raises `ModelError`, with every byte that came."""
+        """One attempt. Raises `ModelError` with all bytes that were received."""
         prepared = self._prepared.get((request.endpoint, request.body))
         if prepared is None:
             raise ModelError("client_exception", "this request was not prepared here", "final")
         made, turns = prepared
         answer = await self._wire.relay(request, made.headers, on_text)
-        if answer.status != 200:  # a filter withheld it: to a library that is an error
+        if answer.status != 200:  # withheld by a filter, which a library reports as an error
             return answer
         reply = SdkReply(answer.status, answer.headers, answer.body)
-        text = await self._read_by_the_class(made, reply, turns)
+        text = await self._read_with_class(made, reply, turns)
         if join_halves(text or "") != answer.text:
             raise self._error("does not return the text of the reply as it came", reply)
         return answer
 
-    async def _read_by_the_class(
+    async def _read_with_class(
         self, made: SdkRequest, reply: SdkReply, turns: list[dict[str, str]]
     ) -> str | None:
-        ask = self._asking(turns)
+        ask = self._bind_ask(turns)
 
         def call() -> Any:
             with answering(made, reply):
@@ -198,9 +198,9 @@ class SdkProvider:
             raise self._error(f"returned {type(text).__name__}, and no text", reply)
         return text
 
-    def _made(self, turns: list[dict[str, str]]) -> SdkRequest:
-        """The request of one call of the class, which ends before anything is sent."""
-        ask = self._asking(turns)
+    def _capture_request(self, turns: list[dict[str, str]]) -> SdkRequest:
+        """The request that one call of the class builds; the call ends before it is sent."""
+        ask = self._bind_ask(turns)
         made: list[SdkRequest] = []
         raised: list[BaseException] = []
 
@@ -215,7 +215,7 @@ class SdkProvider:
                 if capture.made is not None:
                     made.append(capture.made)
 
-        # A thread of its own: a coroutine function needs a loop, and this thread's runs already.
+        # A new thread: a coroutine function needs an event loop, and this thread's already runs.
         thread = threading.Thread(target=call, name="sdk-request", daemon=True)
         thread.start()
         thread.join(_MAKING_S)
@@ -230,17 +230,17 @@ class SdkProvider:
             raise self._unfit(f"{message}, before it asked")
         raise self._unfit("asks nothing through `transport`")
 
-    def _asking(self, turns: list[dict[str, str]]) -> Callable[[], Any]:
-        client = self._constructed()
+    def _bind_ask(self, turns: list[dict[str, str]]) -> Callable[[], Any]:
+        client = self._construct_client()
 
         def ask() -> Any:
             messages = [dict(message) for message in turns]
             came = client.ask(messages, dict(sent_parameters(self._model)))
-            return asyncio.run(_awaited(came)) if inspect.isawaitable(came) else came
+            return asyncio.run(_await_result(came)) if inspect.isawaitable(came) else came
 
         return ask
 
-    def _constructed(self) -> SdkClient:
+    def _construct_client(self) -> SdkClient:
         if self._client is None:
             kind: Callable[..., SdkClient] = load_class(
                 self._model.class_ or "", METHOD, self._model.place.class_folder
@@ -282,5 +282,5 @@ class SdkProvider:
         return describe_class(self._model.class_ or "")
 
 
-async def _awaited(came: Any) -> Any:
+async def _await_result(came: Any) -> Any:
     return await came

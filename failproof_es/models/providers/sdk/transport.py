@@ -1,8 +1,8 @@
-"""Stands in for the network of an `httpx` or `httpx2` client: it sends nothing itself.
+"""A transport for an `httpx` or `httpx2` client that captures requests and sends nothing itself.
 
-A client library's call is made twice for one answer. The first time its request is taken, and the
-call ends there. The second time the same request gets the reply that has come meanwhile. So
-nothing is sent that was not recorded, and the library's own retries never send anything.
+Each answer takes two calls of the client library. The first call ends when its request is captured.
+Then this program records and sends the request, and the second call receives the reply to it. So
+only recorded requests are sent, and the library's own retries never send anything.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-_NOT_PASSED_ON = frozenset(
+_SENDER_HEADERS = frozenset(
     {
         *("accept", "accept-encoding", "connection", "content-length", "host", "keep-alive"),
         *("te", "trailer", "transfer-encoding", "upgrade", "user-agent"),
     }
 )
-"""Headers that say how a request is sent. Whoever sends it sets them."""
-_UNPACKED = frozenset({"content-encoding", "content-length", "transfer-encoding"})
-"""Headers that do not hold for a body that was unpacked."""
+"""Headers that depend on the sender, which sets them itself."""
+_CODING_HEADERS = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+"""Headers that are wrong for a decompressed body."""
 
 
 @dataclass(frozen=True, slots=True)
 class SdkRequest:
-    """A request as a client library made it."""
+    """A request as a client library built it."""
 
     method: str
     url: str
     headers: Mapping[str, str] = field(compare=False, repr=False)
-    """By lower-case name, without those that say how it is sent."""
+    """By lower-case name, without those that the sender sets."""
     body: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class SdkReply:
-    """A reply to give to a client library, its body unpacked."""
+    """A reply for a client library, with a decompressed body."""
 
     status: int
     headers: Mapping[str, str]
@@ -46,11 +46,11 @@ class SdkReply:
 
 
 class RequestCaptured(BaseException):
-    """Ends a call after its request was taken. No `Exception`, so that no library retries."""
+    """Ends a call after its request was captured. Not an `Exception`, lest a library retries."""
 
 
 class UnexpectedRequest(BaseException):
-    """A request that is not the one which was recorded. No `Exception`, for the same reason."""
+    """A request other than the recorded one. Not an `Exception`, lest a library retries."""
 
 
 @dataclass(slots=True)
@@ -67,17 +67,18 @@ _CALL: ContextVar[_LibraryCall] = ContextVar("a call of a client library")
 
 @contextmanager
 def capture_request() -> Iterator[_LibraryCall]:
-    """Calls inside end with `RequestCaptured` where they would send; `made` is the request."""
-    yield from _during(_LibraryCall())
+    """Calls inside the context raise `RequestCaptured` at the request, which is then in `made`."""
+    yield from _with_call(_LibraryCall())
 
 
 @contextmanager
 def answering(recorded: SdkRequest, reply: SdkReply) -> Iterator[_LibraryCall]:
-    """A call inside gets this reply to this request. Any other ends with `UnexpectedRequest`."""
-    yield from _during(_LibraryCall(recorded, reply))
+    """A call inside the context receives this reply to this request. Other requests raise
+    `UnexpectedRequest`."""
+    yield from _with_call(_LibraryCall(recorded, reply))
 
 
-def _during(call: _LibraryCall) -> Iterator[_LibraryCall]:
+def _with_call(call: _LibraryCall) -> Iterator[_LibraryCall]:
     token = _CALL.set(call)
     try:
         yield call
@@ -101,25 +102,25 @@ class RecordingTransport:
         self.close()
 
     def handle_request(self, request: Any) -> Any:
-        """What the library calls to send a request. Returns its own kind of response."""
-        return _answered(request, request.read())
+        """Take a request from the library; return a response of the library's own class."""
+        return _respond(request, request.read())
 
     async def handle_async_request(self, request: Any) -> Any:
-        """The same for an asynchronous client."""
-        return _answered(request, await request.aread())
+        """`handle_request` for an asynchronous client."""
+        return _respond(request, await request.aread())
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing."""
 
     async def aclose(self) -> None:
-        """There is nothing to close."""
+        """Do nothing."""
 
 
-def _answered(request: Any, body: bytes) -> Any:
+def _respond(request: Any, body: bytes) -> Any:
     headers = {
         name.lower(): value
         for name, value in request.headers.items()
-        if name.lower() not in _NOT_PASSED_ON
+        if name.lower() not in _SENDER_HEADERS
     }
     made = SdkRequest(request.method, str(request.url), headers, bytes(body))
     call = _CALL.get(None)
@@ -134,7 +135,7 @@ def _answered(request: Any, body: bytes) -> Any:
     if made != call.recorded:
         raise UnexpectedRequest("it makes another request each time, so none can be recorded")
     library = sys.modules[type(request).__module__.partition(".")[0]]
-    reply_headers = [(k, v) for k, v in call.reply.headers.items() if k not in _UNPACKED]
+    reply_headers = [(k, v) for k, v in call.reply.headers.items() if k not in _CODING_HEADERS]
     return library.Response(
         call.reply.status, headers=reply_headers, content=call.reply.body, request=request
     )

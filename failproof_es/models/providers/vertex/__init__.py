@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from failproof_es.models.providers.vertex.provider import VertexProvider
 
 PROJECT, LOCATION = "project", "location"
-"""The options, beside `CREDENTIALS`."""
+"""The options besides `CREDENTIALS`."""
 _MANY_REGIONS = ("us", "eu")
-"""Locations of several regions, whose server has a name of another form."""
+"""Locations of several regions, whose host names have another form."""
 _NAME = re.compile(r"[a-z][a-z0-9:.-]{0,62}")
 
 
 class VertexType(GeminiType):
-    """The server of a location, unless a base URL says otherwise."""
+    """Models of a project on the server of its location, or of a configured base URL."""
 
     name = "vertex"
     vendor = VERTEX
@@ -35,7 +35,7 @@ class VertexType(GeminiType):
         return VERTEX.variable if base_url is None else super().default_key_variable(base_url)
 
     def base_url(self, model: Model) -> str | None:
-        """See `ProviderType`. The location's, and in it the project's, unless one is configured."""
+        """See `ProviderType`. The configured or the location's server, with the project's path."""
         project, location = (model.options.get(name) for name in (PROJECT, LOCATION))
         server = model.base_url
         if server is None:
@@ -43,7 +43,7 @@ class VertexType(GeminiType):
         return f"{server.rstrip('/')}/projects/{project}/locations/{location}/publishers/google"
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
-        """Options that are missing, or that there are not."""
+        """Missing and unknown options."""
         yield from super().problems(model)
         yield from credential_problems(model, GOOGLE_CREDENTIALS)
         for name in sorted(set(model.options) - {PROJECT, LOCATION, CREDENTIALS}):
@@ -56,7 +56,7 @@ class VertexType(GeminiType):
                 yield EntryProblem("options", message, f"write it like {example}")
 
     def describe_check(self, model: Model, *, offline: bool) -> str:
-        """See `ProviderType`. The server lists no models to who may only ask them."""
+        """See `ProviderType`. A token that may only call models gets no list of them."""
         if CREDENTIALS in model.options and not offline:
             return f"got a token of Google Cloud; {self.base_url(model)} was not asked"
         where = model.api_key_env or "what google-auth finds (--offline)"

@@ -18,17 +18,17 @@ class VertexProvider(GeminiProvider):
     """One model of a project and a location. Sends each request once, as prepared."""
 
     def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
-        """The token, where there is one."""
+        """The token, if there is one."""
         return {} if key is None else {"authorization": f"Bearer {key}"}
 
     def token_source(self) -> TokenSource | None:
-        """See `HttpProvider`. What `google-auth` finds, where the entry says so."""
+        """See `HttpProvider`. Tokens of `google-auth`, if the entry has `credentials: google`."""
         if CREDENTIALS not in self.model.options:
             return None
         return TokenSource("a token of google-auth", google_token)
 
     async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
-        """Whether the token is there. The server lists no models to who may only ask them."""
+        """Check the token only: a token that may only call models gets no list of them."""
         self.require_settings()
         if self.tokens is not None:
             require("google", "the option `credentials` of the provider `vertex`")
@@ -37,11 +37,11 @@ class VertexProvider(GeminiProvider):
         return None
 
     async def available_models(self) -> list[str]:
-        """See `Provider.available_models`. It lists none."""
+        """See `Provider.available_models`. Not supported."""
         return []
 
     async def list_models(self) -> list[str]:
-        """See `ModelLister`. It lists none to who may only ask them."""
+        """See `ModelLister`. Always raises: a token that may only call models gets no list."""
         raise InvalidInput.because(
             "Vertex AI lists no models to a token that may only ask them",
             remedy="`--provider gemini` lists those of the Gemini API, which have the same names",

@@ -14,7 +14,7 @@ _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 
 
 def google_token() -> Token:
-    """Asks for one, and waits. Raises `InvalidInput` or `ModelError`."""
+    """Fetch a token; blocks. Raises `InvalidInput` or `ModelError`."""
     require("google", "the option `credentials` of the provider `vertex`")
     import google.auth
     from google.auth.exceptions import GoogleAuthError, RefreshError, TransportError
