@@ -1,7 +1,7 @@
-"""Runs that are archived leave the read models, and come back when they are attached.
+"""Removes archived runs from the read models, and restores them when they are attached.
 
-So the rows are what the log says, however they came about: followed, or rebuilt from a log out of
-which the events of an archived run were taken. A projection that has `forget_run` takes part.
+So the rows are the same whether the log was followed, or rebuilt after the events of an archived
+run were removed from it. This applies to projections that have `forget_run`.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from projections.protocol import Cursor, Fact, Projection
 ARCHIVING = frozenset({RunArchived.__name__, RunAttached.__name__})
 
 ReadRun = Callable[[Projection, UUID, int], Iterator[Sequence[Fact]]]
-"""What the log holds of a run before a position, batch by batch, as the projection wants it."""
+"""Reads a run's events before a position, batch by batch, for a projection's topics."""
 
 
 @runtime_checkable
 class Forgetful(Protocol):
-    """A projection whose rows of archived runs go, and come back."""
+    """A projection whose rows of archived runs are removed, and restored."""
 
     keeps_own_stream: bool
-    """Whether what the run's own stream says stays: then its evaluations alone come back."""
+    """Whether rows from the run's own stream stay, so that only its evaluations are restored."""
 
     def forget_run(self, cursor: Cursor, run_id: UUID) -> None:
-        """Remove what events of the run's evaluations gave; idempotent."""
+        """Remove the rows from events of the run's evaluations. Idempotent."""
 
 
 def apply_in_parts(
     cursor: Cursor, projection: Projection, facts: Sequence[Fact], read_run: ReadRun
 ) -> None:
-    """Let it take in these facts; a run that is archived or attached among them goes or comes."""
+    """Apply these facts; where they archive or attach a run, remove or restore its rows."""
     if not isinstance(projection, Forgetful) or ARCHIVING.isdisjoint([f.topic for f in facts]):
         projection.apply(cursor, facts)
         return
@@ -47,7 +47,7 @@ def apply_in_parts(
         if not isinstance(event, RunArchived | RunAttached):
             continue
         if event.originator_id != operations_id(event.about):
-            continue  # it stands beside another run, and says nothing of this one
+            continue  # it is in the operations stream of another run: ignored
         projection.apply(cursor, facts[begin:place])
         begin = place
         projection.forget_run(cursor, event.about)
@@ -61,7 +61,7 @@ def apply_in_parts(
 def forget_archived(
     connection: psycopg.Connection[Any], cursor: Cursor, projections: Sequence[Projection]
 ) -> None:
-    """After a rebuild in shares, which took in what the log holds: archived runs go."""
+    """Remove the rows of archived runs after a rebuild in shares, which applied the whole log."""
     forgetful = [projection for projection in projections if isinstance(projection, Forgetful)]
     for run_id in archived_runs(connection) if forgetful else ():
         for projection in forgetful:

@@ -1,8 +1,8 @@
 """`audit_trail`: what happened, when, in which run, and why (specification 001 § 8.2).
 
-The life of runs, what was done about them beside driving them, what people and programs said of
-their evaluations, and everything that did not go as planned: retries, errors, limits, lost
-attempts, abandoned evaluations. What went as planned is in the log itself.
+The life of runs, operations on them, verdicts of people and programs on their evaluations, and
+everything that did not go as planned: retries, errors, limits, lost attempts, abandoned
+evaluations. Events that went as planned are only in the log itself.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class AuditTrail:
     keeps_own_stream = True
 
     def forget_run(self, cursor: Cursor, run_id: UUID) -> None:
-        """Remove the rows of its evaluations. Its life, and what was done about it, stays."""
+        """Remove the rows of the run's evaluations; those of the run and of operations stay."""
         cursor.execute(
             sql_file("audit_trail_forget"),
             {
@@ -60,7 +60,7 @@ class AuditTrail:
 
 
 class AuditRecord(NamedTuple):
-    """The record of specification 001 § 8.2, and the position in the log that it is from."""
+    """The record of specification 001 § 8.2, with the position of its event in the log."""
 
     position: int
     event: str
@@ -70,7 +70,7 @@ class AuditRecord(NamedTuple):
 
 
 def log_record(fact: Fact) -> AuditRecord:
-    """The record of any event, with all that it says: a row of the view `failproof.audit_log`."""
+    """The record of any event, with its whole payload: a row of the view `failproof.audit_log`."""
     payload = fact.payload
     details = {key: value for key, value in payload.items() if key not in _COMMON}
     details["stream_id"] = fact.stream_id
@@ -79,7 +79,7 @@ def log_record(fact: Fact) -> AuditRecord:
 
 
 def audit_record(fact: Fact) -> AuditRecord | None:
-    """The trail's line for an event; `None` where all went as planned."""
+    """The row of the audit trail for an event; `None` if it went as planned."""
     kind = EVENTS[fact.topic]
     event = kind.audit_name()
     if event is None or not kind.is_audited(

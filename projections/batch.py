@@ -19,7 +19,7 @@ from projections.protocol import Fact, Projection, sql_file
 
 BATCH_EVENTS = 10_000
 BATCH_BYTES = 16_000_000
-"""Or one event. In memory they take several times that."""
+"""Maximum bytes of a batch of several events. In memory they take several times that."""
 
 _CURRENT = {topic: event.schema_version for topic, event in EVENTS.items()}
 _VALIDATE = {topic: event.__pydantic_validator__.validate_python for topic, event in EVENTS.items()}
@@ -27,7 +27,7 @@ _VALIDATE = {topic: event.__pydantic_validator__.validate_python for topic, even
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The next events: how many were read, the last position, and the wanted events."""
+    """The next events: the number read, the last position, and the events of the wanted topics."""
 
     events: int
     position: int
@@ -37,32 +37,32 @@ class Batch:
 def read_batch(
     connection: psycopg.Connection[Any], position: int, topics: Collection[str]
 ) -> Batch | None:
-    """What follows `position`, none at the end of the log.
+    """The batch after `position`; `None` at the end of the log.
 
-    Damaged events are facts that say so. Raises `UnreadableState` for an event that a newer
-    program wrote: it is for that one to take in.
+    A damaged event is a fact with `damage`. Raises `UnreadableState` for an event that a newer
+    version wrote, which alone can apply it.
     """
     return _fetch_batch(connection, sql_file("read_batch"), {"position": position}, topics)
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A part of the log, of whole streams: some of those of one kind, up to a position."""
+    """A part of the log: the streams of some kinds in a range of ids, up to a position."""
 
     kinds: tuple[str, ...]
-    """Topics of events: those of the share are among them, or where not `among`, are not."""
+    """Topics. With `among`, the share has only events of these topics, else only of others."""
     among: bool
     first: UUID
-    """The streams from this id on, up to the `last`, both included."""
+    """The range of stream ids is from `first` to `last`, both included."""
     last: UUID
     up_to: int
-    """The last position."""
+    """The last position, included."""
 
 
 def read_share(
     connection: psycopg.Connection[Any], position: int, share: Share, topics: Collection[str]
 ) -> Batch | None:
-    """As `read_batch`, what follows of a share."""
+    """As `read_batch`, for the events of a share."""
     parameters = {
         "position": position, "up_to": share.up_to, "kinds": list(share.kinds),
         "among": share.among, "first": share.first, "last": share.last,
@@ -98,7 +98,7 @@ def fact_of(
     run_id: str | None,
     state: bytes,
 ) -> Fact:
-    """The row as a fact. `ids` holds each UUID once, so that comparing equal ones is fast."""
+    """The row as a fact. `ids` caches UUIDs: equal ones are then one object and compare fast."""
     stream = ids.get(stream_id) or ids.setdefault(stream_id, UUID(stream_id))
     try:
         payload: dict[str, Any] = orjson.loads(state)
@@ -118,14 +118,14 @@ def fact_of(
     try:
         event = decode(topic, state, stream, version)
     except UnreadableState as error:
-        if _newer(topic, state):
+        if _may_be_newer(topic, state):
             raise
         return Fact(position, stream_id, topic, run_id, {}, version, None, error)
     return Fact(position, stream_id, topic, run_id, state, version, event)
 
 
-def _newer(topic: str, state: bytes) -> bool:
-    """Whether another version of this program may know how to read this."""
+def _may_be_newer(topic: str, state: bytes) -> bool:
+    """Whether a newer version of this program may be able to read this state."""
     if topic not in EVENTS:
         return True
     try:
@@ -142,9 +142,9 @@ def take_in(
     *,
     in_order: bool = True,
 ) -> None:
-    """Let each take in what it wants of a batch, and what it has not taken in.
+    """Apply to each projection the events of a batch that it wants and has not applied yet.
 
-    `in_order`: what the log says before the batch is taken in already. That of a share is not.
+    `in_order`: all events before the batch are applied already, unlike in a share.
     """
     facts = batch.facts
     whole = [fact for fact in facts if fact.damage is None]

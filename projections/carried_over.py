@@ -11,17 +11,17 @@ from projections.protocol import Cursor, Fact, sql_file
 CARRIED_OVER = "CarriedOver"
 
 _WINDOW = 200
-"""References that are followed at once."""
+"""Number of references that are followed at once."""
 
 
 def resolve_carried_over(
     cursor: Cursor, facts: Sequence[Fact], topics: Collection[str]
 ) -> Iterator[Fact]:
-    """The facts, and in the place of each `CarriedOver` those that it refers to.
+    """The facts, with each `CarriedOver` replaced by the facts of `topics` that it refers to.
 
-    They come last, as facts of the evaluation that carried them over, at its position, and
-    of `topics` alone: a projection that adds up what was spent leaves that out, because it
-    was spent once. What is damaged there is left out, as it was in the run that it is from.
+    Those come last, as facts of the evaluation that carried them over, at its position. A
+    projection that sums costs excludes their topics, because the costs arose only once. Damaged
+    events of the source are left out, as in the run that they are from.
     """
     references = []
     for fact in facts:

@@ -1,8 +1,8 @@
 """Checks whether a database's read models are those of this version.
 
-The engine's login may take on the projector's role, and so put code where others read: a view
-that calls a function runs it as whoever reads the view. What is expected is in
-`definitions.json`, made by `python -m tools.projection_definitions > projections/definitions.json`.
+The engine's login may assume the projector's role, and so plant code: a view that calls a function
+runs it as the reader of the view. The expected digests are in `definitions.json`, made by
+`python -m tools.projection_definitions > projections/definitions.json`.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from projections.relations import BUILDING, LIVE
 
 
 def read_model_differences(connection: Connection) -> list[SchemaDifference]:
-    """Objects in the read models' schemas of another owner, or not as this version makes them.
+    """Objects in the read models' schemas with another owner or definition than this version's.
 
-    The relations of other packages' projections that are installed are theirs. Read models that
-    are missing are made by whoever follows next: they are no difference.
+    Ignores relations of installed projections of other packages. Missing read models are no
+    difference: the next follower creates them.
     """
     definitions = installed(connection, [LIVE])
-    # The schema of rebuilds has the same names and is skipped: nobody reads there.
+    # Own relations in the schema of rebuilds are skipped: nobody reads them.
     for thing, definition in installed(connection, [BUILDING]).items():
         live = thing.replace(BUILDING, LIVE)
         if live not in expected():
@@ -39,7 +39,7 @@ def read_model_differences(connection: Connection) -> list[SchemaDifference]:
     definitions = {
         thing: definition
         for thing, definition in definitions.items()
-        if _relation(thing) not in guests
+        if _relation_of(thing) not in guests
     }
     expected_definitions = {
         thing: definition for thing, definition in expected().items() if thing in definitions
@@ -53,15 +53,15 @@ def read_model_differences(connection: Connection) -> list[SchemaDifference]:
     ]
 
 
-def _relation(thing: str) -> str:
-    """The relation that a definition is about: `column projections.<relation>.<column>`."""
+def _relation_of(thing: str) -> str:
+    """The relation in an object's name, such as `column projections.<relation>.<column>`."""
     kind, _, name = thing.partition(" ")
     return name.rpartition(" on ")[2].split(".")[1] if "." in name and kind != "function" else ""
 
 
 @cache
 def expected() -> dict[str, str]:
-    """The read models of a fresh database, and the digests of their definitions."""
+    """The read models of a fresh database, with the digests of their definitions."""
     file = resources.files("projections").joinpath("definitions.json")
     read: dict[str, str] = json.loads(file.read_text("utf-8"))
     return read

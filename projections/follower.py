@@ -1,10 +1,10 @@
-"""Follows the log during a run, in a process of its own.
+"""Updates the projections during a run, in a separate process.
 
-A process, because a run keeps one core busy and the projections should not slow it down. A run
-that is over within two seconds is not worth one: what it wrote is taken in when it has ended.
+A process, because a run keeps one core busy and the projections should not slow it down. For a run
+that ends within two seconds none is started: its events are applied afterwards.
 `python -m projections.follower` reads the database's URL from its first line of standard
-input, follows, and when standard input ends takes in what is there and ends too: it never
-outlives the run, however that died.
+input, and follows the log. When standard input ends, it applies the remaining events and exits: it
+never outlives the run, however the run died.
 """
 
 from __future__ import annotations
@@ -34,34 +34,35 @@ from projections.runner import COLLECT_SELDOM, catch_up, prepare, reached
 
 _POLL_S = 0.5
 _PAUSE_S = 3.0
-"""From the begin of one batch to that of the next, unless as much waits as a batch may hold. An
-evaluation that is under way at the end of a batch is read again with the next one: the fewer
-batches, the less of that. Readers do not wait: they catch up themselves. Live viewers do wait."""
+"""Seconds from the start of one batch to the start of the next, unless a full batch is waiting. An
+evaluation under way at the end of a batch is read again with the next one, so fewer batches are
+cheaper. Readers do not wait: they catch up themselves. Live viewers do wait."""
 LONGEST_PAUSE_S = 10.0
 _BUSY_EVENTS = 50_000
-"""The same where all cores are busy: recording comes before views. So many events are one or two
-seconds for a reader that catches up."""
+"""The pause and the full batch if all cores are busy: recording comes before views. A reader
+catches up with this many events in one or two seconds."""
 _SPARE_CORES = 0.25
-"""So much of a core must be idle, or all of them are busy."""
+"""All cores count as busy unless this much of a core is idle."""
 LEAST_BETWEEN_TELLING_S = 0.5
-"""Between two words to readers that there is something new."""
+"""Least seconds between two notifications of readers."""
 _CUT_OFF = (psycopg.OperationalError, psycopg.errors.IdleInTransactionSessionTimeout)
 _DRAIN_S = 60.0
 BEGIN_AFTER_S = 2.0
-"""Who is done by then follows at the end, here: a process takes longer to start than that."""
+"""A run that ends within these seconds is followed at its end, in this process: a separate process
+would take longer to start."""
 
 
 class Follower:
-    """Keeps every projection current beside whatever writes the log.
+    """Keeps every projection current while a run writes the log.
 
-    It never disturbs the run: while the server is away it waits, and what it could not
-    take in it takes in later. Leaving the context takes in what was written meanwhile, here where
-    the process of the follower was killed.
+    It never disturbs the run: while the server is away it waits, and applies the events later.
+    Leaving the context applies the remaining events, in this process if the follower's process was
+    killed.
     """
 
     def __init__(self, url: str, begin_after_s: float = BEGIN_AFTER_S) -> None:
-        """The process begins after so many seconds; at once where another package's code is
-        to follow, too: that never runs in this process.
+        """The process starts after `begin_after_s`; at once if there are projections of other
+        packages, whose code never runs in this process.
         """
         self._url = url
         self._begin_after_s = 0.0 if names_of_others() else begin_after_s
@@ -69,10 +70,10 @@ class Follower:
         self._stopping = threading.Event()
         self._waiting: threading.Thread | None = None
         self.kept_up = True
-        """False, once stopped, if it did not come to the end of the log."""
+        """False, once stopped, if it did not reach the end of the log."""
 
     def start(self) -> None:
-        """Begin to follow, or to wait whether it is worth it."""
+        """Start the process, or the wait before it."""
         if not self._begin_after_s:
             self._begin()
             return
@@ -81,7 +82,7 @@ class Follower:
 
     def _begin_later(self) -> None:
         if not self._stopping.wait(self._begin_after_s):
-            with contextlib.suppress(OSError):  # no process could be started: follow at the end
+            with contextlib.suppress(OSError):  # if no process can be started, follow at the end
                 self._begin()
 
     def _begin(self) -> None:
@@ -94,10 +95,10 @@ class Follower:
             self._waiting.join()
         process, self._process = self._process, None
         if process is None:
-            self.kept_up = _caught_up(self._url, self._stopping)
+            self.kept_up = _follow_to_end(self._url, self._stopping)
             return
         code = process.stop(_DRAIN_S)
-        self.kept_up = code == 0 or (code is not None and _caught_up(self._url, self._stopping))
+        self.kept_up = code == 0 or (code is not None and _follow_to_end(self._url, self._stopping))
 
     def __enter__(self) -> Self:
         self.start()
@@ -113,31 +114,31 @@ class Follower:
 
 
 class SpareCores:
-    """Whether this machine has processor time to spare, since this was made."""
+    """Whether this machine has had processor time to spare since this object was created."""
 
     def __init__(self) -> None:
         self._began, self._idle_s = time.monotonic(), _idle_s()
 
     def are_idle(self) -> bool:
-        """Whether enough of a core was idle, on average. Ask after some tenths of a second."""
+        """Whether `_SPARE_CORES` were idle on average. Call it after some tenths of a second."""
         passed_s = max(time.monotonic() - self._began, 1e-3)
         return (_idle_s() - self._idle_s) / passed_s >= _SPARE_CORES
 
 
 def _idle_s() -> float:
-    """How long the cores of this machine have had nothing to do, all together, in seconds."""
+    """Idle time of this machine's cores since boot, summed, in seconds."""
     import psutil  # only the process that follows needs it
 
     times = psutil.cpu_times()
     return float(times.idle + getattr(times, "iowait", 0.0))
 
 
-def _caught_up(url: str, stopping: threading.Event) -> bool:
-    """Follow to the end of the log in this process; whether that went well, and in time."""
+def _follow_to_end(url: str, stopping: threading.Event) -> bool:
+    """Follow to the end of the log in this process; whether it succeeded within `_DRAIN_S`."""
     done = threading.Event()
 
     def take_in() -> None:
-        with contextlib.suppress(Exception):  # nothing is lost: `kept_up` reports it
+        with contextlib.suppress(Exception):  # `kept_up` reports it, and no event is lost
             follow(url, stopping)
             done.set()
 
@@ -148,7 +149,7 @@ def _caught_up(url: str, stopping: threading.Event) -> bool:
 
 
 def follow(url: str, stopping: threading.Event) -> None:
-    """Follow until `stopping` is set, then once more to the end of the log."""
+    """Follow the log until `stopping` is set, and then once more to its end."""
     retrying = Retrying(
         retry=retry_if_exception_type(_CUT_OFF),
         wait=wait_exponential(multiplier=0.2, max=5),
@@ -170,7 +171,7 @@ def _follow_connected(url: str, stopping: threading.Event) -> None:
             last_round = stopping.is_set()
             began, head = time.monotonic(), max_position(connection)
             event_count = catch_up(connection)
-            guests = [guest for guest in guests if _follows(connection, guest)]
+            guests = [guest for guest in guests if _bring_up_guest(connection, guest)]
             if event_count:
                 teller.tell_soon()
                 all_taken = reached(connection, PROJECTIONS) >= head
@@ -187,10 +188,10 @@ def _follow_connected(url: str, stopping: threading.Event) -> None:
 
 
 class _Teller:
-    """Tells readers that projections were brought up, at most twice a second.
+    """Notifies readers that projections were updated, at most twice a second.
 
-    They poll besides, so nothing depends on it. Whoever appends tells them nothing: it would
-    read what it wrote before.
+    Readers also poll, so none depends on it. Appends do not notify them: a reader would see rows
+    from before the append.
     """
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
@@ -199,13 +200,13 @@ class _Teller:
         self._told_at = float("-inf")
 
     def tell_soon(self) -> None:
-        """Tell now, or where it was told lately with `tell_now`."""
+        """Notify now; if the last notification was too recent, at the next `tell_now`."""
         self._owed = True
         if time.monotonic() - self._told_at >= LEAST_BETWEEN_TELLING_S:
             self.tell_now()
 
     def tell_now(self, *, wait: bool = True) -> None:
-        """Tell what is not told yet, if anything; a moment later where it was told lately."""
+        """Notify if a notification is due; with `wait`, not sooner than allowed after the last."""
         if not self._owed:
             return
         if wait:
@@ -214,7 +215,7 @@ class _Teller:
         notification = (PROJECTED_CHANNEL, str(reached(self._connection, PROJECTIONS)))
         try:
             self._connection.execute("SELECT pg_notify(%s, %s)", notification)
-        except psycopg.Error:  # as of a queue that somebody who does not read it filled
+        except psycopg.Error:  # for example, a session that does not read filled the queue
             if self._connection.closed or self._connection.broken:
                 raise
         self._told_at = time.monotonic()
@@ -223,10 +224,10 @@ class _Teller:
 def _await_batch(
     connection: psycopg.Connection[Any], began: float, stopping: threading.Event
 ) -> None:
-    """Wait until the next batch is due, or until the end. `began` is when the last one did, by
-    `time.monotonic`; before the first one so that it is due now if there is a core for it.
+    """Wait until the next batch is due, or until `stopping`. `began` is the start of the last batch
+    by `time.monotonic`; for the first batch, a time for which it is due at once on an idle machine.
 
-    What waits is cheaper to apply together, and most of all where the machine is busy.
+    Larger batches are cheaper, above all on a busy machine.
     """
     if stopping.is_set():
         return
@@ -240,11 +241,11 @@ def _await_batch(
             return
 
 
-def _follows(connection: psycopg.Connection[Any], guest: Projection) -> bool:
-    """Let another package's projection come as far as the log; whether it could.
+def _bring_up_guest(connection: psycopg.Connection[Any], guest: Projection) -> bool:
+    """Update another package's projection to the end of the log; whether it succeeded.
 
-    One that could not is left alone from then on: `projections status` shows where it stands,
-    and `projections rebuild` what it says.
+    One that fails is not updated again: `projections status` shows its position, and
+    `projections rebuild` its error.
     """
     try:
         prepare(connection, [guest])
@@ -259,8 +260,8 @@ def _follows(connection: psycopg.Connection[Any], guest: Projection) -> bool:
 
 def main() -> None:
     """Follow until standard input ends."""
-    # Recording comes before views by how long a batch waits, not by a lower priority: beside four
-    # workers on two cores that let views fall behind without bound.
+    # Longer pauses, not a lower priority, make recording come before views: with a lower priority,
+    # next to four workers on two cores, views fell behind without bound.
     gc.set_threshold(*COLLECT_SELDOM)
     url = sys.stdin.readline().strip()
     stopping = threading.Event()

@@ -1,7 +1,7 @@
-"""The registry of projections: all that installed packages offer, the built-in ones included.
+"""The registry of projections: those of all installed packages, the built-in ones included.
 
-Ours are what `db init` and the digest of definitions are about. Another package's is followed
-beside them, in transactions of its own: whatever becomes of it, ours go on.
+`db init` and the digests of definitions cover ours. Those of other packages are updated in
+transactions of their own, so that their failures do not affect ours.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MEMBERS = ("name", "version", "relations", "topics", "ddl", "apply")
 """The attributes that every projection must have."""
 
 
-def _fault(offered: Any, name: str) -> str | None:
+def _find_fault(offered: Any, name: str) -> str | None:
     if fault := plugin_problem(
         offered, name, ("name", "version", "relations", "topics", "ddl", "apply")
     ):
@@ -38,35 +38,35 @@ def _fault(offered: Any, name: str) -> str | None:
 OFFERED: EntryPoints[Any] = EntryPoints(
     ENTRY_POINT_GROUP,
     "projection",
-    _fault,
+    _find_fault,
     "see docs/how-to/extending.md for what a projection has",
 )
-"""Every projection that can be named."""
+"""Every installed projection, by name."""
 
 
 @cache
 def ours() -> tuple[Projection, ...]:
-    """Those of this package: first those that are about all runs."""
+    """The projections of this package, first those in `_FIRST`."""
     names = [name for name in OFFERED.names() if OFFERED.is_ours(name)]
     names.sort(key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST))
     return tuple(instance(OFFERED.load(name)) for name in names)
 
 
 def names_of_others() -> tuple[str, ...]:
-    """The names of those of other packages, usable or not."""
-    return tuple(_theirs())
+    """The names of the projections of other packages, usable or not."""
+    return tuple(_foreign_names())
 
 
 def usable_of_others() -> tuple[Projection, ...]:
-    """Those of other packages that can be loaded."""
+    """The projections of other packages that can be loaded."""
     return load_foreign_projections()[0]
 
 
 def load_foreign_projections() -> tuple[tuple[Projection, ...], list[Problem]]:
-    """Those of other packages that can be loaded, and why the rest can't be."""
+    """The projections of other packages that can be loaded, and the problems of the rest."""
     projections: list[Projection] = []
     problems: list[Problem] = []
-    for name in _theirs():
+    for name in _foreign_names():
         try:
             projections.append(instance(OFFERED.load(name)))
         except InvalidInput as error:
@@ -74,5 +74,5 @@ def load_foreign_projections() -> tuple[tuple[Projection, ...], list[Problem]]:
     return tuple(projections), problems
 
 
-def _theirs() -> Iterator[str]:
+def _foreign_names() -> Iterator[str]:
     return (name for name in OFFERED.names() if not OFFERED.is_ours(name))

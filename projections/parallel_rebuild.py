@@ -1,7 +1,7 @@
-"""A rebuild in several processes: this one takes in a share of the log, and so does each worker.
+"""A rebuild in several processes: this process and each worker apply shares of the log.
 
-What they write stands beside the live rows and is swapped in by the process that began, so nothing
-that fails here is seen. Whatever fails, the rebuild goes on in one process, from the beginning.
+They write tables next to the live ones, which this process swaps in afterwards, so readers notice
+no failure. After a failure, the rebuild starts again in one process.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ Connection = psycopg.Connection[Any]
 Progress = Callable[[int, int], None]
 
 FROM_EVENTS = 50_000
-"""A shorter log is taken in before a worker has started."""
+"""A shorter log is applied before a worker has started."""
 MOST_PROCESSES = 4
 _CASES_DONE, _REST_DONE = 0.15, 0.25
-"""About so much of the work is done after the cases, and after all but the evaluations."""
+"""Approximate share of the work done after the cases, and after all but the evaluations."""
 _END_S = 10.0
 
 
 class WorkerFailed(Exception):
-    """A worker did not take in its share."""
+    """A worker did not apply its share."""
 
 
 def build_in_shares(
@@ -52,22 +52,22 @@ def build_in_shares(
     progress: Progress | None,
     processes: int | None,
 ) -> int | None:
-    """Fill the relations that are being built, up to the position that is returned.
+    """Fill the relations being built; return the position up to which they are filled.
 
-    0, and nothing done, where that is not worth it. `None` where it failed: they have to be made
-    again, and filled in one process.
+    Returns 0 and does nothing if several processes are not worth it. Returns `None` after a
+    failure: the relations must be created again, and filled in one process.
     """
     head = max_position(connection)
     if processes is None:
         processes = 1 if head < FROM_EVENTS else min(usable_cores(), MOST_PROCESSES)
-    if processes < 2 or not all(_in_shares(projection) for projection in projections):
+    if processes < 2 or not all(_is_divisible(projection) for projection in projections):
         return 0
     with connection.transaction():
         connection.execute(sql_file("become_projector"))
         building = building_id(connection, projections)
     try:
         with _workers(connection, projections, building, processes - 1) as workers:
-            events = _build(connection, projections, building, workers, head, progress)
+            events = _apply_all(connection, projections, building, workers, head, progress)
     except (OutOfPlace, WorkerFailed, psycopg.errors.DeadlockDetected):
         return None
     if events != _count_events(connection, head):
@@ -83,14 +83,14 @@ def build_in_shares(
     return head
 
 
-def _in_shares(projection: Projection) -> bool:
-    """Whether a worker can take it in: it is one of ours, and says so."""
+def _is_divisible(projection: Projection) -> bool:
+    """Whether workers can build it: it is one of ours and has `in_shares`."""
     from projections import PROJECTIONS
 
     return projection in PROJECTIONS and getattr(projection, "in_shares", False)
 
 
-def _build(
+def _apply_all(
     connection: Connection,
     projections: Sequence[Projection],
     building: int,
@@ -98,7 +98,7 @@ def _build(
     head: int,
     progress: Progress | None,
 ) -> int:
-    """Take in the whole log up to `head`; return how many events that were."""
+    """Apply the whole log up to `head`; return the number of events."""
 
     def take(shares: Sequence[Share], begin: float, end: float) -> int:
         def tell(position: int) -> None:
@@ -145,7 +145,7 @@ def _workers(
 
 
 class _RebuildWorker:
-    """A process that takes in shares, one after the other."""
+    """A process that applies shares, one after the other."""
 
     def __init__(
         self, connection: Connection, projections: Sequence[Projection], building: int
@@ -163,26 +163,26 @@ class _RebuildWorker:
             raise WorkerFailed from error
 
     def begin(self, share: Share) -> None:
-        """Let it take in this share."""
+        """Let the worker apply this share."""
         try:
             self._process.send(_line(share))
         except OSError as error:
             raise WorkerFailed from error
 
     def events(self) -> int:
-        """Wait until it has; return how many events the share held."""
+        """Wait until the worker has applied its share; return the share's number of events."""
         line = self._process.output.readline()
         if not line:
             raise WorkerFailed
         return int(line)
 
     def require_alive(self) -> None:
-        """Raise `WorkerFailed` where it has ended."""
+        """Raise `WorkerFailed` if the process has ended."""
         if self._process.has_ended:
             raise WorkerFailed
 
     def end(self) -> None:
-        """It ends as soon as its input does; what it has not committed is undone."""
+        """Close the worker's input, which ends it; an uncommitted batch is rolled back."""
         self._process.stop(_END_S)
         self._process.output.close()
 

@@ -18,7 +18,7 @@ Connection = psycopg.Connection[Any]
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Up to where which version of a projection has written its rows."""
+    """The version of a projection that wrote its rows, and the position that they reach."""
 
     name: str
     version: int
@@ -27,12 +27,12 @@ class Position:
 
 
 def create_positions(connection: Connection) -> None:
-    """Make the table, where it is missing."""
+    """Create the table if it is missing."""
     connection.execute(sql_file("positions"))
 
 
 def read_positions(connection: Connection) -> dict[str, Position]:
-    """The position of every projection that has one. Writes nothing."""
+    """The recorded positions by name of the projection. Writes nothing."""
     row = connection.execute("SELECT to_regclass('projections.positions') IS NULL").fetchone()
     if row == (True,):
         return {}
@@ -42,10 +42,10 @@ def read_positions(connection: Connection) -> dict[str, Position]:
 
 
 def hold_positions(connection: Connection) -> None:
-    """Until the transaction ends, no projection's tables are replaced.
+    """Prevent replacement of the projections' tables until the transaction ends.
 
-    Call it before the first query of a snapshot: it would see a table that was built since as it
-    was when it was half full. Does nothing where there are no projections to read.
+    Call it before the first query of a snapshot, which would otherwise see a table replaced since
+    as it was while it was being built. Does nothing if there are no readable projections.
     """
     with (
         suppress(
@@ -68,16 +68,16 @@ def move_positions(
 
 
 def begin_following(connection: Connection) -> None:
-    """Tell readers, until the connection ends, that somebody brings the projections up."""
+    """Signal to readers, until the connection ends, that a follower updates the projections."""
     connection.execute(
         "SELECT pg_advisory_lock_shared(hashtextextended('failproof.projections.following', 0))"
     )
 
 
 def are_moved_by_others(connection: Connection, within_s: float) -> bool:
-    """Whether somebody follows the log, and moved the projections within so many seconds.
+    """Whether a follower is running, and has updated the projections within these seconds.
 
-    Who reads can leave them to that one then. Writes nothing.
+    Then readers need not update them. Writes nothing.
     """
     row = connection.execute(
         "SELECT EXISTS (SELECT FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database "

@@ -16,19 +16,19 @@ Connection = psycopg.Connection[Any]
 LIVE: LiteralString = "projections"
 BUILDING: LiteralString = "projections_building"
 PATIENCE_MS = 500
-"""So long a swap waits for readers, and new readers wait for it meanwhile."""
+"""Milliseconds for which a swap waits for readers, while new readers wait for the swap."""
 
 
 def create_schemas(connection: Connection) -> None:
-    """Make the two schemas if they are missing, as the current role."""
+    """Create the two schemas if they are missing, as the current role."""
     connection.execute(sql_file("schemas"))
 
 
 def enter(connection: Connection, schema: LiteralString) -> None:
-    """Until the transaction ends, let unqualified names mean the relations in `schema`.
+    """Let unqualified names mean the relations in `schema` until the transaction ends.
 
-    Its commit does not wait for the disk: what a crash loses is read from the log again.
-    Pages are in memory, because they were just written: the planner looks few rows up by index.
+    The commit does not wait for the disk: rows that a crash loses are computed again from the log.
+    `random_page_cost` is 1, because the pages were just written and are in memory.
     """
     connection.execute(
         "SELECT set_config('search_path', %s, true), set_config('random_page_cost', '1', true), "
@@ -38,7 +38,7 @@ def enter(connection: Connection, schema: LiteralString) -> None:
 
 
 def is_whole(connection: Connection, projection: Projection) -> bool:
-    """Whether every live relation of this projection is there."""
+    """Whether every live relation of this projection exists."""
     names = [f"{LIVE}.{relation.name}" for relation in projection.relations]
     row = connection.execute(
         "SELECT count(to_regclass(name)) FROM unnest(%s::text[]) AS name", (names,)
@@ -47,7 +47,7 @@ def is_whole(connection: Connection, projection: Projection) -> bool:
 
 
 def create(connection: Connection, projection: Projection) -> None:
-    """Create the live relations again, empty. Raises `InvalidInput` as `replace` does."""
+    """Create the live relations anew, empty. Raises `InvalidInput` as `replace` does."""
     _lock(connection, [projection])
     refuse_dependents(connection, [projection])
     _drop(connection, projection)
@@ -56,7 +56,7 @@ def create(connection: Connection, projection: Projection) -> None:
 
 
 def begin_building(connection: Connection, projections: Sequence[Projection]) -> None:
-    """Make empty relations in the rebuild schema, after removing those of a dead rebuild."""
+    """Create empty relations in the rebuild schema, after removing those of a dead rebuild."""
     discard_building(connection)
     enter(connection, BUILDING)
     for projection in projections:
@@ -69,11 +69,11 @@ def discard_building(connection: Connection) -> None:
 
 
 def replace(connection: Connection, projections: Sequence[Projection]) -> None:
-    """Put what was built in the place of the live relations, under the same grants.
+    """Replace the live relations by those in the rebuild schema, under the same grants.
 
-    Raises `InvalidInput`, naming them, when views or other objects that are not ours depend
-    on the live ones: they would have to go with them. Raises `LockNotAvailable` where somebody
-    reads them for longer than `PATIENCE_MS`.
+    Raises `InvalidInput`, naming them, if views or other objects that are not ours depend on the
+    live relations: they would have to be dropped. Raises `LockNotAvailable` if a session reads the
+    live relations for longer than `PATIENCE_MS`.
     """
     _lock(connection, projections)
     refuse_dependents(connection, projections)
@@ -96,9 +96,9 @@ def replace(connection: Connection, projections: Sequence[Projection]) -> None:
 def _lock(connection: Connection, projections: Sequence[Projection]) -> None:
     """Keep readers out of the live relations until the transaction ends.
 
-    In one statement, and the positions first, which who reads a snapshot holds (`hold_positions`).
-    Who reads by statements of their own may hold one table and want the next: this gives up before
-    the server looks for a deadlock (`deadlock_timeout`, 1 s), so no reader is ever its victim.
+    One statement locks the positions first, which readers of a snapshot hold (`hold_positions`).
+    Other readers may hold one table and wait for the next: the lock gives up before the server
+    looks for a deadlock (`deadlock_timeout`, 1 s), so that a reader is never the victim.
     """
     rows = connection.execute(sql_file("kinds"), _name_relations(projections)).fetchall()
     own = sorted(name for name, kind, is_own in rows if kind != "v" and is_own)
@@ -111,7 +111,7 @@ def _lock(connection: Connection, projections: Sequence[Projection]) -> None:
 
 
 def refuse_dependents(connection: Connection, projections: Sequence[Projection]) -> None:
-    """Raise `InvalidInput` when objects that are not ours depend on the live relations."""
+    """Raise `InvalidInput` if objects that are not ours depend on the live relations."""
     rows = connection.execute(sql_file("dependents"), _name_relations(projections)).fetchall()
     if rows:
         names = ", ".join(projection.name for projection in projections)
@@ -128,12 +128,13 @@ def _name_relations(projections: Sequence[Projection]) -> dict[str, Any]:
 
 
 def _drop(connection: Connection, projection: Projection) -> None:
-    """Drop without CASCADE. The catalog says what each is: another version may have made it."""
+    """Drop the live relations without CASCADE. Their kinds are read from the catalog, because
+    another version may have created them."""
     rows = connection.execute(sql_file("kinds"), _name_relations([projection])).fetchall()
     kinds: dict[str, LiteralString] = {
         name: "VIEW" if kind == "v" else "TABLE" for name, kind, _ in rows
     }
-    # A view goes before the tables it reads.
+    # Views are dropped before the tables that they read.
     for name, kind in sorted(kinds.items(), key=lambda item: item[1], reverse=True):
         connection.execute(
             sql.SQL("DROP {} {}.{}").format(

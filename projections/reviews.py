@@ -1,4 +1,4 @@
-"""`reviews`: people's reviews of evaluations; each reviewer's last one, and all earlier ones."""
+"""`reviews`: people's reviews of evaluations: the last one of each reviewer, and their history."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from projections.protocol import Cursor, Fact, Relation, sql_file, visible
 
 
 class Reviews:
-    """One row for each review, a view of those that count, and one of what people decided."""
+    """A table of all reviews, a view of those that count, and a view of people's decisions."""
 
     name: LiteralString = "reviews"
     version: int = 2

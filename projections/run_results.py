@@ -1,8 +1,7 @@
 """`run_results`: every evaluation, every run, and the counts of each run.
 
-What a row says is computed by `failproof_es.core.outcome` and `failproof_es.core.summary`: this
-module brings events to them and keeps what comes out. Whoever changes what rows say raises
-`version`.
+`failproof_es.core.outcome` and `failproof_es.core.summary` compute the rows from events; this
+module stores them. A change of the content of rows must increase `version`.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from projections.results.outcome_rows import comments_on, evaluations_table
 
 
 class RunResults:
-    """Rows of everything that is shown of runs; `RowFeeder` reads them."""
+    """The rows of everything that is shown of runs; `RowFeeder` reads them."""
 
     name: LiteralString = "run_results"
     version: int = 10
@@ -49,25 +48,25 @@ class RunResults:
     in_shares = True
 
     def ddl(self) -> LiteralString:
-        """The table of evaluations, what is beside it in `run_results.sql`, and what is counted."""
+        """The table of evaluations, `run_results.sql`, the counters, and the documents."""
         files = [sql_file(name) for name in ("run_results", "run_counts", "run_result_documents")]
         statements = [evaluations_table(), *files, comments_on("run_results")]
         return "".join(statements)
 
     def apply(self, cursor: Cursor, facts: Sequence[Fact]) -> None:
-        """Fold what the batch touches, and change the counters by the difference."""
+        """Fold the streams that the batch touches, and update the counters by the difference."""
         apply_batch(cursor, facts)
 
     keeps_own_stream = False
 
     def forget_run(self, cursor: Cursor, run_id: UUID) -> None:
-        """Remove everything of the run; its cases, which others may share, stay."""
+        """Remove all rows of the run but its cases, which other runs may share."""
         for relation in self.relations:
             if relation.kind == "TABLE" and relation.name != "prompts":
                 statement = sql.SQL("DELETE FROM {} WHERE run_id = %s")
                 cursor.execute(statement.format(sql.Identifier(relation.name)), (run_id,))
 
     def settle(self, cursor: Cursor, position: int) -> None:
-        """After a rebuild in shares: mark the runs of which several streams tell what is odd."""
+        """After a rebuild in shares, mark the runs whose streams contradict each other."""
         planning = [kind.__name__ for kind in PLANNING]
         cursor.execute(sql_file("run_results_settle"), {"planning": planning, "position": position})

@@ -1,6 +1,6 @@
-"""Catches up with the log, and rebuilds projections from it.
+"""Updates projections from the log, and rebuilds them.
 
-A projection's position moves in the transaction that writes its rows, so the two agree even
+A projection's position is updated in the transaction that writes its rows, so the two agree even
 after a crash. Several processes may follow at once; a lock makes them take turns.
 """
 
@@ -48,7 +48,7 @@ Connection = psycopg.Connection[Any]
 T = TypeVar("T")
 
 _LOCK: LiteralString = "SELECT pg_advisory_xact_lock(hashtextextended('failproof.projections', 0))"
-"""Others wait for it until the transaction ends."""
+"""Held until the transaction ends."""
 _LOCK_REBUILD: LiteralString = (
     "SELECT pg_advisory_lock(hashtextextended('failproof.projections.rebuild', 0))"
 )
@@ -56,13 +56,13 @@ _UNLOCK_REBUILD: LiteralString = (
     "SELECT pg_advisory_unlock(hashtextextended('failproof.projections.rebuild', 0))"
 )
 SWAP_WITHIN_S = 120.0
-"""So long a swap tries to find a moment without a reader."""
+"""Seconds for which a swap tries to find a moment without a reader."""
 COLLECT_SELDOM = (200_000, 20, 100)
 """Thresholds of `gc`: parsed events hold no cycles, so collecting often wastes time."""
 
 
 class OutdatedProjection(RuntimeError):
-    """The tables were written by another version of the projection than this program's."""
+    """The tables were written by another version of the projection than this program has."""
 
 
 class UnknownProjection(LookupError):
@@ -75,7 +75,7 @@ class UnknownProjection(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class ProjectionStatus:
-    """How far a projection is. `behind` counts positions, not events it wants."""
+    """The position of a projection. `behind` counts positions of the log, not wanted events."""
 
     name: str
     version: int
@@ -83,13 +83,13 @@ class ProjectionStatus:
     behind: int
     updated_at: datetime | None
     outdated: bool
-    """Whether its rows are of another version than this program's: the next run rebuilds them."""
+    """Whether another version of the projection wrote its rows: the next run rebuilds them."""
 
 
 def status(
     connection: Connection, projections: Sequence[Projection] = PROJECTIONS
 ) -> list[ProjectionStatus]:
-    """The status of every projection. Writes nothing; one without its tables is at 0."""
+    """The status of every projection; one without its tables is at position 0. Writes nothing."""
     head = max_position(connection)
     positions = read_positions(connection)
     statuses = []
@@ -113,10 +113,9 @@ def status(
 
 
 def prepare(connection: Connection, projections: Sequence[Projection] = PROJECTIONS) -> None:
-    """Create what is missing: a projection without its tables begins again at 0.
+    """Create missing tables, whose projections begin at position 0; rebuild outdated projections.
 
-    One whose version in the code is another than the one that wrote its tables does too:
-    it is rebuilt beside them, and swapped. Raises `InvalidInput` as `rebuild` does.
+    Raises `InvalidInput` as `rebuild` does.
     """
     create_schemas(connection)
     outdated = _between_readers(partial(_create_missing, connection, projections))
@@ -125,7 +124,7 @@ def prepare(connection: Connection, projections: Sequence[Projection] = PROJECTI
 
 
 def _create_missing(connection: Connection, projections: Sequence[Projection]) -> list[str]:
-    """Create what is missing; return the names of the projections of another version."""
+    """Create missing tables; return the names of the projections of another version."""
     with _as_projector(connection):
         connection.execute(_LOCK)
         create_positions(connection)
@@ -142,7 +141,7 @@ def _create_missing(connection: Connection, projections: Sequence[Projection]) -
 
 
 def _between_readers(swap: Callable[[], T]) -> T:
-    """Call it again as long as readers keep it out. Raises `InvalidInput` after `SWAP_WITHIN_S`."""
+    """Retry `swap` while readers block it. Raises `InvalidInput` after `SWAP_WITHIN_S`."""
     retrying = Retrying(
         retry=retry_if_exception_type(CONTENTION),
         wait=wait_random(0.05, 0.5),
@@ -160,20 +159,20 @@ def _between_readers(swap: Callable[[], T]) -> T:
 
 
 def reached(connection: Connection, projections: Sequence[Projection]) -> int:
-    """The position up to which all of these have read the log. Writes nothing."""
+    """The position up to which all of these projections have read the log. Writes nothing."""
     positions = read_positions(connection)
-    return min(_position(projection, positions) for projection in projections)
+    return min(_require_position(projection, positions) for projection in projections)
 
 
 def catch_up(connection: Connection, projections: Sequence[Projection] = PROJECTIONS) -> int:
-    """Take in the next batch, in one transaction; return how many events it held.
+    """Apply the next batch, in one transaction; return its number of events.
 
-    Raises `OutdatedProjection` when another version of this program rebuilt the tables.
+    Raises `OutdatedProjection` if another version of this program rebuilt the tables.
     """
     with _as_projector(connection):
         connection.execute(_LOCK)
         stored_positions = read_positions(connection)
-        positions = {p.name: _position(p, stored_positions) for p in projections}
+        positions = {p.name: _require_position(p, stored_positions) for p in projections}
         batch = read_batch(connection, min(positions.values()), _topics(projections))
         if batch is None:
             return 0
@@ -192,19 +191,20 @@ def rebuild(
     projections: Sequence[Projection] = PROJECTIONS,
     processes: int | None = None,
 ) -> int:
-    """Rebuild the named projections (all, if none is named) beside the live ones, and swap.
+    """Rebuild the named projections (default: all) next to the live tables, and swap them.
 
     Readers see the old rows until one transaction replaces them by the new, under the same
-    grants. Interrupted, it leaves the live ones as they were and can be repeated. `progress`
-    gets the position reached and the newest one. Returns the position of the swapped tables.
+    grants. If interrupted, it leaves the live tables unchanged and can be repeated. `progress`
+    is called with the position reached and the newest one. Returns the position of the swapped
+    tables.
 
-    A long log is taken in by several processes, one for each core at most, unless `processes` says
-    how many: rows are the same. What another package brings is built in this process alone.
+    A long log is applied by `processes` processes, by default at most one for each core: the rows
+    are the same. Projections of other packages are built in this process alone.
 
-    Raises `UnknownProjection`, and `InvalidInput` when somebody's views depend on the tables.
+    Raises `UnknownProjection`, and `InvalidInput` if foreign views depend on the tables.
     """
     selected = _choose_projections(names, projections)
-    with _alone(connection), _collecting_seldom():
+    with _rebuild_lock(connection), _collecting_seldom():
         return _rebuild(connection, selected, progress, processes)
 
 
@@ -232,13 +232,13 @@ def _rebuild(
             position = batch.position
             if progress is not None:
                 progress(position, head)
-        elif _between_readers(partial(_swap, connection, projections, position)):
+        elif _between_readers(partial(_try_swap, connection, projections, position)):
             return position
 
 
-def _swap(connection: Connection, projections: Sequence[Projection], position: int) -> bool:
-    """Put what was built up to `position` in the place of the live tables; false where the log
-    went on meanwhile."""
+def _try_swap(connection: Connection, projections: Sequence[Projection], position: int) -> bool:
+    """Replace the live tables by those built up to `position`; false, and no change, if the log has
+    further events."""
     with _as_projector(connection):
         connection.execute(_LOCK)
         if read_batch(connection, position, _topics(projections)) is not None:
@@ -258,36 +258,36 @@ def _begin_building(connection: Connection, projections: Sequence[Projection]) -
 
 @contextmanager
 def _as_projector(connection: Connection) -> Iterator[None]:
-    """A transaction as `failproof_projector`, where the read models belong to that role."""
+    """A transaction as `failproof_projector`, if the read models belong to that role."""
     with connection.transaction():
         connection.execute(sql_file("become_projector"))
         yield
 
 
 @contextmanager
-def _alone(connection: Connection) -> Iterator[None]:
-    """One rebuild at a time, for its whole length: they share the schema they build in.
+def _rebuild_lock(connection: Connection) -> Iterator[None]:
+    """Hold the lock of rebuilds, which share one schema for building.
 
-    One that fails leaves nothing there, as far as the connection is still good for that: the next
-    rebuild begins by clearing up. What is raised is why it failed.
+    A rebuild that fails removes its tables there, if the connection still works; otherwise the next
+    rebuild does. The error of the failure is raised.
     """
     connection.execute(_LOCK_REBUILD)
     try:
         yield
     except BaseException:
-        _clear_up(connection)
+        _discard_unfinished(connection)
         raise
     connection.execute(_UNLOCK_REBUILD)
 
 
-def _clear_up(connection: Connection) -> None:
+def _discard_unfinished(connection: Connection) -> None:
     if connection.closed:  # it has released its locks
         return
     try:
         with _as_projector(connection):
             discard_building(connection)
         connection.execute(_UNLOCK_REBUILD)
-    except psycopg.Error:  # interrupted twice, nobody knows what it is waiting for
+    except psycopg.Error:  # after a second interruption, the connection's state is unknown
         connection.close()
 
 
@@ -315,7 +315,7 @@ def _topics(projections: Sequence[Projection]) -> frozenset[str]:
     return frozenset().union(*(projection.topics for projection in projections))
 
 
-def _position(projection: Projection, positions: Mapping[str, Position]) -> int:
+def _require_position(projection: Projection, positions: Mapping[str, Position]) -> int:
     position = positions.get(projection.name)
     if position is None:
         return 0

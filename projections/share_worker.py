@@ -1,9 +1,9 @@
-"""A process of a rebuild: takes in shares of the log until its standard input ends.
+"""A worker process of a rebuild: applies shares of the log until its standard input ends.
 
 `python -m projections.share_worker` reads from its first line of standard input, as JSON, the
-database, the names of the projections, and which tables are being built. Each further line is a
-share. When one is taken in, it writes how many events it held. What goes wrong ends it: the process
-that began the rebuild then does it all.
+database, the names of the projections, and the id of the tables being built. Each further line is a
+share, as JSON. After applying a share it writes its number of events. Any error ends the process:
+the process that began the rebuild then does all of it.
 """
 
 from __future__ import annotations
@@ -26,19 +26,21 @@ from projections.shares import take_share
 
 
 def main() -> None:
-    """Take in shares until standard input ends."""
+    """Apply shares until standard input ends."""
     gc.set_threshold(*COLLECT_SELDOM)
     lines: queue.Queue[bytes] = queue.Queue()
     threading.Thread(target=_read_lines, args=(lines,), name="parent", daemon=True).start()
     setup: dict[str, Any] = orjson.loads(lines.get())
-    # Last of all what writes counters: their rows are locked until the batch is committed.
+    # Projections with counters come last: counter rows are locked until the batch is committed.
     projections = [
         projection for projection in PROJECTIONS if projection.name in setup["projections"]
     ][::-1]
     with connect(setup["database"]) as connection:
         while True:
             share = orjson.loads(lines.get())
-            events = take_share(connection, projections, _share(share), setup["building"], _nothing)
+            events = take_share(
+                connection, projections, _share(share), setup["building"], _ignore_progress
+            )
             sys.stdout.write(f"{events}\n")
             sys.stdout.flush()
 
@@ -46,11 +48,11 @@ def main() -> None:
 def _read_lines(lines: queue.Queue[bytes]) -> None:
     for line in sys.stdin.buffer:
         lines.put(line)
-    os._exit(0)  # whoever began is done, or gone: a batch that is not committed is undone
+    os._exit(0)  # the parent is done, or gone: an uncommitted batch is rolled back
 
 
-def _nothing(_: int) -> None:
-    """Nobody is told: the process that began tells how far it has come itself."""
+def _ignore_progress(_: int) -> None:
+    """Does nothing: the parent process reports the progress."""
 
 
 def _share(message: dict[str, Any]) -> Share:

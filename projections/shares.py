@@ -1,8 +1,8 @@
-"""Builds projections in shares of the log, beside each other: the order, and one share.
+"""Builds projections from shares of the log in several processes: the shares, and applying one.
 
-A stream is always in one share, so that its events come in order. Cases are taken in first, then
-everything that is neither a case nor an evaluation, then evaluations: what a row of an evaluation
-needs of its case and of its run stands there then, and whether it counts is told by positions.
+A stream is always in one share, so that its events are applied in order. Cases come first, then
+everything that is neither a case nor an evaluation, then evaluations: by then the rows of an
+evaluation's case and run exist, and positions decide whether the evaluation counts.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ EVALUATIONS = tuple(topics("evaluation"))
 
 
 class OutOfPlace(Exception):
-    """The log cannot be taken in in shares: a stream holds what belongs in another one's."""
+    """The log cannot be applied in shares: a stream holds events that belong in another one."""
 
 
 class ForeignTables(Exception):
-    """The tables that are being built are not those that this rebuild made."""
+    """The tables being built belong to another rebuild than this share's."""
 
 
 def shares_of(kinds: Sequence[str], count: int, up_to: int) -> list[Share]:
-    """All streams of these kinds, in so many shares of about one size: ids are hashes."""
+    """All streams of these kinds in `count` shares of about the same size, as ids are hashes."""
     ends = [(1 << 128) * place // count for place in range(count + 1)]
     return [
         Share(tuple(kinds), True, UUID(int=first), UUID(int=end - 1), up_to)
@@ -44,14 +44,14 @@ def shares_of(kinds: Sequence[str], count: int, up_to: int) -> list[Share]:
 
 
 def the_rest(up_to: int) -> Share:
-    """All streams that are neither a case's nor an evaluation's."""
+    """The share of all streams that are neither a case's nor an evaluation's."""
     return Share((*CASES, *EVALUATIONS), False, UUID(int=0), UUID(int=(1 << 128) - 1), up_to)
 
 
 def building_id(connection: Connection, projections: Sequence[Projection]) -> int:
-    """What tells the tables that are being built now from those of another rebuild.
+    """Identifies the tables being built: another rebuild's tables have another id.
 
-    They stay until the transaction ends.
+    Locks them, so that they stay until the transaction ends.
     """
     table = min(
         relation.name for p in projections for relation in p.relations if relation.kind == "TABLE"
@@ -70,10 +70,10 @@ def take_share(
     building: int,
     progress: Callable[[int], None],
 ) -> int:
-    """Take in a whole share, batch by batch; return how many events it held.
+    """Apply a whole share, batch by batch; return its number of events.
 
-    Raises `OutOfPlace`, and `ForeignTables` where another rebuild has begun, because whoever
-    began this one is gone.
+    Raises `OutOfPlace`, and `ForeignTables` if another rebuild has begun, because the process
+    that began this one is gone.
     """
     topics = frozenset[str]().union(*(projection.topics for projection in projections))
     nowhere = dict.fromkeys([projection.name for projection in projections], 0)
@@ -99,7 +99,7 @@ def take_share(
 
 
 def _require_own_streams(connection: Connection, share: Share, facts: Sequence[Fact]) -> None:
-    """Raise `OutOfPlace` where a stream of another kind holds one of these events."""
+    """Raise `OutOfPlace` if one of these events is in a stream of another kind."""
     if share.among:
         firsts: dict[str, int] = {}
         for fact in facts:

@@ -14,11 +14,11 @@ Role = Literal["system", "user", "assistant"]
 
 
 FAMILY = "paraphrase:"
-"""A tag that begins so names the family of cases that ask the same in other words."""
+"""Prefix of the tag that names a case's family: cases that are paraphrases of each other."""
 
 
 def family_tag_of(tags: Iterable[str]) -> str | None:
-    """The first of these tags that names a family."""
+    """The first tag that names a family; `None` without one."""
     return next((tag for tag in tags if tag.startswith(FAMILY)), None)
 
 
@@ -55,12 +55,12 @@ class Case(BaseModel):
 
     @property
     def family(self) -> tuple[str, str]:
-        """Its cluster for statistics: its suite, and there its family or itself."""
+        """The case's cluster for statistics: its suite, and its family tag or else its id."""
         return self.suite_id, self.family_tag or self.case_id
 
     @property
     def family_tag(self) -> str | None:
-        """The tag that names its family; `None` where it stands alone."""
+        """The tag that names the case's family; `None` without a family."""
         return family_tag_of(self.tags)
 
     def digest(self) -> str:
@@ -69,19 +69,22 @@ class Case(BaseModel):
 
 
 def digest_of(document: dict[str, Any]) -> str:
-    """The digest of the case that `document` holds as JSON values."""
+    """`Case.digest` of a case that is given as JSON values."""
     return hashlib.sha256(orjson.dumps(document, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def prompt_id(digest: str) -> UUID:
-    """The stream of a stored prompt: a version 8 UUID made of its digest's first bytes."""
+    """Stream id of a stored prompt: the `digest_uuid` of its digest in hexadecimal.
+
+    Raises `ValueError` for text that is not hexadecimal.
+    """
     return digest_uuid(bytes.fromhex(digest))
 
 
 def run_id(name: str) -> UUID:
-    """The stream of a run with this name: the UUID itself, or one made of the text.
+    """Stream id of the run with this name: the name itself if it is a UUID, else derived from it.
 
-    The same for the same text on every machine. A text that no file can hold is no run's.
+    Deterministic on every machine. Accepts any text, also lone surrogates, which name no run.
     """
     try:
         return UUID(name)
@@ -91,27 +94,27 @@ def run_id(name: str) -> UUID:
 
 
 def collection_id(name: str) -> UUID:
-    """The stream of a collection of prompts: the same for the same name, on every machine."""
+    """Stream id of a collection of prompts, derived from its name alone."""
     return digest_uuid(hashlib.sha256(f"collection\n{name}".encode()).digest())
 
 
 def import_id(digest: bytes) -> UUID:
-    """What an operation is about that is an import: made of a digest of all that it read."""
+    """Id that the operations of an import are about: derived from the digest of its input."""
     return digest_uuid(hashlib.sha256(b"import\n" + digest).digest())
 
 
 def operations_id(run_id: UUID) -> UUID:
-    """The stream of operations on a run."""
+    """Stream id of the operations on a run."""
     return digest_uuid(hashlib.sha256(f"operations\n{run_id}".encode()).digest())
 
 
 def review_id(evaluation_id: UUID) -> UUID:
-    """The stream of people's reviews of an evaluation."""
+    """Stream id of people's reviews of an evaluation."""
     return digest_uuid(hashlib.sha256(f"review\n{evaluation_id}".encode()).digest())
 
 
 def ledger_id() -> UUID:
-    """The stream of operations on the log's ledger: each log has one."""
+    """Stream id of the operations on the log's ledger, the same in every log."""
     return digest_uuid(hashlib.sha256(b"ledger\n").digest())
 
 
@@ -125,7 +128,7 @@ def digest_uuid(digest: bytes) -> UUID:
 
 
 def digest_number(digest: bytes) -> int:
-    """The same as a number: `UUID.int`."""
+    """`digest_uuid(digest).int`."""
     return int.from_bytes(digest[:16], "big") & _FREE_BITS | _VERSION_8
 
 

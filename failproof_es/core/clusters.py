@@ -1,6 +1,6 @@
-"""Clusters: evaluations that are not independent of each other, and how many of each passed. Pure.
+"""Clusters of evaluations that are not independent of each other, with their passes. Pure.
 
-Evaluations of one case, and of cases of one family, are a cluster for each model.
+A cluster holds one model's evaluations of one case, or of all cases of one family.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import NamedTuple, Protocol
 
 @dataclass(frozen=True, slots=True)
 class ClusterSums:
-    """All that the interval of a rate needs of its clusters: sums over them, which add up.
+    """Additive sums over clusters, from which the interval of a rate is computed.
 
-    A cluster has so many outcomes, its size, of which so many passed.
+    The size of a cluster is its number of outcomes.
     """
 
     clusters: int = 0
@@ -25,13 +25,13 @@ class ClusterSums:
     passed_by_size: int = 0
     size_squared: int = 0
     with_passed: int = 0
-    """Clusters of which an outcome passed."""
+    """Clusters with at least one outcome that passed; `with_failed`: with one that failed."""
     with_failed: int = 0
 
     @classmethod
     def of(cls, clusters: Iterable[tuple[int, int]]) -> ClusterSums:
-        """The sums of clusters, of each of which so many passed of so many (a `Counter`: so many
-        clusters of each shape)."""
+        """The sums of clusters given as (passed, size); a `Counter` counts the clusters of each
+        shape."""
         sums = [0] * 8
         shapes = clusters if isinstance(clusters, Counter) else Counter(clusters)
         for (passed, size), times in shapes.items():
@@ -42,18 +42,18 @@ class ClusterSums:
 
     @classmethod
     def alone(cls, passed: int, failed: int) -> ClusterSums:
-        """The sums of outcomes of which each is a cluster of its own."""
+        """The sums of clusters with one outcome each."""
         size = passed + failed
         return cls(size, passed, size, passed, passed, size, passed, failed)
 
     def plus(self, other: ClusterSums) -> ClusterSums:
-        """The sums of the clusters of both, which have none in common."""
+        """The sums over both sets of clusters, which must be disjoint."""
         both = zip(astuple(self), astuple(other), strict=True)
         return ClusterSums(*(one + another for one, another in both))
 
 
 class Clustered(Protocol):
-    """What of a case decides to which cluster its evaluations belong."""
+    """The attributes of a case that select the cluster of its evaluations."""
 
     @property
     def suite_id(self) -> str: ...
@@ -66,7 +66,7 @@ class Clustered(Protocol):
 
 
 class ClusterKey(NamedTuple):
-    """A cluster of a run: of one model, a case or a family of a suite."""
+    """The identity of a cluster in a run: model, suite, and case id or family tag."""
 
     model_key: str
     suite_id: str
@@ -75,21 +75,21 @@ class ClusterKey(NamedTuple):
 
 @dataclass(slots=True)
 class SharedClusters:
-    """The clusters that several evaluations of a run may share: how many passed of how many.
+    """The clusters that can hold several evaluations of a run, with their passes.
 
-    An evaluation of a case without a family, in a run that asks each case once, is a cluster of
-    its own and is not in here.
+    In a run that asks each case once, an evaluation of a case without a family is a cluster of its
+    own and is left out.
     """
 
     repeated: bool = field(default=True, compare=False)
     """Whether the run asks a case more than once, as far as is known."""
     by_key: dict[ClusterKey, list[int]] = field(default_factory=dict)
-    """Passed and judged evaluations of each cluster, while evaluations are added."""
+    """[passed, judged] evaluations of each cluster, until `settle`."""
     shapes: dict[tuple[str, str], Counter[tuple[int, int]]] = field(default_factory=dict)
-    """By model and suite: how many clusters have so many passed and judged evaluations."""
+    """By model and suite, the number of clusters by (passed, judged)."""
 
     def add(self, model: str, case: Clustered, passed: bool | None, times: int = 1) -> None:
-        """Count one evaluation; with -1 take it out. One without a verdict is in no cluster."""
+        """Add one evaluation; with `times=-1` subtract it. Ignores one without a verdict."""
         if passed is None or not (self.repeated or case.family_tag is not None):
             return
         key = ClusterKey(model, case.suite_id, case.family_tag or case.case_id)
@@ -98,14 +98,14 @@ class SharedClusters:
         counts[1] += times
 
     def include(self, other: SharedClusters, times: int = 1) -> None:
-        """Add all of another one that is not settled; with -1 subtract it."""
+        """Add the clusters of `other`, which is not settled; with `times=-1` subtract them."""
         for key, (passed, judged) in other.by_key.items():
             counts = self.by_key.setdefault(key, [0, 0])
             counts[0] += times * passed
             counts[1] += times * judged
 
     def settle(self) -> None:
-        """Keep the shapes alone: nothing can be added any more."""
+        """Reduce all clusters to their shapes. Nothing can be added afterwards."""
         for (model, suite, _), (passed, judged) in self.by_key.items():
             if judged:
                 self.shapes.setdefault((model, suite), Counter())[passed, judged] += 1

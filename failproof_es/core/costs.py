@@ -16,20 +16,20 @@ from failproof_es.core.exact_numbers import UNROUNDED
 from failproof_es.events import ModelPrices, ResponseReceived, TokenPrices, Usage
 
 Prices = Mapping[str, ModelPrices]
-"""By the keys of a run's models and judges."""
+"""Prices by the key of the model or judge."""
 
 _ONE_MILLIONTH = Decimal("0.000001")
 
 
 def answer_cost(prices: Prices, response: ResponseReceived) -> Decimal | None:
-    """The cost of an answer at its run's prices, in US dollars."""
+    """The cost of an answer at its run's prices, in US dollars; `None` if unknown."""
     return cost_usd(
         prices.get(response.judge or response.model_key), response.usage, response.timestamp
     )
 
 
 def cost_usd(prices: ModelPrices | None, usage: Usage, answered_at: datetime) -> Decimal | None:
-    """What one answer cost that used so many tokens and came at that time, in US dollars."""
+    """The cost of an answer with this usage at this time, in US dollars; `None` if unknown."""
     input_tokens, output_tokens = usage.input_tokens, usage.output_tokens
     if prices is None or input_tokens is None or output_tokens is None:
         return None
@@ -67,12 +67,13 @@ def total(costs: Iterable[Decimal | None]) -> Decimal | None:
 
 
 def priced(prices: Prices, keys: Iterable[str]) -> bool:
-    """Whether each of these models and judges has a price: of another one not even nothing is 0."""
+    """Whether each of these models and judges has prices. Without prices no cost is known, not even
+    that of no answers."""
     return all((model_prices := prices.get(key)) is not None and model_prices.rates for key in keys)
 
 
 def describe_tokens(tokens: int | None, unknown: int) -> str:
-    """The known sum, and the number of answers that it lacks."""
+    """The known sum, and the number of answers of unknown usage: `1,024 and 3 unknown`."""
     if tokens is None:
         return "unknown"
     return f"{tokens:,}" + (f" and {unknown:,} unknown" if unknown else "")
@@ -83,19 +84,19 @@ class TokenCount:
     """Tokens of answers, as far as their servers reported them."""
 
     total: int = 0
-    """Of the answers that reported them."""
+    """Tokens of the answers that reported them."""
     reporting: int = 0
     """The number of answers that reported tokens."""
     unknown: int = 0
-    """The number of answers that did not: their tokens are not in `total`."""
+    """The number of answers that reported no tokens; `total` lacks theirs."""
 
     @classmethod
     def of(cls, tokens: int | None) -> Self:
-        """The tokens of one answer; `None` if it reported none."""
+        """The count of one answer; `tokens` is `None` if it reported none."""
         return cls(0, 0, 1) if tokens is None else cls(tokens, 1)
 
     def include(self, other: TokenCount, times: int = 1) -> None:
-        """Add all answers of another one; with -1 subtract them."""
+        """Add the answers of `other`; with `times=-1` subtract them."""
         self.total += times * other.total
         self.reporting += times * other.reporting
         self.unknown += times * other.unknown
@@ -108,19 +109,19 @@ class TokenCount:
 
 @dataclass(slots=True)
 class Spent:
-    """The usage of one model or judge. Sums are of what is known."""
+    """The usage and cost of one model's or judge's answers. Sums cover the known values only."""
 
     answers: int = 0
     input: TokenCount = field(default_factory=TokenCount)
     output: TokenCount = field(default_factory=TokenCount)
     cached_input: TokenCount = field(default_factory=TokenCount)
-    """Those of the tokens read that came from a cache."""
+    """Input tokens that were read from a cache."""
     cache_write: TokenCount = field(default_factory=TokenCount)
-    """Those of the tokens read that were written to a cache."""
+    """Input tokens that were written to a cache."""
     cache_write_1h: TokenCount = field(default_factory=TokenCount)
-    """Those of `cache_write` that are kept for an hour."""
+    """Tokens of `cache_write` that the cache keeps for an hour."""
     known_usd: Decimal = Decimal(0)
-    """US dollars, of the answers of which that is known."""
+    """US dollars of the answers with a known cost."""
     unpriced: int = 0
     """Answers with an unknown cost."""
 
@@ -143,7 +144,7 @@ class Spent:
         self.include(Spent.of(usage, cost))
 
     def include(self, other: Spent, times: int = 1) -> None:
-        """Add all answers of another one; with -1 subtract them."""
+        """Add the answers of `other`; with `times=-1` subtract them."""
         self.answers += times * other.answers
         self.input.include(other.input, times)
         self.output.include(other.output, times)
@@ -157,14 +158,14 @@ class Spent:
 
     @property
     def cost_usd(self) -> Decimal | None:
-        """The cost of all of them; `None` if one cost is unknown: a part is not the total."""
+        """The cost of all answers; `None` if one cost is unknown: a part is not the total."""
         return None if self.unpriced else self.known_usd
 
 
 def _rate(
     rates: Sequence[TokenPrices], input_tokens: int, answered_at: datetime
 ) -> TokenPrices | None:
-    """The last one that holds."""
+    """The last rate whose conditions hold; `None` if none do."""
     moment = answered_at.astimezone(UTC)
     for rate in reversed(rates):
         if (

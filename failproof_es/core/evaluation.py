@@ -5,8 +5,8 @@
 
 Starting, resuming after a crash and replaying are the same loop entered with a different
 prefix of events. Nothing here does I/O, reads a clock or draws a random number.
-`failproof_es.core.evolution` holds the first half, `failproof_es.core.evaluation_state` the state.
-Their names are used from here.
+`failproof_es.core.evolution` defines `fold` and `evolve`, `failproof_es.core.evaluation_state` the
+state; import their names from here.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from failproof_es.events import ErrorRecorded, EvaluationAbandoned, Purpose, Req
 
 
 def awaits_review(evaluation: Evaluation) -> bool:
-    """Whether it was answered, and nothing but people can judge it."""
+    """Whether the evaluation has an answer that only people can judge."""
     return evaluation.abandoned is not None and left_to_people(evaluation.abandoned)
 
 
 def left_to_people(ended: EvaluationAbandoned) -> bool:
-    """Whether it ended without an error, and without a judge model to decide it."""
+    """Whether the evaluation ended without an error, and without a judge model to decide it."""
     return ended.kind == AWAITING_REVIEW
 
 
@@ -56,9 +56,9 @@ def left_to_people(ended: EvaluationAbandoned) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Ask a model; where errors of this question came before, after a wait.
+    """Ask a model; after errors of the same question, wait first.
 
-    `failures` says how many they were, `last_error` which was the last.
+    `failures` is the number of those errors, `last_error` the last one.
     """
 
     purpose: Purpose
@@ -68,7 +68,7 @@ class Send:
     failures: int = 0
     last_error: ErrorRecorded | None = None
     judge: str | None = None
-    """The judge that is asked; `None` where the model under test is, and where there is none."""
+    """The key of the judge to ask; `None` for the model under test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Classify:
 
 @dataclass(frozen=True, slots=True)
 class ReadJudgement:
-    """Parse this judge's reply. After the `last` one it is not asked again."""
+    """Parse this judge's reply. `last`: the judge is not asked again, whatever the reply."""
 
     judge: str
     transcript: Transcript
@@ -127,14 +127,17 @@ Action = Send | Defer | DeclareLost | Classify | ReadJudgement | ScoreReply | Ab
 
 @dataclass(frozen=True, slots=True)
 class WaitBudget:
-    """How long one question may be refused, counted from `since` at the earliest."""
+    """The longest time for which a server may defer one question.
+
+    Deferrals before `since` do not count.
+    """
 
     seconds: float
     since: datetime
 
 
 class Grading(Protocol):
-    """The pure part of a dialect: what `next_action` needs to know of it."""
+    """The pure part of a dialect: the messages to send; `None` if there is nothing to ask."""
 
     def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None: ...
 
@@ -150,10 +153,10 @@ def next_action(
     judging: Judging = NO_JUDGES,
     wait_budget: WaitBudget | None = None,
 ) -> Action:
-    """What to do now. `retry_attempts` bounds the attempts after the first (0 means none).
+    """The next action of this evaluation. `retry_attempts` bounds the retries (0: none).
 
-    A question that the server turns away for now uses up none of them. It is put off once
-    `wait_budget` ends; without one, as in a replay, it never is.
+    A deferral (the server refuses for now) uses up no retry. The question is put off (`Defer`)
+    once `wait_budget` is spent; without a budget, as in a replay, never.
     """
     if state.finished:
         return Done()
@@ -180,11 +183,11 @@ def next_action(
     if state.verdicts and len(state.verdicts) >= len(judging.judges):
         return _conclude(state.classification, Judgement(judging.rule, state.verdicts))
     if state.imported is not None and state.imported.given_by is None:
-        # no judge is asked about what nobody asked here
+        # the answer was imported, not asked for by a run: no judge is asked about it
         return ScoreReply(state.classification, None)
     transcript = Transcript(state.replies)
     judge = judging.judges[len(state.verdicts)] if judging.judges else None
-    answer = failure or state.judge_reply  # another model than was asked may have given the reply
+    answer = failure or state.judge_reply  # an error voids a reply that another model gave
     if judge is not None and answer is not None:
         last = failure is not None or state.unread + 1 >= judging.attempts
         return ReadJudgement(judge, transcript, answer, last)
@@ -195,7 +198,7 @@ def next_action(
 
 
 def _conclude(classification: Classification, judgement: Judgement) -> Action:
-    """Score by what the judges said, unless not one of them said anything."""
+    """Score with the judges' verdicts; abandon if no judge gave one."""
     if all(verdict.verdict is None for verdict in judgement.verdicts):
         problems = "; ".join(
             f"{verdict.judge}: {verdict.problem}" for verdict in judgement.verdicts
@@ -216,7 +219,7 @@ def _send(
 
 
 def _deferred_too_long(state: Evaluation, wait_budget: WaitBudget) -> ErrorRecorded | None:
-    """The last time that the server turned the question away, if it has done so for too long."""
+    """The last deferral, if the server has deferred the question for too long; else `None`."""
     error = state.last_error
     if error is None or error.disposition != "deferred":
         return None
@@ -228,7 +231,7 @@ def _deferred_too_long(state: Evaluation, wait_budget: WaitBudget) -> ErrorRecor
 
 
 def _failure(state: Evaluation, retry_attempts: int) -> Failure | None:
-    """The error that ends the conversation, if the last one does."""
+    """The import error, or the last error if no retry is left for it; else `None`."""
     if state.import_error is not None:
         return Failure(state.import_error.kind, state.import_error.message)
     error = state.last_error

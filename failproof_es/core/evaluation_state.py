@@ -29,7 +29,7 @@ from failproof_es.events import (
 
 @dataclass(frozen=True)
 class EvaluationKey:
-    """Which evaluation: one case, asked of one model, for the n-th time, in one run."""
+    """The identity of an evaluation: run, case, model and repetition (from 1)."""
 
     run_id: UUID
     prompt_id: UUID
@@ -42,14 +42,14 @@ class EvaluationKey:
         return stream_of(self.run_id, self.prompt_id, self.model_key, self.repetition)
 
 
-@lru_cache(maxsize=1_024, typed=True)  # several ask for it when it is planned
+@lru_cache(maxsize=1_024, typed=True)  # planning computes each id several times
 def stream_of(run_id: UUID, prompt_id: UUID, model_key: str, repetition: int) -> UUID:
-    """The stream of the evaluation that these name."""
+    """Stream id of the evaluation with this run, case, model and repetition."""
     return UUID(int=stream_number(run_id, prompt_id, model_key, repetition))
 
 
 def stream_number(run_id: UUID, prompt_id: UUID, model_key: str, repetition: int) -> int:
-    """The same as a number: two `UUID` take longer to compare."""
+    """`stream_of` as an integer, which compares faster than a `UUID`."""
     text = f"{_run_text(run_id)}\n{prompt_id}\n{model_key}\n{repetition}"
     return digest_number(hashlib.sha256(text.encode()).digest())
 
@@ -58,7 +58,7 @@ _last_run: tuple[UUID | None, str] = None, ""
 
 
 def _run_text(run_id: UUID) -> str:
-    """The id as text: most evaluations are of the same run as the one before."""
+    """The run id as text; the last one is kept, because consecutive evaluations share a run."""
     global _last_run
     run, text = _last_run
     if run is not run_id:
@@ -83,7 +83,7 @@ class Evaluation(NamedTuple):
     started_at: datetime | None = None
     finished_at: datetime | None = None
     last: EvaluationEvent | None = None
-    """The event that came last."""
+    """The last event."""
     in_flight: RequestSent | None = None
     attempts: int = 0
     """Requests sent for the current turn, or to the current judge, lost ones included."""
@@ -92,37 +92,37 @@ class Evaluation(NamedTuple):
     deferrals: int = 0
     """How often the server refused the current question for now."""
     deferred_since: datetime | None = None
-    """When it did so first."""
+    """Timestamp of the first of these refusals."""
     last_error: ErrorRecorded | None = None
     request: RequestSent | None = None
-    """The last one that was sent to the target."""
+    """The last request to the model under test."""
     response: ResponseReceived | None = None
-    """The last one that the target gave."""
+    """The last response of the model under test."""
     replies: tuple[ModelReply, ...] = ()
     judge_reply: ModelReply | None = None
-    """The last reply of a judge, until it is read."""
+    """The last reply of a judge, while it is unread."""
     verdicts: tuple[JudgeVerdict, ...] = ()
-    """Of every judge that is done, in the order in which they were asked."""
+    """The result of each judge that is done, in the order of asking."""
     unread: int = 0
-    """Replies of the judge asked now that held no verdict."""
+    """Replies of the current judge that held no verdict."""
     latency_ms: float = 0.0
     usage: Usage = UNCOUNTED
     classification: Classification | None = None
     score: Score | None = None
     abandoned: EvaluationAbandoned | None = None
     carried_over: CarriedOver | None = None
-    """Where its events are, when they are those of another run's evaluation."""
+    """The reference to another run's evaluation, if this one was carried over from it."""
     imported: AnswerImported | None = None
-    """What another tool recorded, where nobody here asked."""
+    """The answer as another program recorded it; `None` if the engine asked the model."""
 
     @property
     def import_error(self) -> ImportedError | None:
-        """Why the source of an imported answer has no usable one."""
+        """The error that an imported answer has in place of a usable reply."""
         return None if self.imported is None else self.imported.error
 
     @property
     def has_failed(self) -> bool:
-        """Whether an error stands where an answer should be."""
+        """Whether the last request, or the imported answer, ended in an error."""
         return self.last_error is not None or self.import_error is not None
 
     @property
@@ -132,9 +132,9 @@ class Evaluation(NamedTuple):
 
     @property
     def key(self) -> EvaluationKey | None:
-        """Which evaluation it is; `None` before its first event."""
+        """The evaluation's key; `None` before its first event."""
         if self.run_id is None or self.prompt_id is None:
             return None
         key = EvaluationKey(self.run_id, self.prompt_id, self.model_key or "", self.repetition or 0)
-        vars(key)["evaluation_id"] = self.stream_id  # its first event was held to that
+        vars(key)["evaluation_id"] = self.stream_id  # `evolve` checked it at the first event
         return key

@@ -46,7 +46,7 @@ _NOTHING = Evaluation()
 
 
 class _MutableEvaluation:
-    """An `Evaluation` while a history is folded: changed in place, and then made one."""
+    """A mutable `Evaluation`, changed in place while a history is folded."""
 
     finished = Evaluation.finished
     import_error = Evaluation.import_error
@@ -56,7 +56,7 @@ class _MutableEvaluation:
 
 
 def fold(events: Iterable[Event], start: Evaluation | None = None) -> Evaluation:
-    """The state after `events`. Raises `ImpossibleHistory` where they cannot be true."""
+    """The state after `events`. Raises `ImpossibleHistory` if they contradict each other."""
     state, _, impossible = fold_valid_prefix(events, start)
     if impossible is not None:
         raise impossible
@@ -68,9 +68,9 @@ def fold_valid_prefix(
     start: Evaluation | None = None,
     before: Callable[[Evaluation, Event], None] | None = None,
 ) -> tuple[Evaluation, int, ImpossibleHistory | None]:
-    """The state after `events` as far as they can be true, how many those are, and why no more.
+    """Fold `events` up to the first contradiction: the state, the number of events, the reason.
 
-    `before` is called with each event and the state before it, which it must not keep.
+    `before` is called with the state before each event, which it must not keep, and the event.
     """
     growing = cast(Evaluation, _MutableEvaluation(start or _NOTHING))
     values = vars(growing)
@@ -96,7 +96,7 @@ def evolve(state: Evaluation, event: Event) -> Evaluation:
 
 
 def _changes(state: Evaluation, event: Event) -> Changes:
-    """What the event changes. Raises `ImpossibleHistory` where it cannot follow."""
+    """The fields that the event changes. Raises `ImpossibleHistory` where it cannot follow."""
     transition = _TRANSITIONS.get(type(event))
     if transition is None:
         topic = type(event).__name__
@@ -117,7 +117,7 @@ def _changes(state: Evaluation, event: Event) -> Changes:
         event.model_key,
         event.repetition,
     ) != (state.stream_id, state.run_id, state.prompt_id, state.model_key, state.repetition):
-        _of_another_evaluation(state, event)
+        _refuse_other_evaluation(state, event)
     changes = transition(state, event)
     changes["version"] = version
     changes["last"] = event
@@ -144,7 +144,7 @@ def _read_identity(event: EvaluationEvent) -> Changes:
     }
 
 
-def _of_another_evaluation(state: Evaluation, event: EvaluationEvent) -> None:
+def _refuse_other_evaluation(state: Evaluation, event: EvaluationEvent) -> None:
     differing(
         event,
         {
@@ -158,13 +158,13 @@ def _of_another_evaluation(state: Evaluation, event: EvaluationEvent) -> None:
 
 
 _NO_ERRORS: Changes = {"failures": 0, "deferrals": 0, "deferred_since": None}
-"""Another question begins."""
+"""The changed fields when the next question begins."""
 
 
 # -- asking ----------------------------------------------------------------------------------
 
 
-def _sent(state: Evaluation, event: RequestSent) -> Changes:
+def _apply_request(state: Evaluation, event: RequestSent) -> Changes:
     if state.in_flight is not None:
         raise ImpossibleHistory("a request is in flight already", event)
     imported = state.imported
@@ -212,7 +212,7 @@ def _require_same_request(event: ResponseReceived | ErrorRecorded | AttemptLost,
         differing(event, expected)
 
 
-def _answered(state: Evaluation, event: ResponseReceived) -> Changes:
+def _apply_response(state: Evaluation, event: ResponseReceived) -> Changes:
     request = state.in_flight
     if request is None:
         raise ImpossibleHistory("no request is in flight", event)
@@ -235,11 +235,11 @@ def _answered(state: Evaluation, event: ResponseReceived) -> Changes:
         "response": event,
         "replies": (*state.replies, reply),
         "latency_ms": state.latency_ms + event.latency_ms,
-        "usage": _add(state.usage, event.usage),
+        "usage": _add_usage(state.usage, event.usage),
     }
 
 
-def _failed(state: Evaluation, event: ErrorRecorded) -> Changes:
+def _apply_error(state: Evaluation, event: ErrorRecorded) -> Changes:
     if state.in_flight is not None:
         _require_same_request(event, state.in_flight)
         message = "it voids an answer, and there is none"
@@ -250,11 +250,11 @@ def _failed(state: Evaluation, event: ErrorRecorded) -> Changes:
             raise ImpossibleHistory("no request is in flight", event)
         _require_same_request(event, answer)
         require(event.disposition == "final", event, "it voids an answer, and is not final")
-    return {"in_flight": None, "last_error": event, **_counted(state, event)}
+    return {"in_flight": None, "last_error": event, **_count_error(state, event)}
 
 
-def _counted(state: Evaluation, error: ErrorRecorded) -> Changes:
-    """What counts the errors of the current question."""
+def _count_error(state: Evaluation, error: ErrorRecorded) -> Changes:
+    """The changed counters of errors of the current question."""
     if error.disposition == "transient":
         return {"failures": state.failures + 1}
     if error.disposition == "deferred":
@@ -263,14 +263,14 @@ def _counted(state: Evaluation, error: ErrorRecorded) -> Changes:
     return {}
 
 
-def _lost(state: Evaluation, event: AttemptLost) -> Changes:
+def _apply_lost_attempt(state: Evaluation, event: AttemptLost) -> Changes:
     if state.in_flight is None:
         raise ImpossibleHistory("no request is in flight", event)
     _require_same_request(event, state.in_flight)
     return {"in_flight": None}
 
 
-def _imported(_: Evaluation, event: AnswerImported) -> Changes:
+def _apply_import(_: Evaluation, event: AnswerImported) -> Changes:
     message = "what has begun here cannot be imported"
     require(event.originator_version == 1, event, message)
     require(bool(event.replies) or event.error is not None, event, "it has no reply and no error")
@@ -288,7 +288,7 @@ def _imported(_: Evaluation, event: AnswerImported) -> Changes:
     }
 
 
-def _add(usage: Usage, added: Usage) -> Usage:
+def _add_usage(usage: Usage, added: Usage) -> Usage:
     if usage is UNCOUNTED:
         return added
 
@@ -317,7 +317,7 @@ def _ends_question(event: Event | None, purpose: str) -> bool:
     return False
 
 
-def _classified(state: Evaluation, event: Classified) -> Changes:
+def _apply_classification(state: Evaluation, event: Classified) -> Changes:
     require(state.classification is None, event, "what was answered is classified already")
     message = "it does not follow an answer of the model under test, nor an error that ends it"
     answered = _ends_question(state.last, "target") or type(state.last) is AnswerImported
@@ -329,10 +329,10 @@ def _classified(state: Evaluation, event: Classified) -> Changes:
     return {**_NO_ERRORS, "attempts": 0, "classification": classification}
 
 
-def _judged(state: Evaluation, event: Judged) -> Changes:
+def _apply_judgement(state: Evaluation, event: Judged) -> Changes:
     last = state.last
     if not _ends_question(last, "judge") or getattr(last, "judge", None) != event.judge:
-        _require_from_outside(state, event)
+        _require_external_verdict(state, event)
     elif type(last) is ErrorRecorded:
         require(event.verdict is None, event, "it gives a verdict, and the judge did not answer")
         require(event.final, event, "the judge is asked again, after an error that ends it")
@@ -344,8 +344,8 @@ def _judged(state: Evaluation, event: Judged) -> Changes:
     return {**read, "attempts": 0, "unread": 0, "verdicts": (*state.verdicts, verdict)}
 
 
-def _require_from_outside(state: Evaluation, event: Judged) -> None:
-    """What none of the run's judges said is a program's verdict: in place of all of theirs."""
+def _require_external_verdict(state: Evaluation, event: Judged) -> None:
+    """Require that a verdict of no judge is a program's, which replaces those of all judges."""
     own = event.grader == event.judge and event.final
     require(own, event, "it does not follow what this judge answered")
     require(state.classification is not None, event, "nothing is classified that could be judged")
@@ -357,14 +357,14 @@ def _require_from_outside(state: Evaluation, event: Judged) -> None:
 
 
 def _require_graded(state: Evaluation, event: Scored | EvaluationAbandoned) -> None:
-    """All is done: classified, and judged where it is."""
+    """Require that the classification, and the judging if there is any, is complete."""
     require(state.classification is not None, event, "nothing is classified")
     last = state.last
     done = type(last) is Classified or (type(last) is Judged and last.final)
     require(done, event, "it does not follow a classification or a last verdict")
 
 
-def _scored(state: Evaluation, event: Scored) -> Changes:
+def _apply_score(state: Evaluation, event: Scored) -> Changes:
     _require_graded(state, event)
     usable = state.last_error is None and state.import_error is None
     require(usable, event, "it scores what ended in an error")
@@ -377,7 +377,7 @@ def _scored(state: Evaluation, event: Scored) -> Changes:
     return {"score": score, "finished_at": event.timestamp}
 
 
-def _abandoned(state: Evaluation, event: EvaluationAbandoned) -> Changes:
+def _apply_abandonment(state: Evaluation, event: EvaluationAbandoned) -> Changes:
     if event.kind == GRADING_STOPPED:
         require(state.classification is not None, event, "nothing is classified")
         require(state.in_flight is None, event, "a request is in flight")
@@ -398,7 +398,7 @@ def _abandoned(state: Evaluation, event: EvaluationAbandoned) -> Changes:
     return {"abandoned": event, "finished_at": event.timestamp}
 
 
-def _carried_over(_: Evaluation, event: CarriedOver) -> Changes:
+def _apply_carry_over(_: Evaluation, event: CarriedOver) -> Changes:
     message = "what has begun here cannot be carried over"
     require(event.originator_version == 1, event, message)
     elsewhere = event.source_run_id != event.run_id
@@ -407,15 +407,15 @@ def _carried_over(_: Evaluation, event: CarriedOver) -> Changes:
 
 
 _TRANSITIONS: dict[type[Event], Callable[[Evaluation, Any], Changes]] = {
-    RequestSent: _sent,
-    ResponseReceived: _answered,
-    ErrorRecorded: _failed,
-    AttemptLost: _lost,
-    Classified: _classified,
-    Judged: _judged,
-    Scored: _scored,
-    EvaluationAbandoned: _abandoned,
-    CarriedOver: _carried_over,
-    AnswerImported: _imported,
+    RequestSent: _apply_request,
+    ResponseReceived: _apply_response,
+    ErrorRecorded: _apply_error,
+    AttemptLost: _apply_lost_attempt,
+    Classified: _apply_classification,
+    Judged: _apply_judgement,
+    Scored: _apply_score,
+    EvaluationAbandoned: _apply_abandonment,
+    CarriedOver: _apply_carry_over,
+    AnswerImported: _apply_import,
 }
-"""What each event changes, where it can come at all. No other belongs to an evaluation."""
+"""The transition of every kind of event that belongs to an evaluation."""

@@ -1,7 +1,7 @@
 """Exact decimal arithmetic on recorded numbers: 0.1 is a tenth. Pure.
 
-A binary float is only near it, so that the mean of 0, 0 and 0.3 would be less than 0.1, and a limit
-of 0.1 not met.
+A binary float only approximates it: the mean of 0, 0 and 0.3 would be less than 0.1, and miss a
+limit of 0.1.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from fractions import Fraction
 from functools import lru_cache
 
 UNROUNDED = Context(prec=2_000, traps=[Inexact])
-"""Decimals are reckoned with in full: what would be rounded raises. So a sum depends neither on its
-order nor on who adds it up."""
+"""A context that never rounds: it raises `Inexact` instead. So a sum depends neither on its order
+nor on the program that computes it."""
 
 
 @lru_cache(maxsize=4_096)
@@ -28,7 +28,7 @@ def difference(one: float, other: float) -> float:
 
 
 def mean(numbers: Iterable[float]) -> float:
-    """The mean of at least one number, in whatever order they come."""
+    """The exact mean of at least one number; their order makes no difference."""
     total, count = Fraction(0), 0
     for number in numbers:
         total, count = total + exact(number), count + 1

@@ -6,8 +6,8 @@ this is alike:
 - the cases, as a set: what is sent, and what decides how the answer is graded (`graded_digest`).
   Their order, ids, tags, files and notes are not part of it. What a dialect's options change
   is part of the cases;
-- the models, as a set: provider, model, version and parameters. A local model is its weights, a
-  class of one's own is that class, whatever either is called;
+- the models, as a set: provider, model, version and parameters. A local model is identified by its
+  weights, a custom class by that class, whatever their names;
 - the judges: the same, with the response format that they are sent, and, where there are several,
   the rule that combines their verdicts.
 
@@ -15,7 +15,7 @@ Nothing else changes the experiment: the name, gates, prices, output, execution
 (retries, time-outs, workers), file paths, and where a model is reached (`base_url`, the
 key's variable): it is the same question to the same model. Nor do repetitions and the seed: more
 of them, or other ones, are further draws from the same distribution, and drawing until a run
-passes must show in the count. A branched run asks the same again.
+passes must show in the number of attempts. A branched run is a further attempt.
 
 **Overlapping** runs are not attempts, but a reader must know about them: at least one model is the
 same (provider and model), and they share at least half of the cases of the run that has fewer.
@@ -54,7 +54,7 @@ def graded_digest(case: Mapping[str, Any]) -> str:
 
 
 def case_digests(case: Mapping[str, Any]) -> tuple[str, str]:
-    """The `question_digest` and the `graded_digest` of a case; what both hold is encoded once."""
+    """The `question_digest` and the `graded_digest` of a case; the turns are encoded once."""
     turns = _turns(case["turns"])
     attributes = {"category": case.get("category"), "dialect": case["dialect"]}
     rest = canonical({**attributes, "expectation": case.get("expectation", {})})
@@ -85,7 +85,7 @@ def set_digest(digests: Iterable[str]) -> str:
 
 
 def digest_of_sorted(digests: Iterable[str]) -> str:
-    """The `set_digest` of digests that come in order, each once; holds a few of them."""
+    """The `set_digest` of sorted, distinct digests; holds at most 1,000 of them in memory."""
     return _sha256_of(_sorted_list(digests))
 
 
@@ -95,7 +95,7 @@ def experiment_digest(conditions: Mapping[str, Any], graded: Iterable[str]) -> s
 
 
 def experiment_digest_of_sorted(conditions: Mapping[str, Any], graded: Iterable[str]) -> str:
-    """The `experiment_digest` of digests that come in order, each once; holds a few of them."""
+    """The `experiment_digest` of sorted, distinct digests; holds at most 1,000 in memory."""
     return _sha256_of(_experiment(conditions, graded))
 
 
@@ -131,9 +131,9 @@ def _sha256_of(parts: Iterable[bytes]) -> str:
 
 
 def conditions(started: Mapping[str, Any]) -> dict[str, Any]:
-    """The models and judges of an experiment, as the payload of a `RunStarted` tells of them.
+    """The models, judges and judging rule of an experiment, from the payload of a `RunStarted`.
 
-    Raises `ValueError` where it does not.
+    Raises `ValueError` for a payload of another form.
     """
     judges = _mappings(started.get("judges", []))
     configuration = _mapping(started.get("configuration"))
@@ -159,7 +159,7 @@ def conditions(started: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def models_of(started: Mapping[str, Any]) -> frozenset[str]:
-    """The models under test, each by its provider and its name, as overlapping runs share them."""
+    """The models under test as canonical JSON of [provider, name], by which runs overlap."""
     return frozenset(
         canonical([model.get("provider"), _name(model)]).decode()
         for model in _mappings(started.get("models"))
@@ -167,7 +167,7 @@ def models_of(started: Mapping[str, Any]) -> frozenset[str]:
 
 
 def canonical(value: Any) -> bytes:
-    """The one way to write JSON: sorted keys, no spaces, ASCII; 1.0 is 1, what is infinite null."""
+    """Canonical JSON: sorted keys, no spaces, ASCII; 1.0 becomes 1, NaN and infinity null."""
     if not _is_plain(value):
         value = json.loads(json.dumps(value), parse_float=_number, parse_constant=lambda _: None)
     return _ENCODER.encode(value).encode("ascii")
@@ -178,25 +178,25 @@ def canonical(value: Any) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class RunQuestions:
-    """What one run asked."""
+    """The experiment, questions and models of one run."""
 
     run_id: str
     number: int
     digest: str
-    """Of its experiment."""
+    """The digest of the run's experiment."""
     questions: str
-    """The `set_digest` of what was sent."""
+    """The `set_digest` of the `question_digest` of every case."""
     models: frozenset[str]
     read_questions: Callable[[], AbstractSet[str]] = field(repr=False, compare=False)
-    """Reads the `question_digest` of every case. Called when they have to be known."""
+    """Reads the `question_digest` of every case. Called only if they are needed."""
 
     @classmethod
     def of(
         cls, started: Mapping[str, Any], read_questions: Callable[[], AbstractSet[str]]
     ) -> RunQuestions:
-        """What the payload of a `RunStarted` says that it asked.
+        """The questions that the payload of a `RunStarted` records.
 
-        Raises `ValueError` where it says no such thing.
+        Raises `ValueError` if the payload lacks them.
         """
         recorded = _mapping(started.get("experiment"))
         digest, questions = recorded.get("digest"), recorded.get("questions")
@@ -215,7 +215,10 @@ class Overlapping(NamedTuple):
 
 
 class RelatedRuns(NamedTuple):
-    """The runs that have to do with one run, that one included, each in order of number."""
+    """The attempts of one run's experiment, that run included, and its overlapping runs.
+
+    Both are in order of run number.
+    """
 
     attempts: tuple[RunQuestions, ...]
     overlapping: tuple[Overlapping, ...]
@@ -235,7 +238,7 @@ def find_related(own: RunQuestions, runs: Iterable[RunQuestions]) -> RelatedRuns
 
 
 def experiments(runs: Iterable[RunQuestions]) -> list[tuple[RunQuestions, ...]]:
-    """The runs by experiment, the attempts of each in order of number."""
+    """Group runs by experiment: the attempts of each, in order of run number."""
     runs_by_digest: dict[str, list[RunQuestions]] = {}
     for run in sorted(runs, key=lambda run: run.number):
         runs_by_digest.setdefault(run.digest, []).append(run)
@@ -243,13 +246,13 @@ def experiments(runs: Iterable[RunQuestions]) -> list[tuple[RunQuestions, ...]]:
 
 
 def overlap(one: AbstractSet[str], other: AbstractSet[str]) -> int:
-    """How many cases two runs share; 0 where it is less than half of those of the smaller one."""
+    """Number of shared cases; 0 if it is less than half of the smaller set."""
     shared = len(one & other)
     return shared if 2 * shared >= min(len(one), len(other)) else 0
 
 
 class _Sharing:
-    """Counts the cases shared with one run; none are read twice, nor those known to be alike."""
+    """Counts the cases shared with one run. Reads each set of questions at most once."""
 
     def __init__(self, own: RunQuestions) -> None:
         self._own = own
@@ -266,7 +269,7 @@ class _Sharing:
         return self._counted[other.questions]
 
 
-# -- what is read --------------------------------------------------------------------------------
+# -- reading payloads ----------------------------------------------------------------------------
 
 
 def _model(snapshot: Mapping[str, Any]) -> dict[str, Any]:
@@ -280,9 +283,9 @@ def _model(snapshot: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _name(snapshot: Mapping[str, Any]) -> Any:
-    """What the model is: what its provider says (its weights, a class of one's own), else its name.
+    """The model's identity as its provider recorded it (weights, custom class), else its name.
 
-    The settings of two providers are older than `identity`, which every other one can record.
+    The providers `local` and `python` record it under a key of their own, others as `identity`.
     """
     settings = _mapping(snapshot.get("settings") or {})
     older = {"local": "weights_sha256", "python": "class"}
@@ -303,7 +306,7 @@ def _mappings(value: Any) -> list[Mapping[str, Any]]:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether JSON holds it exactly as it is: no number but whole ones, no key but text."""
+    """Whether JSON preserves the value exactly: only integers as numbers, only text as keys."""
     kind = type(value)
     if kind in _PLAIN:
         return True

@@ -1,11 +1,10 @@
 """The one table of finish reasons: the meaning of every word by which a server ends an answer.
 
-Words are compared without case, and the way in which they are joined makes no difference, nor the
-name of an enumeration before them (`content-filter`, `maxTokens`, `FinishReason.MAX_TOKENS`). The
-protocol plays no part: gateways that speak one vendor's protocol pass on the words of another. A
-word that is not listed has no meaning: its answer is recorded, named and not scored. So is one
-whose server writes something else than a word there. A server that gives no word at all says
-nothing against its answer, which counts as complete. Pure.
+Words are compared without regard to case, separators and the name of an enumeration before them
+(`content-filter`, `maxTokens`, `FinishReason.MAX_TOKENS`). The protocol plays no part: gateways
+that speak one vendor's protocol pass on the words of another. The meaning of an unlisted word, or
+of a value that is not text, is `unknown`: its answer is recorded, but not scored. An answer without
+a word counts as complete. Pure.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ Meaning = Literal["complete", "tool_call", "cut_off", "withheld", "broken", "unk
 while it answered, or could not use what the model wrote."""
 
 STOP, LENGTH, CONTENT_FILTER, TOOL_CALLS = "stop", "length", "content_filter", "tool_calls"
-"""The common words: those of OpenAI's chat completions."""
+"""The common words, to which others are mapped: those of OpenAI's chat completions."""
 
 _COMMON: dict[str, Meaning] = {
     STOP: "complete",
@@ -54,7 +53,7 @@ _SYNONYMS: dict[str, tuple[str, ...]] = {
 }
 _FURTHER: dict[Meaning, tuple[str, ...]] = {
     "cut_off": (
-        # Paused, steered or stopped by something else than the model; more would have come.
+        # Paused, steered or stopped from outside before the model had finished.
         *("incomplete", "not_finished", "pause_turn", "compaction", "max_messages", "steered"),
         *("time_limit", "max_time", "repetition", "user_cancel"),
     ),
@@ -69,7 +68,7 @@ _INTERRUPTED = (
     *("insufficient_system_resource", "abort", "aborted", "cancel", "cancelled", "canceled"),
     *("timeout", "timed_out", "failed", "failure", "interrupted", "overloaded", "unavailable"),
 )
-"""The server failed while it answered: another attempt may not meet that."""
+"""The server failed during the answer; another attempt may succeed."""
 
 _COMMON_WORDS = {word: common for common, words in _SYNONYMS.items() for word in words}
 _MEANINGS: dict[str, Meaning] = {
@@ -81,18 +80,18 @@ _MEANINGS: dict[str, Meaning] = {
 _SEPARATORS = re.compile(r"[\s\-]+|(?<=[a-z])(?=[A-Z])")
 _ENUMERATION = re.compile(r"\A(?:(?:finish|stop)_?reason[._:]+|reason_)")
 _LONGEST_WORD = 64
-"""Of those that are remembered, in characters: a server may send any text."""
+"""The longest word that is cached, in characters: a server may send any text."""
 _NOTHING = frozenset({"", "null", "none"})
 _UNSPECIFIED = "unspecified"
 """The default of an enumeration. Google's servers write it while an answer goes on."""
 _UNGRADED_LAST: tuple[Meaning, ...] = ("cut_off", "unknown", "broken", "withheld")
-"""The meanings of answers that are not whole. Of two the later one here counts."""
+"""The meanings of answers that are not whole, from the least to the most severe."""
 
 
 def word_of(value: Any) -> str | None:
-    """The word that stands in a reply's field for it, as it came; `None` for one that says nothing.
+    """The finish reason in a reply's field, unchanged; `None` for an empty one.
 
-    What is no text is its own JSON, which is none of the words: nobody knows what it means.
+    A value that is not text becomes its JSON, whose meaning is `unknown`.
     """
     if isinstance(value, str | None):
         return word_or_none(value)
@@ -103,24 +102,24 @@ def word_of(value: Any) -> str | None:
 
 
 def word_or_none(word: str | None) -> str | None:
-    """The word as it came; `None` for one that says nothing (some servers write `"null"`)."""
+    """The word unchanged; `None` for an empty one (some servers write `"null"`)."""
     return None if word is None or word.strip().lower() in _NOTHING else word
 
 
 def meaning_of(word: str | None) -> Meaning:
     """The meaning of a finish reason; `complete` without one."""
-    return "complete" if word_or_none(word) is None else _MEANINGS.get(_plain(word), "unknown")
+    return "complete" if word_or_none(word) is None else _MEANINGS.get(_normalize(word), "unknown")
 
 
 def worse(first: str | None, later: str | None) -> str | None:
-    """The one that counts of two words of one answer: the worse. Of equals the later one."""
+    """The more severe of two finish reasons of one answer; of equals the later one."""
     if word_or_none(later) is None:
         return first
-    return first if _badness(first) > _badness(later) else later
+    return first if _severity(first) > _severity(later) else later
 
 
-def _badness(word: str | None) -> int:
-    if word_or_none(word) is None or _plain(word) == _UNSPECIFIED:
+def _severity(word: str | None) -> int:
+    if word_or_none(word) is None or _normalize(word) == _UNSPECIFIED:
         return 0
     meaning = meaning_of(word)
     return 2 + _UNGRADED_LAST.index(meaning) if meaning in _UNGRADED_LAST else 1
@@ -128,25 +127,25 @@ def _badness(word: str | None) -> int:
 
 def was_interrupted(word: str | None) -> bool:
     """Whether the word says that the server failed while it answered."""
-    return word is not None and _plain(word) in _INTERRUPTED
+    return word is not None and _normalize(word) in _INTERRUPTED
 
 
 def common_word(word: str) -> str:
-    """The common word of the same meaning; one for which there is none stays as it came."""
-    plain = _plain(word)
+    """The common word that this word is mapped to; the word itself if there is none."""
+    plain = _normalize(word)
     return plain if plain in _COMMON else _COMMON_WORDS.get(plain, word)
 
 
-def _plain(word: str | None) -> str:
+def _normalize(word: str | None) -> str:
     if word is None or len(word) > _LONGEST_WORD:
-        return _made_plain(word or "")
-    return _of_short_word(word)
+        return _normalize_uncached(word or "")
+    return _normalize_cached(word)
 
 
-def _made_plain(word: str) -> str:
+def _normalize_uncached(word: str) -> str:
     plain = _SEPARATORS.sub("_", word.strip()).lower()
     return _ENUMERATION.sub("", plain)
 
 
-_of_short_word = lru_cache(maxsize=256)(_made_plain)
-"""An answer's word is read a dozen times, and a run's answers have few of them."""
+_normalize_cached = lru_cache(maxsize=256)(_normalize_uncached)
+"""Cached: an answer's word is normalized a dozen times, and a run has few different words."""

@@ -1,4 +1,4 @@
-"""Errors about a recorded history: which event cannot be where it is, and why."""
+"""Errors of a recorded history: the event that cannot follow the others, and the rule it breaks."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from failproof_es.events import Event
 class ImpossibleHistory(Exception):
     """The log holds an event that cannot follow the ones before it.
 
-    `rule` says what does not hold. Where one event is to blame, `topic`, `stream_id` and
-    `version` (its position in its stream, from 1) name it.
+    `rule` describes the contradiction. If one event is at fault, `topic`, `stream_id` and
+    `version` (its position in its stream, from 1) identify it.
     """
 
     def __init__(self, rule: str, event: Event | None = None) -> None:
@@ -33,13 +33,13 @@ class ImpossibleHistory(Exception):
 
 
 def require(holds: object, event: Event, rule: str) -> None:
-    """Raise `ImpossibleHistory` unless it `holds`."""
+    """Raise `ImpossibleHistory` with `rule` and `event` unless `holds` is true."""
     if not holds:
         raise ImpossibleHistory(rule, event)
 
 
 def differing(event: Event, expected: Mapping[str, Any]) -> NoReturn:
-    """Raise `ImpossibleHistory` that names the first field that is not as expected."""
+    """Raise `ImpossibleHistory` for the first field of the event that differs from `expected`."""
     for name, value in expected.items():
         if getattr(event, name) != value:
             actual = getattr(event, name)

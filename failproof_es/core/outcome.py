@@ -1,7 +1,7 @@
 """The outcome of one evaluation: every figure and word about it that is shown anywhere. Pure.
 
-`EvaluationOutcome` is defined here once. The log is folded into it (`outcome_of`), the projections
-store it, and whatever prints, compares or judges an evaluation reads it. A field is a column of the
+`EvaluationOutcome` is the one definition: `outcome_of` folds the log into it, the projections store
+it, and all code that prints, compares or judges an evaluation reads it. A field is a column of the
 tables, its docstring the column's comment (`projections.results.outcome_rows`).
 """
 
@@ -197,7 +197,7 @@ class EvaluationOutcome(NamedTuple):
 
 
 class FoldedHistory(NamedTuple):
-    """A history as far as it can be true."""
+    """The longest prefix of a history without a contradiction."""
 
     state: Evaluation
     possible: Sequence[Event]
@@ -221,12 +221,11 @@ def outcome_of(
     broken: Exception | None = None,
     folded: FoldedHistory | None = None,
 ) -> EvaluationOutcome:
-    """The outcome of what is on record of an evaluation, from its first event on.
+    """The outcome of an evaluation from its recorded events, the first one included.
 
-    Of one that was carried over, `history` is what it refers to, as events of this run.
-    `broken` says why the record cannot be read beyond `history`, `folded` what the history
-    amounts to where that is known already. Never raises: what cannot be true is told in
-    `impossible`.
+    For a carried-over evaluation, `history` holds the source's events as events of this run.
+    `broken` is the error at which reading stopped after `history`; `folded` is `history` already
+    folded, if it is. Never raises: `impossible` of the outcome describes a contradiction.
     """
     state, possible, contradiction = folded or FoldedHistory.of(history)
     why = contradiction or broken
@@ -255,7 +254,7 @@ def outcome_of(
                 if event.first_token_ms is not None:
                     streamed.append(event)
         elif type(event) is ErrorRecorded:
-            errors.append(_seen(event))
+            errors.append(_request_error(event))
             error = event
         elif type(event) is AttemptLost:
             lost_requests += 1
@@ -322,7 +321,7 @@ def outcome_of(
 def spending_of(
     answers: Iterable[ResponseReceived], costs: Iterable[Decimal | None]
 ) -> dict[str, Spent]:
-    """What these answers, at these costs, took, by the key of the model or judge that gave them."""
+    """The usage and cost of these answers, by the key of the model or judge that gave them."""
     spending: dict[str, Spent] = {}
     for answer, cost in zip(answers, costs, strict=True):
         key = answer.judge or answer.model_key
@@ -335,7 +334,7 @@ def spending_of(
 
 
 def speed_of(streamed: Iterable[ResponseReceived]) -> float | None:
-    """Tokens per second of the turns that reported their tokens, each by its own time."""
+    """Tokens per second after the first token, over the turns that reported their tokens."""
     tokens, ms = 0, 0.0
     for answer in streamed:
         output_tokens, first = answer.usage.output_tokens, answer.first_token_ms
@@ -346,7 +345,7 @@ def speed_of(streamed: Iterable[ResponseReceived]) -> float | None:
 
 
 def server_message(error: ErrorRecorded) -> str:
-    """What a server said, in one line: its HTTP status and the message."""
+    """The server's error in one line: its HTTP status and the message."""
     message = " ".join(error.message.split()) or error.kind
     return (
         message
@@ -356,7 +355,8 @@ def server_message(error: ErrorRecorded) -> str:
 
 
 def _latency_ms(state: Evaluation) -> float | None:
-    """From request to answer, to the microsecond; of an imported answer what its source says."""
+    """Milliseconds from request to answer, to the microsecond; for an imported answer, the latency
+    that its source recorded."""
     if state.imported is not None:
         return state.imported.latency_ms
     return None if state.response is None else round(state.latency_ms, 3)
@@ -370,5 +370,5 @@ def _status(state: Evaluation) -> Status:
     return "running" if state.version else "planned"
 
 
-def _seen(error: ErrorRecorded) -> RequestError:
+def _request_error(error: ErrorRecorded) -> RequestError:
     return RequestError(error.kind, error.judge, server_message(error))

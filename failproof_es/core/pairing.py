@@ -1,9 +1,9 @@
 """Pairs the evaluations of two runs, or of two models, that asked the same. Pure.
 
-Two are a pair when what was sent and what decides how the answer is graded are alike
-(`experiment.graded_digest`), for the same repetition, and the same versions of classifiers,
-readers of judges and scorers graded both. The id of a case decides only
-which of several equal ones are paired. Evaluations without a partner are counted by reason.
+Two evaluations are a pair if their cases have the same `experiment.graded_digest` (text sent and
+criteria of grading), their repetitions are the same, and the same versions of classifiers, readers
+of judges and scorers graded both. The id of a case decides only which of several equal cases are
+paired. Evaluations without a partner are counted by reason.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ Why = Literal[
     "asked in one only",
     "not scored in both",
 ]
-"""Why an evaluation is compared with nothing. All but the last: it was not asked of the other."""
+"""Why an evaluation has no partner. Except for `OTHER_VERSIONS` and `NOT_SCORED`, the other side
+was not asked the same."""
 
 ALTERED: Why = "sent another prompt under the same name"
 REGRADED: Why = "graded otherwise"
@@ -35,8 +36,9 @@ _IN_ORDER = (ALTERED, REGRADED, OTHER_VERSIONS, FEWER, ALONE, NOT_SCORED)
 def counterparts(
     models: Sequence[str], other_models: Sequence[str]
 ) -> list[tuple[str, str | None]]:
-    """Each model with the same model of another run, if it has it. Of two runs that have one model
-    each these two face each other.
+    """Each model with the same model of another run; `None` if the other run lacks it.
+
+    The models of two runs with one model each are paired whatever they are.
     """
     if len(models) == len(other_models) == 1:
         return [(models[0], other_models[0])]
@@ -64,7 +66,7 @@ class Unpaired:
     second: int
 
     def describe(self) -> str:
-        """In one phrase: how many, of both sides where they differ, and why."""
+        """The counts and the reason in one phrase: `3 and 5 asked in one only`."""
         if self.first == self.second:
             return f"{self.first:,} {self.why}"
         return f"{self.first:,} and {self.second:,} {self.why}"
@@ -72,22 +74,24 @@ class Unpaired:
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """The places of each pair in the two sequences, in the order of the first."""
+    """Pairs as indices into two sequences, in the order of the first; and what has no partner."""
 
     pairs: tuple[tuple[int, int], ...]
     unpaired: tuple[Unpaired, ...]
     unscored: tuple[tuple[int, int], ...] = ()
-    """The places of those that would be pairs if both had a score."""
+    """Indices of the evaluations that would be pairs if both had a score."""
 
 
 def same_questions(unpaired: Iterable[Unpaired]) -> bool:
-    """Whether all that either was asked was asked of the other, scored or not."""
+    """Whether both sides were asked the same questions, scored or not."""
     return all(group.why in (NOT_SCORED, OTHER_VERSIONS) for group in unpaired)
 
 
 def what_differs(unpaired: Iterable[Unpaired]) -> str | None:
-    """What two were not, so that their rates cannot be compared as they stand; `None` where they
-    were asked the same and graded alike."""
+    """Why two rates cannot be compared: they were not `asked the same`, or not `graded alike`.
+
+    `None` if they were both.
+    """
     groups = tuple(unpaired)
     if not same_questions(groups):
         return "asked the same"
@@ -102,8 +106,8 @@ def pair_evaluations(
 ) -> Pairing:
     """Pair the questions of `first` with those of `second`.
 
-    `scored` tells whether the evaluations at two places both have a score, `alike` whether the
-    same versions graded these two (`graded_alike`).
+    For an index into `first` and one into `second`, `scored` tells whether both evaluations have a
+    score, `alike` whether the same versions graded both (`graded_alike`).
     """
     partners = _partners(first, second)
     counts: defaultdict[Why, list[int]] = defaultdict(lambda: [0, 0])
@@ -132,8 +136,8 @@ def pair_evaluations(
 def graded_alike(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
     """Whether two evaluations were graded by the same versions (`EvaluationOutcome.graded_by`).
 
-    A grader that had a say in one only makes no difference: an empty answer is shown to no judge.
-    Nor does a part of a version that one lacks: a command that does not parse meets no checker.
+    A grader that graded only one of them is ignored: an empty answer, say, is shown to no judge. So
+    is a part of a version that one of them lacks: a command that does not parse reaches no checker.
     `reading.overviews.pair_statements` has the same rule as SQL.
     """
     return one == other or next(other_versions(one, other), None) is None
@@ -148,7 +152,7 @@ class OtherVersion(NamedTuple):
 
 
 def other_versions(one: Mapping[str, str], other: Mapping[str, str]) -> Iterator[OtherVersion]:
-    """The graders of which two evaluations have different versions; see `graded_alike`."""
+    """The graders whose versions differ between two evaluations; see `graded_alike`."""
     for name in sorted(one.keys() & other):
         mine, theirs = (set(versions[name].split()) for versions in (one, other))
         if not (mine <= theirs or theirs <= mine):
@@ -156,7 +160,10 @@ def other_versions(one: Mapping[str, str], other: Mapping[str, str]) -> Iterator
 
 
 def _partners(first: Sequence[Question], second: Sequence[Question]) -> dict[int, int]:
-    """The places of `second` by those of `first`: of several alike those of one name first."""
+    """Indices of partners in `second`, by index in `first`.
+
+    Among equal questions, those with the same suite and case id are paired first.
+    """
     partners: dict[int, int] = {}
     keys: tuple[Callable[[Question], Hashable], ...] = (
         lambda question: (question.graded, question.suite, question.case, question.repetition),
@@ -175,7 +182,7 @@ def _partners(first: Sequence[Question], second: Sequence[Question]) -> dict[int
 
 
 class _UnpairedReason:
-    """Why a question has no partner among others."""
+    """Finds the reason why a question has no partner among the given questions."""
 
     def __init__(self, questions: Sequence[Question]) -> None:
         self._sent: defaultdict[tuple[str, str], set[str]] = defaultdict(set)

@@ -8,14 +8,14 @@ from typing import Any, Literal
 from failproof_es.support.percentages import percent
 
 ReviewStatus = Literal["awaiting", "pass", "fail", "unclear", "disputed"]
-"""`awaiting` has no review. `pass`, `fail` and `unclear` have that last verdict from every
-reviewer; `disputed` are the others."""
+"""`awaiting`: no review. `pass`, `fail`, `unclear`: the last verdict of every reviewer is that one.
+`disputed`: the last verdicts differ."""
 PeopleOutcome = Literal[
     "awaiting_review", "passed_by_people", "failed_by_people", "unclear", "disputed"
 ]
 
 REVIEW_STATUSES: tuple[ReviewStatus, ...] = ("pass", "fail", "unclear", "disputed")
-"""The statuses of an evaluation that somebody reviewed."""
+"""The statuses of a reviewed evaluation."""
 OUTCOMES: Mapping[ReviewStatus, PeopleOutcome] = {
     "awaiting": "awaiting_review",
     "pass": "passed_by_people",
@@ -28,7 +28,7 @@ _LONE: Mapping[str, ReviewStatus] = {"pass": "pass", "fail": "fail", "unclear": 
 
 
 def review_status(verdicts: Mapping[str, str]) -> ReviewStatus:
-    """The status by the last verdict of each reviewer."""
+    """The status of an evaluation, from each reviewer's last verdict."""
     words = set(verdicts.values())
     if not words:
         return "awaiting"
@@ -41,7 +41,7 @@ def describe_outcome(outcome: PeopleOutcome) -> str:
 
 
 def describe_people(figure: Mapping[str, Any]) -> str:
-    """A figure by people in one phrase: passed of decided with its interval, and the rest.
+    """People's figure in one phrase: passed of decided, the interval, and the undecided.
 
     `figure` has `passed`, `n`, `rate`, `interval`, `method`, `unclear`, `disputed` and
     `awaiting_review`.

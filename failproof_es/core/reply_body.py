@@ -16,35 +16,35 @@ import orjson
 from failproof_es.events import Encoding, ErrorRecorded, ResponseReceived, Withheld
 
 MOST_OF_AN_ERROR = 2**16
-"""So many bytes of an error's body are recorded, and so many characters of what it says."""
+"""Maximum number of recorded bytes of an error's body, and of characters of its message."""
 
 _QUOTES = '""'
-"""What JSON writes around a text."""
+"""The quotation marks of a JSON string."""
 
 
 def whole_body(body: bytes) -> dict[str, Any]:
-    """The fields that hold all of a body."""
-    text, encoding = _encoded(body)
+    """The event fields of a whole body."""
+    text, encoding = _encode_body(body)
     return {"body": text, "body_encoding": encoding}
 
 
 def truncated_body(body: bytes) -> dict[str, Any]:
-    """The fields that hold as much of an error's body as is recorded, and say so."""
+    """The event fields of an error's body, cut at `MOST_OF_AN_ERROR` bytes; `withheld` if cut."""
     if len(body) <= MOST_OF_AN_ERROR:
         return whole_body(body)
     excerpt = body[:MOST_OF_AN_ERROR]
-    with contextlib.suppress(UnicodeDecodeError):  # where it is text, no character is cut in two
+    with contextlib.suppress(UnicodeDecodeError):  # text is not cut inside a character
         excerpt = codecs.getincrementaldecoder("utf-8")().decode(excerpt).encode()
     return {**whole_body(excerpt), "withheld": _withheld("long", body)}
 
 
 def redacted_body(body: bytes, placeholder: str) -> dict[str, Any]:
-    """The fields that hold a placeholder, where a secret stands in the body."""
+    """The event fields with a placeholder for a body that contains a secret."""
     return {"body": placeholder, "body_encoding": "utf-8", "withheld": _withheld("secret", body)}
 
 
 def withheld_body(body: bytes) -> dict[str, Any]:
-    """The fields that hold a remark, where no key can be looked for in the body."""
+    """The event fields with a remark in place of a body that cannot be searched for API keys."""
     return {
         "body": "[not recorded: no UTF-8 text in which keys can be looked for]",
         "body_encoding": "utf-8",
@@ -53,7 +53,7 @@ def withheld_body(body: bytes) -> dict[str, Any]:
 
 
 def is_text(body: bytes) -> bool:
-    """Whether it is UTF-8 without NULs, such as UTF-16 has. Its last character may be cut."""
+    """Whether the body is UTF-8 without NUL (UTF-16 has NULs). The last character may be cut."""
     if 0 in body:
         return False
     try:
@@ -64,14 +64,14 @@ def is_text(body: bytes) -> bool:
 
 
 def raw_body(event: ResponseReceived | ErrorRecorded) -> bytes | None:
-    """The bytes that are recorded, to the last one."""
+    """The recorded bytes of the body; `None` without one."""
     if event.body is None:
         return None
     return b64decode(event.body) if event.body_encoding == "base64" else event.body.encode()
 
 
 def body_text(event: ResponseReceived | ErrorRecorded) -> str | None:
-    """The body for people: its text; what is no UTF-8 in base64."""
+    """The body as text for people, or as base64 if it is not UTF-8; `None` without one."""
     if event.body is None or event.body_encoding == "utf-8":
         return event.body
     try:
@@ -80,8 +80,8 @@ def body_text(event: ResponseReceived | ErrorRecorded) -> str | None:
         return event.body
 
 
-def _encoded(body: bytes) -> tuple[str, Encoding]:
-    """As JSON can hold the bytes: the shorter one of text and base64. Text, if they are equal."""
+def _encode_body(body: bytes) -> tuple[str, Encoding]:
+    """Encode the bytes for JSON as text or base64, whichever is shorter; text if equal."""
     in_base64 = -(-len(body) // 3) * 4
     with contextlib.suppress(UnicodeDecodeError):
         text = body.decode("utf-8")

@@ -2,8 +2,8 @@
 
 Every turn of a conversation sends all earlier turns again. A long body is recorded as the part
 that is new, between the beginning and the end of the body of an earlier request of the same
-evaluation (`Continuation`). So the bytes on record grow as the text does, and not as its square.
-A body is never longer than the bytes that were recorded of it and of the ones before it.
+evaluation (`Continuation`). So the recorded bytes grow linearly with the text, not quadratically.
+A rebuilt body is never longer than the recorded bytes of it and of the bodies before it.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ from typing import Any, NamedTuple
 from failproof_es.events import Continuation, Event, Purpose, RequestSent
 
 LEAST_BYTES = 4_096
-"""A body of at most so many bytes is recorded whole: naming another one would save little."""
+"""Bodies of up to this many bytes are recorded whole: a continuation would save little."""
 LEAST_SHARE = 0.5
-"""A body is recorded whole unless more than this share of it stands in the earlier one."""
+"""A body is recorded whole unless more than this share of it is part of the earlier body."""
 
 
 class SentBody(NamedTuple):
     """The whole body of a recorded request."""
 
     version: int
-    """Of its event."""
+    """The version of its event."""
     sha256: str
-    """As it is recorded, in hexadecimal."""
+    """The recorded digest, in hexadecimal."""
     body: bytes
     problem: str | None
-    """Why this is not what was sent: the record was changed."""
+    """Why the body is not the one that was sent, because the record was changed; else `None`."""
 
     @property
     def text(self) -> str:
-        """The body as text. What a changed record made invalid is replaced."""
+        """The body as text. Invalid UTF-8, possible in a changed record, is replaced."""
         return self.body.decode("utf-8", errors="replace")
 
 
 class RequestBodies:
     """The bodies of the requests of one evaluation, taken in the order of their events.
 
-    Holds the last whole body of each purpose, which alone can be continued.
+    Holds the last whole body of each purpose, the only one that can be continued.
     """
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
@@ -50,11 +50,11 @@ class RequestBodies:
                 self.rebuild(event)
 
     def fields(self, purpose: Purpose, body: bytes) -> dict[str, Any]:
-        """The fields of `RequestSent` that say this body. Raises `UnicodeDecodeError`."""
+        """The fields of `RequestSent` for this body. Raises `UnicodeDecodeError`."""
         return shortened_body(body, self._last.get(purpose))
 
     def add(self, request: RequestSent, body: bytes) -> None:
-        """Note that the request is on record, with the body that `fields` was given."""
+        """Keep the body of a recorded request, as it was passed to `fields`."""
         sent = SentBody(request.originator_version, request.body_sha256, body, None)
         self._last[request.purpose] = sent
 
@@ -66,17 +66,17 @@ class RequestBodies:
 
 
 def shortened_body(body: bytes, earlier: SentBody | None) -> dict[str, Any]:
-    """The fields of `RequestSent` that say this body.
+    """The fields of `RequestSent` for this body.
 
-    It continues the earlier one where that makes the event clearly smaller. A body with a NUL is
-    always whole: PostgreSQL has no text with one, and auditors rebuild bodies there. Raises
-    `UnicodeDecodeError` where the body is no UTF-8.
+    It continues the earlier body if that makes the event clearly smaller. A body with a NUL is
+    always whole: PostgreSQL's text cannot hold NUL, and auditors rebuild bodies there. Raises
+    `UnicodeDecodeError` if the body is not UTF-8.
     """
     text = body.decode("utf-8")
     fields = {"body": text, "body_sha256": hashlib.sha256(body).hexdigest()}
     if earlier is None or earlier.problem is not None or len(body) <= LEAST_BYTES:
         return fields
-    prefix, suffix = _shared(body, earlier.body)
+    prefix, suffix = _shared_lengths(body, earlier.body)
     if prefix + suffix <= LEAST_SHARE * len(body) or 0 in body or 0 in earlier.body:
         return fields
     continues = Continuation(
@@ -87,15 +87,15 @@ def shortened_body(body: bytes, earlier: SentBody | None) -> dict[str, Any]:
 
 
 def rebuilt_body(request: RequestSent, earlier: SentBody | None) -> SentBody:
-    """The whole body of a request. `earlier` is of the last request before it of its purpose.
+    """The whole body of a request. `earlier` is the body of the last request with its purpose.
 
-    `problem` says where that is not the body of the recorded digest. A continuation that no
-    engine writes is not followed: the body is then what the event itself holds.
+    `problem` is set if the body does not match the recorded digest. An impossible continuation is
+    not followed: the body is then only the part in the event itself.
     """
     body = request.body.encode("utf-8", errors="surrogatepass")
     problem = None
     if (continues := request.continues) is not None:
-        problem = _impossible(continues, earlier)
+        problem = _find_problem(continues, earlier)
         if problem is None and earlier is not None:
             end = len(earlier.body) - continues.suffix
             body = b"".join((earlier.body[: continues.prefix], body, earlier.body[end:]))
@@ -104,8 +104,8 @@ def rebuilt_body(request: RequestSent, earlier: SentBody | None) -> SentBody:
     return SentBody(request.originator_version, request.body_sha256, body, problem)
 
 
-def _impossible(continues: Continuation, earlier: SentBody | None) -> str | None:
-    """Why the earlier body cannot be continued so."""
+def _find_problem(continues: Continuation, earlier: SentBody | None) -> str | None:
+    """Why this continuation of the earlier body is impossible; else `None`."""
     if earlier is None or continues.version != earlier.version:
         return f"a request continues event {continues.version}, which is not the request before it"
     if continues.sha256 != earlier.sha256:
@@ -117,32 +117,32 @@ def _impossible(continues: Continuation, earlier: SentBody | None) -> str | None
     return None
 
 
-def _shared(body: bytes, earlier: bytes) -> tuple[int, int]:
-    """How many bytes both have in common at the beginning, and after those at the end.
+def _shared_lengths(body: bytes, earlier: bytes) -> tuple[int, int]:
+    """The lengths in bytes of the common prefix and, after that, of the common suffix.
 
-    No character of the body is cut in two.
+    Both are at boundaries of characters of `body`.
     """
     most = min(len(body), len(earlier))
-    prefix = _common(memoryview(body)[:most], memoryview(earlier)[:most])
+    prefix = _prefix_length(memoryview(body)[:most], memoryview(earlier)[:most])
     while 0 < prefix < len(body) and _is_inside(body[prefix]):
         prefix -= 1
     rest = most - prefix
     first, other = len(body) - rest, len(earlier) - rest
-    suffix = rest - _last_difference(memoryview(body)[first:], memoryview(earlier)[other:])
+    suffix = rest - _suffix_start(memoryview(body)[first:], memoryview(earlier)[other:])
     while suffix and _is_inside(body[len(body) - suffix]):
         suffix -= 1
     return prefix, suffix
 
 
 def _is_inside(byte: int) -> bool:
-    """Whether a character of UTF-8 has begun before this byte."""
+    """Whether this is a continuation byte of UTF-8."""
     return byte & 0xC0 == 0x80
 
 
-def _common(body: memoryview, earlier: memoryview) -> int:
-    """The length of the common beginning of two texts of the same length."""
+def _prefix_length(body: memoryview, earlier: memoryview) -> int:
+    """The length of the common prefix of two byte strings of the same length."""
     low, high = 0, len(body)
-    while low < high:  # halves that are compared at once: looking at each byte takes far longer
+    while low < high:  # comparing slices is far faster than a loop over single bytes
         middle = (low + high + 1) // 2
         if body[low:middle] == earlier[low:middle]:
             low = middle
@@ -151,8 +151,8 @@ def _common(body: memoryview, earlier: memoryview) -> int:
     return low
 
 
-def _last_difference(body: memoryview, earlier: memoryview) -> int:
-    """Where the common end of two texts of the same length begins."""
+def _suffix_start(body: memoryview, earlier: memoryview) -> int:
+    """The index at which the common suffix of two byte strings of the same length begins."""
     low, high = 0, len(body)
     while low < high:
         middle = (low + high) // 2

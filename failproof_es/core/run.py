@@ -46,7 +46,7 @@ from failproof_es.support.untrusted_text import shortened
 
 T = TypeVar("T")
 CHUNK = 1_000
-"""How many case digests one `CasesPlanned` holds."""
+"""Maximum number of case digests in one `CasesPlanned`."""
 _DIGEST = re.compile("[0-9a-fA-F]{32,}")
 
 
@@ -57,16 +57,16 @@ class Run:
     version: int = 0
     manifest: RunStarted | None = None
     plan_place: int | None = None
-    """That of the last event, while its plan is being recorded."""
+    """`plan_place` of the last event while the plan is being recorded; else `None`."""
     came_once: tuple[str, ...] = ()
-    """The topics that came, of those that come once, in order."""
+    """The topics in the stream so far that it may hold only once, in order."""
     chunks: int = 0
     planned_cases: int = 0
-    """Those of the chunks so far."""
+    """Cases in the chunks so far."""
     skipped: int = 0
     """Defects that kept cases out of the plan."""
     prices: Mapping[str, ModelPrices] = field(default_factory=dict)
-    """By the keys of models and judges."""
+    """Prices by the key of the model or judge."""
     status: RunStatus = "running"
     reason: str | None = None
     counts: Counts | None = None
@@ -76,11 +76,13 @@ class Run:
     validation: RunValidated | None = None
     sealed: bool = False
     imported: RunImported | None = None
-    """Where it comes from, if another tool recorded it."""
+    """The source of a run that another tool recorded."""
     limits: Mapping[str, LimitChanged] = field(default_factory=dict)
-    """The last change of each limit: by server; of its second key by server and model."""
+    """The last change of each limit, by server; for further keys of a server, by server and
+    models."""
     spend_ceiling: SpendCeilingChanged | None = None
-    """The last change of its spend ceiling. `failproof_es.core.spend.ceiling_of` has what holds."""
+    """The last change of the spend ceiling. `failproof_es.core.spend.ceiling_of` gives the one in
+    force."""
     at_ceiling: bool = False
     """Whether it is paused because its next request does not fit below its spend ceiling."""
 
@@ -93,12 +95,12 @@ class Run:
 
     @property
     def imported_from(self) -> str | None:
-        """What is said of an imported run wherever it is named; `None` of one that asked."""
+        """The label of an imported run, as `imported_from` makes it; `None` for any other."""
         return None if self.imported is None else imported_from(self.imported)
 
     @property
     def ended(self) -> bool:
-        """Whether nothing is left to be driven."""
+        """Whether the run has ended, so that nothing is left to drive."""
         return self.status in ENDED
 
     @property
@@ -108,22 +110,22 @@ class Run:
 
 
 def imported_from(imported: RunImported) -> str:
-    """How a run that another tool recorded is called wherever it is named."""
+    """Label of a run that another tool recorded: `imported from TOOL VERSION, not asked by us`."""
     version = f" {imported.tool_version}" if imported.tool_version else ""
     return f"imported from {imported.tool}{version}, not asked by us"
 
 
 def fold_run(events: Iterable[Event]) -> Run:
-    """The run after `events`. Raises `ImpossibleHistory` where they cannot be true."""
+    """The run after `events`. Raises `ImpossibleHistory` if they contradict each other."""
     return reduce(evolve_run, events, Run())
 
 
 def run_in_brief(events: Iterable[Event]) -> Run:
-    """The run as its first event says, and of each kind that tells a status the last one.
+    """The run from its first event and the last event of each kind that changes its status.
 
-    `events` are these, in order: `RunStarted`, and of the kinds in `TELL_STATUS` the last of each.
-    What stands between them is not looked at, so the plan counts as whole, and limits, validation
-    and seal stay unset. Raises `ImpossibleHistory` where they cannot be true together.
+    `events` are, in order, `RunStarted` and the last event of each kind in `TELL_STATUS`. The
+    events between them are skipped: the plan counts as complete, and limits, validation and seal
+    stay unset. Raises `ImpossibleHistory` if these events contradict each other.
     """
     run = Run()
     for event in events:
@@ -197,7 +199,7 @@ def _planned(run: Run, event: CasesPlanned) -> int:
 
 
 TELL_STATUS = tuple(EVENTS[topic] for topic in RUN_STATUS if topic != RunStarted.__name__)
-"""What changes a run's status after its first event."""
+"""The kinds of events that change a run's status after its `RunStarted`."""
 
 
 def _require_place(run: Run, event: RunEvent) -> None:
@@ -225,7 +227,7 @@ def _require_place(run: Run, event: RunEvent) -> None:
 def _require_counts(
     started: RunStarted, event: RunPaused | RunCompleted | RunFailed | RunGivenUp
 ) -> None:
-    """Raise `ImpossibleHistory` unless what it counts is of this run, and of this end."""
+    """Raise `ImpossibleHistory` unless the event's counts fit the plan and this kind of end."""
     counts, planned = event.counts, started.planned_evaluations
     message = f"it counts {counts.planned} planned evaluations, the run has {planned}"
     require(counts.planned == planned, event, message)
@@ -236,7 +238,7 @@ def _require_counts(
 
 
 def _require_gates(event: RunCompleted) -> None:
-    """Raise `ImpossibleHistory` unless each gate says whether it is met, and of how many."""
+    """Raise `ImpossibleHistory` unless each gate has a Boolean `met` and an integer or no `of`."""
     for name, gate in event.gates.items():
         has_verdict = isinstance(gate, dict) and isinstance(gate.get("met"), bool)
         counted = has_verdict and isinstance(gate.get("of"), int | None)
@@ -244,7 +246,7 @@ def _require_gates(event: RunCompleted) -> None:
 
 
 def chunked(digests: Iterable[str]) -> Iterator[tuple[str, ...]]:
-    """The digests cut into the chunks that are recorded."""
+    """The digests in chunks of at most `CHUNK`, one for each `CasesPlanned`."""
     remaining = iter(digests)
     while chunk := tuple(islice(remaining, CHUNK)):
         yield chunk
@@ -253,7 +255,10 @@ def chunked(digests: Iterable[str]) -> Iterator[tuple[str, ...]]:
 def in_plan_order(
     cases: Iterable[T], models: Sequence[str], repetitions: range
 ) -> Iterator[tuple[T, str, int]]:
-    """Case by case, repetition by repetition, every model: the order in which they are begun."""
+    """(case, model, repetition) of every evaluation, by case, then repetition, then model.
+
+    This is the order in which evaluations begin.
+    """
     for case in cases:
         for repetition in repetitions:
             for model in models:
@@ -263,7 +268,10 @@ def in_plan_order(
 def planned_evaluations(
     run_id: UUID, digests: Iterable[str], model_keys: Sequence[str], repetitions: int
 ) -> Iterator[EvaluationKey]:
-    """The evaluations of a plan, `in_plan_order`."""
+    """The evaluations of a plan, `in_plan_order`.
+
+    Raises `ImpossibleHistory` for an invalid digest.
+    """
     for digest in digests:
         try:
             prompt = prompt_id(digest)
@@ -277,17 +285,17 @@ def planned_evaluations(
 
 
 PlannedEvaluation = tuple[str, str, int]
-"""The digest of its case, the key of its model, its repetition."""
+"""(digest of the case, key of the model, repetition from 1)."""
 
 
 def planned_names(
     digests: Iterable[str], model_keys: Sequence[str], repetitions: range
 ) -> Iterator[PlannedEvaluation]:
-    """The same as `planned_evaluations`, as plain values: a plan can have millions.
+    """As `planned_evaluations`, but plain tuples: a plan can have millions.
 
-    `repetitions` are those of each case that are named, from 1.
+    `repetitions` selects the repetitions of each case, from 1.
 
-    Raises `ImpossibleHistory` where a digest is none.
+    Raises `ImpossibleHistory` for an invalid digest.
     """
     for digest in digests:
         if not _DIGEST.fullmatch(digest):
@@ -297,7 +305,7 @@ def planned_names(
 
 
 def planned_streams(run_id: UUID, planned: Iterable[PlannedEvaluation]) -> list[str]:
-    """The stream of each evaluation, in hexadecimal: `EvaluationKey.evaluation_id`."""
+    """The `EvaluationKey.evaluation_id` of each evaluation, as the text of a UUID."""
     run = f"{run_id}\n"
     streams = []
     for digest, model_key, repetition in planned:
@@ -310,14 +318,17 @@ def planned_streams(run_id: UUID, planned: Iterable[PlannedEvaluation]) -> list[
 def place_in_plan(
     manifest: RunStarted, key: EvaluationKey, cases_before: int, repetitions: int
 ) -> int:
-    """Which of `planned_evaluations` this one is, from 1, after so many cases."""
+    """The place of this evaluation among `planned_evaluations`, from 1.
+
+    `cases_before` is the number of cases before its own.
+    """
     models = [model.key for model in manifest.models]
     before = cases_before * repetitions + key.repetition - 1
     return before * len(models) + models.index(key.model_key) + 1
 
 
 def describe_selection(started: RunStarted) -> str | None:
-    """Of how much a run is which part; `None` of a run that asked all."""
+    """The part of its cases and models that a run asked, in words; `None` if it asked all."""
     selection = started.selection
     if selection is None:
         return None
@@ -325,14 +336,14 @@ def describe_selection(started: RunStarted) -> str | None:
 
 
 def how_branched(reuse: bool) -> str:
-    """In which way a run carries over evaluations: before the name of the run they are of."""
+    """The words before the name of the run that evaluations were carried over from."""
     return "answers reused from" if reuse else "branched from"
 
 
 def describe_branch(branch: Branch, number: int | None = None) -> str:
-    """What a run carries over from which one, in words.
+    """The branch in words: what the run carries over or asks again, and from which run.
 
-    `number` is that of the other run, where it is known.
+    `number` is the number of that other run, if known.
     """
     source = "another run" if number is None else f"run {number}"
     match branch.again:
@@ -347,7 +358,7 @@ def describe_branch(branch: Branch, number: int | None = None) -> str:
 
 
 def describe_part(selection: Selection, cases: int, models: int) -> str:
-    """The same in the words that are shown: `100 of 1,432 cases: sample of 100, seed 7`."""
+    """A selection in words: `100 of 1,432 cases: sample of 100, seed 7`."""
     parts = []
     if how := ", ".join(_choices(selection)):
         parts.append(f"{cases:,} of {plural(selection.of_cases, 'case')}: {how}")
@@ -371,9 +382,9 @@ def _choices(selection: Selection) -> list[str]:
 
 
 def _limits(before: Mapping[str, LimitChanged], event: LimitChanged) -> dict[str, LimitChanged]:
-    """A server has a limit for each key that it is asked with: those of other models stay.
+    """The limits after a change. A server has one limit for each API key, told apart by models.
 
-    One that names no model is the limit of its whole server, and replaces all others there.
+    A change that names no model is for the whole server and replaces all of its limits.
     """
     remaining = {
         name: limit

@@ -1,6 +1,6 @@
 """The state of side streams: operations on a run, and people's reviews. Pure.
 
-Such a stream has many writers, so few of its events must be in order. Those are checked here.
+Side streams have several writers, so the order of few of their events is fixed. It is checked here.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class Operations(NamedTuple):
 
     version: int = 0
     resolving: bool = False
-    """A configuration was read, and its check is about to begin."""
+    """Whether the last event resolved a configuration, so that its check must follow."""
     checking: int = 0
-    """Checks that have begun and not passed: of several processes there may be several."""
+    """Checks that have begun and not passed; several processes can check at once."""
     archived: bool = False
-    """Whether what happened in its evaluations is in a file, and not in the log."""
+    """Whether the events of the run's evaluations are in an archive file, not in the log."""
 
 
 def evolve_operations(state: Operations, event: Event, run_id: UUID) -> Operations:

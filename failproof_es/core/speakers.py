@@ -7,5 +7,6 @@ _SCRIPTED = {"assistant": "assistant, scripted"}
 
 
 def speaker(role: str, *, scripted: bool) -> str:
-    """Who speaks a turn of this role. An assistant's turn is the model's, or the case's."""
+    """The speaker of a turn with this role. `scripted`: the case holds the turn; else the model
+    under test gave it."""
     return _SCRIPTED.get(role, role) if scripted else UNDER_TEST

@@ -1,7 +1,7 @@
 """The summary of a run: its groups (`core.tally` has their rates), costs and latencies. Pure.
 
-`RunSummary` is defined here once. The projections keep its counts, the log is folded into them,
-and whatever prints, compares or judges a run reads it.
+`RunSummary` is the one definition: the projections store its counts, folding the log computes them,
+and all code that prints, compares or judges a run reads it.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from failproof_es.core.tally import Group, ModelTally
 from failproof_es.core.unscored import LOST, UnscoredGroup, UnscoredKey
 
 SIGNIFICANT_DIGITS = 3
-"""Latencies are counted as microseconds rounded to so many digits: 12.34 ms counts as 12.3."""
+"""Significant digits of counted latencies, in microseconds: 12.34 ms counts as 12.3 ms."""
 
 
 class Grouped(Clustered, Protocol):
-    """What of a case decides in which group and cluster it is counted."""
+    """The attributes of a case that select its group and cluster."""
 
     @property
     def category(self) -> str | None: ...
@@ -39,7 +39,7 @@ class Grouped(Clustered, Protocol):
 
 
 class GroupKey(NamedTuple):
-    """What the evaluations of a group have in common."""
+    """The attributes that all evaluations of a group share."""
 
     model_key: str
     suite_id: str
@@ -53,20 +53,20 @@ class GroupKey(NamedTuple):
 
 
 class ErrorKey(NamedTuple):
-    """Failed requests that said the same."""
+    """The attributes of failed requests that are counted together."""
 
     model_key: str
     """The key of the model or judge that was asked."""
     kind: str
     message: str
-    """What the server said, in one line."""
+    """The server's message, in one line."""
 
 
 @dataclass(slots=True)
 class RequestStats:
-    """What was sent on behalf of one model under test: to it, and to judges of its answers.
+    """Requests on behalf of one model under test: to it, and to the judges of its answers.
 
-    What was carried over was sent by another run, and is no more than counted here.
+    The requests of carried-over evaluations belong to another run and are not counted.
     """
 
     requests: int = 0
@@ -80,10 +80,10 @@ class RequestStats:
     in_flight: int = 0
     """Evaluations with a request that waits for its outcome."""
     carried_over: int = 0
-    """Evaluations of another run."""
+    """Number of evaluations carried over from another run."""
 
     def add(self, outcome: EvaluationOutcome, times: int = 1) -> None:
-        """Count what was sent for this evaluation, of this run; with -1 out."""
+        """Add the requests of one evaluation of this run; with `times=-1` subtract them."""
         self.requests += times * outcome.requests
         self.answers += times * len(outcome.response_ms)
         self.errors += times * len(outcome.errors)
@@ -92,7 +92,7 @@ class RequestStats:
         self.in_flight += times * outcome.in_flight
 
     def include(self, other: RequestStats, times: int = 1) -> None:
-        """Add all of another one; with -1 subtract it."""
+        """Add the counts of `other`; with `times=-1` subtract them."""
         self.requests += times * other.requests
         self.answers += times * other.answers
         self.errors += times * other.errors
@@ -104,13 +104,13 @@ class RequestStats:
 
 @dataclass(slots=True)
 class RunCounts:
-    """Everything about a run that adds up over its evaluations, in any order."""
+    """The additive counts of a run: sums over its evaluations, in any order."""
 
     groups: dict[GroupKey, Group] = field(default_factory=dict)
     asking: dict[str, RequestStats] = field(default_factory=dict)
-    """By the key of the model under test."""
+    """Requests by the key of the model under test."""
     spending: dict[str, Spent] = field(default_factory=dict)
-    """By the key of the model or judge that answered. What was carried over is not in it."""
+    """Usage by the key of the model or judge that answered, without carried-over answers."""
     errors: Counter[ErrorKey] = field(default_factory=Counter)
     """Failed requests of this run."""
     unscored: Counter[UnscoredKey] = field(default_factory=Counter)
@@ -120,10 +120,10 @@ class RunCounts:
     impossible: int = 0
     """Evaluations whose record cannot be true or be read."""
     clusters: SharedClusters | None = field(default_factory=SharedClusters)
-    """`None` where nobody asks how sure a rate is."""
+    """The clusters for intervals of rates; `None` if no interval is needed."""
 
     def add(self, outcome: EvaluationOutcome, case: Grouped, times: int = 1) -> None:
-        """Count one evaluation of this case as it stands; with -1 take it out again."""
+        """Add one evaluation of this case in its present state; with `times=-1` subtract it."""
         self.add_without_spending(outcome, case, times)
         for key, spent in outcome.spending.items():
             if key not in self.spending:
@@ -141,7 +141,7 @@ class RunCounts:
         if outcome.carried_over:
             self._asking(model).carried_over += times
         else:
-            if outcome.requests or outcome.errors:  # of what another tool asked there is none
+            if outcome.requests or outcome.errors:  # an imported evaluation has none
                 self._asking(model).add(outcome, times)
             for error in outcome.errors:
                 self.errors[ErrorKey(error.judge or model, error.kind, error.message)] += times
@@ -166,7 +166,7 @@ class RunCounts:
         return stats
 
     def include(self, other: RunCounts, times: int = 1) -> None:
-        """Add all of another one; with -1 subtract it."""
+        """Add the counts of `other`; with `times=-1` subtract them."""
         for key, group in other.groups.items():
             self.groups.setdefault(key, Group()).include(group, times)
         for model, asking in other.asking.items():
@@ -186,17 +186,17 @@ class RunCounts:
 
 @dataclass(frozen=True, slots=True)
 class RunTotals:
-    """What a list shows of a run: sums, without what they are made of."""
+    """The sums of a run for a list of runs, without their parts."""
 
     run: Run
     total: Group
-    """Everything that is finished. Groups here tell no classes."""
+    """All finished evaluations. The groups here have no `classes`."""
     models: Mapping[str, Group]
-    """The same of each model under test, in the order of the configuration."""
+    """The finished evaluations of each model under test, in the order of the configuration."""
     cost_usd: Decimal | None
     """As `RunSummary.cost_usd`."""
     clusters: Mapping[str, ClusterSums]
-    """Of each model, as `RunSummary.cluster_sums`."""
+    """By model, as `RunSummary.cluster_sums`."""
 
     @property
     def run_id(self) -> UUID:
@@ -209,19 +209,18 @@ class RunSummary:
     """The summary of one run, at the position of the log at which it was read."""
 
     run: Run
-    """What its own stream says: manifest, status, gates, validation, prices, limits."""
+    """The state of the run's own stream: manifest, status, gates, validation, prices, limits."""
     counts: RunCounts
     reviews: Mapping[str, int] = field(default_factory=dict)
-    """Evaluations that were left to people, by how they stand: `awaiting` nobody's word, `pass`,
-    `fail` or `unclear` by everybody's last word, `disputed`."""
+    """Number of evaluations left to people, by `core.people.ReviewStatus`."""
     as_of: int | None = None
     """The position of the log up to which it was read; `None` for all of it."""
     more_messages: int = 0
-    """How many messages of failed requests are not among the counts, because fewer were wanted."""
+    """Number of messages of failed requests that the counts lack, because fewer were requested."""
     _suites: dict[tuple[str, str], Group] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
-    """By model and suite, once it was added up: all other sums are made of these."""
+    """Cache of the groups by model and suite, from which all other sums are computed."""
 
     @property
     def run_id(self) -> UUID:
@@ -240,11 +239,11 @@ class RunSummary:
 
     @property
     def total(self) -> Group:
-        """Everything that is finished, of all models."""
+        """The finished evaluations of all models."""
         return self.group()
 
     def group(self, *, model: str | None = None, suite: str | None = None) -> Group:
-        """What is finished of this model and suite; of all where none is named."""
+        """The finished evaluations of this model and suite; `None` means all."""
         return _sum_of(
             group
             for (its_model, its_suite), group in self._by_suite().items()
@@ -252,7 +251,7 @@ class RunSummary:
         )
 
     def cluster_sums(self, model: str, suite: str | None = None) -> ClusterSums:
-        """What the interval of a model's pass rate is made of, in this suite or in all."""
+        """The cluster sums for the interval of a model's pass rate, in this suite or in all."""
         assert self.counts.clusters is not None, "clusters were not counted"
         shared = self.counts.clusters.sums(model, suite)
         group = self.group(model=model, suite=suite)
@@ -260,7 +259,7 @@ class RunSummary:
         return shared.plus(ClusterSums.alone(group.passed - shared.passed, failed))
 
     def by_suite(self) -> dict[tuple[str, str], Group]:
-        """By model key and suite id, in that order."""
+        """The finished evaluations by model key and suite id, sorted by both."""
         sums = sorted(self._by_suite().items(), key=itemgetter(0))
         return {key: _sum_of([group]) for key, group in sums}
 
@@ -271,14 +270,17 @@ class RunSummary:
         return self._suites
 
     def mean_of_suites(self, model: str | None = None) -> float | None:
-        """The mean of the suites' accuracies: each counts alike, however many cases it has."""
+        """The unweighted mean of the suites' accuracies; `None` without any."""
         suites = dict.fromkeys(key.suite_id for key in self.counts.groups)
         accuracies = (self.group(model=model, suite=suite).accuracy for suite in suites)
         means = sorted(accuracy for accuracy in accuracies if accuracy is not None)
         return fmean(means) if means else None
 
     def mean_of_suites_bounds(self, model: str | None = None) -> tuple[float, float] | None:
-        """The same mean had everything unscored failed, and had it passed; `None` without any."""
+        """`mean_of_suites` if all unscored had failed, and if all had passed.
+
+        `None` without unscored evaluations.
+        """
         suites = dict.fromkeys(key.suite_id for key in self.counts.groups)
         rates = [self.group(model=model, suite=suite).accuracies for suite in suites]
         if not any(rate.unscored for rate in rates):
@@ -289,7 +291,7 @@ class RunSummary:
         return fmean(low or 0.0 for low, _ in ends), fmean(high or 0.0 for _, high in ends)
 
     def asking(self, model: str | None = None) -> RequestStats:
-        """What was sent on behalf of this model; of all where none is named."""
+        """The requests on behalf of this model; `None` means all."""
         total = RequestStats()
         for key, stats in self.counts.asking.items():
             if model in (None, key):
@@ -298,7 +300,7 @@ class RunSummary:
 
     @property
     def spent(self) -> Spent:
-        """All answers of this run, judges' included."""
+        """The usage of all answers of this run, judges' included."""
         total = Spent()
         for spent in self.counts.spending.values():
             total.include(spent)
@@ -306,7 +308,7 @@ class RunSummary:
 
     @property
     def cost_usd(self) -> Decimal | None:
-        """What all answers of this run cost, in US dollars; `None` where `unpriced` names one."""
+        """The cost of all answers of this run in US dollars; `None` if `unpriced` is not empty."""
         return None if self.unpriced else self.spent.cost_usd
 
     @property
@@ -320,7 +322,7 @@ class RunSummary:
 
     @property
     def totals(self) -> RunTotals:
-        """What a list shows of it."""
+        """The sums of the run for a list of runs."""
         total, models = self.total, {key: self.group(model=key) for key in self.models}
         for group in (total, *models.values()):
             group.classes.clear()
@@ -329,7 +331,7 @@ class RunSummary:
 
     @property
     def brief(self) -> RunSummary:
-        """The same without what failed requests said and without how people reviewed."""
+        """The summary without messages of failed requests and without reviews."""
         counts = replace(self.counts, errors=Counter())
         return replace(self, counts=counts, reviews={}, more_messages=0)
 
@@ -342,11 +344,11 @@ class RunSummary:
         return groups
 
     def lost(self, model: str | None = None) -> int:
-        """Evaluations of this model, or of all, to which no usable reply came."""
+        """Number of evaluations of this model, or of all, without a usable reply."""
         return sum(count for group, count in self.unscored(model).items() if group in LOST)
 
     def model_tally(self, model: str) -> ModelTally:
-        """How the evaluations of one model stand, as gates judge it."""
+        """The counts of one model's evaluations, for its gates."""
         tally = ModelTally(self.planned // len(self.models))
         for key, group in self.counts.groups.items():
             if key.model_key != model:
@@ -365,17 +367,20 @@ class RunSummary:
         return tally
 
     def latency_ms(self, percent: float) -> float | None:
-        """The time that `percent` of the answers stayed within, to three digits (nearest rank)."""
+        """This percentile of the answers' latency in milliseconds, to three digits (nearest rank).
+
+        `None` without answers.
+        """
         return percentile_ms(self.counts.latencies, percent)
 
     def messages(self) -> Sequence[tuple[ErrorKey, int]]:
-        """What failed requests said, the most frequent first."""
+        """The messages of failed requests with their counts, the most frequent first."""
         error_counts = ((key, count) for key, count in self.counts.errors.items() if count)
         return sorted(error_counts, key=lambda error_count: (-error_count[1], error_count[0]))
 
 
 def _sum_of(groups: Iterable[Group]) -> Group:
-    """A group of their own for whoever asks, who may change it."""
+    """The sum of the groups, as a new group that the caller may change."""
     total = Group()
     for group in groups:
         total.include(group)
@@ -389,7 +394,10 @@ def latency_bucket(ms: float) -> int:
 
 
 def percentile_ms(latencies: Mapping[int, int], percent: float) -> float | None:
-    """The bucket, in milliseconds, that `percent` of what is counted stayed within."""
+    """This percentile (nearest rank) of counted latency buckets, in milliseconds.
+
+    `None` if nothing is counted.
+    """
     total = sum(latencies.values())
     if not total:
         return None
@@ -402,7 +410,7 @@ def percentile_ms(latencies: Mapping[int, int], percent: float) -> float | None:
 
 
 def group_of(outcome: EvaluationOutcome) -> Group:
-    """What one finished evaluation adds to the groups that it belongs to."""
+    """The group that one finished evaluation is on its own."""
     group = Group()
     _add_to_group(group, outcome, 1)
     return group
@@ -410,7 +418,9 @@ def group_of(outcome: EvaluationOutcome) -> Group:
 
 def _add_to_group(group: Group, outcome: EvaluationOutcome, times: int) -> None:
     accuracy = outcome.accuracy
-    measured = None if accuracy is None else exact(accuracy)  # before anything is counted
+    measured = (
+        None if accuracy is None else exact(accuracy)
+    )  # it can raise: before anything is counted
     group.finished += times
     if outcome.status == "scored":
         group.scored += times

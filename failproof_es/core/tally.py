@@ -18,38 +18,38 @@ class VerdictCounts(Protocol):
 
     @property
     def passed(self) -> int:
-        """Those that pass."""
+        """Number of evaluations that pass."""
 
     @property
     def failed(self) -> int:
-        """Those that do not."""
+        """Number of evaluations that fail."""
 
     @property
     def unscored(self) -> int:
-        """Those that ended without a score."""
+        """Number of evaluations that ended without a score."""
 
 
 @dataclass(frozen=True, slots=True)
 class RateBounds:
-    """A rate over what was scored, and what it would be had everything unscored failed or passed.
+    """A rate over the scored evaluations, and its bounds: all unscored ones failed, or passed.
 
-    What has no score may be missing because of what was answered, so the rate over the rest alone
-    can be any rate between the two.
+    A score can be missing because of the answer itself, so the rate over all evaluations can be
+    anywhere between the bounds.
     """
 
     passed: Fraction
-    """The sum of the scored: of verdicts their number, of accuracies their sum."""
+    """Number of passes, or sum of accuracies, among the scored."""
     scored: int
     unscored: int
 
     @property
     def rate(self) -> float | None:
-        """Over the scored alone; `None` of nothing."""
+        """Rate over the scored; `None` without any."""
         return ratio(self.passed, self.scored)
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """The rate had everything unscored failed, and had it passed; `None` without any."""
+        """Rate if all unscored had failed, and if all had passed; `None` without unscored."""
         if not self.unscored:
             return None
         total = self.scored + self.unscored
@@ -57,7 +57,7 @@ class RateBounds:
 
 
 BOUNDS = ("if_unscored_failed", "if_unscored_passed")
-"""What files of other tools call the two bounds of a rate."""
+"""Names of the two bounds of a rate in files for other tools."""
 
 
 def pass_bounds(counts: VerdictCounts) -> RateBounds:
@@ -67,29 +67,29 @@ def pass_bounds(counts: VerdictCounts) -> RateBounds:
 
 @dataclass(slots=True)
 class Group:
-    """Counts of finished evaluations with a shared property. All of them can be added."""
+    """Counts of finished evaluations with a shared property. Every field is additive."""
 
     finished: int = 0
     """`scored` and `abandoned` together."""
     scored: int = 0
     abandoned: int = 0
     awaiting: int = 0
-    """Those abandoned that no judge model decides, and people have to."""
+    """Abandoned evaluations that wait for people, because no judge model decides them."""
     cases: int = 0
-    """Cases whose first repetition is finished: one that is asked three times is one case."""
+    """Cases whose first repetition is finished, so that a repeated case counts once."""
     passed: int = 0
-    """Those of the scored that pass, as their dialect says."""
+    """Scored evaluations that pass, as decided by their dialect."""
     failed: int = 0
-    """Those of the scored that do not."""
+    """Scored evaluations that fail."""
     measured: int = 0
-    """Those of the scored that have an accuracy."""
+    """Scored evaluations with an accuracy."""
     accuracy_sum: Fraction = Fraction(0)
-    """Exact, as they are written: no order of finishing shows in it, and ten tenths are one."""
+    """Exact sum of decimal accuracies: independent of their order, and ten times 0.1 is 1."""
     classes: Counter[str] = field(default_factory=Counter)
-    """How many are of which class."""
+    """Number of evaluations by class."""
 
     def include(self, other: Group, times: int = 1) -> None:
-        """Add all of another group; with -1 subtract it."""
+        """Add another group; with `times=-1` subtract it."""
         self.finished += times * other.finished
         self.scored += times * other.scored
         self.abandoned += times * other.abandoned
@@ -98,19 +98,19 @@ class Group:
         self.passed += times * other.passed
         self.failed += times * other.failed
         self.measured += times * other.measured
-        if other.measured:  # fractions are slow, and most groups that are added are of one
+        if other.measured:  # fractions are slow, and most added groups hold one evaluation
             self.accuracy_sum += other.accuracy_sum * times if times != 1 else other.accuracy_sum
         for name, count in other.classes.items():
             self.classes[name] += times * count
 
     @property
     def unscored(self) -> int:
-        """Those that ended without a score, whatever the cause."""
+        """Evaluations that ended without a score, for any reason."""
         return self.abandoned
 
     @property
     def missing(self) -> int:
-        """Those that ended without a score, by another cause than waiting for people."""
+        """Evaluations that ended without a score and do not wait for people."""
         return self.abandoned - self.awaiting
 
     @property
@@ -125,17 +125,20 @@ class Group:
 
     @property
     def accuracy(self) -> float | None:
-        """The mean of those that have one; `None` where none has."""
+        """Mean accuracy of the measured evaluations; `None` without any."""
         return self.accuracies.rate
 
     @property
     def success_rate(self) -> float | None:
-        """Accuracy summed over finished: what has none counts as 0. `None` of nothing."""
+        """Sum of accuracies by finished evaluations: a missing accuracy counts as 0.
+
+        `None` if none is finished.
+        """
         return ratio(self.accuracy_sum, self.finished)
 
     @property
     def pass_rate(self) -> float | None:
-        """Passed of those that passed or failed; `None` where none did either."""
+        """Passed by passed and failed; `None` without either."""
         return self.passes.rate
 
 
@@ -149,7 +152,7 @@ class ModelTally:
     categories: dict[str, Group] = field(default_factory=dict)
     severities: dict[str, Group] = field(default_factory=dict)
     unscored: Counter[UnscoredKey] = field(default_factory=Counter)
-    """Those that ended without a score, by why."""
+    """Evaluations that ended without a score, by reason."""
 
     @property
     def scored(self) -> int:
@@ -158,7 +161,7 @@ class ModelTally:
 
     @property
     def abandoned(self) -> int:
-        """Evaluations that ended without one."""
+        """Evaluations that ended without a score."""
         return self.everything.abandoned
 
     @property
@@ -169,7 +172,7 @@ class ModelTally:
 
 @dataclass(slots=True)
 class Tally:
-    """How many of the planned evaluations a drive has seen end; that is all it needs to know."""
+    """Number of planned evaluations, and of those that a drive has seen end."""
 
     planned: int
     """Evaluations of all models."""

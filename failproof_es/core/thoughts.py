@@ -1,16 +1,17 @@
 """Thoughts inside the text of a reply, set apart from the answer before it is graded. Pure.
 
-Servers without a parser for reasoning leave a model's thoughts in its text. They are no answer: a
-draft in there would pass, and a doubt would be a refusal. The whole text stays on record.
+Servers without a parser for reasoning leave a model's thoughts in its text. Thoughts are not
+graded: a draft in them could pass, a doubt could count as a refusal. The whole text stays on
+record.
 
-A thought opens the text: `<think>`, `<thinking>`, `<thought>`, `<reasoning>`, `[THINK]`,
-`◁think▷`, `<|channel|>analysis` and the like, in any case; several may follow each other. One that
-nothing closes goes to the end, and there is no answer. A closing tag before any opening one ends a
-thought that began in the prompt. Anywhere else a tag is part of the answer: in the middle of the
-text, in a code block, in quotation marks, in a sentence that mentions it.
+A thought is at the beginning of the text: `<think>`, `<thinking>`, `<thought>`, `<reasoning>`,
+`[THINK]`, `◁think▷`, `<|channel|>analysis` and the like, in upper or lower case; several can follow
+each other. An unclosed thought extends to the end: there is no answer. A closing tag before any
+opening tag ends a thought that began in the prompt. Anywhere else a tag is part of the answer: in
+the middle of the text, in a code block, in quotation marks, in a sentence that mentions it.
 
-`<analysis>`, `<reflection>`, `<scratchpad>` and the like are also what a prompt may ask for. They
-hold thoughts only where they are closed and an answer follows.
+A prompt may itself ask for `<analysis>`, `<reflection>`, `<scratchpad>` and the like. They hold
+thoughts only if they are closed and an answer follows.
 """
 
 from __future__ import annotations
@@ -57,18 +58,19 @@ _SENTENCE_ENDS = ".!?…:)*>"
 
 
 class SplitReply(NamedTuple):
-    """The text of a reply in two parts, which together are all of it but for blanks between."""
+    """The text of a reply in two parts, without the white space between them and, after a channel,
+    the tokens at the end."""
 
     thoughts: str
     """The thoughts with their tags; empty where there are none."""
     text: str
-    """What is graded."""
+    """The answer, which is graded."""
     is_closed: bool = True
     """Whether the thoughts have an end. Without one there is no answer."""
 
 
 def split_thoughts(text: str) -> SplitReply:
-    """The thoughts that open a text, and the answer after them."""
+    """Split a text into the thoughts at its beginning and the answer after them."""
     if _CHANNEL.match(text) or _BARE_CHANNEL.match(text):
         return _split_channels(text)
     if final := _first_unquoted(_FINAL_TURN, text):
@@ -82,13 +84,13 @@ def split_thoughts(text: str) -> SplitReply:
         elif (closing := _end_of_aside(text, end)) is None:
             break
         end = closing.end()
-    while orphan := _orphan(text, end):
+    while orphan := _find_orphan(text, end):
         end = orphan.end()
     return _split_at(text, end) if end else SplitReply("", text)
 
 
 def _end_of_aside(text: str, start: int) -> re.Match[str] | None:
-    """The tag that closes an aside, where an answer follows."""
+    """The closing tag of an aside that begins at `start`, if an answer follows; else `None`."""
     opening = _ASIDE.match(text, start)
     closing = None if opening is None else _ASIDE_END.search(text, opening.end())
     if closing is None or _SOMETHING.search(text, closing.end()) is None:
@@ -97,7 +99,7 @@ def _end_of_aside(text: str, start: int) -> re.Match[str] | None:
 
 
 def _split_channels(text: str) -> SplitReply:
-    """The final channel's text; of several the last one."""
+    """Split a text with channels at its last final channel."""
     finals = list(_FINAL.finditer(text))
     if finals:
         return _split_at(text, finals[-1].end(), ends_in_tokens=True)
@@ -113,11 +115,12 @@ def _split_at(text: str, end: int, *, ends_in_tokens: bool = False) -> SplitRepl
     return SplitReply(text[:end], _TOKENS.sub("", answer) if ends_in_tokens else answer)
 
 
-def _orphan(text: str, start: int) -> re.Match[str] | None:
-    """The closing tag that nothing opened and that ends a thought; not one that is mentioned.
+def _find_orphan(text: str, start: int) -> re.Match[str] | None:
+    """A closing tag without an opening one: everything before it is a thought.
 
-    `start` is the end of the thoughts before. A thought may mention a closing tag, so one of those
-    may have ended too soon; but then an answer follows.
+    Tags in quotation marks or code do not count. `start` is the end of the thoughts so far. A
+    thought that mentions its closing tag was ended there, too soon: then the next closing tag ends
+    it, provided that an answer follows.
     """
     closing = _CLOSING.search(text, start)
     if closing is None or (start and _SOMETHING.search(text, closing.end()) is None):
@@ -129,14 +132,14 @@ def _orphan(text: str, start: int) -> re.Match[str] | None:
 
 
 def _is_mentioned(before: str, after: str) -> bool:
-    """Whether a tag between these texts is a word of a sentence, or quoted."""
+    """Whether the tag between these texts is quoted or mentioned in a sentence."""
     if any(sign and sign in _QUOTES for sign in (before[-1:], after)):
         return True
     if before[-1:] == after and after in _DELIMITERS:
         return True
     line = before.rpartition("\n")[2]
     if not line.strip() or not line[-1:].isspace():
-        return False  # it begins its line, or ends a word
+        return False  # the tag begins its line, or directly follows a word
     return after not in ("\n", "\r") and line.rstrip()[-1:] not in _SENTENCE_ENDS
 
 

@@ -1,6 +1,6 @@
 """The transcript of an evaluation, and the verdicts on it. Pure values.
 
-They are imported from `failproof_es.core.evaluation`.
+Import them from `failproof_es.core.evaluation`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Rule = Literal["majority", "unanimous"]
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """What a model answered to one turn."""
+    """A model's reply in one turn."""
 
     turn: int
     text: str
@@ -58,7 +58,7 @@ WITHHELD: Literal["withheld"] = "withheld"
 BROKEN_OFF = "broken"
 """The kind of an evaluation whose answer its server broke off."""
 UNKNOWN_END = "unknown_finish_reason"
-"""The kind of an evaluation whose answer ended with a word that no protocol has."""
+"""The kind of an evaluation whose answer has an unknown finish reason."""
 _UNUSABLE: dict[Meaning, Failure] = {
     WITHHELD: Failure("content_filter", "the provider withheld a reply: nothing to be graded"),
     "broken": Failure(
@@ -73,7 +73,7 @@ _UNUSABLE: dict[Meaning, Failure] = {
 
 @dataclass(frozen=True, slots=True)
 class UnusableReply:
-    """A reply that no dialect grades, whatever it says."""
+    """A reply that no dialect grades, whatever its text."""
 
     primary: str
     """Its class: `withheld`, `broken` or `unknown`."""
@@ -81,7 +81,10 @@ class UnusableReply:
 
 
 def unusable_reply(replies: Iterable[ModelReply]) -> UnusableReply | None:
-    """The first reply that no dialect grades: withheld, broken off, or ended nobody knows how."""
+    """The first reply that no dialect grades: withheld, broken off, or of unknown finish reason.
+
+    `None` if every reply can be graded.
+    """
     for reply in replies:
         if (failure := _UNUSABLE.get(reply.ended)) is not None:
             message = failure.message.replace("{reason}", repr(reply.finish_reason))
@@ -90,16 +93,16 @@ def unusable_reply(replies: Iterable[ModelReply]) -> UnusableReply | None:
 
 
 JUDGE_FAILED = "judge_failed"
-"""The kind of an evaluation that lacks votes of its judges: with them it could be decided."""
+"""The kind of an evaluation that is undecided because votes of its judges are missing."""
 JUDGES_DISAGREE = "judges_disagree"
-"""The kind of an evaluation that its judges voted on, and about which too few of them agree."""
+"""The kind of an evaluation that too few of its judges agree about."""
 AWAITING_REVIEW = "awaiting_review"
-"""The kind of failure of an evaluation that was answered, and that only people can judge."""
+"""The kind of an evaluation with an answer that only people can judge."""
 
 GRADING_STOPPED = "grading_stopped"
-"""The kind of an evaluation whose grading needed more time, work or memory than it may use."""
+"""The kind of an evaluation whose grading exceeded its limit of time, work or memory."""
 CUT_OFF = "truncated"
-"""The kind of an evaluation whose answer was cut off before what decides it."""
+"""The kind of an evaluation whose answer was cut off before its decisive part."""
 WITHHELD_KINDS = frozenset({"content_filter", WITHHELD})
 """The kinds of an evaluation whose answer the provider withheld."""
 
@@ -125,7 +128,7 @@ class JudgeVerdict:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every vote is there that the judge was asked for."""
+        """Whether the judge gave every vote that it was asked for."""
         return self.verdict is not None and self.problem is None
 
 
@@ -139,7 +142,8 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """Which judges are asked, how often each until its reply can be read, and what joins them."""
+    """The judges to ask, the attempts at a readable reply of each, and the rule that combines their
+    verdicts."""
 
     judges: tuple[str, ...] = ()
     rule: Rule = "majority"
@@ -168,6 +172,6 @@ class Score:
     scorer: str
     version: str
     passed: bool | None = field(kw_only=True)
-    """The dialect's word for it, and the only one; `None` where it grades without a pass mark."""
+    """Whether the case passed, by the dialect alone; `None` if it grades without a pass mark."""
     graders: dict[str, str] = field(default_factory=dict, kw_only=True)
     """The version of each installed scorer, by the name of the score that it added."""

@@ -1,7 +1,7 @@
 """Why an evaluation ended without a score: the one definition, in a closed list of groups. Pure.
 
-Every gate, table, export and page counts by these groups. What waits for people is a group of its
-own: it is no error, and neither lost nor abandoned in any count that people see.
+Every gate, table, export and page counts by these groups. Evaluations that wait for people are a
+group of their own: no error, and neither lost nor abandoned in any count that users see.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ UnscoredGroup = Literal[
     "awaiting_people",
 ]
 GROUPS: tuple[UnscoredGroup, ...] = get_args(UnscoredGroup)
-"""In the order in which they are listed."""
+"""All groups, in the order in which lists show them."""
 
 WORDS: Mapping[UnscoredGroup, str] = {
     "no_answer": "lost, no usable answer of the model",
@@ -51,7 +51,7 @@ WORDS: Mapping[UnscoredGroup, str] = {
 """Each group in words: why an evaluation of it has no score."""
 
 LOST: frozenset[UnscoredGroup] = frozenset({"no_answer", "no_verdict"})
-"""The groups of which no usable reply came, of the model or of judges that it needed."""
+"""The groups without a usable reply of the model, or of judges that the evaluation needed."""
 
 BY_ANSWER: frozenset[UnscoredGroup] = frozenset(
     {"undecided", "cut_off", "withheld", "broken_off", "unknown_end", "grading_stopped", "ungraded"}
@@ -60,7 +60,7 @@ BY_ANSWER: frozenset[UnscoredGroup] = frozenset(
 
 
 class UnscoredKey(NamedTuple):
-    """Evaluations of one model that ended without a score for the same reason."""
+    """The attributes of unscored evaluations that are counted together."""
 
     model_key: str
     group: UnscoredGroup

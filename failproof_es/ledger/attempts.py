@@ -21,9 +21,9 @@ from failproof_es.ledger.packed import DIGEST_BYTES, Digests, PackedMap, sorted_
 _COUNTS = ("planned", "finished", "scored", "abandoned")
 
 TopicPayload = tuple[str, dict[str, Any]]
-"""An event of a run's own stream: its topic and its payload; lists of digests are `Digests`."""
+"""(topic, payload) of an event of a run's own stream; lists of digests in it are `Digests`."""
 ReadCaseDigests = Callable[[Digests], list[tuple[bytes, bytes]]]
-"""The `question_digest` and the `graded_digest` of each of some cases."""
+"""Returns (`question_digest`, `graded_digest`) of each case, by the cases' digests."""
 
 
 class UnrelatedRuns(Exception):
@@ -35,9 +35,9 @@ class ProvenAttempts:
     """The attempts of a run's experiment, and the runs that overlap with it."""
 
     attempt: int
-    """Which of them the run is, from 1."""
+    """The run's place among them, from 1."""
     attempts: int
-    """How many there are, unfinished ones included."""
+    """The number of attempts, unfinished ones included."""
     experiment: str
     """The digest of the experiment."""
     other_attempts: tuple[dict[str, Any], ...]
@@ -51,29 +51,29 @@ def read_attempts(
     other_runs: Iterable[Sequence[TopicPayload]],
     cases_told: ReadCaseDigests,
 ) -> ProvenAttempts:
-    """Count the attempts. No run may be missing, and none may be here that is unrelated.
+    """Count the attempts. No related run may be missing, and no unrelated run included.
 
-    The first of `own` and of each other run is its `RunStarted`; `cases_told` gives the digests
-    of stored cases that `own` planned. Raises `UnrelatedRuns`.
+    The first event of `own` and of each other run is its `RunStarted`; `cases_told` returns the
+    digests of the stored cases that `own` planned. Raises `UnrelatedRuns`.
     """
     runs = list(other_runs)
     try:
-        return _by_experiment(own, runs, cases_told)
+        return _count_attempts(own, runs, cases_told)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UnrelatedRuns(f"the experiment of a run cannot be read: {error}") from None
 
 
-def _by_experiment(
+def _count_attempts(
     own: Sequence[TopicPayload],
     other_runs: Sequence[Sequence[TopicPayload]],
     cases_told: ReadCaseDigests,
 ) -> ProvenAttempts:
     streams = {_run_id(stream): stream for stream in (own, *other_runs)}
-    asking = {run_id: RunQuestions.of(it[0][1], _reader(it)) for run_id, it in streams.items()}
+    asking = {run_id: RunQuestions.of(it[0][1], _plan_reader(it)) for run_id, it in streams.items()}
     if len({run.number for run in asking.values()}) < 1 + len(other_runs):
         raise UnrelatedRuns("two runs have the same number")
     for run in asking.values():
-        if run.questions != _questions_planned(streams[run.run_id]):
+        if run.questions != _planned_set_digest(streams[run.run_id]):
             raise UnrelatedRuns(f"run {run.run_id} planned other questions than it recorded")
     it = asking[_run_id(own)]
     _check_own(it, own, cases_told)
@@ -99,7 +99,7 @@ def _by_experiment(
 def _check_own(
     own: RunQuestions, stream: Sequence[TopicPayload], cases_told: ReadCaseDigests
 ) -> None:
-    """Check a run's recorded digests: they are computed again from the cases themselves."""
+    """Check a run's recorded digests against those computed from its cases."""
     graded = PackedMap(DIGEST_BYTES)
     for payload in _of_topic(stream, "CasesPlanned"):
         case_digests = cases_told(payload["digests"])
@@ -119,7 +119,7 @@ def _check_own(
 def _check_complete(
     related: RelatedRuns, own: Sequence[TopicPayload], number: int, streams: Mapping[str, object]
 ) -> None:
-    """Every run here is an attempt or overlaps, and no earlier overlapping run is missing."""
+    """Check that every run is an attempt or overlaps, with no earlier overlapping run missing."""
     overlapping = {overlap.run.run_id for overlap in related.overlapping}
     if strange := set(streams) - overlapping - {run.run_id for run in related.attempts}:
         raise UnrelatedRuns(
@@ -135,7 +135,7 @@ def _check_complete(
 
 
 def _check_numbers(related: RelatedRuns, streams: Mapping[str, Sequence[TopicPayload]]) -> None:
-    """The number that each attempt recorded is its place among the attempts here."""
+    """Check that the attempt number that each attempt recorded is its place among the attempts."""
     for place, run in enumerate(related.attempts, 1):
         recorded = streams[run.run_id][0][1].get("attempt")
         if type(recorded) is not int or recorded != place:
@@ -151,33 +151,33 @@ def _run_id(stream: Sequence[TopicPayload]) -> str:
     return run_id
 
 
-def _reader(stream: Sequence[TopicPayload]) -> Callable[[], frozenset[str]]:
-    """Reads the plan when it is asked for; one that cannot be read is refused at once."""
-    if any(type(questions) is list for questions in _lists(stream)):
-        _planned(stream)
-    return lambda: _planned(stream)
+def _plan_reader(stream: Sequence[TopicPayload]) -> Callable[[], frozenset[str]]:
+    """A function that reads the plan. An invalid plan raises `ValueError` here already."""
+    if any(type(questions) is list for questions in _question_lists(stream)):
+        _planned_questions(stream)
+    return lambda: _planned_questions(stream)
 
 
-def _planned(stream: Sequence[TopicPayload]) -> frozenset[str]:
-    digests = frozenset(digest for questions in _lists(stream) for digest in questions)
+def _planned_questions(stream: Sequence[TopicPayload]) -> frozenset[str]:
+    digests = frozenset(digest for questions in _question_lists(stream) for digest in questions)
     if any(type(digest) is not str for digest in digests):
         raise ValueError("its plan holds something that is not a digest")
     return digests
 
 
-def _lists(stream: Sequence[TopicPayload]) -> list[Any]:
+def _question_lists(stream: Sequence[TopicPayload]) -> list[Any]:
     question_lists = [payload.get("questions") for payload in _of_topic(stream, "CasesPlanned")]
     if any(type(questions) not in (list, Digests) for questions in question_lists):
         raise ValueError("its plan is not a list")
     return question_lists
 
 
-def _questions_planned(stream: Sequence[TopicPayload]) -> str:
-    """The `set_digest` of the questions that a run planned."""
-    question_lists = _lists(stream)
+def _planned_set_digest(stream: Sequence[TopicPayload]) -> str:
+    """The `set_digest` of a run's planned questions."""
+    question_lists = _question_lists(stream)
     if all(type(questions) is Digests for questions in question_lists):
         return digest_of_sorted(sorted_digests(question_lists))
-    return set_digest(_planned(stream))
+    return set_digest(_planned_questions(stream))
 
 
 def _of_topic(stream: Sequence[TopicPayload], topic: str) -> list[dict[str, Any]]:
@@ -185,7 +185,7 @@ def _of_topic(stream: Sequence[TopicPayload], topic: str) -> list[dict[str, Any]
 
 
 def _outcome(run: RunQuestions, stream: Sequence[TopicPayload]) -> dict[str, Any]:
-    """The status, counts and gates of a run, as far as its stream is here."""
+    """The status, counts and gates of a run, from the events of its stream that are here."""
     status, counts, gates_met = "running", None, None
     for topic, payload in stream:
         status = RUN_STATUS.get(topic, status)

@@ -1,10 +1,9 @@
 """The evidence bundle: one run as one file that anyone can verify offline.
 
-`docs/reference/evidence-format.md` describes the file completely; another program wrote from
-that page alone (`docs/reference/verify_evidence.py`) reaches the same verdict. Every line is JSON
-in one canonical form. Every statement of the manifest and of the summary is derived from the
-events, and every event is proven to be in the tree that the checkpoint signs. So any change to the
-file is noticed.
+`docs/reference/evidence-format.md` specifies the file; an independent program written from that
+page alone (`docs/reference/verify_evidence.py`) reaches the same verdict. Every line is canonical
+JSON. Every statement of the manifest and of the summary is derived from the events, and every
+event is proven to be in the tree that the checkpoint signs. So any change to the file is detected.
 """
 
 from __future__ import annotations
@@ -37,13 +36,13 @@ from failproof_es.ledger.run_reader import RunReader
 AnyProven = TypeVar("AnyProven", bound=BundledEvent)
 
 _VERSION = 1
-"""Of the format."""
+"""Version of the format."""
 
 MOST_BYTES = 1 << 30
-"""Of a bundle: a larger one is not read, because the whole is held in memory."""
+"""Maximum size of a bundle that is read: it is held in memory as a whole."""
 _EVENT_KEYS = {"index", "state", "stream", "topic", "version"}
 _MOST_LEVELS = 10
-"""Of lists and objects in the manifest or the summary."""
+"""Maximum nesting of lists and objects in the manifest or the summary."""
 _SECTIONS = ("header", "manifest", "summary", "checkpoint", "proof")
 _HASH_BYTES = 32
 _NOT_IN_TREE = "proof: these events are not in the tree that the checkpoint signs"
@@ -51,7 +50,7 @@ _NOT_IN_TREE = "proof: these events are not in the tree that the checkpoint sign
 
 @dataclass(frozen=True, slots=True)
 class ProvenEvent:
-    """One event and its place in the tree; `state` is exactly what the row holds."""
+    """One event and its index in the tree; `state` is exactly the stored bytes."""
 
     index: int
     stream_id: UUID
@@ -61,17 +60,17 @@ class ProvenEvent:
 
     @property
     def stream(self) -> bytes:
-        """The 16 bytes of its stream's id."""
+        """The stream id as 16 bytes."""
         return self.stream_id.bytes
 
     def leaf_hash(self) -> bytes:
-        """The hash that the tree holds for this event."""
+        """The hash of this event's leaf in the tree."""
         return leaf_hash(self.stream_id.bytes, self.version, self.topic.encode(), self.state)
 
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A bundle that was read but not verified: `verify` does that."""
+    """A bundle that was parsed but not verified; see `verify`."""
 
     manifest: dict[str, Any]
     summary: tuple[str, ...]
@@ -82,9 +81,9 @@ class Bundle:
 
 @dataclass(frozen=True, slots=True)
 class BundleProof:
-    """What a genuine bundle proves.
+    """The proven facts of a verified bundle.
 
-    `cosigned` maps each cosigner's name to when it signed, in seconds since 1970.
+    `cosigned` maps each cosigner's name to the time of its signature, in seconds since 1970.
     """
 
     contents: Contents
@@ -94,17 +93,17 @@ class BundleProof:
 
 @dataclass(frozen=True, slots=True)
 class LogProof:
-    """What the events of a run prove that were read from the log itself."""
+    """The proven facts of a run whose events were read from the log itself."""
 
     contents: Contents
     checkpoint: Checkpoint
     summary: tuple[str, ...]
-    """The same lines as in the bundle."""
+    """The lines of the summary, as in a bundle."""
     events: int
 
 
 class EventReader:
-    """Takes the events of a run, ascending by index, and says what they are. Keeps no state."""
+    """Reads the events of a run, ascending by index, into `Contents`. Keeps no states."""
 
     def __init__(self, run_id: UUID) -> None:
         self._run_id = run_id
@@ -113,18 +112,18 @@ class EventReader:
         self.count = 0
 
     def add(self, event: BundledEvent) -> None:
-        """Take the next event."""
+        """Read the next event."""
         self.count += 1
         if self._unbounded is None:
             try:
-                self._read.add(_bounded(event))
+                self._read.add(_require_bounds(event))
             except EvidenceError as error:
                 self._unbounded = error
 
     def contents(self, again: Iterable[BundledEvent]) -> Contents:
-        """The run that the events are; `again` gives them once more.
+        """The run that the events form; `again` iterates them once more.
 
-        Raises `EvidenceError` with the first reason why they are not a whole, sealed run.
+        Raises `EvidenceError` with the first reason if they are not a whole, sealed run.
         """
         if self._unbounded is not None:
             raise self._unbounded
@@ -136,7 +135,7 @@ def write(
 ) -> Iterator[bytes]:
     """The lines of a bundle. `events` ascend by index; `proof` is their multiproof.
 
-    Raises `EvidenceError` when the events are not a whole, sealed run.
+    Raises `EvidenceError` if the events are not a whole, sealed run.
     """
     reader = EventReader(run_id)
     for event in events:
@@ -151,7 +150,7 @@ def lines(
     proof: Iterable[bytes],
     signed: Note,
 ) -> Iterator[bytes]:
-    """The lines of the bundle of a run that was read already; `count` is of its events."""
+    """The lines of the bundle of a run that was read already; `count` is its number of events."""
     of_tree = checkpoint.parse(signed.text)
     digest = hashlib.sha256()
     documents: tuple[dict[str, Any], ...] = (
@@ -159,7 +158,7 @@ def lines(
         {"manifest": _manifest(contents, of_tree, count)},
         {"summary": _summary(contents, of_tree)},
         {"checkpoint": str(signed)},
-        {"proof": [_encoded(node) for node in proof]},
+        {"proof": [_encode_base64(node) for node in proof]},
     )
     for document in chain(documents, map(_event_document, events)):
         line = _canonical(document)
@@ -169,7 +168,7 @@ def lines(
 
 
 def read(data: bytes) -> Bundle:
-    """Parse the bundle in a file. Raises `EvidenceError` unless it follows the format exactly."""
+    """Parse a bundle. Raises `EvidenceError` unless it follows the format exactly."""
     lines = data.split(b"\n")
     if lines.pop() != b"" or len(lines) < len(_SECTIONS) + 1:
         raise EvidenceError("the file is cut short, or does not end where its last line does")
@@ -178,17 +177,17 @@ def read(data: bytes) -> Bundle:
     if last + b"\n" != expected:
         raise EvidenceError("the file's digest does not match its content: it was changed")
     header, manifest, summary, signed, proof = (
-        _document(line, name) for line, name in zip(lines, _SECTIONS, strict=False)
+        _parse_line(line, name) for line, name in zip(lines, _SECTIONS, strict=False)
     )
-    if not _same(header, _header()):
+    if not _has_same_text(header, _header()):
         raise EvidenceError(f"not an evidence bundle of version {_VERSION}")
     try:
-        parsed = note.parse(_only(signed, "checkpoint", str))
+        parsed = note.parse(_single_value(signed, "checkpoint", str))
     except NoteError as error:
         raise EvidenceError(f"checkpoint: {error}") from None
-    manifest_fields = _only(manifest, "manifest", dict)
-    summary_lines = _only(summary, "summary", list)
-    if not (_plain(manifest_fields) and _plain(summary_lines)):
+    manifest_fields = _single_value(manifest, "manifest", dict)
+    summary_lines = _single_value(summary, "summary", list)
+    if not (_is_plain(manifest_fields) and _is_plain(summary_lines)):
         raise EvidenceError(
             "the manifest or the summary has a value of a wrong type, or too many levels"
         )
@@ -196,25 +195,26 @@ def read(data: bytes) -> Bundle:
         manifest_fields,
         tuple(summary_lines),
         parsed,
-        tuple(_hash(text) for text in _only(proof, "proof", list)),
+        tuple(_parse_hash(text) for text in _single_value(proof, "proof", list)),
         tuple(
-            _event(line, n) for n, line in enumerate(lines[len(_SECTIONS) :], len(_SECTIONS) + 1)
+            _parse_event(line, n)
+            for n, line in enumerate(lines[len(_SECTIONS) :], len(_SECTIONS) + 1)
         ),
     )
 
 
-def _plain(value: Any, levels: int = _MOST_LEVELS) -> bool:
-    """Whether it has one canonical form (no fractions), and is not nested too deep."""
+def _is_plain(value: Any, levels: int = _MOST_LEVELS) -> bool:
+    """Whether the value has one canonical form (no fractions), and is not nested too deep."""
     if type(value) in (dict, list):
         inner = value.values() if type(value) is dict else value
-        return levels > 0 and all(_plain(child, levels - 1) for child in inner)
+        return levels > 0 and all(_is_plain(child, levels - 1) for child in inner)
     return type(value) in (str, int, bool, NoneType)
 
 
 def verify(bundle: Bundle, key: PublicKey, cosigners: Sequence[PublicKey] = ()) -> BundleProof:
-    """Verify that the bundle proves what it says. Raises `EvidenceError` with the first reason.
+    """Verify that the bundle proves its statements. Raises `EvidenceError` with the first reason.
 
-    `key` is the log's. Every one of `cosigners` must have signed the checkpoint too.
+    `key` is the log's. Every one of `cosigners` must also have signed the checkpoint.
     """
     try:
         of_tree = checkpoint.opened(bundle.note, key)
@@ -232,7 +232,7 @@ def verify(bundle: Bundle, key: PublicKey, cosigners: Sequence[PublicKey] = ()) 
     if root != of_tree.root:
         raise EvidenceError(_NOT_IN_TREE)
     contents = read_contents(_run_id(bundle.manifest), bundle.events)
-    if not _same(bundle.manifest, _manifest(contents, of_tree, len(bundle.events))):
+    if not _has_same_text(bundle.manifest, _manifest(contents, of_tree, len(bundle.events))):
         raise EvidenceError("the manifest does not match the events")
     if list(bundle.summary) != _summary(contents, of_tree):
         raise EvidenceError("the summary does not match the events")
@@ -242,10 +242,10 @@ def verify(bundle: Bundle, key: PublicKey, cosigners: Sequence[PublicKey] = ()) 
 def judge(
     contents: Contents, events: int, root: bytes | None, signed: Note, key: PublicKey
 ) -> LogProof:
-    """Whether a run that was read from the log itself is proven, as its bundle would be.
+    """Verify a run that was read from the log itself, as `verify` does with its bundle.
 
-    `root` is the root of the tree that holds its events, as large as the checkpoint says; `None`
-    where it does not hold them. Raises `EvidenceError` with the first reason.
+    `root` is the root of the tree of the checkpoint's size, `None` if that tree does not hold the
+    events. Raises `EvidenceError` with the first reason.
     """
     try:
         of_tree = checkpoint.opened(signed, key)
@@ -256,7 +256,7 @@ def judge(
     return LogProof(contents, of_tree, tuple(_summary(contents, of_tree)), events)
 
 
-# -- what is derived -----------------------------------------------------------------------------
+# -- derived statements --------------------------------------------------------------------------
 
 
 def _header() -> dict[str, Any]:
@@ -300,16 +300,16 @@ def _summary(contents: Contents, of_tree: Checkpoint) -> list[str]:
 
 
 def _canonical(document: dict[str, Any]) -> bytes:
-    """The one way to write a line: sorted keys, no spaces, ASCII."""
+    """A line of canonical JSON: sorted keys, no spaces, ASCII."""
     return json.dumps(document, sort_keys=True, separators=(",", ":")).encode("ascii") + b"\n"
 
 
-def _same(recorded: dict[str, Any], derived: dict[str, Any]) -> bool:
+def _has_same_text(recorded: dict[str, Any], derived: dict[str, Any]) -> bool:
     """Whether two documents have the same text. `==` would not do: to Python, 1 equals True."""
     return _canonical(recorded) == _canonical(derived)
 
 
-def _document(line: bytes, what: str) -> dict[str, Any]:
+def _parse_line(line: bytes, what: str) -> dict[str, Any]:
     try:
         document = json.loads(line)
         canonical = isinstance(document, dict) and _canonical(document) == line + b"\n"
@@ -320,7 +320,7 @@ def _document(line: bytes, what: str) -> dict[str, Any]:
     return document  # type: ignore[no-any-return]
 
 
-def _only(document: dict[str, Any], key: str, kind: type) -> Any:
+def _single_value(document: dict[str, Any], key: str, kind: type) -> Any:
     if list(document) != [key] or type(document[key]) is not kind:
         raise EvidenceError(f"{key}: its line does not hold it alone")
     return document[key]
@@ -329,15 +329,15 @@ def _only(document: dict[str, Any], key: str, kind: type) -> Any:
 def _event_document(event: BundledEvent) -> dict[str, Any]:
     return {
         "index": event.index,
-        "state": _encoded(event.state),
+        "state": _encode_base64(event.state),
         "stream": str(event.stream_id),
         "topic": event.topic,
         "version": event.version,
     }
 
 
-def _event(line: bytes, number: int) -> ProvenEvent:
-    document = _document(line, f"line {number}")
+def _parse_event(line: bytes, number: int) -> ProvenEvent:
+    document = _parse_line(line, f"line {number}")
     if set(document) != _EVENT_KEYS:
         raise EvidenceError(f"line {number}: an event with a key too many or too few")
     index, version, topic = document["index"], document["version"], document["topic"]
@@ -349,11 +349,13 @@ def _event(line: bytes, number: int) -> ProvenEvent:
         raise EvidenceError(f"line {number}: the stream is not a UUID") from None
     if str(stream_id) != document["stream"]:
         raise EvidenceError(f"line {number}: the stream's id is not in its canonical form")
-    return _bounded(ProvenEvent(index, stream_id, version, topic, _decoded(document["state"])))
+    return _require_bounds(
+        ProvenEvent(index, stream_id, version, topic, _decode_base64(document["state"]))
+    )
 
 
-def _bounded(event: AnyProven) -> AnyProven:
-    """The event, whose numbers and topic a bundle can carry."""
+def _require_bounds(event: AnyProven) -> AnyProven:
+    """The event itself. Raises `EvidenceError` if a bundle cannot hold its numbers or topic."""
     if not (0 <= event.index < 1 << 63 and 0 < event.version < 1 << 63):
         raise EvidenceError(f"event {event.index}: a number out of bounds")
     try:
@@ -372,23 +374,23 @@ def _run_id(manifest: dict[str, Any]) -> UUID:
         raise EvidenceError("the manifest names no run") from None
 
 
-def _hash(text: Any) -> bytes:
-    decoded = _decoded(text)
+def _parse_hash(text: Any) -> bytes:
+    decoded = _decode_base64(text)
     if len(decoded) != _HASH_BYTES:
         raise EvidenceError("proof: a hash is not 32 bytes long")
     return decoded
 
 
-def _encoded(data: bytes) -> str:
+def _encode_base64(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
 
 
-def _decoded(text: Any) -> bytes:
-    """Base64 in its one canonical form."""
+def _decode_base64(text: Any) -> bytes:
+    """Decode canonical base64. Raises `EvidenceError`."""
     try:
         decoded = base64.b64decode(text, validate=True)
     except (ValueError, TypeError, binascii.Error):
         raise EvidenceError("base64 is damaged") from None
-    if _encoded(decoded) != text:
+    if _encode_base64(decoded) != text:
         raise EvidenceError("base64 is not in its canonical form")
     return decoded

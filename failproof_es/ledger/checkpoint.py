@@ -1,6 +1,6 @@
-"""Checkpoints (C2SP tlog-checkpoint): a signed note that says how large the tree is and its root.
+"""Checkpoints (C2SP tlog-checkpoint): a signed note with the size and the root of a tree.
 
-<origin: which log>
+<origin: name of the log>
 <size, in decimal>
 <root, in base64>
 [extension lines, none of them empty]
@@ -22,7 +22,7 @@ _SIZE = re.compile(r"0|[1-9][0-9]{0,18}")
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A tree's origin, size and root, as a note's text gives them."""
+    """A tree's origin, size and root, as the text of a note holds them."""
 
     origin: str
     size: int
@@ -35,14 +35,17 @@ class Checkpoint:
         return "".join(f"{line}\n" for line in (*lines, *self.extensions))
 
     def signed(self, key: SigningKey) -> Note:
-        """The checkpoint signed by the log's own key, whose name is the origin."""
+        """The checkpoint signed by the log's own key, whose name is the origin.
+
+        Raises `NoteError` for any other key.
+        """
         if key.kind != ED25519 or key.name != self.origin:
             raise NoteError(f"a key named {key.name!r} does not sign for {self.origin!r}")
         return note.sign(self.text(), key.sign(self.text()))
 
 
 def parse(text: str) -> Checkpoint:
-    """The checkpoint in a note's text. Raises `NoteError`."""
+    """Parse the text of a note as a checkpoint. Raises `NoteError`."""
     lines = text.split("\n")
     if len(lines) < 4 or lines.pop() or not all(lines):
         raise NoteError("a checkpoint needs an origin, a size and a root, and no empty line")
@@ -62,7 +65,7 @@ def parse(text: str) -> Checkpoint:
 
 
 def opened(signed: Note, key: PublicKey) -> Checkpoint:
-    """The checkpoint in a note that the log's `key` signed for its own origin.
+    """The checkpoint in a note, verified: signed by the log's `key`, for its own origin.
 
     Raises `NoteError`.
     """

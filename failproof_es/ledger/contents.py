@@ -1,8 +1,8 @@
-"""The contents of an evidence bundle, and whether they are exactly one whole run.
+"""The contents of an evidence bundle, checked to be exactly one whole run.
 
-Whole means: the run's own stream from its first event to its seal; every stream that the seal
-counts, with every event; every case that was planned; what a branched run carried over, where
-it happened; and every other run of the same experiment, and every run that overlaps with it, each
+A whole run is: the run's own stream from its first event to its seal; every stream that the seal
+counts, with every event; every planned case; the source streams of evaluations that a branched run
+carried over; and every other run of the same experiment, and every run that overlaps with it, each
 from its first event on. So nobody can repeat a run until it passes and show only the last one.
 """
 
@@ -30,7 +30,7 @@ _ENDINGS = frozenset(topic for topic, status in RUN_STATUS.items() if status in 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """One run, as described by its events."""
+    """One run, as its events describe it."""
 
     run_id: UUID
     run_number: int
@@ -46,19 +46,19 @@ class Contents:
 
     @property
     def attempt(self) -> int:
-        """Which attempt of the experiment it is."""
+        """The run's place among the attempts of its experiment, from 1."""
         return self.related.attempt
 
     @property
     def attempts(self) -> int:
-        """How many attempts of the experiment are here, unfinished ones included."""
+        """Number of attempts of the experiment, unfinished ones included."""
         return self.related.attempts
 
 
 def read_contents(run_id: UUID, events: Iterable[BundledEvent]) -> Contents:
     """Check that `events` are the whole run. Raises `EvidenceError` with the first reason.
 
-    They come by their places in the tree, and can be iterated a second time.
+    The events are in the order of their indices in the tree, and can be iterated a second time.
     """
     reader = RunReader(run_id)
     for event in events:
@@ -67,7 +67,7 @@ def read_contents(run_id: UUID, events: Iterable[BundledEvent]) -> Contents:
 
 
 def contents_of(run_id: UUID, read: RunReader, again: Iterable[BundledEvent]) -> Contents:
-    """The same of a run whose events the reader has taken; `again` gives them once more."""
+    """As `read_contents`, for a reader that has read all events; `again` iterates them anew."""
     read.close(again)
     own = read.own
     if not own or own[0].topic != "RunStarted":
@@ -100,7 +100,7 @@ def contents_of(run_id: UUID, read: RunReader, again: Iterable[BundledEvent]) ->
 
 
 def _check_plan(own: Sequence[ProvenRunEvent], prompts: PackedMap) -> None:
-    """Check that the prompts here are exactly those that were planned."""
+    """Check that the prompts in the bundle are exactly the planned ones."""
     planned = PackedMap(16)
     cases = 0
     for event in own:
@@ -123,14 +123,14 @@ def _check_plan(own: Sequence[ProvenRunEvent], prompts: PackedMap) -> None:
 
 
 def _stream_of(digest: bytes) -> bytes:
-    """The id of a stream that a digest names: a UUID (version 8) of its first bits."""
+    """The 16-byte stream id for a digest: a version 8 UUID (RFC 9562 § 5.8) of its first bits."""
     value = int.from_bytes(digest[:16], "big")
     value &= ~(0xF << 76) & ~(0x3 << 62)
     return (value | (0x8 << 76) | (0x2 << 62)).to_bytes(16, "big")
 
 
 def _check_carried_over(started: ProvenRunEvent, read: RunReader) -> None:
-    """Check that exactly the evaluations that are carried over are here, unchanged."""
+    """Check that the bundle has exactly the sources of carried-over evaluations, unchanged."""
     remaining = dict.fromkeys(read.elsewhere)
     carried = [
         evaluation
@@ -152,7 +152,7 @@ def _check_carried_over(started: ProvenRunEvent, read: RunReader) -> None:
 
 
 def _stream_named(text: str) -> bytes | None:
-    """The id that a text names as a writer writes it; `None` where it names none."""
+    """The 16-byte id for the canonical text of a UUID; `None` for any other text."""
     try:
         stream_id = UUID(text)
     except ValueError:
@@ -163,7 +163,7 @@ def _stream_named(text: str) -> bytes | None:
 def _check_reference(
     reference: dict[str, Any], source_id: bytes, read: RunReader, started: ProvenRunEvent
 ) -> None:
-    """Check that the source had ended, is the evaluation referred to, and has the same digest."""
+    """Check that the source had ended, and is the evaluation, with the digest, of the reference."""
     name, source = UUID(bytes=source_id), read.evaluation(source_id)
     assert source is not None
     of_source = unpack_fields(read.elsewhere[source_id])
@@ -180,13 +180,13 @@ def _check_reference(
 
 
 def _case(payload: dict[str, Any]) -> tuple[str, str, int]:
-    """An evaluation's prompt, model and repetition."""
+    """(prompt id, model, repetition) of an evaluation."""
     question = _text(payload, "prompt_id"), _text(payload, "model_key")
     return *question, _number(payload, "repetition")
 
 
 def _check_reviews(run_id: UUID, read: RunReader) -> None:
-    """Check that every review is of an ended evaluation of this run, and on the right stream."""
+    """Check that every review is of an ended evaluation of this run, and in its review stream."""
     for stream_id, stream in read.reviews.items():
         for event in stream:
             reviewed = _text(event.payload, "evaluation_id")
@@ -203,7 +203,7 @@ def _check_reviews(run_id: UUID, read: RunReader) -> None:
 
 
 def _attempts(run_id: UUID, read: RunReader) -> ProvenAttempts:
-    """Count the attempts of the experiment, each from its own stream."""
+    """The attempts of the experiment and the overlapping runs, from their own streams."""
     runs: list[list[TopicPayload]] = []
     for stream_id, stream in ((run_id, read.own), *read.other_runs.items()):
         if any(event.topic not in RUN_TOPICS for event in stream):

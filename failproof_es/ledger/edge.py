@@ -1,8 +1,8 @@
 """The right edge of a tiled tree, and how the tree grows there.
 
-Everything about the edge follows from the last tile of leaves: it says how many leaves there
-are, and so which tiles are full on every level above it. At a multiple of a tile's width a level
-has no partial tile, so whether one is stored is never looked up.
+The edge follows from the last tile of leaves: its number and width give the number of leaves, and
+so the full tiles on every level above. At a multiple of a tile's width a level has no partial
+tile, so stored partial tiles are never looked up.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Tile:
     width: int
     hashes: bytes
     positions: list[int] | None = None
-    """On the level of the leaves: the positions of their events in the log."""
+    """On level 0: the positions of the leaves' events in the log."""
 
 
 ReadTiles = Callable[[int, int], Iterable[Tile]]
-"""A level's tiles from a number on, the widest of each place."""
+"""Returns a level's tiles from an index on, the widest at each index."""
 
 
 @dataclass(slots=True)
@@ -38,24 +38,24 @@ class Edge:
     """The right edge of a tree: all that is needed to add leaves to it."""
 
     levels: int = TILE_LEVELS
-    """How many levels of the tree one tile holds. A tile is 2^levels hashes wide."""
+    """Levels of the tree in one tile. A full tile is 2^levels hashes wide."""
     frontier: Frontier = field(default_factory=Frontier)
     """The tree of the full tiles of leaves."""
     upper: list[list[bytes]] = field(default_factory=list)
-    """By level of tiles above the leaves: the hashes of its last tile, while it is not full."""
+    """For each level of tiles above the leaves, the hashes of its partial last tile."""
     leaves: list[bytes] = field(default_factory=list)
     positions: list[int] = field(default_factory=list)
-    """The leaves behind the last full tile, and the positions of their events."""
+    """The leaves after the last full tile, and the positions of their events."""
     last_position: int = 0
-    """Of the last event in the tree; 0 while it is empty."""
+    """The position of the last event in the tree; 0 while the tree is empty."""
 
     @property
     def size(self) -> int:
-        """How many events the tree holds."""
+        """Number of events in the tree."""
         return self.frontier.size + len(self.leaves)
 
     def root(self) -> bytes:
-        """The root over all of them."""
+        """The root of the tree."""
         whole = self.frontier.copy()
         whole.extend(self.leaves)
         return whole.root()
@@ -63,9 +63,9 @@ class Edge:
     def add(self, position: int, leaf_hash: bytes) -> list[Tile]:
         """Add the next event; return the tiles that it fills, from the leaves up.
 
-        Raises `InvalidTree` when the event does not follow the last one: it is in the tree.
+        Raises `InvalidTree` if its position is not after that of the last event in the tree.
         """
-        self._check_whole()
+        self._require_no_duplicates()
         if position <= self.last_position:
             raise InvalidTree(
                 f"the event at position {position} does not follow the tree's last one, at "
@@ -77,7 +77,7 @@ class Edge:
         return self._fill() if len(self.leaves) == 1 << self.levels else []
 
     def partial(self) -> list[Tile]:
-        """The tiles at the edge that are not full yet."""
+        """The tiles at the edge that are not full yet, from the leaves up."""
         tiles = []
         if self.leaves:
             number = self.frontier.size >> self.levels
@@ -107,7 +107,7 @@ class Edge:
         self.upper.append([root])
         return filled
 
-    def _check_whole(self) -> None:
+    def _require_no_duplicates(self) -> None:
         if self.size > self.last_position:
             raise InvalidTree(
                 f"the tree holds {self.size} events, and its last one is at position "
@@ -118,8 +118,8 @@ class Edge:
 def edge_of(last: Tile | None, tiles: ReadTiles, levels: int = TILE_LEVELS) -> Edge:
     """The edge of the tree whose last tile of leaves is `last`; of the empty tree for `None`.
 
-    Reads at most one tile's width of tiles on each level. Raises `InvalidTree` when one of them is
-    missing, or the tree holds an event twice.
+    Reads at most 2^levels tiles on each level. Raises `InvalidTree` if one of them is missing, or
+    the tree holds an event twice.
     """
     edge = Edge(levels)
     if last is None:
@@ -148,5 +148,5 @@ def edge_of(last: Tile | None, tiles: ReadTiles, levels: int = TILE_LEVELS) -> E
     edge.last_position = (last.positions or [0])[-1]
     if last.width < width:
         edge.leaves, edge.positions = split(last.hashes), list(last.positions or ())
-    edge._check_whole()
+    edge._require_no_duplicates()
     return edge

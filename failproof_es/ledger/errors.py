@@ -2,4 +2,4 @@
 
 
 class NotSigned(Exception):
-    """The log, its tree, a checkpoint or a key is not as it must be: nothing was signed."""
+    """The log, its tree, a checkpoint or a key is invalid: nothing was signed."""

@@ -16,13 +16,13 @@ _FORM = "failproof-es/handover/1"
 
 
 def handover(old: SigningKey, new: PublicKey) -> Note:
-    """The note in which the key `old` names the key `new` as its successor."""
+    """The signed note in which the key `old` names the key `new` as its successor."""
     text = f"{_FORM}\n{old.name}\n{new}\n"
     return note.sign(text, old.sign(text))
 
 
 def successor(document: str, old: PublicKey) -> PublicKey:
-    """The key that `old` named as its successor. Raises `NoteError`."""
+    """The key that `old` names as its successor in a signed note. Raises `NoteError`."""
     signed = note.parse(document)
     signed.verify(old)
     lines = signed.text.split("\n")

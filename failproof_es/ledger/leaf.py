@@ -4,11 +4,11 @@
          || length of the topic (2) || topic in UTF-8
          || length of the state (8) || SHA-256 of the state's bytes (32)
 
-Integers are unsigned and big-endian. Computed by the writer before the insert and computed
-again from the row by every reader; never over JSON that was parsed and written again. The
-database computes it too (`store/functions/leaf_of.sql`), but only to refuse a wrong one: its
-result proves nothing. `recorded_at` and the position are not in it, because the database sets
-them after the writer has sent the event.
+Integers are unsigned and big-endian. The writer computes the hash before the insert, and every
+reader computes it again from the row, from the stored bytes, never from JSON that was parsed and
+written again. The database also computes it (`store/functions/leaf_of.sql`), but only to refuse a
+wrong one: its result proves nothing. `recorded_at` and the position are not in it, because the
+database sets them after the writer has sent the event.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class NoLeaf(ValueError):
 
 
 def leaf_hash(stream_id: bytes, version: int, topic: bytes, state: bytes | memoryview) -> bytes:
-    """The leaf's hash. `stream_id` is 16 bytes; the state's bytes are exactly those stored.
+    """The leaf's hash, 32 bytes. `stream_id` is 16 bytes; `state` is exactly the stored bytes.
 
     Raises `NoLeaf` for a value that no event can have.
     """
@@ -43,7 +43,7 @@ def leaf_hash(stream_id: bytes, version: int, topic: bytes, state: bytes | memor
 
 
 def check_event(stream_id: bytes, version: int, topic: bytes) -> None:
-    """Raise `NoLeaf` for what no event can have."""
+    """Raise `NoLeaf` for a stream id, version or topic that no event can have."""
     if len(stream_id) != 16:
         raise NoLeaf(f"its stream's id is {len(stream_id)} bytes long instead of 16")
     if not 0 <= version < _VERSIONS:

@@ -1,7 +1,7 @@
 """The Merkle tree of RFC 6962 § 2.1 (RFC 9162 § 2.1), and its proofs.
 
-A tree is known by the hashes of its *perfect* subtrees: `subtree(level, index)` covers the
-2^level leaves from index * 2^level on. Whatever stores tiles can answer that (`TileTree`).
+Functions read a tree through the hashes of its *perfect* subtrees: `subtree(level, index)` is the
+root of the 2^level leaves from index * 2^level on. `TileTree` computes it from tiles.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NODE = b"\x01"
 
 
 class InvalidProof(Exception):
-    """A proof that does not hold."""
+    """A proof is invalid."""
 
 
 def node_hash(left: bytes, right: bytes) -> bytes:
@@ -31,7 +31,8 @@ def node_hash(left: bytes, right: bytes) -> bytes:
 
 
 def perfect_root(hashes: Sequence[bytes]) -> bytes:
-    """The root over neighbouring hashes of one level; their number is a power of two."""
+    """The root over neighbouring hashes of one level. Raises `ValueError` unless their number is a
+    power of two."""
     if not hashes or len(hashes) & (len(hashes) - 1):
         raise ValueError(f"{len(hashes)} hashes are not a power of two")
     sha256 = hashlib.sha256
@@ -45,9 +46,9 @@ def perfect_root(hashes: Sequence[bytes]) -> bytes:
 
 
 class Frontier:
-    """A tree that only grows, known by the roots of its maximal perfect subtrees.
+    """A tree that only grows, stored as the roots of its maximal perfect subtrees.
 
-    Holds at most 64 hashes however many leaves there are.
+    Holds at most 64 hashes, whatever the number of leaves.
     """
 
     def __init__(self, size: int = 0, roots: Sequence[bytes] = ()) -> None:
@@ -58,11 +59,11 @@ class Frontier:
 
     @property
     def roots(self) -> tuple[bytes, ...]:
-        """The maximal perfect subtrees, the largest first."""
+        """The roots of the maximal perfect subtrees, the largest subtree first."""
         return tuple(self._roots)
 
     def append(self, root: bytes, level: int = 0) -> None:
-        """Add a perfect subtree of 2^level leaves. The size must be a multiple of that."""
+        """Add a perfect subtree of 2^level leaves. The present size must be a multiple of that."""
         if self.size & ((1 << level) - 1):
             raise ValueError(f"a subtree of level {level} does not begin at leaf {self.size}")
         merges = self.size >> level
@@ -73,7 +74,7 @@ class Frontier:
         self._roots.append(root)
 
     def extend(self, leaf_hashes: Iterable[bytes]) -> None:
-        """Add leaves one after the other."""
+        """Add leaves in order."""
         for leaf in leaf_hashes:
             self.append(leaf)
 
@@ -87,15 +88,15 @@ class Frontier:
         return root
 
     def copy(self) -> Frontier:
-        """The same tree, to grow on its own."""
+        """A copy of the tree, which grows independently."""
         return Frontier(self.size, self._roots)
 
 
 class TileTree:
-    """Subtree hashes from tiles: `tile(level, index)` gives a tile's hashes, joined.
+    """Subtree hashes from tiles: `tile(level, index)` returns the joined hashes of a tile.
 
-    A tile's level counts tiles: with `levels` of the tree in each, its hashes are of subtrees
-    of 2^(levels * level) leaves.
+    A tile holds `levels` levels of the tree: on tile level n, its hashes are the roots of subtrees
+    of 2^(levels * n) leaves.
     """
 
     def __init__(self, tile: Callable[[int, int], bytes], levels: int = TILE_LEVELS) -> None:
@@ -103,7 +104,7 @@ class TileTree:
         self._levels = levels
 
     def subtree(self, level: int, index: int) -> bytes:
-        """The hash of a perfect subtree. Raises `KeyError` where the tiles do not reach."""
+        """The hash of a perfect subtree. Raises `KeyError` if the tiles do not cover it."""
         tile_level, height = divmod(level, self._levels)
         first = index << height
         tile, place = divmod(first, 1 << self._levels)
@@ -115,7 +116,7 @@ class TileTree:
 
 
 def split(hashes: bytes) -> list[bytes]:
-    """The single hashes out of joined ones."""
+    """Split joined hashes of 32 bytes."""
     if len(hashes) % HASH_BYTES:
         raise ValueError(f"{len(hashes)} bytes are not a whole number of hashes")
     return [hashes[at : at + HASH_BYTES] for at in range(0, len(hashes), HASH_BYTES)]
@@ -125,7 +126,7 @@ def split(hashes: bytes) -> list[bytes]:
 
 
 def range_root(subtree: Subtree, begin: int, end: int) -> bytes:
-    """The hash of the node over leaves `begin` to `end` (exclusive), which the tree must have."""
+    """The hash of the tree's node over leaves `begin` to `end` (exclusive)."""
     width = end - begin
     if width <= 0:
         raise ValueError(f"no node covers the leaves {begin} to {end}")
@@ -141,7 +142,10 @@ def tree_root(subtree: Subtree, size: int) -> bytes:
 
 
 def inclusion_proof(subtree: Subtree, index: int, size: int) -> list[bytes]:
-    """The proof that leaf `index` is in the tree of `size` leaves (RFC 9162 § 2.1.3.1)."""
+    """The proof that leaf `index` is in the tree of `size` leaves (RFC 9162 § 2.1.3.1).
+
+    Raises `ValueError` if there is no such leaf.
+    """
     if not 0 <= index < size:
         raise ValueError(f"a tree of {size} leaves has no leaf {index}")
     path = []
@@ -239,9 +243,9 @@ def verify_consistency(
 
 
 def multiproof(subtree: Subtree, indices: Sequence[int], size: int) -> list[bytes]:
-    """The hashes that, with the leaves at `indices` (ascending), give the root.
+    """The hashes from which, with the leaves at `indices` (ascending), the root is computed.
 
-    They are the nodes that cover no such leaf and whose parent does, from left to right.
+    They are, from left to right, the nodes over none of these leaves whose parent is over one.
     """
     _check_indices(indices, size)
     return [
@@ -254,7 +258,10 @@ def multiproof(subtree: Subtree, indices: Sequence[int], size: int) -> list[byte
 def root_from_multiproof(
     indices: Sequence[int], leaf_hashes: Sequence[bytes], size: int, proof: Sequence[bytes]
 ) -> bytes:
-    """The root that the leaves and the proof give. Raises `InvalidProof`."""
+    """The root that results from the leaves at `indices` and a `multiproof`.
+
+    Raises `InvalidProof`.
+    """
     _check_indices(indices, size)
     if len(indices) != len(leaf_hashes):
         raise InvalidProof(f"{len(indices)} places for {len(leaf_hashes)} leaves")
@@ -278,7 +285,7 @@ def root_from_multiproof(
 
 
 def _cover(indices: Sequence[int], size: int) -> Iterator[tuple[int, int, int | None]]:
-    """The requested leaves (with their place in `indices`) and the nodes between them."""
+    """(begin, end, place in `indices`) of the leaves, and of the nodes between them (`None`)."""
     if not size:
         return
     pending = [(0, size, 0, len(indices))]
@@ -296,7 +303,7 @@ def _cover(indices: Sequence[int], size: int) -> Iterator[tuple[int, int, int | 
 
 
 def _are_siblings(left: tuple[int, int, bytes], right: tuple[int, int, bytes], size: int) -> bool:
-    """Whether two adjacent nodes are the two children of one node of the tree."""
+    """Whether two nodes (begin, end, hash) are the two children of one node of the tree."""
     width = left[1] - left[0]
     if left[1] != right[0] or width & (width - 1) or left[0] % (2 * width):
         return False
@@ -321,5 +328,5 @@ def _check_indices(indices: Sequence[int], size: int) -> None:
 
 
 def _left_width(width: int) -> int:
-    """The largest power of two below `width`: how many leaves stand under the left child."""
+    """The largest power of two below `width`: the number of leaves under the left child."""
     return 1 << (width - 1).bit_length() - 1

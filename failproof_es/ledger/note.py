@@ -4,9 +4,9 @@
     <empty line>
     — <key name> <base64 of key id || signature>
 
-Two kinds of signature are known: plain Ed25519 (a log's own), and a witness's cosignature/v1
-(C2SP tlog-cosignature), which also says when the witness saw the text. Lines of other keys
-are kept and not checked.
+Two kinds of signature are supported: plain Ed25519 (a log's own), and a witness's cosignature/v1
+(C2SP tlog-cosignature), which includes the time of signing. Lines of other keys are kept, but
+not checked.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f]")
 _NAME = re.compile(r"[^\s+\x00-\x1f\x7f]+")
 _HEX_ID = re.compile(r"[0-9a-f]{8}")
 _LONGEST_QUOTE = 40
-"""How many characters of a text an error quotes, since untrusted text can have any length."""
+"""Maximum characters of a text that an error quotes: untrusted text can have any length."""
 _FIELD = 2**255 - 19
 _ORDER_8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
 _SMALL_ORDER = frozenset({0, 1, _FIELD - 1, _ORDER_8, _FIELD - _ORDER_8})
-"""y of the eight points of Ed25519's curve to which nobody has a secret key."""
+"""y coordinates of the eight points of small order on Ed25519's curve, invalid as public keys."""
 
 
 class NoteError(NotSigned):
@@ -51,7 +51,7 @@ class NoteError(NotSigned):
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """A key's name and its public half. `kind` is the kind of signature that it makes."""
+    """A key's name and its public half. `kind` is the kind of signature it verifies."""
 
     name: str
     public: bytes
@@ -59,18 +59,18 @@ class PublicKey:
 
     @property
     def key_id(self) -> bytes:
-        """Four bytes by which a signature line names its key."""
+        """The four bytes by which a signature line identifies its key."""
         identity = self.name.encode() + b"\n" + bytes([self.kind]) + self.public
         return hashlib.sha256(identity).digest()[:_KEY_ID_BYTES]
 
     def __str__(self) -> str:
-        """The key as people pass it on: `name+id+base64`."""
+        """The key as text: `name+id+base64`."""
         material = base64.b64encode(bytes([self.kind]) + self.public).decode("ascii")
         return f"{self.name}+{self.key_id.hex()}+{material}"
 
     @classmethod
     def parse(cls, text: str) -> PublicKey:
-        """The key in that form. Raises `NoteError`."""
+        """Parse `name+id+base64`. Raises `NoteError`."""
         name, key_id, kind, public = _read_key(text.strip())
         y = int.from_bytes(public, "little") & (1 << 255) - 1
         if y >= _FIELD or y in _SMALL_ORDER:
@@ -83,7 +83,7 @@ class PublicKey:
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """A key's name and its secret half, which `repr` never shows."""
+    """A key's name and its secret half, which `repr` does not show."""
 
     name: str
     secret: Ed25519PrivateKey
@@ -94,7 +94,7 @@ class SigningKey:
 
     @property
     def public(self) -> PublicKey:
-        """What others check signatures with."""
+        """The public key that verifies its signatures."""
         return PublicKey(self.name, self.secret.public_key().public_bytes_raw(), self.kind)
 
     @classmethod
@@ -103,13 +103,13 @@ class SigningKey:
         return cls(_checked_name(name), Ed25519PrivateKey.generate(), kind)
 
     def dump(self) -> str:
-        """The secret key as text: for a file that only its owner can read."""
+        """The secret key as text, for a file that only its owner can read."""
         material = base64.b64encode(bytes([self.kind]) + self.secret.private_bytes_raw())
         return f"PRIVATE+KEY+{self.name}+{self.public.key_id.hex()}+{material.decode('ascii')}"
 
     @classmethod
     def parse(cls, text: str) -> SigningKey:
-        """The key in that form. Raises `NoteError`, which never quotes it."""
+        """Parse the text of `dump`. Raises `NoteError`, which never quotes the secret."""
         prefix, marker, rest = text.strip().partition("PRIVATE+KEY+")
         if prefix or not marker:
             raise NoteError("a signing key begins with PRIVATE+KEY+")
@@ -120,7 +120,7 @@ class SigningKey:
         return key
 
     def sign(self, text: str, *, at: int | None = None) -> Signature:
-        """This key's signature under `text`; a cosigner says when, in seconds since 1970."""
+        """Sign `text`. A cosignature includes the time `at`, in seconds since 1970."""
         if (at is not None) != (self.kind == COSIGNATURE):
             raise NoteError("a cosignature says when it was made, a plain signature does not")
         payload = self.secret.sign(_message(text, at))
@@ -130,7 +130,7 @@ class SigningKey:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """One signature line. `payload` is what follows the key id."""
+    """One signature line. `payload` is the signature after the key id, with a cosigner's time."""
 
     name: str
     key_id: bytes
@@ -152,22 +152,22 @@ class Note:
         return self.text + "\n" + "".join(f"{signature}\n" for signature in self.signatures)
 
     def signed(self, *signatures: Signature) -> Note:
-        """The note with more signatures; one of a key that signed already takes its place."""
+        """The note with these signatures added; they replace earlier ones of the same keys."""
         keys = {(signature.name, signature.key_id) for signature in signatures}
         remaining = tuple(s for s in self.signatures if (s.name, s.key_id) not in keys)
         return replace(self, signatures=(*remaining, *signatures))
 
     def verify(self, key: PublicKey) -> int | None:
-        """Check `key`'s signature; return when it was made, where it says so.
+        """Verify `key`'s signature; return a cosignature's time in seconds since 1970, else `None`.
 
-        Raises `NoteError` when the key did not sign this text.
+        Raises `NoteError` if the key did not sign this text.
         """
         of_key = [s for s in self.signatures if (s.name, s.key_id) == (key.name, key.key_id)]
         if not of_key:
             raise NoteError(f"not signed by {key.name}+{key.key_id.hex()}")
         at: int | None = None
         for signature in of_key:
-            packed_time, payload = _parts(signature.payload, key.kind)
+            packed_time, payload = _split_payload(signature.payload, key.kind)
             at = None if packed_time is None else _TIME.unpack(packed_time)[0]
             try:
                 Ed25519PublicKey.from_public_bytes(key.public).verify(
@@ -179,19 +179,19 @@ class Note:
 
 
 def sign(text: str, *signatures: Signature) -> Note:
-    """A note of `text` with these signatures. Raises `NoteError` for text that can't be one."""
+    """A note of `text` with these signatures. Raises `NoteError` for an invalid text."""
     return Note(_checked_text(text), signatures)
 
 
 def parse(document: str) -> Note:
-    """The note in `document`, which is one and nothing besides. Raises `NoteError`."""
+    """Parse a document that is exactly one note in canonical form. Raises `NoteError`."""
     body, separator, below = document.rpartition("\n\n")
     if not separator or not below.endswith("\n"):
         raise NoteError("a signed note ends in an empty line and its signature lines")
     lines = below[:-1].split("\n")
     if len(lines) > _MAX_SIGNATURES:
         raise NoteError(f"more than {_MAX_SIGNATURES} signatures")
-    note = Note(_checked_text(body + "\n"), tuple(_signature(line) for line in lines))
+    note = Note(_checked_text(body + "\n"), tuple(_parse_signature(line) for line in lines))
     if str(note) != document:
         raise NoteError("the note is not written in its one canonical form")
     return note
@@ -203,45 +203,45 @@ def parse_keys(keys: Sequence[str]) -> tuple[PublicKey, ...]:
 
 
 def _message(text: str, at: int | None) -> bytes:
-    """What is signed: the text, or the text under a cosigner's time."""
+    """The signed bytes: the text, for a cosignature with a header that holds its time."""
     header = "" if at is None else f"cosignature/v1\ntime {at}\n"
     return (header + text).encode()
 
 
-def _parts(payload: bytes, kind: Kind) -> tuple[bytes | None, bytes]:
-    """A payload's timestamp, where its kind has one, and its signature."""
+def _split_payload(payload: bytes, kind: Kind) -> tuple[bytes | None, bytes]:
+    """The timestamp of a payload (`None` for plain Ed25519), and its signature."""
     time_bytes = _TIME.size if kind == COSIGNATURE else 0
     if len(payload) != time_bytes + _SIGNATURE_BYTES:
         raise NoteError("a signature has the wrong length")
     return payload[:time_bytes] or None, payload[time_bytes:]
 
 
-def _signature(line: str) -> Signature:
+def _parse_signature(line: str) -> Signature:
     if not line.startswith(_MARK):
         raise NoteError(f"not a signature line: {_quote_text(line)}")
     name, space, encoded = line[len(_MARK) :].partition(" ")
     if not space:
         raise NoteError(f"not a signature line: {_quote_text(line)}")
-    payload = _decoded(encoded)
+    payload = _decode_base64(encoded)
     if len(payload) <= _KEY_ID_BYTES:
         raise NoteError("a signature is too short")
     return Signature(_checked_name(name), payload[:_KEY_ID_BYTES], payload[_KEY_ID_BYTES:])
 
 
 def _read_key(text: str) -> tuple[str, str, Kind, bytes]:
-    """Name, id, kind and 32 bytes of a key's text."""
+    """Parse the text of a key into its name, id, kind and 32 bytes."""
     parts = text.split("+", 2)
     if len(parts) != 3 or not _HEX_ID.fullmatch(parts[1]):
         raise NoteError("a key is written name+id+base64, the id being eight hexadecimal digits")
-    material = _decoded(parts[2])
+    material = _decode_base64(parts[2])
     if len(material) != 33 or material[0] not in (ED25519, COSIGNATURE):
         raise NoteError(f"the key {_quote_text(parts[0])} is not of a kind that is known here")
     kind: Kind = ED25519 if material[0] == ED25519 else COSIGNATURE
     return _checked_name(parts[0]), parts[1], kind, material[1:]
 
 
-def _decoded(encoded: str) -> bytes:
-    """Base64 in its one canonical form."""
+def _decode_base64(encoded: str) -> bytes:
+    """Decode canonical base64. Raises `NoteError`."""
     try:
         decoded = base64.b64decode(encoded, validate=True)
     except (ValueError, binascii.Error):
@@ -254,16 +254,16 @@ def _decoded(encoded: str) -> bytes:
 def _checked_name(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise NoteError(f"a key's name has no space, no plus and is not empty: {_quote_text(name)}")
-    return _unicode(name)
+    return _require_unicode(name)
 
 
 def _checked_text(text: str) -> str:
     if not text.endswith("\n") or _CONTROL.search(text):
         raise NoteError("a note's text ends in a newline and holds no control character")
-    return _unicode(text)
+    return _require_unicode(text)
 
 
-def _unicode(text: str) -> str:
+def _require_unicode(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:

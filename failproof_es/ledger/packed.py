@@ -1,4 +1,4 @@
-"""Many ids and digests in little memory: their bytes side by side, no Python object for each."""
+"""Many ids and digests in little memory: joined bytes instead of a Python object for each."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _DIGITS = 2 * DIGEST_BYTES
 
 
 class PackedMap:
-    """Values of one length by keys of one length, each key once; holds their bytes alone.
+    """A map from keys of one length to values of one length, which stores only their bytes.
 
-    Keys are to be random in their first bytes, as digests are: they are cut into 4,096 parts,
-    and looked for from the beginning of a part.
+    The first bytes of keys must be random, as in digests: they select one of 4,096 parts, which is
+    searched from its beginning.
     """
 
     def __init__(self, key_bytes: int, value_bytes: int = 0) -> None:
@@ -30,7 +30,7 @@ class PackedMap:
         return self._place(key)[1] >= 0
 
     def add(self, key: bytes, value: bytes = b"") -> bool:
-        """Add a key with its value; false where the key is there already, which keeps its value."""
+        """Add a key with its value; false, and no change, if the key exists."""
         part, place = self._place(key)
         if place >= 0:
             return False
@@ -42,7 +42,7 @@ class PackedMap:
         return True
 
     def find(self, key: bytes) -> bytes | None:
-        """The value of a key."""
+        """The value of a key; `None` if it is missing."""
         part, place = self._place(key)
         if part is None or place < 0:
             return None
@@ -50,7 +50,7 @@ class PackedMap:
         return bytes(part[1][place * size : (place + 1) * size])
 
     def pop(self, key: bytes) -> bytes | None:
-        """The value of a key, which is taken out."""
+        """Remove a key and return its value; `None` if it is missing."""
         value = self.find(key)
         part, place = self._place(key)
         if part is not None and value is not None:
@@ -60,11 +60,11 @@ class PackedMap:
         return value
 
     def __iter__(self) -> Iterator[bytes]:
-        """The keys, in their order."""
+        """The keys in ascending order."""
         return (key for key, _ in self.items())
 
     def items(self) -> Iterator[tuple[bytes, bytes]]:
-        """The keys in their order, with their values."""
+        """(key, value) in ascending order of keys."""
         wide, size = self._key_bytes, self._value_bytes
         for number in sorted(self._parts):
             keys, values = (bytes(held) for held in self._parts[number])
@@ -78,7 +78,7 @@ class PackedMap:
         return int.from_bytes(key[:2], "big") >> 16 - _PARTS_BITS
 
     def _place(self, key: bytes) -> tuple[tuple[bytearray, bytearray] | None, int]:
-        """The part of a key, and its place there; -1 where it is not there."""
+        """The part of a key (`None` if it does not exist), and the key's index in it or -1."""
         part = self._parts.get(self._number(key))
         if part is None or len(key) != self._key_bytes:
             return part, -1
@@ -90,17 +90,17 @@ class PackedMap:
 
 
 class Digests(Sequence[str]):
-    """A list of SHA-256 digests in hexadecimal: 32 bytes of each are held."""
+    """A sequence of SHA-256 digests in hexadecimal, stored in 32 bytes each."""
 
     __slots__ = ("packed",)
 
     def __init__(self, packed: bytes) -> None:
         self.packed = packed
-        """The digests, one after the other."""
+        """The joined digests."""
 
     @classmethod
     def read(cls, value: object) -> Digests | None:
-        """The list that a value is; `None` where it is none of digests in lower case."""
+        """The value as `Digests`; `None` if it is not a list of digests in lower case."""
         if type(value) is not list:
             return None
         try:
@@ -132,7 +132,7 @@ class Digests(Sequence[str]):
 
 
 def sorted_digests(lists: Iterable[Digests]) -> Iterator[str]:
-    """The digests of several lists in hexadecimal, in order, each once."""
+    """The distinct digests of several lists in hexadecimal, in ascending order."""
     records = PackedMap(DIGEST_BYTES)
     for digests in lists:
         for digest in digests.parts():

@@ -1,12 +1,12 @@
-"""Reads the events of one run, one after the other, and keeps little of them and no state.
+"""Reads the events of one run in order, in little memory: states are not kept.
 
-What is kept, for each:
+Memory for each
 
-- evaluation: 69 bytes, once an event has ended it. Of one that was carried over, and of the
-  evaluation that it is from, a few hundred more;
+- evaluation: 69 bytes, once an event has ended it; a few hundred more for a carried-over one and
+  for its source;
 - prompt: 80 bytes, its id and two digests of its case;
-- event of a run's own stream: its payload; of a plan, 64 bytes a case;
-- review: what it is about.
+- event of a run's own stream: its payload; for a plan, 64 bytes for each case;
+- review: the id of its evaluation and run.
 
 An evaluation goes on after its end only in a log that was changed. Its leaf hashes are then read
 again.
@@ -40,39 +40,39 @@ from failproof_es.ledger.state import read_state
 FINAL = (Scored.__name__, EvaluationAbandoned.__name__)
 REVIEW = Reviewed.__name__
 UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
-"""What a payload that is not as a writer leaves it raises where it is read."""
+"""The errors of reading a payload that no engine wrote."""
 _PAYLOAD_TOPICS = frozenset((*RUN_STATUS, CasesPlanned.__name__, RunSealed.__name__))
-"""The events of a run's own stream whose payload is kept."""
+"""The topics of a run's own stream whose payloads are kept."""
 _PROMPT = PromptStored.__name__
 _CARRIED = CarriedOver.__name__
 _SOURCE = ("source_evaluation_id", "source_run_id", "source_events", "source_sha256")
 _CASE = ("run_id", "prompt_id", "model_key", "repetition")
 _WHOLE = struct.Struct(">32sIQQB")
-"""The SHA-256 over the leaf hashes, how many events, the first's and the last's index, flags."""
+"""SHA-256 of the joined leaf hashes, number of events, first and last index, flags."""
 _OWN, _WAS_CARRIED, _ENDED = 1, 2, 4
-"""Of this run; holds a `CarriedOver`; ends with an event that ends an evaluation."""
+"""Flags: of this run; has a `CarriedOver`; its last event ends an evaluation."""
 _ID_BYTES = 16
 _DIGEST_BYTES = 32
 
 
 class EvidenceError(Exception):
-    """The bundle does not prove what it says."""
+    """The evidence bundle is invalid, or its events do not prove its statements."""
 
 
 class Missing(StrEnum):
-    """What a run still needs before it can be proven."""
+    """What a run lacks before it can be proven."""
 
     SEAL = "not sealed yet"
     CHECKPOINT = "not signed yet"
 
     @property
     def verdict(self) -> str:
-        """The same as a value in JSON: `not_sealed`, `not_signed`."""
+        """The value in JSON: `not_sealed`, `not_signed`."""
         return self.removesuffix(" yet").replace(" ", "_")
 
 
 class NotProvenYet(EvidenceError):
-    """Nothing proves the run yet. This is not a sign of a change."""
+    """The run cannot be proven yet. This does not indicate that anything was changed."""
 
     def __init__(self, missing: Missing, why: str) -> None:
         super().__init__(f"{missing}: {why}")
@@ -80,7 +80,7 @@ class NotProvenYet(EvidenceError):
 
 
 class BundledEvent(Protocol):
-    """An event as a bundle carries it."""
+    """An event in an evidence bundle."""
 
     @property
     def index(self) -> int: ...
@@ -88,7 +88,7 @@ class BundledEvent(Protocol):
     def stream_id(self) -> UUID: ...
     @property
     def stream(self) -> bytes:
-        """The 16 bytes of its stream's id."""
+        """The stream id as 16 bytes."""
 
     @property
     def version(self) -> int: ...
@@ -100,7 +100,7 @@ class BundledEvent(Protocol):
 
 
 class ProvenRunEvent(NamedTuple):
-    """An event of a run's own stream. A plan's lists of digests are `Digests` in its payload."""
+    """An event of a run's own stream. The lists of digests in a plan's payload are `Digests`."""
 
     topic: str
     payload: dict[str, Any]
@@ -110,7 +110,7 @@ class ProvenRunEvent(NamedTuple):
 
 
 class ReviewEvent(NamedTuple):
-    """An event of a stream that begins with a review, and what it says it is about."""
+    """An event of a stream that begins with a review; of its payload, the two ids."""
 
     topic: str
     payload: dict[str, Any]
@@ -118,11 +118,11 @@ class ReviewEvent(NamedTuple):
 
 
 class EvaluationStream(NamedTuple):
-    """A whole stream that is of an evaluation, or of nothing that is known."""
+    """The summary of a complete stream: an evaluation's, or one of unknown kind."""
 
     stream_id: bytes
     digest: bytes
-    """SHA-256 of the leaf hashes of its events, one after the other."""
+    """SHA-256 of the joined leaf hashes of its events."""
     events: int
     first: int
     """The index of its first event."""
@@ -147,7 +147,7 @@ class EvaluationStream(NamedTuple):
 
 @dataclass(slots=True)
 class _OpenStream:
-    """A stream of an evaluation that may go on."""
+    """An evaluation's stream that may have further events."""
 
     first: int
     flags: int
@@ -155,13 +155,14 @@ class _OpenStream:
     last: int = 0
     digest: Any = field(default_factory=hashlib.sha256)
     before: tuple[int, bytes] | None = None
-    """Where the stream was taken for whole and went on: how many events it had, and its digest."""
+    """(number of events, digest) of the part before the evaluation's end, if it went on after it.
+    """
     after: bytearray = field(default_factory=bytearray)
-    """The leaf hashes from there on."""
+    """The joined leaf hashes after that part."""
 
 
 class RunReader:
-    """Takes a run's events by their places in the tree. `refused` is the first reason, if any."""
+    """Reads a run's events in the order of the tree. `refused` is the first error, if any."""
 
     def __init__(self, run_id: UUID) -> None:
         self.refused: EvidenceError | None = None
@@ -171,13 +172,13 @@ class RunReader:
         """The own streams of other runs."""
         self.reviews: dict[UUID, list[ReviewEvent]] = {}
         self.prompts = PackedMap(_ID_BYTES, 2 * _DIGEST_BYTES)
-        """The prompts' streams, each with the `question_digest` and `graded_digest` of its case."""
+        """(`question_digest`, `graded_digest`) of each prompt's case, by stream."""
         self.asked_early: list[tuple[bytes, Any]] = []
-        """Own evaluations whose prompt was not there before them, and the prompt they name."""
+        """(stream, prompt id) of own evaluations that begin before their prompt."""
         self.carried: dict[bytes, bytes] = {}
-        """Own evaluations that begin with `CarriedOver`, and what that says (`told`)."""
+        """The packed first event of each own carried-over evaluation (`unpack_fields`)."""
         self.elsewhere: dict[bytes, bytes] = {}
-        """Evaluations that are not of this run, and what their first events say (`told`)."""
+        """The packed first event of each evaluation of another run (`unpack_fields`)."""
         self._key = run_id.bytes
         self._name = str(run_id)
         self._runs: dict[bytes, list[ProvenRunEvent]] = {self._key: self.own}
@@ -188,7 +189,7 @@ class RunReader:
         self._odd_cases: dict[bytes, tuple[int, Exception]] = {}
 
     def add(self, event: BundledEvent) -> None:
-        """Take the next event. After one that is refused, the others are not looked at."""
+        """Read the next event. Ignores all events after a refused one."""
         if self.refused is None:
             try:
                 self._add(event)
@@ -196,30 +197,30 @@ class RunReader:
                 self.refused = error
 
     def close(self, again: Iterable[BundledEvent]) -> None:
-        """All events were added; `again` gives them once more. Raises `EvidenceError`."""
+        """Finish reading; `again` iterates all events once more. Raises `EvidenceError`."""
         if self.refused is not None:
             raise self.refused
         late = {key: stream for key, stream in self._open.items() if stream.before is not None}
         if late:
-            _read_again(late, again)
+            _recompute_digests(late, again)
         for key, stream in self._open.items():
-            self._whole.add(key, _packed(stream))
+            self._whole.add(key, _pack_stream(stream))
         self._open.clear()
 
     def evaluations(self) -> Iterator[EvaluationStream]:
-        """The evaluations and all streams of nothing that is known, by their ids."""
+        """The evaluations, and all streams of unknown kind, in the order of their ids."""
         for key, value in self._whole.items():
             yield EvaluationStream(key, *_WHOLE.unpack(value))
 
     def evaluation(self, stream_id: bytes) -> EvaluationStream | None:
-        """One of them."""
+        """One of `evaluations`, by its stream id; `None` if it is missing."""
         value = self._whole.find(stream_id)
         return None if value is None else EvaluationStream(stream_id, *_WHOLE.unpack(value))
 
     def cases_told(self, prompts: list[bytes]) -> list[tuple[bytes, bytes]]:
-        """The `question_digest` and `graded_digest` of the cases of prompts that are here.
+        """(`question_digest`, `graded_digest`) of the cases of these prompts, which were read.
 
-        Raises one of `UNREADABLE` where a prompt holds no case.
+        Raises one of `UNREADABLE` if a prompt holds no valid case.
         """
         digests = [self.prompts.find(prompt) or b"" for prompt in prompts]
         if odd := [self._odd_cases[prompt] for prompt in prompts if prompt in self._odd_cases]:
@@ -235,7 +236,7 @@ class RunReader:
         if stream is not None:
             _check_version(event, stream.events)
         else:
-            stream = self._not_open(key, event, payload)
+            stream = self._dispatch(key, event, payload)
             if stream is None:
                 return
         topic = event.topic
@@ -252,13 +253,13 @@ class RunReader:
         else:
             stream.flags &= ~_ENDED
         if stream.before is None and (topic == _CARRIED or topic in FINAL):
-            self._whole.add(key, _packed(stream))
+            self._whole.add(key, _pack_stream(stream))
             del self._open[key]
 
-    def _not_open(
+    def _dispatch(
         self, key: bytes, event: BundledEvent, payload: dict[str, Any]
     ) -> _OpenStream | None:
-        """Take an event that is no evaluation's. Of one that is, give the stream."""
+        """Process an event of no open evaluation; return its stream if it is an evaluation's."""
         if (run := self._runs.get(key)) is not None:
             _check_version(event, len(run))
             run.append(_run_event(event, payload, own=run is self.own))
@@ -307,7 +308,7 @@ class RunReader:
         return stream
 
     def has_prompt(self, prompt_id: Any) -> bool:
-        """Whether it is the id of a prompt that was added, as a writer writes it."""
+        """Whether this is the canonical text of the id of a prompt that was read."""
         if type(prompt_id) is not str or len(prompt_id) != 36:
             return False
         try:
@@ -318,7 +319,7 @@ class RunReader:
 
     def _add_prompt(self, key: bytes, payload: dict[str, Any]) -> None:
         try:
-            digests = _case_told(payload)
+            digests = _pack_case_digests(payload)
         except UNREADABLE:
             step = 0
             digests = bytes(2 * _DIGEST_BYTES)
@@ -334,7 +335,7 @@ class RunReader:
 
 
 def payload_of(event: BundledEvent) -> dict[str, Any]:
-    """An event's state as the JSON object that it is. Raises `EvidenceError`."""
+    """An event's state, parsed. Raises `EvidenceError` if it is not valid."""
     try:
         return read_state(event.state)
     except ValueError as error:
@@ -342,12 +343,12 @@ def payload_of(event: BundledEvent) -> dict[str, Any]:
 
 
 def unpack_fields(packed: bytes) -> dict[str, Any]:
-    """What was kept of an evaluation's first event."""
+    """The fields of an evaluation's first event that `RunReader` kept."""
     return marshal.loads(packed)  # type: ignore[no-any-return]  # noqa: S302 - this module made it
 
 
 def _pack_fields(payload: dict[str, Any], names: Iterable[str]) -> bytes:
-    """Some fields of a payload, small. What is neither text nor a number is kept as `None`."""
+    """Pack some fields of a payload. Values that are neither text nor integers become `None`."""
     plain = (str, int)
     return marshal.dumps(
         {
@@ -363,8 +364,8 @@ def _check_version(event: BundledEvent, before: int) -> None:
         raise EvidenceError(f"stream {event.stream_id} has no version {before + 1} here")
 
 
-def _read_again(late: dict[bytes, _OpenStream], again: Iterable[BundledEvent]) -> None:
-    """Make the digests of streams that went on after they were taken for whole."""
+def _recompute_digests(late: dict[bytes, _OpenStream], again: Iterable[BundledEvent]) -> None:
+    """Compute the digests of streams that went on after the end of their evaluation."""
     leaves = {key: bytearray() for key in late}
     for event in again:
         if (hashes := leaves.get(event.stream)) is not None:
@@ -377,7 +378,7 @@ def _read_again(late: dict[bytes, _OpenStream], again: Iterable[BundledEvent]) -
         stream.digest = hashlib.sha256(first + stream.after)
 
 
-def _packed(stream: _OpenStream) -> bytes:
+def _pack_stream(stream: _OpenStream) -> bytes:
     return _WHOLE.pack(
         stream.digest.digest(), stream.events, stream.first, stream.last, stream.flags
     )
@@ -400,7 +401,7 @@ def _review_event(event: BundledEvent, payload: dict[str, Any]) -> ReviewEvent:
     return ReviewEvent(event.topic, fields, event.index)
 
 
-def _case_told(payload: dict[str, Any]) -> bytes:
+def _pack_case_digests(payload: dict[str, Any]) -> bytes:
     case = payload["case"]
     if type(case) is dict and type(case.get("turns")) is list:
         sent, graded = case_digests(case)

@@ -1,8 +1,8 @@
 """The seal of a run: one hash over all events of its streams when it ended.
 
-A proof of inclusion says that what is shown is genuine; the seal says that nothing is
-missing. It is the root of an RFC 6962 tree with one leaf for each stream, the streams in the
-order of their ids:
+A proof of inclusion shows that an event is genuine; the seal shows that no event is missing.
+It is the root of an RFC 6962 tree with one leaf for each stream, the streams in the order of
+their ids:
 
     0x00 || "failproof-es/stream/1\\n" || stream id (16) || number of events (8, big-endian)
          || SHA-256 of the leaf hashes of its events, in version order, one after the other
@@ -23,13 +23,13 @@ from failproof_es.ledger.merkle import HASH_BYTES, Frontier
 
 _PREFIX = b"\x00failproof-es/stream/1\n"
 _STREAM = struct.Struct(">16sQ32s")
-"""Its id, how many events it has, the hash over their leaf hashes."""
+"""A stream's id, its number of events, the SHA-256 of their joined leaf hashes."""
 _ID_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """How many streams and events a run had, and the hash over them."""
+    """The numbers of streams and events of a run, and the hash over them."""
 
     streams: int
     events: int
@@ -43,10 +43,10 @@ class _Stream:
 
 
 class Sealing:
-    """Collects a run's events, in version order within each stream; holds one hash a stream.
+    """Collects a run's events, in version order within each stream; holds one hash per stream.
 
-    If the streams are added in the order of their ids, call `close_streams` after each part: its
-    hashes are then let go.
+    If the streams are added in the order of their ids, call `close_streams` after each part to free
+    its hashes.
     """
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class Sealing:
         self._events = 0
 
     def add(self, stream_id: bytes, leaf_hash: bytes) -> None:
-        """The next event of a stream."""
+        """Add the next event of a stream."""
         stream = self._streams.get(stream_id)
         if stream is None:
             stream = self._streams[stream_id] = _Stream()
@@ -65,13 +65,13 @@ class Sealing:
         stream.digest.update(leaf_hash)
 
     def close_streams(self) -> None:
-        """Close the streams added so far. Those that follow must have greater ids."""
+        """Close the streams added so far. Further streams must have greater ids."""
         self._tree.extend(self._leaves())
         self._closed += len(self._streams)
         self._streams.clear()
 
     def seal(self) -> Seal:
-        """The seal over all events that were added. Add no more after this."""
+        """The seal over all added events. Nothing can be added afterwards."""
         self.close_streams()
         return Seal(self._closed, self._events, self._tree.root())
 
@@ -81,33 +81,33 @@ class Sealing:
 
 
 class WholeStreams:
-    """A run's streams, each added whole and in any order; 56 bytes are held of each.
+    """A run's streams, each added whole, in any order; holds 56 bytes for each.
 
-    The seal over them is that of `Sealing`. A stream that is added twice counts once.
+    The seal is the same as that of `Sealing`. A stream that is added twice counts once.
     """
 
     def __init__(self) -> None:
         self._parts = [bytearray() for _ in range(256)]
-        """By the first byte of the id, so that only a few are sorted at a time."""
+        """Records by the first byte of the id, so that only a few are sorted at a time."""
 
     def __len__(self) -> int:
-        """How many streams there are. Sorts them."""
+        """Number of streams. Sorts them."""
         return sum(1 for _ in self._sorted())
 
     def add(self, stream_id: bytes, leaf_hashes: Sequence[bytes]) -> None:
-        """A stream: the leaf hashes of all its events, in order."""
+        """Add a stream by the leaf hashes of all its events, in version order."""
         self.add_joined(stream_id, b"".join(leaf_hashes))
 
     def add_joined(self, stream_id: bytes, leaf_hashes: bytes) -> None:
-        """The same, its leaf hashes one after the other."""
-        self._parts[stream_id[0]] += _record(stream_id, leaf_hashes)
+        """As `add`, with joined leaf hashes."""
+        self._parts[stream_id[0]] += _pack_record(stream_id, leaf_hashes)
 
     def ids(self) -> Iterator[bytes]:
-        """The ids of the streams, in their order."""
+        """The ids of the streams, in ascending order."""
         return (record[:_ID_BYTES] for record in self._sorted())
 
     def seal(self, stream_id: bytes, leaf_hashes: Sequence[bytes]) -> Seal:
-        """The seal over these streams and one more, which is not kept."""
+        """The seal over these streams and one more, which is not added."""
         return seal_of_records(self._sorted(), stream_id, leaf_hashes)
 
     def _sorted(self) -> Iterator[bytes]:
@@ -121,15 +121,15 @@ class WholeStreams:
 
 
 def stream_record(stream_id: bytes, events: int, digest: bytes) -> bytes:
-    """What the leaf of a stream commits to; `digest` is over the leaf hashes of its events."""
+    """The record of a stream in its leaf; `digest` is the SHA-256 of its joined leaf hashes."""
     return _STREAM.pack(stream_id, events, digest)
 
 
 def seal_of_records(
     records: Iterable[bytes], stream_id: bytes, leaf_hashes: Sequence[bytes]
 ) -> Seal:
-    """The seal over the streams of records, which come in the order of ids, and over one more."""
-    last = _record(stream_id, b"".join(leaf_hashes))
+    """The seal over the streams of `records`, in the order of their ids, and over one more."""
+    last = _pack_record(stream_id, b"".join(leaf_hashes))
     tree, events = Frontier(), 0
     for record in merge(records, [last]):
         tree.append(_leaf(record))
@@ -137,11 +137,11 @@ def seal_of_records(
     return Seal(tree.size, events, tree.root())
 
 
-def _record(stream_id: bytes, leaf_hashes: bytes) -> bytes:
+def _pack_record(stream_id: bytes, leaf_hashes: bytes) -> bytes:
     digest = hashlib.sha256(leaf_hashes).digest()
     return _STREAM.pack(stream_id, len(leaf_hashes) // HASH_BYTES, digest)
 
 
 def _leaf(record: bytes) -> bytes:
-    """A stream's leaf. A record is its id, its number of events and its digest."""
+    """The leaf hash of a stream's record."""
     return hashlib.sha256(_PREFIX + record).digest()

@@ -1,7 +1,7 @@
 """Parses an event's state strictly, so that every reader gets the same result.
 
-JSON in UTF-8 (RFC 8259), and stricter where programs differ: one object, no name twice in an
-object, limits for nesting and for the digits of an integer.
+JSON in UTF-8 (RFC 8259), and stricter where programs differ: a single object, no duplicate names,
+limits for nesting (500) and for the digits of an integer (4,300).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ def read_state(state: bytes) -> dict[str, Any]:
 
 
 def _read_plain(state: bytes) -> dict[str, Any] | None:
-    """The object, where reading and writing it again gives the same bytes; `None` elsewhere.
+    """The object, if parsing and writing it gives the same bytes; else `None`.
 
-    Then no name stands twice in it, no number was cut, and nothing is written in two ways.
+    Then it has no duplicate names, no number was rounded, and its form is unambiguous.
     """
     if state.count(b"{") + state.count(b"[") > _MOST_LEVELS:
         return None
@@ -66,22 +66,22 @@ def _check_depth(text: str) -> None:
             depth -= 1
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members := dict(pairs)) != len(pairs):
         raise ValueError("a name appears twice in one object")
     return members
 
 
-def _integer(digits: str) -> int:
+def _parse_integer(digits: str) -> int:
     if len(digits) > _MOST_DIGITS:
         raise ValueError(f"an integer of more than {_MOST_DIGITS} digits")
     return int(digits)
 
 
-def _no_constant(name: str) -> Any:
+def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_once, parse_int=_integer, parse_constant=_no_constant
+    object_pairs_hook=_unique_members, parse_int=_parse_integer, parse_constant=_refuse_constant
 )

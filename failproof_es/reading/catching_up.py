@@ -1,4 +1,4 @@
-"""Brings the projections up to the head of the log, where the user may."""
+"""Updates the projections to the head of the log, if the user may write them."""
 
 from __future__ import annotations
 
@@ -22,22 +22,21 @@ _CANNOT = (psycopg.Error, UnreadableState, OutdatedProjection, InvalidInput)
 
 
 def catch_up_problem(connection: Connection) -> str | None:
-    """Take in what the log holds by now; why that cannot be done, where it cannot.
+    """Update the projections; return `None`, or the problem that prevents it.
 
-    One query where there is nothing new. Raises `psycopg.OperationalError` where the server is
-    away.
+    One query if there is nothing new. Raises `psycopg.OperationalError` if the server is away.
     """
     if is_at_head(connection):
         return None
     try:
         head = max_position(connection)
         prepare(connection, READ)
-        together = (*READ, *_level_with_read(connection))
+        together = (*READ, *_other_current_projections(connection))
         try:
             _bring_up(connection, together, head)
         except psycopg.OperationalError:
             raise
-        except _CANNOT:  # of a table that nobody reads here, perhaps
+        except _CANNOT:  # perhaps because of a table that is not read here
             _bring_up(connection, READ, head)
     except psycopg.OperationalError as error:
         if connection.closed or connection.broken:
@@ -49,17 +48,17 @@ def catch_up_problem(connection: Connection) -> str | None:
 
 
 def _bring_up(connection: Connection, projections: Sequence[Projection], head: int) -> None:
-    """Bring these up until those of `READ` stand at the head, or nothing moves them."""
+    """Update these until the projections of `READ` reach the head, or do not move any more."""
     while (position := reached(connection, READ)) < head:
         if not catch_up(connection, projections) and reached(connection, READ) == position:
             break
 
 
-def _level_with_read(connection: Connection) -> list[Projection]:
+def _other_current_projections(connection: Connection) -> list[Projection]:
     """The other projections that are not behind those of `READ`.
 
-    All are brought up together: whoever reads the tables by SQL alone sees no old rows beside new
-    ones, and the events between are parsed once.
+    All are updated together, so that a reader of the tables by SQL sees no old rows next to new
+    ones, and events are parsed once.
     """
     position = reached(connection, READ)
     names = {projection.name for projection in READ}
@@ -79,7 +78,7 @@ def _level_with_read(connection: Connection) -> list[Projection]:
 
 
 def is_at_head(connection: Connection) -> bool:
-    """Whether every row that would be read is there, of this program's version, and current."""
+    """Whether the projections of `READ` exist in this program's version and are current."""
     names = [projection.name for projection in READ]
     versions = [projection.version for projection in READ]
     relations = [

@@ -1,8 +1,8 @@
-"""The results of a run, those that need attention first: chosen, counted, and a page at a time.
+"""The results of a run, filtered, page by page, those that need attention first.
 
-They are read from the rows of the projections. What is listed has ended, so it never changes:
-with a position of the log up to which is read, a list is the same whenever it is read. A page
-begins after the key of the last row of the one before, and costs the same however deep it is.
+They are read from the rows of the projections. Listed results have ended and never change: up to a
+fixed position of the log, a list is always the same. A page begins after the key of the last row of
+the page before, and its cost does not depend on its depth.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from failproof_es.support.document import KEYS
 from projections.protocol import exact_text, visible
 
 STATES = ("failed", "lost", "unscored", "awaiting", "scored", "passed", "running")
-"""How an evaluation ended, in the order in which results are listed.
+"""The states of results, in the order of the list.
 
-`lost` and `unscored` are abandoned. `scored`: with a score, and no pass mark.
+`lost` and `unscored` are abandoned. `scored`: a score without a pass mark.
 """
 RUNNING = STATES.index("running")
 _STATUSES = {name: (place,) for place, name in enumerate(STATES)} | {"abandoned": (1, 2)}
@@ -33,22 +33,22 @@ PLACE = (
     "WHEN e.status = 'abandoned' THEN 2 WHEN e.status <> 'scored' THEN 6 "
     "WHEN e.passed IS NULL THEN 4 ELSE 5 END)"
 )
-"""The place in `STATES`. The index `evaluations_order_idx` has the same expression."""
+"""SQL for the index in `STATES`. The database index `evaluations_order_idx` has this expression."""
 
 LATENCIES = (("0-500", 0, 500), ("500-2000", 500, 2_000), ("2000-10000", 2_000, 10_000),
              ("10000-", 10_000, None))  # fmt: skip
-"""Ranges of milliseconds: each with its first value, without its last."""
+"""Ranges of milliseconds: (name, first value, end exclusive)."""
 COSTS = (("0-0.001", 0, Decimal("0.001")), ("0.001-0.01", Decimal("0.001"), Decimal("0.01")),
          ("0.01-0.1", Decimal("0.01"), Decimal("0.1")), ("0.1-", Decimal("0.1"), None))  # fmt: skip
-"""Ranges of US dollars."""
+"""Ranges of US dollars, likewise."""
 REQUESTS = (("0-1", 0, 2), ("2", 2, 3), ("3-5", 3, 6), ("6-", 6, None))
-"""Ranges of requests sent."""
+"""Ranges of the number of requests, likewise."""
 UNKNOWN = "unknown"
-"""The range of what is not known."""
+"""The range of unknown values."""
 LOOKED_AT = 20_000
-"""Among so many results a page looks for what may be rare,"""
+"""Number of results that a page scans for a filter that may match few."""
 LOOKED_INTO = 4_000
-"""and among so many for words."""
+"""Number of results that a page scans for a text."""
 _EXCERPT = 400
 _NUL = r"replace({0}::text, '\u0000', '\ufffd')::json #>> '{{}}'"
 _TEXTS = tuple(_NUL.format(f"e.{name}") for name in ("answer", "reason", "error_message"))
@@ -56,10 +56,10 @@ _TEXTS = tuple(_NUL.format(f"e.{name}") for name in ("answer", "reason", "error_
 
 @dataclass(frozen=True, slots=True)
 class ResultFilter:
-    """Which results are listed: those of which everything holds that is not `None`."""
+    """The filter of listed results: a result must match every field that is not `None`."""
 
     status: str | None = None
-    """One of `STATES`, or `abandoned`: `lost` and `unscored`. Otherwise all that ended."""
+    """One of `STATES`, or `abandoned` for `lost` and `unscored`; `None`: all that ended."""
     model: str | None = None
     suite: str | None = None
     category: str | None = None
@@ -68,22 +68,23 @@ class ResultFilter:
     """The class."""
     tag: str | None = None
     error: str | None = None
-    """The kind of the error that no later answer made good."""
+    """The kind of the last error without a later good answer."""
     latency: str | None = None
-    """A range of `LATENCIES`, or `UNKNOWN`; so the next two."""
+    """The name of a range in `LATENCIES`, or `UNKNOWN`; likewise the next two."""
     cost: str | None = None
     requests: str | None = None
     text: str | None = None
-    """In the case's id, the answer, the reason or the error, in any case; or the id's beginning."""
+    """Part of the case's id, answer, reason or error in any case, or beginning of the result's id.
+    """
 
     @property
     def chooses(self) -> bool:
-        """Whether any result could be left out."""
+        """Whether the filter can exclude a result."""
         return self != ResultFilter()
 
     @property
     def seldom(self) -> bool:
-        """Whether what it chooses may be rare: what the order's index does not tell."""
+        """Whether matches may be rare: it filters by more than the status, which is indexed."""
         return replace(self, status=None) != ResultFilter()
 
 
@@ -91,7 +92,7 @@ EVERY_RESULT = ResultFilter()
 
 
 class ResultKey(NamedTuple):
-    """Where a result stands in the list."""
+    """The place of a result in the order of the list."""
 
     place: int
     last_position: int
@@ -100,7 +101,7 @@ class ResultKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ListedResult:
-    """One result as a list shows it. What is cut says so."""
+    """One result in a list, with its texts cut."""
 
     __pydantic_config__ = KEYS
 
@@ -114,7 +115,7 @@ class ListedResult:
     state: str
     """One of `STATES`."""
     by_people: PeopleOutcome | None
-    """What people decided; `None` where it was not left to them."""
+    """People's decision; `None` if it was not left to them."""
     class_: str | None
     reason: str | None
     """Its beginning."""
@@ -132,14 +133,14 @@ class ListedResult:
     retries: int
     latency_ms: float | None
     cost_usd: float | None
-    """`None` where it is not known."""
+    """`None` if unknown."""
     finished_at: datetime | None
     last_position: int
     """The position of its newest event in the log."""
 
     @property
     def key(self) -> ResultKey:
-        """Where it stands in the list."""
+        """Its place in the order of the list."""
         return ResultKey(STATES.index(self.state), self.last_position, self.evaluation_id)
 
 
@@ -158,13 +159,13 @@ SELECT e.evaluation_id, p.suite_id, p.case_id, p.category, p.severity, e.model_k
 
 @dataclass(frozen=True, slots=True)
 class ResultPage:
-    """Some results, one after the other."""
+    """A page of results."""
 
     rows: tuple[ListedResult, ...]
     following: ResultKey | None
-    """After which the next page begins; `None` where there is none."""
+    """The key after which the next page begins; `None` for the last page."""
     looked_at: int | None
-    """After so many results it stopped to look for more; `None` where nothing stopped it."""
+    """Number of results after which the scan stopped; `None` if it was not stopped."""
 
 
 def page_of_results(
@@ -177,35 +178,36 @@ def page_of_results(
     limit: int,
     backwards: bool = False,
 ) -> ResultPage:
-    """At most so many results after a key, those that failed first; `backwards` those before it.
+    """At most `limit` results after a key; with `backwards`, before it, in reverse order.
 
-    Rare ones are looked for among the next `LOOKED_AT` results alone: a page costs the same
-    whatever it looks for. One that was stopped so has a page that follows, even if it has no row.
+    A filter that may match few scans only the next `LOOKED_AT` results (`LOOKED_INTO` for a text),
+    so that the cost of a page is bounded. A page whose scan was stopped has a following page, even
+    if it has no row.
     """
     most = LOOKED_AT if which.text is None else LOOKED_INTO
-    results = _looked_for(connection, run_id, which, up_to, after, limit + 1, most, backwards)
+    results = _scan_results(connection, run_id, which, up_to, after, limit + 1, most, backwards)
     if len(results) > limit:
         return ResultPage(tuple(results[:limit]), results[limit - 1].key, None)
     key = None
     if which.seldom:
-        key = _nth(connection, run_id, which, up_to, after, most, backwards)
+        key = _key_at_distance(connection, run_id, which, up_to, after, most, backwards)
     return ResultPage(tuple(results), key, None if key is None else most)
 
 
 def list_results(
     connection: Connection, run_id: UUID, which: ResultFilter, *, up_to: int
 ) -> Iterator[ListedResult]:
-    """All of them, in the order of the list, a few at a time."""
+    """All matching results in the order of the list; reads 500 at a time."""
     after = None
     while True:
-        results = _looked_for(connection, run_id, which, up_to, after, 500, None, False)
+        results = _scan_results(connection, run_id, which, up_to, after, 500, None, False)
         yield from results
         if len(results) < 500:
             return
         after = results[-1].key
 
 
-def _looked_for(
+def _scan_results(
     connection: Connection,
     run_id: UUID,
     which: ResultFilter,
@@ -215,13 +217,13 @@ def _looked_for(
     most: int | None,
     backwards: bool,
 ) -> list[ListedResult]:
-    """So many results after a key, of the next `most`."""
-    near, values = _nearest(run_id, which, up_to, after, backwards)
+    """At most `limit` matching results among the next `most` results after a key."""
+    near, values = _from_key(run_id, which, up_to, after, backwards)
     where, more = where_of(which)
     direction = "DESC" if backwards else "ASC"
     order = _ORDER.format(direction)
-    # By the place that the inner one tells, so that it is seen that these are in order already:
-    # else all that are looked at would be read and sorted, where the first few are enough.
+    # The outer ORDER BY uses the place of the inner query, so that the planner sees the order:
+    # otherwise it would read and sort all scanned rows instead of the first few.
     rows = connection.execute(
         f"{_SELECTED} FROM (SELECT e.*, {PLACE} AS in_place {near} ORDER BY {order} "
         "LIMIT %(most)s) AS e "
@@ -233,7 +235,7 @@ def _looked_for(
     return [_build_result(row) for row in rows]
 
 
-def _nth(
+def _key_at_distance(
     connection: Connection,
     run_id: UUID,
     which: ResultFilter,
@@ -242,8 +244,9 @@ def _nth(
     number: int,
     backwards: bool,
 ) -> ResultKey | None:
-    """The key of that result after a key, whatever else is chosen; `None` where there are fewer."""
-    near, values = _nearest(run_id, which, up_to, after, backwards)
+    """The key of the `number`th result after a key, filtered by status only; `None` if there are
+    fewer."""
+    near, values = _from_key(run_id, which, up_to, after, backwards)
     order = _ORDER.format("DESC" if backwards else "ASC")
     row = connection.execute(
         f"SELECT {PLACE}, e.last_position, e.evaluation_id {near} ORDER BY {order} "
@@ -256,14 +259,14 @@ def _nth(
 _ORDER = f"{PLACE} {{0}}, e.last_position {{0}}, e.evaluation_id {{0}}"
 
 
-def _nearest(
+def _from_key(
     run_id: UUID, which: ResultFilter, up_to: int, after: ResultKey | None, backwards: bool
 ) -> tuple[str, dict[str, Any]]:
-    """What the order's index tells of the filter, as FROM and WHERE.
+    """FROM and WHERE for the indexed part of the filter, and their values.
 
-    It is said so that the index is entered at the key, however deep that is, and tells the order:
-    where places are named beside a key that has the place, too, it is read from that place's
-    beginning; and where a place is said to be one, what is read is sorted.
+    The form of the conditions makes the planner enter the index at the key, however deep, and use
+    its order. A condition on places next to one on a key with a place reads from the beginning of
+    that place; an equality on one place sorts the rows.
     """
     places = places_of(which.status)
     values: dict[str, Any] = {"run": run_id, "up_to": up_to}
@@ -287,7 +290,7 @@ def _nearest(
 
 
 def place_of(connection: Connection, evaluation_id: UUID) -> ResultKey | None:
-    """Where an evaluation stands in the list of its run; `None` where it has no row."""
+    """The key of an evaluation in the list of its run; `None` if it has no row."""
     row = connection.execute(
         f"SELECT {PLACE}, e.last_position, e.evaluation_id FROM projections.evaluations AS e "
         "WHERE e.evaluation_id = %s AND e.counted",
@@ -304,16 +307,14 @@ def ranges_of(column: str, ranges: Sequence[tuple[str, Any, Any]]) -> str:
 
 
 def places_of(status: str | None) -> list[int]:
-    """The places in `STATES` that are listed; without a status all that ended. None between them
-    is left out.
-    """
+    """The consecutive indices in `STATES` for a status; without one, all states but `running`."""
     if status is None:
         return [place for place in range(len(STATES)) if place != RUNNING]
     return list(_STATUSES.get(status, ()))
 
 
 def where_of(which: ResultFilter) -> tuple[str, dict[str, Any]]:
-    """The condition of the filter, but for the status, each part after an `AND`; its values."""
+    """The filter's condition without the status, each part after an `AND`, and its values."""
     conditions: list[str] = []
     values: dict[str, Any] = {}
     for name, column in (
@@ -377,7 +378,7 @@ def _build_result(row: Sequence[Any]) -> ListedResult:
 
 
 def beginning(json_text: str | None) -> tuple[str | None, bool]:
-    """The text of which this is the beginning of the JSON string, and whether it goes on."""
+    """The text in a JSON string that may be cut off, and whether it is."""
     if json_text is None:
         return None, False
     if len(json_text) < _EXCERPT:

@@ -1,4 +1,4 @@
-"""Rows of counters, as the projections keep them, put into the counts of a run."""
+"""Adds the projections' rows of counters to the counts of a run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _add_run_row(counts: RunCounts, row: CounterRow) -> None:
     counts.impossible = row["impossible"]
 
 
-def _group(counts: RunCounts, row: CounterRow) -> None:
+def _add_group(counts: RunCounts, row: CounterRow) -> None:
     group = counts.groups.setdefault(_group_key(row), Group())
     for name in GROUPS.sums[:-1]:
         setattr(group, name, row[name])
@@ -41,13 +41,13 @@ def _group_key(row: CounterRow) -> GroupKey:
     return GroupKey(model, suite, _exact(row["category"]), _exact(row["severity"]))
 
 
-def _asking(counts: RunCounts, row: CounterRow) -> None:
+def _add_requests(counts: RunCounts, row: CounterRow) -> None:
     asking = RequestStats(**{name: row[name] for name in ASKING.sums[1:]})
     if asking != RequestStats():
         counts.asking[exact_text(row["model_key"])] = asking
 
 
-def _usage(counts: RunCounts, row: CounterRow) -> None:
+def _add_usage(counts: RunCounts, row: CounterRow) -> None:
     answers = int(row["requests"])
     tokens = {}
     for name in TOKENS:
@@ -64,23 +64,23 @@ def _usage(counts: RunCounts, row: CounterRow) -> None:
     counts.spending.setdefault(key, Spent()).include(spent)
 
 
-def _error(counts: RunCounts, row: CounterRow) -> None:
+def _add_error(counts: RunCounts, row: CounterRow) -> None:
     key = ErrorKey(exact_text(row["asked"]), exact_text(row["kind"]), row["message"])
     counts.errors[key] = row["requests"]
 
 
-def _unscored(counts: RunCounts, row: CounterRow) -> None:
+def _add_unscored(counts: RunCounts, row: CounterRow) -> None:
     model, kind = exact_text(row["model_key"]), exact_text(row["kind"])
     counts.unscored[UnscoredKey(model, row["unscored_as"], kind, row["reason"])] = row[
         "evaluations"
     ]
 
 
-def _latency(counts: RunCounts, row: CounterRow) -> None:
+def _add_latency(counts: RunCounts, row: CounterRow) -> None:
     counts.latencies[int(row["microseconds"])] = row["answers"]
 
 
-def _clusters(counts: RunCounts, row: CounterRow) -> None:
+def _add_clusters(counts: RunCounts, row: CounterRow) -> None:
     assert counts.clusters is not None
     group = exact_text(row["model_key"]), exact_text(row["suite_id"])
     shapes = counts.clusters.shapes.setdefault(group, Counter())
@@ -89,12 +89,12 @@ def _clusters(counts: RunCounts, row: CounterRow) -> None:
 
 READ: dict[str, Callable[[RunCounts, CounterRow], None]] = {
     "run": _add_run_row,
-    "group": _group,
-    "asking": _asking,
-    "usage": _usage,
-    "error": _error,
-    "unscored": _unscored,
-    "latency": _latency,
-    "clusters": _clusters,
+    "group": _add_group,
+    "asking": _add_requests,
+    "usage": _add_usage,
+    "error": _add_error,
+    "unscored": _add_unscored,
+    "latency": _add_latency,
+    "clusters": _add_clusters,
 }
-"""By the kind of row: puts one into the counts."""
+"""By kind of row, the function that adds a row to the counts."""

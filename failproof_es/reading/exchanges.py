@@ -1,4 +1,4 @@
-"""What was sent for one evaluation, and what came back: each attempt, from its events."""
+"""The requests and responses of one evaluation: each attempt, from its events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from failproof_es.store.reading.reader import Connection, RecordedEvent, read_st
 
 @dataclass(frozen=True, slots=True)
 class ReadEvent:
-    """A row of the log and its event; `None` where it cannot be read."""
+    """A row of the log and its event; `event` is `None` if it cannot be read."""
 
     row: RecordedEvent
     event: Event | None
@@ -32,25 +32,25 @@ class ReadEvent:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One attempt. `None` where no such thing is on record."""
+    """One attempt: a request and its recorded outcome."""
 
     sent: ReadEvent
     body: SentBody
     """The whole body of the request."""
     answer: ReadEvent | None = None
     error: ReadEvent | None = None
-    """What went wrong; beside an answer, that another model gave it."""
+    """The error; together with an answer, the error that another model gave the answer."""
     lost: ReadEvent | None = None
 
     @property
     def request(self) -> RequestSent:
-        """What was asked."""
+        """The event of the request."""
         assert isinstance(self.sent.event, RequestSent)
         return self.sent.event
 
 
 def read_history(connection: Connection, evaluation_id: UUID, up_to: int) -> list[ReadEvent]:
-    """The events of an evaluation up to a position, and those that it was carried over from."""
+    """The events of an evaluation up to a position, after those of the source of a carry-over."""
     own = _read_events(connection, evaluation_id, up_to)
     first = own[0].event if own else None
     if isinstance(first, CarriedOver):
@@ -59,7 +59,7 @@ def read_history(connection: Connection, evaluation_id: UUID, up_to: int) -> lis
 
 
 def exchanges_of(history: Sequence[ReadEvent]) -> Iterator[Exchange]:
-    """Each request that was sent, in order, with what came of it."""
+    """Each request in order, with its outcome."""
     sent: ReadEvent | None = None
     body: SentBody | None = None
     outcome: dict[str, ReadEvent] = {}
@@ -81,7 +81,7 @@ def exchanges_of(history: Sequence[ReadEvent]) -> Iterator[Exchange]:
 
 
 def body_at(history: Sequence[ReadEvent], position: int) -> bytes | None:
-    """The bytes of the request or the reply at this position, as far as they are on record."""
+    """The recorded body of the request or response at this position; `None` without one."""
     bodies = RequestBodies()
     for read in history:
         body = None
@@ -95,7 +95,7 @@ def body_at(history: Sequence[ReadEvent], position: int) -> bytes | None:
 
 
 def digest_of_body(event: ResponseReceived | ErrorRecorded) -> str | None:
-    """The SHA-256 of the body as it was received, in hexadecimal; `None` without a body."""
+    """The SHA-256 of the received body, in hexadecimal; `None` without a body."""
     if event.withheld is not None:
         return event.withheld.sha256
     body = raw_body(event)
@@ -116,5 +116,5 @@ def _read_events(connection: Connection, stream: UUID, up_to: int) -> list[ReadE
 
 
 def is_evaluation(history: Sequence[ReadEvent]) -> bool:
-    """Whether the stream is that of an evaluation."""
+    """Whether the last event of the history is an evaluation's."""
     return bool(history) and isinstance(history[-1].event, EvaluationEvent)

@@ -24,21 +24,21 @@ class UnreadableRun:
 
 @dataclass(frozen=True, slots=True)
 class RunInArchive(UnreadableRun):
-    """A run whose evaluations are in a file: its own stream is here, `why` says where the rest is.
+    """An archived run: its own stream is in the log, `why` names the file with its evaluations.
 
-    What it counted when it ended is in `run`.
+    `run` has the counts of its end.
     """
 
     run: Run
 
 
 ID_PART = 8
-"""So many characters of a run's id find it. One or two would find runs that nobody means."""
+"""Least characters of a run's id that find it: fewer would match unrelated runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
-    """Which runs are listed: those of which everything holds that is not `None`."""
+    """The filter of listed runs: a run must match every field that is not `None`."""
 
     status: str | None = None
     """`running`, `paused`, `completed` or `failed`."""
@@ -50,11 +50,11 @@ class RunFilter:
 
     @property
     def chooses(self) -> bool:
-        """Whether any run could be left out."""
+        """Whether the filter can exclude a run."""
         return not (self.status is None and self.model is None and self.text is None)
 
     def matches(self, run: Run) -> bool:
-        """Whether this run is listed. The rows of the projections are chosen by the same in SQL."""
+        """Whether the filter matches this run. `reading.rows` has the same condition in SQL."""
         started = run.started
         if self.status not in (None, run.status):
             return False
@@ -73,34 +73,34 @@ class RunFilter:
 
 
 EVERY_RUN = RunFilter()
-"""Leaves none out."""
+"""The filter that matches every run."""
 
 
 class Feeder(Protocol):
-    """One way to read runs. Every way gives the same."""
+    """A source of runs. Every source gives the same results."""
 
     @property
     def source(self) -> Literal["projections", "log"]:
-        """What is read."""
+        """The source that is read."""
 
     @property
     def up_to(self) -> int | None:
-        """The position of the log up to which everything is read; `None` for all of it."""
+        """The position of the log up to which runs are read; `None` for all of it."""
 
     @property
     def warning(self) -> str | None:
-        """Why a slower source is read than was wanted: a warning for the user."""
+        """Why a slower source than intended is read, as a warning for the user; else `None`."""
 
     def run(self, run_id: UUID) -> Run:
-        """What the run's own stream says. Raises `InvalidInput` where it has not begun.
+        """The state of the run's own stream. Raises `InvalidInput` if it has not begun.
 
-        Raises `RunIsArchived` where what happened in its evaluations is in a file.
+        Raises `RunIsArchived` if the events of its evaluations are in an archive file.
         """
 
     def summary(self, run: Run, *, messages: int | None = None, reviews: bool = True) -> RunSummary:
-        """The summary of the run. With `messages`, of what failed requests said so many at most.
+        """The summary of the run, with at most `messages` different messages of failed requests.
 
-        Without `reviews` nobody looks how people reviewed.
+        Without `reviews` people's reviews are not read.
         """
 
     def summaries(
@@ -110,10 +110,10 @@ class Feeder(Protocol):
         before: int | None = None,
         which: RunFilter = EVERY_RUN,
     ) -> Iterator[RunSummary | UnreadableRun]:
-        """The summaries of all runs, newest first, `limit` at most; a damaged one hides no other.
+        """The summaries of runs, newest first, at most `limit`; a damaged run hides no other.
 
-        With `before`, only runs whose number is smaller; with `which`, only those. One without a
-        summary is in no choice.
+        With `before`, only runs with smaller numbers; with `which`, only those that it matches. A
+        filter excludes runs without a summary.
         """
 
     def totals(
@@ -123,13 +123,14 @@ class Feeder(Protocol):
         before: int | None = None,
         which: RunFilter = EVERY_RUN,
     ) -> Iterator[RunTotals | UnreadableRun]:
-        """As `summaries`, of each only what a list shows: that is a small part of it."""
+        """As `summaries`, but only the sums that a list shows, a small part of each summary."""
 
     def summaries_of(self, runs: Sequence[UUID]) -> dict[UUID, RunSummary]:
-        """The brief summaries (`RunSummary.brief`) of these runs, of those that have one."""
+        """The brief summaries (`RunSummary.brief`) of those of these runs that have one."""
 
     def outcomes(self, run: Run, keys: Sequence[EvaluationKey]) -> list[EvaluationOutcome]:
         """The outcomes of these evaluations of the run, in the order given."""
 
     def impossible(self, run: Run, *, limit: int) -> list[EvaluationOutcome]:
-        """Those evaluations, in plan order, whose record cannot be true or be read; so many."""
+        """The first evaluations in plan order, at most `limit`, whose records are contradictory or
+        unreadable."""

@@ -1,4 +1,4 @@
-"""Runs as a list shows them: one row each, and how the attempts of an experiment went."""
+"""Runs for a list: a row for each, and the trend of an experiment's attempts."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from failproof_es.store.reading.reader import Connection
 from projections.protocol import exact_text
 
 PAGE = 100
-"""The number of runs that are read at once."""
+"""Number of runs that are read at once."""
 MOST_ATTEMPTS = 12
-"""The number of attempts that a trend shows: the newest."""
+"""Maximum number of attempts in a trend: the newest ones."""
 
 
 _TRENDS = """
@@ -54,47 +54,47 @@ ORDER BY attempts.run_number
 
 @dataclass(frozen=True, slots=True)
 class ModelRate:
-    """How many evaluations of one model passed and failed, carried-over ones included."""
+    """One model's pass rate and its counts, carried-over evaluations included."""
 
     model: str
     passed: int
     failed: int
     scored: int
     unscored: int
-    """Those that ended without a score."""
+    """Evaluations that ended without a score."""
     rate: float | None
-    """Passed of those that passed or failed; `None` where none did."""
+    """Passed by passed and failed; `None` without either."""
     bounds: tuple[float, ...] | None
-    """The rate had everything unscored failed, and had it passed; `None` without any."""
+    """Rate if all unscored had failed, and if all had passed; `None` without unscored."""
     sums: ClusterSums
-    """Over the cases and families of those: what the interval of the rate is made of."""
+    """Sums over cases and families, for the interval of the rate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedRun:
-    """A row of the list of runs. What is not known is `None`."""
+    """A row of the list of runs. Unknown values are `None`."""
 
     run_id: UUID
     run_number: int
     name: str | None = None
     status: str
-    """That of the run; `archived` or `unreadable` where nothing can be counted."""
+    """The run's status; `archived` or `unreadable` if nothing can be counted."""
     started_at: datetime | None = None
     dialect: str | None = None
     models: tuple[str, ...] = ()
     experiment: str | None = None
-    """The digest of what it asked: attempts of the same have the same."""
+    """The digest of the experiment, the same for all of its attempts."""
     attempt: int | None = None
     attempts: int | None = None
     overlapping: int | None = None
     planned: int | None = None
     selection: str | None = None
-    """Of how many cases and models it asked which part; `None` where it asked all."""
+    """The part of the cases and models that it asked, in words; `None` if it asked all."""
     finished: int | None = None
     passed: tuple[ModelRate, ...] = ()
     gates_met: bool | None = None
     cost_usd: float | None = None
-    """`None` where one answer's cost is not known."""
+    """`None` if the cost of an answer is unknown."""
     problem: str | None = None
     """Why the run is unreadable."""
     archived: str | None = None
@@ -102,9 +102,9 @@ class ListedRun:
     who: str | None = None
     repetitions: int = 1
     branch: str | None = None
-    """What it carries over from which run, in words; `None` of a run that asks everything."""
+    """What the run carries over and from which run, in words; `None` if nothing."""
     imported: str | None = None
-    """Which tool recorded it, in words; `None` of a run that asked here."""
+    """The tool that recorded an imported run, in words; `None` for any other run."""
 
 
 def list_runs(
@@ -115,7 +115,7 @@ def list_runs(
     before: int | None = None,
     which: RunFilter = EVERY_RUN,
 ) -> Iterator[ListedRun]:
-    """The runs, newest first, `limit` at most; a hundred are read at a time."""
+    """The runs, newest first, at most `limit`; reads `PAGE` at a time."""
     places = AttemptNumbers(connection)
     totals = feeder.totals(limit=limit, before=before, which=which)
     while page := list(islice(totals, PAGE)):
@@ -127,7 +127,7 @@ def list_runs(
 
 
 def _branches(connection: Connection, page: Sequence[RunTotals | UnreadableRun]) -> dict[UUID, str]:
-    """Of the runs that carry over evaluations: from which run."""
+    """`describe_branch` of the branched runs among these, by run."""
     branches = {
         run.run_id: branch
         for run in page
@@ -152,17 +152,16 @@ class TrendPoint:
     passed: int
     failed: int
     rate: float | None
-    """`None` where nothing passed or failed."""
+    """`None` if nothing passed or failed."""
 
 
 def trends_of(
     connection: Connection, feeder: Feeder, runs: Sequence[ListedRun]
 ) -> Mapping[tuple[str, str], tuple[TrendPoint, ...]]:
-    """By experiment and model, for experiments that were tried more than once: the newest
-    attempts, in order.
+    """The newest attempts in order, by experiment and model, of experiments with several attempts.
 
-    One query for all of them. Empty where the log itself is read: it would be folded once for each
-    attempt. A run that the rows do not cover is read from the log.
+    One query for all. Empty if the feeder reads the log, which would be folded for each attempt. A
+    run that the rows do not cover is read from the log.
     """
     if feeder.source == "log":
         return {}
@@ -195,7 +194,7 @@ def _point(number: int, attempt: int, total: Group) -> TrendPoint:
 
 
 def model_rate(model: str, group: Group, sums: ClusterSums) -> ModelRate:
-    """How many evaluations of the model passed and failed, and of which clusters."""
+    """The `ModelRate` of a model's finished evaluations and cluster sums."""
     rates = group.passes
     return ModelRate(
         model=model,
@@ -250,7 +249,7 @@ def _list_run(
 
 
 def _archived(run: RunInArchive, attempt: int | None, attempts: int | None) -> ListedRun:
-    """What the run's own stream says, and what it counted when it ended; the rest is unknown."""
+    """The row from the run's own stream and the counts of its end; the rest is unknown."""
     started, counts = run.run.started, run.run.counts
     return ListedRun(
         run_id=run.run_id,

@@ -30,7 +30,7 @@ from failproof_es.store.reading.archives import RunIsArchived, require_attached
 from failproof_es.store.reading.reader import Connection, find
 
 _MOST = 2**63 - 1
-"""The database counts no further."""
+"""The largest LIMIT that the database accepts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class LogFeeder:
     connection: Connection
     up_to: int | None = None
     warning: str | None = None
-    """Why the log is read, where the projections were wanted."""
+    """Why the log is read although the projections were wanted; else `None`."""
 
     @property
     def source(self) -> Literal["log"]:
@@ -50,11 +50,11 @@ class LogFeeder:
     def run(self, run_id: UUID) -> Run:
         """See `Feeder`."""
         require_attached(self.connection, run_id)
-        return self._folded(run_id)
+        return self._fold_stream(run_id)
 
-    def _folded(self, run_id: UUID) -> Run:
+    def _fold_stream(self, run_id: UUID) -> Run:
         with closing(find(self.connection, stream_id=run_id, up_to=self.up_to)) as rows:
-            run = fold_run(row.event() for row in rows)  # what it raises leaves nothing open
+            run = fold_run(row.event() for row in rows)  # an error here leaves no cursor open
         if run.manifest is None:
             by_then = "" if self.up_to is None else f" by position {self.up_to}"
             raise InvalidInput.because(
@@ -135,7 +135,7 @@ class LogFeeder:
     def summarize_or_explain(
         self, run_id: UUID, run_number: int, run: Run | None = None
     ) -> RunSummary | UnreadableRun:
-        """The run's summary, or why there is none. `run` is given where it is read already."""
+        """The run's summary, or the reason why there is none. `run`: if it is read already."""
         try:
             return self.summary(run or self.run(run_id))
         except RunIsArchived as error:
@@ -146,9 +146,9 @@ class LogFeeder:
     def archived(
         self, run_id: UUID, run_number: int, error: RunIsArchived
     ) -> RunInArchive | UnreadableRun:
-        """What is listed of a run that is archived."""
+        """The entry of an archived run in a list."""
         try:
-            return RunInArchive(run_id, run_number, str(error), self._folded(run_id))
+            return RunInArchive(run_id, run_number, str(error), self._fold_stream(run_id))
         except (*UNREADABLE, InvalidInput) as unreadable:
             return UnreadableRun(run_id, run_number, str(unreadable))
 
@@ -163,7 +163,7 @@ class LogFeeder:
         ]
 
     def impossible(self, run: Run, *, limit: int) -> list[EvaluationOutcome]:
-        """See `Feeder`. Reads the run's events until there are so many."""
+        """See `Feeder`. Reads the run's events until `limit` is reached."""
         outcomes = (
             evaluation_outcome(run, recorded)
             for recorded in recorded_evaluations(self.connection, run, up_to=self.up_to)

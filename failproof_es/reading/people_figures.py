@@ -1,4 +1,4 @@
-"""Figures by people: what they decided of the evaluations that were left to them.
+"""Figures by people: their decisions on the evaluations that were left to them.
 
 Every figure has its counts; a rate is over those that people passed or failed, with an interval
 over independent cases.
@@ -100,7 +100,7 @@ class _Group:
 def people_figures(run: RecordedRun) -> tuple[PeopleFigure, ...]:
     """The figures of each model: overall, by severity, category and tag.
 
-    Empty where nothing was left to people; only then the run's evaluations are not read.
+    Empty, without reading the run's evaluations, if nothing was left to people.
     """
     if not run.summary.total.awaiting:
         return ()
@@ -110,7 +110,7 @@ def people_figures(run: RecordedRun) -> tuple[PeopleFigure, ...]:
 def figures_of(
     evaluations: Iterable[PlannedOutcome], models: Sequence[str]
 ) -> tuple[PeopleFigure, ...]:
-    """The figures of those that were left to people, by model in the order given. Pure."""
+    """The figures of the evaluations left to people, by model in the order of `models`. Pure."""
     groups: defaultdict[tuple[str, PeopleDimension, str], _Group] = defaultdict(_Group)
     for _, case, outcome, status in evaluations:
         if status is not None:
@@ -123,7 +123,7 @@ def figures_of(
 
 
 def _memberships(case: Case) -> Iterator[tuple[PeopleDimension, str]]:
-    """The groups of a case. A tag that names a family is none: a family is a cluster."""
+    """(dimension, name) of the groups of a case. A family tag makes no group, but a cluster."""
     yield "overall", ALL_CASES
     if case.severity is not None:
         yield "severity", case.severity
@@ -137,7 +137,7 @@ def _memberships(case: Case) -> Iterator[tuple[PeopleDimension, str]]:
 def _interval(
     passed: Sequence[bool], clusters: Sequence[tuple[str, str]]
 ) -> tuple[tuple[float, float] | None, str | None]:
-    """The interval of the rate and its method."""
+    """The interval of the rate and its method; `None` for nothing or without the extra `report`."""
     if not passed or not is_installed("report"):
         return None, None
     from failproof_es.support.statistics import rate  # scipy takes a third of a second

@@ -1,9 +1,9 @@
 """Judges the gates on the rates of a run by the verdicts of people.
 
-An evaluation that people reviewed counts as they decided: disputed and unclear ones as not passed.
-One that the engine scored and nobody reviewed keeps its score. People may overrule scores of a
-model to its favour only if they reviewed all evaluations of that model that the engine scored:
-else whoever reviews the failures alone raises every rate.
+A reviewed evaluation counts as people decided: disputed and unclear ones as not passed. A scored
+evaluation without a review keeps its score. People may overrule scores in a model's favour only if
+they reviewed all scored evaluations of that model: reviewing only the failures would raise every
+rate.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from failproof_es.support.plurals import plural
 
 @dataclass(slots=True)
 class PeopleJudgement:
-    """The gates of a run by people, and what stands in the way of judging them."""
+    """The gates of a run judged by people, and the counts of reviews behind them."""
 
     reviews: Counter[str] = field(default_factory=Counter)
-    """The evaluations that were left to people, by the status of their reviews."""
+    """Number of evaluations left to people, by the status of their reviews."""
     overruled: Counter[str] = field(default_factory=Counter)
-    """The evaluations that the engine scored otherwise, by what people say: `passed`, `failed`."""
+    """Number of scores that people overruled, by their decision: `passed`, `failed`."""
     reviewed: int = 0
-    """Evaluations that somebody reviewed."""
+    """Number of evaluations with a review."""
     selected: dict[str, int] = field(default_factory=dict)
-    """Models whose failures people overruled without reviewing all that the engine scored, with
-    the number of evaluations that nobody reviewed."""
+    """Models with a failure that people overruled although scored evaluations lack a review, with
+    the number of those evaluations."""
     gates: dict[str, Any] = field(default_factory=dict)
 
 
 def judge_by_people(run: RecordedRun) -> PeopleJudgement:
-    """Judge the gates on rates. What nobody decided counts as not passed."""
+    """Judge the gates on rates. An undecided evaluation counts as not passed."""
     judgement = PeopleJudgement()
     evaluations = list(_reviewed(run))
     unreviewed, raised = _engine_scores(evaluations, judgement)
@@ -72,7 +72,7 @@ def judge_by_people(run: RecordedRun) -> PeopleJudgement:
 
 
 def _reviewed(run: RecordedRun) -> Iterator[tuple[PlannedOutcome, ReviewStatus]]:
-    """Every evaluation of the run that has ended, with the status of its reviews."""
+    """Every ended evaluation of the run, with the status of its reviews."""
     ended = (planned for planned in run.outcomes() if planned.outcome.finished)
     while window := list(islice(ended, WINDOW)):
         ids = [planned.outcome.evaluation_id for planned in window]
@@ -84,8 +84,8 @@ def _reviewed(run: RecordedRun) -> Iterator[tuple[PlannedOutcome, ReviewStatus]]
 def _engine_scores(
     evaluations: list[tuple[PlannedOutcome, ReviewStatus]], judgement: PeopleJudgement
 ) -> tuple[defaultdict[str, int], set[str]]:
-    """By model the scored evaluations that nobody reviewed; models of which people passed a failed
-    one."""
+    """Count overruled scores in `judgement`. Returns the number of scored evaluations without a
+    review by model, and the models with a failure that people passed."""
     unreviewed: defaultdict[str, int] = defaultdict(int)
     raised: set[str] = set()
     for planned, status in evaluations:
@@ -101,14 +101,14 @@ def _engine_scores(
 
 
 def _decision(outcome: EvaluationOutcome, status: ReviewStatus) -> bool | None:
-    """Whether people passed it; `None` where the engine's result stands."""
+    """Whether people passed the evaluation; `None` if the engine's result stands."""
     if status == "awaiting" and not outcome.awaiting_review:
         return None
     return status == "pass"
 
 
 def _decided(outcome: EvaluationOutcome, passed: bool) -> EvaluationOutcome:
-    """The evaluation as people decided it."""
+    """The outcome with people's decision as its score."""
     return outcome._replace(
         status="scored",
         passed=passed,
@@ -118,7 +118,7 @@ def _decided(outcome: EvaluationOutcome, passed: bool) -> EvaluationOutcome:
 
 
 def _with_undecided(gate: dict[str, Any], undecided: Counter[str]) -> dict[str, Any]:
-    """The gate, with the number of evaluations of its model that nobody decided."""
+    """The gate, with the number of its model's undecided evaluations in its reason."""
     count = undecided[gate["model"]] if "model" in gate else undecided.total()
     if not count:
         return gate

@@ -35,15 +35,15 @@ from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.reading.reader import Connection, portions, read_streams
 
 Origin = Literal["asked", "imported"]
-"""Where a run's answers come from: this program asked for them, or another one did and recorded
-them."""
+"""The source of a run's answers: `asked` by this program, or `imported` from another one's record.
+"""
 
 
 class PlannedOutcome(NamedTuple):
     """An evaluation of a run's plan."""
 
     place: int
-    """Which of the plan it is, from 1."""
+    """Its place in the plan, from 1."""
     case: Case
     outcome: EvaluationOutcome
     people: ReviewStatus | None = None
@@ -51,7 +51,7 @@ class PlannedOutcome(NamedTuple):
 
     @property
     def by_people(self) -> PeopleOutcome | None:
-        """What people decided of it; `None` where it was not left to people."""
+        """People's decision; `None` if it was not left to people."""
         return None if self.people is None else OUTCOMES[self.people]
 
 
@@ -63,24 +63,24 @@ class RecordedRun:
     run: Run
     feeder: Feeder
     messages: int | None = None
-    """So many different messages of failed requests are counted; `None`: all."""
+    """Maximum number of different messages of failed requests in the summary; `None`: all."""
 
     @property
     def origin(self) -> Origin:
-        """Where its answers come from."""
+        """The source of the run's answers."""
         return "asked" if self.run.imported is None else "imported"
 
     @classmethod
     def read(cls, connection: Connection, run_id: UUID, up_to: int | None = None) -> RecordedRun:
-        """The run up to a position. Raises `InvalidInput` when it had not begun by then."""
+        """The run up to a position of the log. Raises `InvalidInput` if it begins later."""
         feeder = feeder_for(connection, up_to)
         return cls(connection, feeder.run(run_id), feeder)
 
     @classmethod
     def read_events(cls, connection: Connection, run_id: UUID) -> RecordedRun:
-        """The run as its events tell it: the projections are neither read nor brought up.
+        """The run from its events: the projections are neither read nor updated.
 
-        For who needs its evaluations, and no counts. Raises as `read` does.
+        For callers that need evaluations, but no counts. Raises as `read` does.
         """
         feeder = LogFeeder(connection)
         return cls(connection, feeder.run(run_id), feeder)
@@ -102,7 +102,7 @@ class RecordedRun:
 
     @cached_property
     def closing(self) -> ReviewClosed | None:
-        """The last closing of its reviews; `None` where nobody closed them."""
+        """The last closing of the run's reviews; `None` if they were never closed."""
         return max(
             closings_of(self.connection, self.run_id, up_to=self.up_to),
             key=lambda event: event.originator_version,
@@ -111,13 +111,13 @@ class RecordedRun:
 
     @property
     def awaits_closing(self) -> bool:
-        """Whether people decide its gates on rates, and nobody closed its reviews yet."""
+        """Whether people decide the run's gates on rates, and its reviews are not closed yet."""
         by_people = recorded_configuration(self.started).gates.by == "people"
         return by_people and self.closing is None
 
     @property
     def gates(self) -> dict[str, Any]:
-        """Its gates by name: those judged when it ended, then those judged by people."""
+        """The run's gates by name: those judged when it ended, then those judged by people."""
         return {**(self.run.gates or {}), **(self.closing.gates if self.closing else {})}
 
     @cached_property
@@ -132,10 +132,10 @@ class RecordedRun:
     ) -> Iterator[PlannedOutcome]:
         """Planned evaluations in plan order, begun or not, from the one after `after` on.
 
-        At most `limit` of those that are chosen.
+        With `choice` only those that it takes; at most `limit`.
 
-        Holds a window of them in memory; what it costs depends on how many are taken alone.
-        Raises `RunIsArchived` where the run is archived meanwhile.
+        Holds a window of them in memory; the cost depends only on the number that is consumed.
+        Raises `RunIsArchived` if the run is archived meanwhile.
         """
         if choice is not EVERY_RESULT:
             yield from islice(filter(choice.takes, self.outcomes(after=after)), limit)
@@ -145,14 +145,14 @@ class RecordedRun:
             keys = [key for _, key in window]
             cases = self._cases(keys)
             outcomes = self.feeder.outcomes(self.run, keys)
-            require_attached(self.connection, self.run_id)  # else what is told may be half of it
+            require_attached(self.connection, self.run_id)  # else some outcomes may be missing
             people = self._review_statuses(outcomes)
             for (place, key), outcome in zip(window, outcomes, strict=True):
                 status = people.get(outcome.evaluation_id)
                 yield PlannedOutcome(place, cases[key.prompt_id], outcome, status)
 
     def keys(self, *, after: int = 0) -> Iterator[tuple[int, EvaluationKey]]:
-        """The plan from a place on: each place, from 1, and which evaluation stands there."""
+        """(place from 1, key) of the planned evaluations after the place `after`."""
         models = [model.key for model in self.started.models]
         repetitions = repetitions_of(self.started)
         of_a_case = len(models) * repetitions
@@ -169,7 +169,7 @@ class RecordedRun:
     def cases(self) -> Iterator[Case]:
         """The planned cases, each once, in plan order. Holds a window of them in memory.
 
-        Raises `RunIsArchived` where the run is archived meanwhile.
+        Raises `RunIsArchived` if the run is archived meanwhile.
         """
         for chunk in range(self.run.chunks):
             prompts = [
@@ -183,7 +183,7 @@ class RecordedRun:
     def evaluations(
         self, *, after: int = 0, limit: int | None = None, choice: ResultChoice = EVERY_RESULT
     ) -> Iterator[RecordedEvaluation]:
-        """The same evaluations with their events: what documents quote. Counts are outcomes'."""
+        """As `outcomes`, but the evaluations with their events, for documents that quote them."""
         if choice is EVERY_RESULT:
             keys = (key for _, key in islice(self.keys(after=after), limit))
         else:
@@ -194,7 +194,7 @@ class RecordedRun:
             require_attached(self.connection, self.run_id)
 
     def places_by_prompt(self) -> dict[UUID, int]:
-        """The number of cases before each planned prompt in the plan."""
+        """The index in the plan of each planned prompt, from 0."""
         digests = (
             digest
             for chunk in range(self.run.chunks)
@@ -203,7 +203,7 @@ class RecordedRun:
         return {prompt_id(digest): place for place, digest in enumerate(digests)}
 
     def _review_statuses(self, outcomes: Iterable[EvaluationOutcome]) -> dict[UUID, ReviewStatus]:
-        """The statuses of those that were left to people."""
+        """The review statuses of the outcomes that were left to people, by evaluation."""
         ids = [outcome.evaluation_id for outcome in outcomes if outcome.awaiting_review]
         reviews = read_reviews(self.connection, ids, up_to=self.up_to) if ids else {}
         return {
@@ -222,10 +222,10 @@ class RecordedRun:
 
 
 def feeder_for(connection: Connection, up_to: int | None = None) -> Feeder:
-    """The projections, caught up to the head of the log; the log itself for the past.
+    """A feeder of the projections, updated to the head of the log; with `up_to`, of the log itself.
 
-    The log, too, where the projections cannot be caught up: by who may not write them and finds
-    them behind, and where an event in the log or a table is in the way. `warning` says so then.
+    Also of the log, with a `warning`, if the projections cannot be updated: the user may not write
+    them, or an event in the log or a table prevents it.
     """
     if up_to is not None:
         return LogFeeder(connection, up_to)

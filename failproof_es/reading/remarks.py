@@ -1,4 +1,4 @@
-"""What is said of a run beside its name, because its counts do not tell it."""
+"""Remarks about a run that its counts do not show."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from failproof_es.store.reading.experiments import run_numbers
 
 
 def remarks_on(run: RecordedRun) -> tuple[str, ...]:
-    """Whether another tool recorded it, which part it asked, what it carries over from where, and
-    that its rates are of what was asked again because it had failed.
+    """The remarks that apply: imported from another tool, only a part was asked, branched from
+    another run, rates of questions that were asked again because of their results.
     """
     remarks = [run.run.imported_from, describe_selection(run.started)]
     branch = run.started.branched_from
     if branch is not None:
         remarks.append(branch_of(run))
-        if branch.again != "failed":  # of its own branch the words before say it
+        if branch.again != "failed":  # `describe_branch` says so already
             carries = run.summary.asking().carried_over > 0
             remarks.append(chosen_by_result(run.connection, run.run, carries=carries))
     return tuple(remark for remark in remarks if remark is not None)
 
 
 def branch_of(run: RecordedRun) -> str | None:
-    """What it carries over from which run, in words; `None` of one that asks everything."""
+    """What the run carries over and from which run, in words; `None` if it is not branched."""
     branch = run.started.branched_from
     if branch is None:
         return None

@@ -1,4 +1,4 @@
-"""Which results of a run are shown: those that failed, of one suite, with a word in the answer."""
+"""The choice of a run's results to show: by state, suite, class, model, text and more."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ResultChoice:
-    """Conditions on a result: one of the states that are set, and all others that are given."""
+    """Conditions on a result: at least one of the set states, and every other given condition."""
 
     failed: bool = False
     """Scored and not passed, by people's verdict where people decide."""
@@ -26,7 +26,8 @@ class ResultChoice:
     tags: tuple[str, ...] = ()
     severities: tuple[str, ...] = ()
     text: str | None = None
-    """In the case's id, a question, the answer, the reason or the error, whatever its case."""
+    """Part of the case's id, a turn, the answer, the reason or the error, in upper or lower case.
+    """
 
     @property
     def is_all(self) -> bool:

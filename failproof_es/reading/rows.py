@@ -1,7 +1,7 @@
 """Summaries and outcomes from the rows of the projections: fetches only the rows that it needs.
 
-If the rows do not cover a run, because something in the log is not as the engine writes it, the
-run is read from the log.
+If the rows do not cover a run, because the log has events that no engine wrote, the run is read
+from the log.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _HAS_BEGUN = (
     "SELECT FROM failproof.stored_events AS s WHERE s.originator_id = l.run_id "
     "AND s.originator_version = 1 AND s.notification_id <= %(reached)s))"
 )
-"""Whether the run has begun by the position up to which is read."""
+"""SQL: whether the run has begun by the position up to which the rows stand."""
 _NEWEST_RUNS = (
     f"{_FROM_LIST} WHERE l.run_number < %(before)s AND {_HAS_BEGUN} "
     "ORDER BY l.run_number DESC LIMIT %(limit)s"
@@ -89,31 +89,31 @@ _IMPOSSIBLE = (
 _BEYOND = 2**63 - 1
 _EXACTLY = json.JSONDecoder(parse_float=Decimal)
 _DECODED_AT_ONCE = 1_000
-"""Rows of counters: one by one each would be as slow again."""
+"""Number of rows of counters that are decoded at once: one by one would take twice as long."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunListCounts:
-    """How many runs a list has, and what they could be chosen by."""
+    """The number of runs in a list, and the numbers by the values of its filters."""
 
     total: int
     matching: int
-    """Those that the filter leaves."""
+    """Number of runs that the filter matches."""
     by_status: dict[str, int]
-    """Of all runs, whatever is chosen; without those that have no row."""
+    """Number of runs by status, without regard to the filter, of runs that have a row."""
     by_model: dict[str, int]
-    """How many runs ask each model."""
+    """Number of runs that ask each model."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowFeeder:
-    """Reads what `run_results` and `reviews` keep, which have been caught up. See `Feeder`."""
+    """Reads the rows of `run_results` and `reviews`, updated beforehand. See `Feeder`."""
 
     connection: Connection
     warning: str | None = None
-    """Why something else is read than was wanted; nothing is here."""
+    """Always `None`: the projections are what was wanted."""
     reached: int | None = None
-    """The position up to which the rows stand, where they were not brought up first."""
+    """The position up to which the rows stand, if they were not updated beforehand."""
     _log: LogFeeder = field(init=False)
 
     def __post_init__(self) -> None:
@@ -126,7 +126,7 @@ class RowFeeder:
 
     @property
     def up_to(self) -> None:
-        """Always everything: the past is read from the log."""
+        """`None`: rows have no past states, which are read from the log."""
         return None
 
     def run(self, run_id: UUID) -> Run:
@@ -137,9 +137,9 @@ class RowFeeder:
         return run_of(row[0])
 
     def summary(self, run: Run, *, messages: int | None = None, reviews: bool = True) -> RunSummary:
-        """See `Feeder`. Two queries, whatever the run has evaluated."""
+        """See `Feeder`. Two queries, whatever the size of the run."""
         run_id = run.started.originator_id
-        with _one_moment(self.connection):
+        with _snapshot(self.connection):
             summary = self._summaries([run], messages, reviews).get(run_id)
             if summary is None:
                 return self._log.summary(run, messages=messages, reviews=reviews)
@@ -155,7 +155,7 @@ class RowFeeder:
         before: int | None = None,
         which: RunFilter = EVERY_RUN,
     ) -> Iterator[RunSummary | UnreadableRun]:
-        """See `Feeder`. As many queries for a hundred runs as for one."""
+        """See `Feeder`. The number of queries is the same for 100 runs as for one."""
         return self._list_pages(limit, before, which, self._summaries, lambda summary: summary)
 
     def totals(
@@ -165,7 +165,7 @@ class RowFeeder:
         before: int | None = None,
         which: RunFilter = EVERY_RUN,
     ) -> Iterator[RunTotals | UnreadableRun]:
-        """See `Feeder`. The database adds up: of a run it costs the same, however large it is."""
+        """See `Feeder`. The database sums: the cost does not depend on the size of a run."""
         return self._list_pages(limit, before, which, self._totals, lambda summary: summary.totals)
 
     def _list_pages(
@@ -181,9 +181,9 @@ class RowFeeder:
         while remaining is None or remaining > 0:
             page = _PAGE if remaining is None else min(remaining, _PAGE)
             parameters = self._bind_filter(which) | {"before": before, "limit": page}
-            with _one_moment(self.connection):
+            with _snapshot(self.connection):
                 rows = self.connection.execute(statement, parameters).fetchall()
-                runs = self._page(rows, read, of_log)
+                runs = self._build_page(rows, read, of_log)
             yield from runs
             if len(rows) < page:
                 return
@@ -191,14 +191,14 @@ class RowFeeder:
             remaining = None if remaining is None else remaining - page
 
     def summaries_of(self, runs: Sequence[UUID]) -> dict[UUID, RunSummary]:
-        """See `Feeder`. As many queries for a hundred runs as for one."""
-        with _one_moment(self.connection):
+        """See `Feeder`. The number of queries is the same for 100 runs as for one."""
+        with _snapshot(self.connection):
             rows = self.connection.execute(_RUNS_BY_ID, {"runs": list(runs)}).fetchall()
-            summaries = self._page(rows, self._briefs, lambda summary: summary.brief)
+            summaries = self._build_page(rows, self._briefs, lambda summary: summary.brief)
         return {summary.run_id: summary for summary in summaries if isinstance(summary, RunSummary)}
 
     def count_runs(self, which: RunFilter) -> RunListCounts:
-        """How many runs there are, and how many of them the filter leaves."""
+        """Number of runs, of runs that the filter matches, and of runs by status and model."""
         by_status = self.connection.execute(_STATUS_COUNTS, self._bind_filter(which)).fetchall()
         models = self.connection.execute(_MODELS).fetchall()
         return RunListCounts(
@@ -213,9 +213,9 @@ class RowFeeder:
         return {**parameters, "reached": self.reached}
 
     def outcomes(self, run: Run, keys: Sequence[EvaluationKey]) -> list[EvaluationOutcome]:
-        """See `Feeder`. A row for each, and nothing else, is read."""
+        """See `Feeder`. Reads only the row of each evaluation."""
         ids = [key.evaluation_id for key in keys]
-        with _one_moment(self.connection):
+        with _snapshot(self.connection):
             rows = self.connection.execute(_OUTCOMES, (ids,), binary=True).fetchall()
             unplaced = self.connection.execute(_UNPLACED, (ids,)).fetchall()
         outcomes = {row[0]: outcome_of_row(row[:-1]) for row in rows if row[-1]}
@@ -226,12 +226,12 @@ class RowFeeder:
         return [
             next(by_log)
             if key.evaluation_id in missing
-            else outcomes.get(key.evaluation_id) or _nothing(key)
+            else outcomes.get(key.evaluation_id) or _planned_outcome(key)
             for key in keys
         ]
 
     def impossible(self, run: Run, *, limit: int) -> list[EvaluationOutcome]:
-        """See `Feeder`. Reads the plan only where there are such evaluations."""
+        """See `Feeder`. Reads the plan only if there are such evaluations."""
         run_id = run.started.originator_id
         impossible_keys = {
             (prompt, exact_text(model), repetition)
@@ -252,13 +252,13 @@ class RowFeeder:
         )
         return self.outcomes(run, list(islice(planned, limit)))
 
-    def _page(
+    def _build_page(
         self,
         rows: Sequence[tuple[UUID, int, str | None]],
         of_rows: Callable[[Sequence[Run]], Mapping[UUID, S]],
         of_log: Callable[[RunSummary], S],
     ) -> list[S | UnreadableRun]:
-        """The rows of these runs: for each its id, its number and its own row, if it has one."""
+        """The list's entries of these runs. `rows`: (id, number, stored run document or `None`)."""
         read = {run_id: self._read_run(run_id, number, stored) for run_id, number, stored in rows}
         runs = [run for run in read.values() if isinstance(run, Run)]
         covered = of_rows(runs)
@@ -290,10 +290,10 @@ class RowFeeder:
     def _summaries(
         self, runs: Sequence[Run], messages: int | None = None, reviews: bool = True
     ) -> dict[UUID, RunSummary]:
-        """By run, of those that the rows cover."""
+        """The summaries of the runs that the rows cover, by run."""
         ids = [run.started.originator_id for run in runs]
-        counts = self._counts(ids, "counts_of_runs", messages)
-        review_counts = self._reviews(ids) if reviews else {}
+        counts = self._read_counts(ids, "counts_of_runs", messages)
+        review_counts = self._read_reviews(ids) if reviews else {}
         return {
             run_id: RunSummary(
                 run=run,
@@ -307,16 +307,16 @@ class RowFeeder:
         }
 
     def _totals(self, runs: Sequence[Run]) -> dict[UUID, RunTotals]:
-        """By run, of those that the rows cover."""
+        """The totals of the runs that the rows cover, by run."""
         ids = [run.started.originator_id for run in runs]
-        counts = self._counts(ids, "totals_of_runs")
+        counts = self._read_counts(ids, "totals_of_runs")
         return {
             run_id: RunSummary(run=run, counts=counts[run_id]).totals
             for run_id, run in zip(ids, runs, strict=True)
             if run_id in counts
         }
 
-    def _counts(
+    def _read_counts(
         self,
         runs: Sequence[UUID],
         statement: Literal["counts_of_runs", "totals_of_runs"],
@@ -331,8 +331,8 @@ class RowFeeder:
                 READ[kind](counts[run_id], row)
         return counts
 
-    def _reviews(self, runs: Sequence[UUID]) -> dict[UUID, list[tuple[list[str], int]]]:
-        """By run: of how many evaluations people said these words last."""
+    def _read_reviews(self, runs: Sequence[UUID]) -> dict[UUID, list[tuple[list[str], int]]]:
+        """By run, the number of evaluations with each set of last verdicts."""
         reviews: dict[UUID, list[tuple[list[str], int]]] = {}
         for run_id, verdicts, evaluations in self.connection.execute(
             sql_file("reviews_of_runs"), (list(runs),)
@@ -342,8 +342,8 @@ class RowFeeder:
 
 
 @contextmanager
-def _one_moment(connection: Connection) -> Iterator[None]:
-    """Everything read here stands at one position, whoever follows the log meanwhile."""
+def _snapshot(connection: Connection) -> Iterator[None]:
+    """Read everything at one position, even if a follower updates the projections meanwhile."""
     if connection.info.transaction_status is not TransactionStatus.IDLE:
         yield
         return
@@ -353,8 +353,8 @@ def _one_moment(connection: Connection) -> Iterator[None]:
         yield
 
 
-def _nothing(key: EvaluationKey) -> EvaluationOutcome:
-    """The row of an evaluation that has not begun."""
+def _planned_outcome(key: EvaluationKey) -> EvaluationOutcome:
+    """The outcome of an evaluation that has not begun."""
     return EvaluationOutcome(
         evaluation_id=key.evaluation_id,
         run_id=key.run_id,

@@ -1,4 +1,4 @@
-"""What a run's answers cost, for whom they were asked, and beside what other attempts cost."""
+"""The costs of a run's answers by purpose, and the costs of other attempts for comparison."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from failproof_es.store.reading.reader import Connection
 from projections.protocol import exact_text
 
 MOST_ATTEMPTS = 20
-"""The number of attempts beside which a run's cost is shown: the newest."""
+"""Maximum number of attempts whose costs are compared: the newest ones."""
 _USES = (
     "SELECT model_key, purpose, judge, model_answered, requests, answers_unpriced, input_tokens, "
     "output_tokens, cached_input_tokens, cost_usd FROM projections.cost WHERE run_id = %s "
@@ -26,28 +26,28 @@ _USES = (
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Answers that one model gave for one purpose, on behalf of one model under test."""
+    """Answers of one model for one purpose, on behalf of one model under test."""
 
     model: str
     """The model under test."""
     purpose: str | None
-    """`target` or `judge`; `None` where that was not told apart."""
+    """`target` or `judge`; `None` if the source does not distinguish them."""
     judge: str | None
     answered_as: str | None
-    """The model as it named itself in its answers; `None` where it did not."""
+    """The model name in the answers; `None` if they have none."""
     answers: int
     unpriced: int
-    """Those of them of which it is not known what they cost."""
+    """Answers of unknown cost."""
     input_tokens: int | None
     output_tokens: int | None
     cached_input_tokens: int | None
     cost_usd: float | None
-    """`None` where the cost of one answer is not known."""
+    """`None` if the cost of an answer is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptCost:
-    """What one attempt at the same experiment cost."""
+    """The cost of one attempt of the same experiment."""
 
     run_number: int
     attempt: int
@@ -57,13 +57,13 @@ class AttemptCost:
     unpriced: int
     known_usd: float
     cost_usd: float | None
-    """`None` where the cost of one answer is not known."""
+    """`None` if the cost of an answer is unknown."""
 
 
 def uses_of(connection: Connection, feeder: Feeder, summary: RunSummary) -> list[Use]:
-    """The answers of a run by model, purpose, judge and the name that the server gave.
+    """The answers of a run by model, purpose, judge and the model name in the answers.
 
-    The rows of the projections tell all of these apart; the log's summary only who was asked.
+    A summary from the log distinguishes only the model or judge that was asked.
     """
     if feeder.source == "log":
         return list(_by_asked(summary))
@@ -108,9 +108,9 @@ def _by_asked(summary: RunSummary) -> Iterator[Use]:
 def attempt_costs(
     connection: Connection, feeder: Feeder, summary: RunSummary
 ) -> tuple[AttemptCost, ...]:
-    """What the newest attempts at the same cost, in order, this run among them.
+    """The costs of the newest attempts of the experiment in order, this run included.
 
-    Only this run where its attempts are not indexed yet, or the log itself is read.
+    Only this run if its attempts are not indexed yet, or the feeder reads the log.
     """
     run_id = summary.run_id
     (place, _) = AttemptNumbers(connection).of([run_id]).get(run_id, (1, 1))

@@ -1,4 +1,4 @@
-"""Every evaluation of one case, in whichever run and of whichever model it was."""
+"""The evaluations of one case, in all runs and of all models."""
 
 from __future__ import annotations
 
@@ -59,7 +59,10 @@ def same_case(
     in_run: bool,
     limit: int,
 ) -> list[SameCase]:
-    """Other evaluations of the case than `own`: of the run by model, or of others, newest first."""
+    """Evaluations of the case other than `own`, at most `limit`.
+
+    With `in_run` those of the same run, by model; else those of other runs, the newest first.
+    """
     rows = connection.execute(
         _IN_THE_RUN if in_run else _ELSEWHERE,
         {"prompt": prompt_id, "run": run_id, "own": own, "up_to": up_to, "limit": limit},

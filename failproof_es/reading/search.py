@@ -1,7 +1,7 @@
-"""Finds what a few words or an id name: runs, cases, evaluations, events, and words in answers.
+"""Search by id, number, name or words: finds runs, cases, evaluations and events.
 
-What has an index is found wherever it is. What has none is looked for in the newest part of the
-log, and `ScanExtent` says how far that went.
+Indexed things are found wherever they are. Everything else is searched for in the newest part of
+the log; `ScanExtent` tells how far.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from failproof_es.store.reading.reader import Connection, read_positions
 from projections.protocol import exact_text, visible
 
 MOST_OF_A_KIND = 20
-"""The hits of each kind at most."""
+"""Maximum number of hits of each kind."""
 EVENTS_LOOKED_AT = 20_000
 EVALUATIONS_LOOKED_AT = 5_000
 _RUNS_LOOKED_AT = 200
 _BYTES_LOOKED_AT = 1 << 24
 _ANSWER_BYTES_LOOKED_AT = 1 << 22
 _AROUND = 60
-"""The characters that are shown before and after the words that were found."""
+"""Number of characters that are shown before and after found words."""
 
 Kind = Literal["run", "case", "evaluation", "event", "stream"]
 _KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -91,48 +91,48 @@ _WORDS = (
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One thing that was found."""
+    """One thing found by a search."""
 
     kind: Kind
     id: str
-    """A run's number, an event's position, or the stream of anything else."""
+    """A run's number, an event's position, or the stream id of anything else."""
     title: str
     says: str
     exact: bool
-    """Whether the whole query names it."""
+    """Whether the whole query is its name or id."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScanExtent:
-    """How far was looked for what no index has."""
+    """The extent of an unindexed scan."""
 
     what: str
     looked_at: int
-    """The newest so many."""
+    """Number of things scanned, the newest."""
     of: str
     complete: bool
-    """Whether that was all there is."""
+    """Whether everything was scanned."""
 
 
 @dataclass(slots=True)
 class SearchResult:
-    """What a search found; those that it names exactly come first."""
+    """Search hits, exact matches first, and the extents of scans."""
 
     hits: list[Hit] = field(default_factory=list)
     looked: list[ScanExtent] = field(default_factory=list)
 
     @property
     def only(self) -> Hit | None:
-        """The one thing that the whole query names, where it is one."""
+        """The only exact match; `None` if there is none or several."""
         exact = [hit for hit in self.hits if hit.exact]
         return exact[0] if len(exact) == 1 else None
 
 
 def search(connection: Connection, text: str, *, projected: bool) -> SearchResult:
-    """What the text names. `projected`: whether the projections can be read.
+    """Search for the text. `projected`: whether the projections can be read.
 
-    A kind before it chooses: `run 12`, `event 12`. Names of things are looked for first. Words in
-    answers are looked for where nothing has that name.
+    A kind before the text restricts the search: `run 12`, `event 12`. Request ids and words in
+    answers are searched for only if no name or id matches exactly.
     """
     return _Search(connection, text, projected).search()
 
@@ -153,16 +153,16 @@ class _Search:
             return self._result
         number = text.lstrip("#")
         if number.isascii() and number.isdigit() and len(number) < 19:
-            self._by_number(int(number))
-        if (stream := _uuid(text)) is not None:
-            self._by_stream(stream)
+            self._find_number(int(number))
+        if (stream := _parse_uuid(text)) is not None:
+            self._find_stream(stream)
         elif (digest := _DIGEST.fullmatch(text)) is not None:
-            self._by_digest(digest[1].lower())
+            self._find_digest(digest[1].lower())
         if "\0" not in text:
-            self._by_name()
+            self._find_names()
             if not any(hit.exact for hit in self._result.hits):
-                self._by_request_id()
-                self._by_words()
+                self._find_request_id()
+                self._find_words()
         self._result.hits.sort(key=lambda hit: not hit.exact)
         return self._result
 
@@ -171,14 +171,14 @@ class _Search:
         if kind in self._kinds and (kind, str(key)) not in hit_keys:
             self._result.hits.append(Hit(kind, str(key), title, says, exact))
 
-    # -- what has an index ---------------------------------------------------------------------
+    # -- indexed -------------------------------------------------------------------------------
 
-    def _by_number(self, number: int) -> None:
-        self._run(_RUN_BY_NUMBER, number, "run number")
+    def _find_number(self, number: int) -> None:
+        self._find_run(_RUN_BY_NUMBER, number, "run number")
         if (event := event_at(self._connection, number)) is not None:
             self._add("event", number, f"event {number:,}", event.topic)
 
-    def _run(self, statement: LiteralString, value: object, by: str) -> bool:
+    def _find_run(self, statement: LiteralString, value: object, by: str) -> bool:
         row = self._connection.execute(statement, (value,)).fetchone()
         if row is None:
             return False
@@ -189,13 +189,13 @@ class _Search:
         self._add("run", number, f"run {number}", exact_text(name[1]) if name else by)
         return True
 
-    def _by_stream(self, stream: UUID) -> None:
-        if self._run(_RUN_BY_ID, stream, "run id") and "run" in self._kinds:
+    def _find_stream(self, stream: UUID) -> None:
+        if self._find_run(_RUN_BY_ID, stream, "run id") and "run" in self._kinds:
             return
         if self._projected:
             row = self._connection.execute(_EVALUATION, (stream,)).fetchone()
             if row is not None and "evaluation" in self._kinds:
-                self._add("evaluation", stream, *_evaluation(*row))
+                self._add("evaluation", stream, *_describe_evaluation(*row))
                 return
             row = self._connection.execute(_CASE, (stream,)).fetchone()
             if row is not None and "case" in self._kinds:
@@ -207,7 +207,7 @@ class _Search:
             says = f"{' or '.join(sorted(kinds)) or 'unknown'} stream"
             self._add("stream", stream, str(stream), says)
 
-    def _by_digest(self, digest: str) -> None:
+    def _find_digest(self, digest: str) -> None:
         stream = prompt_id(digest)
         if stream_topics(self._connection, stream):
             row = None
@@ -229,9 +229,9 @@ class _Search:
             ScanExtent("leaf hashes", leaf.looked_at, "events in the tree", leaf.complete)
         )
 
-    def _by_name(self) -> None:
+    def _find_names(self) -> None:
         text = self._text
-        self._run(_RUN_BY_ID, run_id_of(text), "run id")
+        self._find_run(_RUN_BY_ID, run_id_of(text), "run id")
         if not self._projected:
             return
         most = MOST_OF_A_KIND
@@ -249,9 +249,9 @@ class _Search:
                 exact = case == begin and len(same_case) == 1
                 self._add("case", stream, exact_text(case), f"in suite {exact_text(suite)}", exact)
 
-    # -- what has none -------------------------------------------------------------------------
+    # -- scanned -------------------------------------------------------------------------------
 
-    def _by_request_id(self) -> None:
+    def _find_request_id(self) -> None:
         text = self._text
         if len(text) < 6 or any(sign.isspace() for sign in text) or "event" not in self._kinds:
             return
@@ -262,9 +262,9 @@ class _Search:
         needle = orjson.dumps(text)
         rows = self._connection.execute(_ANSWERS_WITH, (first, needle, MOST_OF_A_KIND)).fetchall()
         events = read_positions(self._connection, [position for (position,) in rows])
-        matches = [event for event in events if _request_id(event.upcast_payload) == text]
+        matches = [event for event in events if _read_request_id(event.upcast_payload) == text]
         for event in matches:
-            says = f"provider request id, {event.topic}{self._of_evaluation(event.stream_id)}"
+            says = f"provider request id, {event.topic}{self._describe_owner(event.stream_id)}"
             self._add("event", event.position, f"event {event.position:,}", says, len(matches) == 1)
         oldest = self._connection.execute(
             "SELECT min(notification_id) FROM failproof.stored_events"
@@ -274,14 +274,14 @@ class _Search:
             ScanExtent("provider request ids", looked_at, "events", complete)
         )
 
-    def _of_evaluation(self, stream: UUID) -> str:
-        """Whose event it is, where that is known."""
+    def _describe_owner(self, stream: UUID) -> str:
+        """The evaluation with this stream, in words; empty if unknown."""
         row = (
             self._connection.execute(_EVALUATION, (stream,)).fetchone() if self._projected else None
         )
-        return "" if row is None else " of {}, {}".format(*_evaluation(*row))
+        return "" if row is None else " of {}, {}".format(*_describe_evaluation(*row))
 
-    def _by_words(self) -> None:
+    def _find_words(self) -> None:
         if not self._projected or "evaluation" not in self._kinds or self._result.only is not None:
             return
         words = orjson.dumps(self._whole.lower()).decode()[1:-1]
@@ -304,11 +304,11 @@ class _Search:
                 if response is None:
                     continue
                 if hits >= MOST_OF_A_KIND:
-                    cut = True  # there are more of them
+                    cut = True  # there are further hits
                     break
                 hits += 1
                 says = _snippet(json.loads(response), self._whole)
-                title, of = _evaluation(number, case, model, carried_over)
+                title, of = _describe_evaluation(number, case, model, carried_over)
                 self._add("evaluation", evaluation, title, f"{of}: {says}", False)
             looked += min(len(rows), remaining)
             remaining -= len(rows)
@@ -317,8 +317,10 @@ class _Search:
         self._result.looked.append(ScanExtent("words in answers", looked, "evaluations", complete))
 
 
-def _evaluation(number: int, case: str | None, model: str, carried_over: bool) -> tuple[str, str]:
-    """Its title, and what it is."""
+def _describe_evaluation(
+    number: int, case: str | None, model: str, carried_over: bool
+) -> tuple[str, str]:
+    """The title and the description of an evaluation."""
     case_name = "a case" if case is None else exact_text(case)
     return (
         f"{case_name} by {exact_text(model)}",
@@ -326,14 +328,14 @@ def _evaluation(number: int, case: str | None, model: str, carried_over: bool) -
     )
 
 
-def _uuid(text: str) -> UUID | None:
+def _parse_uuid(text: str) -> UUID | None:
     try:
         return UUID(text) if len(text) in (32, 36) else None
     except ValueError:
         return None
 
 
-def _request_id(read: Callable[[], dict[str, Any]]) -> object:
+def _read_request_id(read: Callable[[], dict[str, Any]]) -> object:
     try:
         payload = read()
     except UnreadableState:

@@ -1,4 +1,4 @@
-"""How far the projections stand, for who reads many numbers at one moment and writes nothing."""
+"""The position of the projections, for readers of consistent numbers that write nothing."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class Standing:
 
 
 def feeder_as_it_stands(connection: Connection) -> tuple[Feeder, Standing]:
-    """A feeder that brings nothing up, and how far it is. Call it within one snapshot.
+    """A feeder that does not update the projections, and its standing. Call it in a snapshot.
 
-    The projections are read where they are whole and of this program's versions, however far
-    behind; else the log.
+    It reads the projections, however far behind, if they are complete and of this program's
+    versions; else the log.
     """
     head = max_position(connection)
     versions = {projection.name: projection.version for projection in READ}
@@ -80,9 +80,9 @@ def feeder_as_it_stands(connection: Connection) -> tuple[Feeder, Standing]:
 
 
 def standing_of(connection: Connection, feeder: Feeder) -> Standing:
-    """The standing of a feeder that reads up to its own position, or else all of the log.
+    """The standing of a feeder, which reads up to its own position or else all of the log.
 
-    Where it reads all of it and no snapshot is held, what is recorded meanwhile may be counted.
+    If it reads all of the log outside a snapshot, it may count events recorded meanwhile.
     """
     head = max_position(connection)
     up_to = head if feeder.up_to is None else min(feeder.up_to, head)

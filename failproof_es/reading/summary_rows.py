@@ -13,7 +13,7 @@ from failproof_es.support.plurals import plural
 CLASSES = ("pass", "fail", "refusal", "empty", "truncated", "error")
 """The classes of the `failproof` dialect, in the order in which tables show them."""
 _MESSAGES = 3
-"""The number of messages for people; `show --json` has all."""
+"""Number of messages that are shown to people; `show --json` has all."""
 
 
 def suite_rows(summary: RunSummary) -> list[dict[str, Any]]:
@@ -26,7 +26,7 @@ def suite_rows(summary: RunSummary) -> list[dict[str, Any]]:
 
 
 def unscored_row(summary: RunSummary, model: str | None = None) -> dict[UnscoredGroup, int]:
-    """How many evaluations of a model, or of all, have no score, by their group."""
+    """Number of evaluations of a model, or of all, without a score, by group."""
     counts = summary.unscored(model)
     return {group: counts[group] for group in GROUPS if counts[group]}
 
@@ -37,7 +37,7 @@ def total_row(summary: RunSummary) -> dict[str, Any]:
 
 
 def model_rows(summary: RunSummary) -> list[dict[str, Any]]:
-    """A row per model, all suites together, its losses, the mean of its suites."""
+    """A row per model over all suites, with its lost evaluations and the mean of its suites."""
     return [
         {
             "model": model,
@@ -89,7 +89,7 @@ def errors_by_message(summary: RunSummary) -> Counter[str]:
 
 
 def describe_messages(summary: RunSummary) -> str:
-    """The most frequent messages of servers, how often each came, and how many more there are."""
+    """The most frequent messages of servers with their counts, and the number of other messages."""
     messages = errors_by_message(summary).most_common()
     parts = [f"{message} ({count:,})" for message, count in messages[:_MESSAGES]]
     more = len(messages) - _MESSAGES

@@ -1,6 +1,6 @@
-"""The workers that drove a run together, from what they said beside it.
+"""The workers that drove a run together, from the run's operations.
 
-A run that one process drove alone has none: `RunStarted` and `RunResumed` say who that was.
+A run that one process drove alone has none: `RunStarted` and `RunResumed` name that process.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class RunWorker:
 def workers_of(
     connection: Connection, run_id: UUID, up_to: int | None = None
 ) -> Sequence[RunWorker]:
-    """The workers of a run in the order in which they joined, up to a position of the log.
+    """The workers of a run in the order of joining, up to a position of the log.
 
-    A worker that joined again after it left stands there again.
+    A worker that left and joined again is listed twice.
     """
     topics = (WorkerJoined.__name__, WorkerLeft.__name__)
     joined: list[RunWorker] = []
@@ -58,7 +58,7 @@ def workers_of(
 
 
 def describe_workers(workers: Sequence[RunWorker], *, over: bool) -> str:
-    """How many they were, where, with which versions; `over` says that the run has ended.
+    """The workers in one phrase: number, hosts, versions. `over`: the run has ended.
 
     "3 workers on 2 hosts (a, b); 1 of them ended without saying so"
     """

@@ -1,8 +1,8 @@
-"""Opens connections to a database: the only place that does.
+"""Opens all connections to a database.
 
-Every session of ours is the same, whoever opens it: it notices a server that went silent, the
-server notices a host that did, nothing of its role limits a statement, and it holds no transaction
-open for longer than a minute while its client does nothing.
+Every session has the same settings: client and server notice within 20 s when the other host goes
+silent, no setting of the role limits a statement, and a transaction ends after a minute in which
+its client does nothing.
 """
 
 from __future__ import annotations
@@ -18,19 +18,18 @@ from failproof_es.problems import InvalidInput
 
 CONNECT_TIMEOUT_S = 10
 IDLE_IN_TRANSACTION_S = 60
-"""An idle transaction ends after so long: its client was paused, and others may wait for it. Who
-holds up every append has less, by `functions/lock_append.sql`."""
+"""Seconds after which an idle transaction ends: its client was paused, and others may wait for it.
+`functions/lock_append.sql` gives less to a transaction that holds up every append."""
 _KEEPALIVES = {"keepalives_idle": 5, "keepalives_interval": 5, "keepalives_count": 3}
-"""In seconds, and so many."""
+"""Seconds, seconds, and a number of probes."""
 _USER_TIMEOUT = {"tcp_user_timeout": 15_000}
 """In ms."""
 _PARAMETERS: dict[str, str | int] = {
     "connect_timeout": CONNECT_TIMEOUT_S, "fallback_application_name": "failproof-es",
     **_KEEPALIVES, **_USER_TIMEOUT,
 }  # fmt: skip
-"""Unless the URL says otherwise. A server that went silent is noticed within 20 s, whoever waits
-for its answer. Without the keepalives a client would wait for two hours. A Unix socket needs
-none."""
+"""Defaults, which the URL can override. A silent server is noticed within 20 s; without keepalives
+a client would wait for its answer for two hours. A Unix socket needs none."""
 _OWN_NAMES = "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', false)"
 """A role or a database can be given a search path in which another schema comes before
 `pg_catalog`: its functions would then answer in the place of the server's own."""
@@ -41,8 +40,8 @@ _TIME_LIMITS: dict[str, int] = {
     "idle_in_transaction_session_timeout": IDLE_IN_TRANSACTION_S * 1000,
     "idle_session_timeout": 0,
 }
-"""What ends a statement or a session, in ms. A role's own limit counts from its first statement on,
-so it is replaced before that: in the packet that asks for the connection."""
+"""Settings that end a statement or a session, in ms. A role's own limit applies from the first
+statement on, so these are sent before it: in the startup packet."""
 _OF_SERVER = {
     **{f"tcp_{name}": value for name, value in _KEEPALIVES.items()},
     **_USER_TIMEOUT,
@@ -56,16 +55,15 @@ FROM (VALUES
 ) AS own (name, value)
 WHERE current_setting(own.name, true) IS NOT NULL
 """.format(", ".join(f"('{name}', '{value}')" for name, value in _OF_SERVER.items()))
-"""A role can have settings, and set them itself, that change how answers are written or delay
-them. `verify` names them; they change nothing on a connection of ours. And the server ends a
-session, with the locks that it holds, within 20 s of its client's host going silent. A setting that
-a server does not know is left out, each by its name: to look through all of `pg_settings` takes a
-third of what making a connection takes."""
+"""Replaces settings of a role that change the form of answers or delay them; `verify` reports such
+settings. Also lets the server end a session, with its locks, within 20 s of its client's host going
+silent. Settings unknown to the server are left out by name: reading `pg_settings` would take a
+third of the time of making a connection."""
 _SINCE: Final = {"transaction_timeout": 170000}
-"""The version of PostgreSQL that a limit came with. A server that gets an unknown one in the first
-packet refuses the connection, with FATAL in its log."""
+"""The first version of PostgreSQL that knows a limit. A server that gets an unknown one in the
+startup packet refuses the connection, with FATAL in its log."""
 _refused: dict[tuple[str, ...], frozenset[str]] = {}
-"""The limits that a server or a pooler does not let a client set while it connects."""
+"""The limits that a server or pooler refuses in the startup packet."""
 _versions: dict[tuple[str, ...], int] = {}
 """The version of each server, once a connection to it was made."""
 
@@ -73,9 +71,9 @@ _versions: dict[tuple[str, ...], int] = {}
 def _open(url: str, parameters: dict[str, Any]) -> psycopg.Connection[Any]:
     """A connection under our own time limits from its first statement on, whatever its role sets.
 
-    Poolers refuse what they do not know. There the connection is made without what was refused,
-    and `use_own_names` sets the limits a moment later. Where a connection service file may name
-    options, they stay as they are.
+    Poolers refuse settings that they do not know. Then the connection is made without them, and
+    `use_own_names` sets the limits a moment later. With a connection service file, which may set
+    `options`, no options are sent.
     """
     all_parameters = {**conninfo_to_dict(url), **parameters}
     parameters = {**{k: v for k, v in _PARAMETERS.items() if k not in all_parameters}, **parameters}
@@ -104,15 +102,16 @@ def _open(url: str, parameters: dict[str, Any]) -> psycopg.Connection[Any]:
 
 
 def _settable(server: tuple[str, ...]) -> list[str]:
-    """The limits that may stand in the first packet to this server."""
+    """The limits that may be in the startup packet to this server."""
     refused, version = _refused.get(server, frozenset()), _versions.get(server, 0)
     return [name for name in _TIME_LIMITS if name not in refused and _SINCE.get(name, 0) <= version]
 
 
 def _lifted(connection: psycopg.Connection[Any], limits: set[str]) -> bool:
-    """Set what could not be asked for before the version was known; whether the session lives.
+    """Set the limits that could not be sent before the version was known; whether it succeeded.
 
-    A transaction's limit of a millisecond can end it first: the next one asks in its first packet.
+    A role's `transaction_timeout` of a millisecond can end the session first; the next connection
+    sends the limit in its startup packet.
     """
     statement = "; ".join(f"SET {name} = {_TIME_LIMITS[name]}" for name in sorted(limits))
     if not statement:
@@ -122,7 +121,7 @@ def _lifted(connection: psycopg.Connection[Any], limits: set[str]) -> bool:
 
 
 def _named_as_refused(message: str, limits: list[str]) -> frozenset[str]:
-    """The limits that were refused: all if a pooler refused, the named ones if a server did."""
+    """The limits that the error refuses: all if it is a pooler's, the named ones if a server's."""
     if limits and ("startup parameter" in message or "options" in message):
         return frozenset(_TIME_LIMITS)
     return frozenset(name for name in limits if name in message)
@@ -131,8 +130,8 @@ def _named_as_refused(message: str, limits: list[str]) -> frozenset[str]:
 def parameters_of(url: str) -> dict[str, str]:
     """The parameters of a URL or a connection string, by name.
 
-    Raises `InvalidInput` for one that cannot be read: the server's library would quote it, or
-    the piece of a password where it stopped.
+    Raises `InvalidInput` for an invalid one, because the error of libpq would quote it, and so
+    perhaps a part of the password.
     """
     try:
         return {name: str(value) for name, value in conninfo_to_dict(url).items()}
@@ -147,9 +146,8 @@ def parameters_of(url: str) -> dict[str, str]:
 def connect(url: str, **options: Any) -> psycopg.Connection[Any]:
     """Open a connection on which a name without a schema means PostgreSQL's own object.
 
-    In autocommit unless `autocommit` says otherwise. `options` are those of
-    `psycopg.Connection.connect`. Raises `psycopg.Error`, and `InvalidInput` for a URL that cannot
-    be read.
+    In autocommit by default. `options` are those of `psycopg.Connection.connect`. Raises
+    `psycopg.Error`, and `InvalidInput` for an invalid URL.
     """
     parameters_of(url)
     autocommit = options.pop("autocommit", True)
@@ -164,8 +162,8 @@ def connect(url: str, **options: Any) -> psycopg.Connection[Any]:
 
 
 def lift_idle_limit(connection: psycopg.Connection[Any]) -> None:
-    """Let the present transaction stay open as long as its reader likes: a person reads a page of
-    output after the other. It must hold nothing that a writer waits for."""
+    """Let the present transaction be idle without limit, for a person who reads output page by
+    page. It must hold no lock that a writer waits for."""
     connection.execute(LIFT_IDLE_LIMIT)
 
 

@@ -1,6 +1,6 @@
 """The environment variables that the store reads."""
 
 DATABASE_URL = "FAILPROOF_ES_DATABASE_URL"
-"""Names the database, where no option does."""
+"""URL of the database, if no option names one."""
 PASSWORD_FILE = "FAILPROOF_ES_DATABASE_PASSWORD_FILE"  # noqa: S105
-"""Names a file with the password for a database URL that has none."""
+"""Path of a file with the password for a database URL without one."""

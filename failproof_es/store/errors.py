@@ -35,12 +35,11 @@ class StreamConflict(JournalError, IntegrityError):
 
 
 class LateStatement(JournalError):
-    """It came after a newer one of the same holder, and changed nothing."""
+    """A statement arrived after a newer one of the same holder, and changed nothing."""
 
 
 class ReadOnlyLog(Exception):
-    """This user of the database, or (`whole`) the database itself, may only read; nothing was
-    recorded."""
+    """Nothing was recorded: this database user, or (`whole`) the database itself, may only read."""
 
     def __init__(self, message: str, *, whole: bool = False) -> None:
         self.whole = whole

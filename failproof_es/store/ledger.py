@@ -1,4 +1,4 @@
-"""The ledger's tables: tiles, checkpoints, and which log this is."""
+"""The ledger's tables: tiles, checkpoints, and the log's origin."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from failproof_es.store.reading.leaf_rows import stream_rows as stream_rows
 from failproof_es.support.untrusted_text import shortened
 
 REFUSED = "FP006"
-"""The SQLSTATE with which the database refuses a tile or checkpoint that does not fit the log."""
+"""The SQLSTATE for a tile or checkpoint that the database refuses, as it does not fit the log."""
 _TREE: LiteralString = "coalesce(%s, (SELECT max(tree) FROM failproof.ledger_origin))"
-"""The number of a tree; of the log's own for `None`."""
+"""SQL for the number of a tree; of the log's newest tree for `None`."""
 _TILES_AT_ONCE = 1_000
 _LEVELS = 8
 """Levels of tiles in a tree of 2^63 events."""
@@ -62,7 +62,7 @@ class StoredCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class DatedCheckpoint:
-    """The same, with its id in the database and when it was recorded there."""
+    """A stored checkpoint, with its id in the database and the time of its recording there."""
 
     checkpoint_id: int
     tree_size: int
@@ -71,10 +71,10 @@ class DatedCheckpoint:
 
 
 def trees(connection: Connection) -> list[LogTree]:
-    """Every tree that the log ever had, the log's own last.
+    """Every tree that the log ever had, the current one last.
 
-    One for each number: `verify` reports a second tree under the same number. A log
-    whose list of trees was emptied has one tree without a name.
+    One tree for each number: `verify` reports a second tree under the same number. If the list
+    of trees was emptied, one tree without a name.
     """
     with connection.cursor(row_factory=tuple_row) as cursor:
         rows = cursor.execute(
@@ -107,19 +107,20 @@ def _log_tree(number: int, origin: bytes | None) -> LogTree:
     return LogTree(number, "", why)
 
 
-def _checked(tile: Tile) -> Tile:
-    """The row as a tile. Raises `LedgerBroken` if it is not a valid one."""
-    if why := _why_none(tile):
-        raise LedgerBroken(_no_tile(tile, why))
+def _require_valid(tile: Tile) -> Tile:
+    """The tile itself. Raises `LedgerBroken` if it is not valid."""
+    if why := _find_defect(tile):
+        raise LedgerBroken(_describe_invalid(tile, why))
     return tile
 
 
-def _no_tile(tile: Tile, why: str) -> str:
+def _describe_invalid(tile: Tile, why: str) -> str:
     return f"tile {tile.tile} of level {tile.level} is not a tile: {why}"
 
 
-def _why_none(tile: Tile) -> str | None:
-    """Why the row is not a tile. A superuser can drop every constraint, so nothing is assumed."""
+def _find_defect(tile: Tile) -> str | None:
+    """Why the row is not a valid tile; else `None`. Assumes no constraint: a superuser can drop
+    them."""
     if type(tile.level) is not int or not 0 <= tile.level < _LEVELS:
         return f"levels are 0 to {_LEVELS - 1}"
     most = 1 << 63 - TILE_LEVELS * (tile.level + 1)
@@ -139,9 +140,9 @@ def _why_none(tile: Tile) -> str | None:
 def tiles(
     connection: Connection, level: int, first: int = 0, tree: int | None = None
 ) -> Iterator[Tile]:
-    """A level's tiles from `first` on, the widest at each index, in the log's own tree.
+    """A level's tiles from `first` on, the widest at each index; of the current tree for `None`.
 
-    Reads several at once. Raises `LedgerBroken` at a row that is not a tile.
+    Reads several at once. Raises `LedgerBroken` at a row that is not a valid tile.
     """
     while True:
         with connection.cursor(row_factory=class_row(Tile), binary=True) as cursor:
@@ -151,14 +152,14 @@ def tiles(
                 "AND tile >= %s ORDER BY tile, width DESC LIMIT %s",
                 (tree, level, first, _TILES_AT_ONCE),
             ).fetchall()
-        yield from map(_checked, rows)
+        yield from map(_require_valid, rows)
         if len(rows) < _TILES_AT_ONCE:
             return
         first = rows[-1].tile + 1
 
 
 def no_tiles(connection: Connection) -> list[Tile]:
-    """Some of the rows in the table of tiles that belong to no place in a tree."""
+    """Rows in the table of tiles that have no place in a tree, at most 100."""
     with connection.cursor(row_factory=class_row(Tile), binary=True) as cursor:
         return cursor.execute(
             "SELECT level, tile, width, NULL AS hashes FROM failproof.ledger_tile_list "
@@ -168,9 +169,9 @@ def no_tiles(connection: Connection) -> list[Tile]:
 
 
 def leaf_tiles(connection: Connection, tree: int, no_tile: Callable[[str], None]) -> Iterator[Tile]:
-    """Stream every tile of leaves of a tree; at each index, the narrower ones first.
+    """Stream every tile of leaves of a tree; at each index, the narrower tiles first.
 
-    A row in the tree that is not a valid tile is passed to `no_tile` and skipped.
+    A row that is not a valid tile is skipped, and its description passed to `no_tile`.
     """
     with connection.cursor(row_factory=class_row(Tile), binary=True) as cursor:
         rows = cursor.stream(
@@ -179,8 +180,8 @@ def leaf_tiles(connection: Connection, tree: int, no_tile: Callable[[str], None]
             (tree,),
         )
         for row in rows:
-            if why := _why_none(row):
-                no_tile(_no_tile(row, why))
+            if why := _find_defect(row):
+                no_tile(_describe_invalid(row, why))
             else:
                 yield row
 
@@ -193,7 +194,7 @@ def tile(connection: Connection, level: int, number: int) -> Tile | None:
         f"WHERE tree = {_TREE} AND level = %s AND tile = %s ORDER BY width DESC LIMIT 1",
         (None, level, number),
     ).fetchone()
-    return None if row is None else _checked(row)
+    return None if row is None else _require_valid(row)
 
 
 def last_tile(connection: Connection) -> Tile | None:
@@ -204,11 +205,11 @@ def last_tile(connection: Connection) -> Tile | None:
         f"WHERE tree = {_TREE} AND level = 0 ORDER BY tile DESC, width DESC LIMIT 1",
         (None,),
     ).fetchone()
-    return None if row is None else _checked(row)
+    return None if row is None else _require_valid(row)
 
 
 def levels(connection: Connection) -> int:
-    """How many levels of tiles there are."""
+    """Number of levels of tiles in the current tree."""
     with connection.cursor(row_factory=tuple_row) as cursor:
         row = cursor.execute(
             "SELECT coalesce(max(level) + 1, 0) FROM failproof.ledger_tile_list "
@@ -220,7 +221,7 @@ def levels(connection: Connection) -> int:
 
 
 def tile_of(connection: Connection, position: int) -> Tile | None:
-    """The tile of leaves that covers an event at this position.
+    """The last tile of leaves that begins at or before this position; it covers the event there.
 
     Raises `LedgerBroken` if it is not a valid tile.
     """
@@ -231,22 +232,22 @@ def tile_of(connection: Connection, position: int) -> Tile | None:
         "ORDER BY positions[1] DESC, width DESC LIMIT 1",
         (None, position),
     ).fetchone()
-    return None if row is None else _checked(row)
+    return None if row is None else _require_valid(row)
 
 
 @dataclass(frozen=True, slots=True)
 class LeafLocation:
-    """Where a leaf is, and how far was looked for it."""
+    """The position of a leaf, and the extent of the search for it."""
 
     position: int | None
     looked_at: int
-    """Leaves: the newest ones in the tree."""
+    """Number of leaves searched, the newest of the tree."""
     complete: bool
-    """Whether those were all."""
+    """Whether all leaves were searched."""
 
 
 def find_leaf(connection: Connection, leaf: bytes) -> LeafLocation:
-    """The position of the event with this leaf, looked for in the newest tiles of the tree."""
+    """Search the newest tiles of the tree for the event with this leaf."""
     with connection.cursor(row_factory=tuple_row) as cursor:
         looked, first, position = cursor.execute(
             "SELECT coalesce(sum(width), 0)::bigint, min(tile), min(CASE WHEN at > 0 "
@@ -261,20 +262,20 @@ def find_leaf(connection: Connection, leaf: bytes) -> LeafLocation:
 
 
 def lock(connection: Connection) -> None:
-    """Lock the tree: nobody else adds leaves until the transaction ends."""
+    """Lock the tree: no other session adds leaves until the transaction ends."""
     connection.execute("SELECT failproof.lock_ledger()")
 
 
 def begin_tree(connection: Connection, repair_stream: UUID, repair_version: int) -> None:
-    """Begin the tree of a recorded `LedgerRepaired`. Tiles added from now on belong to it."""
+    """Begin the tree of a recorded `LedgerRepaired`, to which all further tiles belong."""
     connection.execute("SELECT failproof.begin_tree(%b, %b)", (repair_stream, repair_version))
 
 
 def add_tiles(connection: Connection, new: list[Tile]) -> None:
     """Record tiles, from the leaves up. A tile that exists is not changed.
 
-    Raises `psycopg.DatabaseError` with the SQLSTATE `REFUSED` for a tile that differs from
-    what the log's events give.
+    Raises `psycopg.DatabaseError` with the SQLSTATE `REFUSED` for a tile that differs from the
+    hashes of the log's events.
     """
     with connection.cursor() as cursor:
         cursor.executemany(
@@ -288,19 +289,19 @@ def add_tiles(connection: Connection, new: list[Tile]) -> None:
 
 
 def checkpoints(connection: Connection, tree: int | None = None) -> list[StoredCheckpoint]:
-    """Every checkpoint of a tree, the smallest size first. `None` is the log's own tree."""
+    """Every checkpoint of a tree, the smallest size first; of the current tree for `None`."""
     return _checkpoints(connection, "ORDER BY tree_size, checkpoint_id", tree)
 
 
 def newest_checkpoint(connection: Connection) -> StoredCheckpoint | None:
-    """The checkpoint of the largest tree, with the most signatures recorded for it."""
+    """The newest checkpoint: of the largest size and, of that, with the longest note."""
     return next(newest_checkpoints(connection), None)
 
 
 def newest_checkpoints(connection: Connection) -> Iterator[StoredCheckpoint]:
-    """Every checkpoint of the log's own tree, the largest and the most signatures first.
+    """Every checkpoint of the current tree, the largest size and the longest note first.
 
-    Reads a few first: the newest one is mostly the one that is wanted.
+    Reads a few at first: callers mostly want the newest one.
     """
     newest: LiteralString = "ORDER BY tree_size DESC, length(note) DESC, checkpoint_id DESC"
     few = _checkpoints(connection, newest + f" LIMIT {_FEW}", None)
@@ -312,7 +313,7 @@ def newest_checkpoints(connection: Connection) -> Iterator[StoredCheckpoint]:
 def dated_checkpoints(
     connection: Connection, *, limit: int, before: int | None = None
 ) -> list[DatedCheckpoint]:
-    """The newest checkpoints of the log's own tree, at most `limit`; of those before an id."""
+    """The newest checkpoints of the current tree, at most `limit`; with `before`, of lower ids."""
     with connection.cursor(row_factory=tuple_row) as cursor:
         rows = cursor.execute(
             "SELECT checkpoint_id, tree_size, substring(textsend(note) FROM 1 FOR %s), "
@@ -330,7 +331,7 @@ def dated_checkpoints(
 def _checkpoints(
     connection: Connection, which: LiteralString, tree: int | None
 ) -> list[StoredCheckpoint]:
-    """Notes are read as bytes: they may not be valid text in the database's encoding."""
+    """Read checkpoints. Notes are read as bytes, since they may be invalid text."""
     with connection.cursor(row_factory=tuple_row) as cursor:
         rows = cursor.execute(
             "SELECT tree_size, substring(textsend(note) FROM 1 FOR %s) "
@@ -344,7 +345,7 @@ def _checkpoints(
 
 
 def count_events(connection: Connection, after: int | None = None) -> int:
-    """How many events the log has, or has after a position. Counts every row."""
+    """Number of events in the log, or after a position. Counts every row."""
     statement: LiteralString = "SELECT count(*) FROM failproof.stored_events"
     if after is not None:
         statement += " WHERE notification_id > %s"
@@ -355,22 +356,22 @@ def count_events(connection: Connection, after: int | None = None) -> int:
 
 
 COUNTED_EXACTLY = 10_000
-"""So many events are counted while somebody waits; of more an upper bound is told."""
+"""Maximum number of events that are counted while a user waits; beyond it, a bound is given."""
 
 
 class EventsBehind(NamedTuple):
-    """How many events follow a position."""
+    """The number of events that follow a position, or an upper bound of it."""
 
     events: int
     exact: bool
-    """If not, there are at most so many, and more than `COUNTED_EXACTLY`."""
+    """Whether `events` is exact; else it is an upper bound."""
 
 
 def events_behind(connection: Connection, after: int = 0, most: int | None = None) -> EventsBehind:
-    """How many events follow `after`, counted up to `most`: up to `COUNTED_EXACTLY` without.
+    """Number of events after a position, counted up to `most` (`None`: `COUNTED_EXACTLY`).
 
-    Of more the bound is the number of positions, some of which may hold no event. Its cost does
-    not depend on how many there are.
+    Beyond that, the number of positions is the bound: some may hold no event. The cost is bounded
+    by `most`.
     """
     most = COUNTED_EXACTLY if most is None else most
     with connection.cursor(row_factory=tuple_row) as cursor:
@@ -385,8 +386,9 @@ def events_behind(connection: Connection, after: int = 0, most: int | None = Non
 
 
 def add_checkpoint(connection: Connection, tree_size: int, note: str) -> None:
-    """Record a signed checkpoint. The same note twice is recorded once.
+    """Record a signed checkpoint. The same note is recorded only once.
 
-    Raises `psycopg.DatabaseError` with the SQLSTATE `REFUSED` for one of another log or tree.
+    Raises `psycopg.DatabaseError` with the SQLSTATE `REFUSED` for a checkpoint of another log or
+    tree.
     """
     connection.execute("SELECT failproof.add_checkpoint(%b::bigint, %b::text)", (tree_size, note))

@@ -1,4 +1,4 @@
-"""Lends connections: one that was lent before, or a new one."""
+"""Lends database connections: an idle one, or a new one."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from psycopg.pq import TransactionStatus
 
 
 class Lender:
-    """Connections of one database, each lent for a moment. For any thread.
+    """Connections of one database, each lent for a short time. Thread-safe.
 
-    Making one takes the server longer than most of what is asked. There is no pool behind it that
-    makes connections by its own clock: who asks while the server is away hears so at once, and who
-    asks again when it is back gets a connection.
+    Reuse pays, because making a connection takes longer than most queries. Unlike a pool, a lender
+    makes connections only on demand: while the server is away a request fails at once, and as soon
+    as it is back a request succeeds.
     """
 
     def __init__(self, connect: Callable[[], psycopg.Connection[Any]], most_idle: int) -> None:
-        """`most_idle`: so many connections are kept for the next one who asks."""
+        """`most_idle` is the number of idle connections to keep."""
         self._connect = connect
         self._most_idle = most_idle
         self._idle: list[psycopg.Connection[Any]] = []
@@ -30,8 +30,8 @@ class Lender:
     def connection(self) -> Iterator[psycopg.Connection[Any]]:
         """A connection in autocommit. Leave no setting of the session behind.
 
-        One that the server has cut meanwhile is found out by its first statement, which raises
-        `psycopg.OperationalError`; then none of the others is lent any more.
+        If the server has cut it meanwhile, its first statement raises `psycopg.OperationalError`;
+        then all idle connections are closed, too.
         """
         connection = self._take_idle() or self._connect()
         try:
@@ -48,7 +48,7 @@ class Lender:
             connection.close()
 
     def close(self) -> None:
-        """Close the connections that nobody uses."""
+        """Close the idle connections."""
         _close(self._idle)
 
     def _take_idle(self) -> psycopg.Connection[Any] | None:

@@ -26,21 +26,21 @@ from failproof_es.store.errors import UnreadableState
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 
 UPCASTERS: dict[tuple[str, int], Upcaster] = {}
-"""`(topic, n)` holds the function that turns a payload of schema version n into n + 1. Nothing was
-released yet: every event is of version 1."""
+"""The function that turns a payload of schema version n into n + 1, by `(topic, n)`. Empty: every
+event is of version 1."""
 
 _COLUMNS = {"originator_id", "originator_version"}
 
 
 @dataclass(frozen=True)
 class LogEntry(StoredEvent):
-    """A stored event with our own column beside the package's."""
+    """A stored event of the `eventsourcing` package, with our column `run_id`."""
 
     run_id: UUID | None = None
 
     @cached_property
     def leaf(self) -> bytes:
-        """The leaf hash of these bytes, as they are sent to the log. Computed once."""
+        """The leaf hash of this event, from the bytes that are sent to the log. Computed once."""
         stream_id = cast("UUID", self.originator_id).bytes
         return leaf_hash(stream_id, self.originator_version, self.topic.encode(), self.state)
 
@@ -52,7 +52,7 @@ class EventMapper(Mapper[UUID]):
     """The `eventsourcing` mapper for our events."""
 
     def to_stored_event(self, domain_event: DomainEventProtocol[UUID]) -> LogEntry:
-        """The event as it is stored."""
+        """The event as it is stored. Raises `TypeError` for a class outside the vocabulary."""
         if not isinstance(domain_event, Event) or not _is_readable(type(domain_event)):
             raise TypeError(f"{type(domain_event).__name__} is not in the vocabulary")
         entry = _new_entry(LogEntry)
@@ -77,23 +77,23 @@ class EventMapper(Mapper[UUID]):
         )
 
 
-def _kinds(kind: type[Record]) -> Iterator[type[Record]]:
+def _subclasses(kind: type[Record]) -> Iterator[type[Record]]:
     for subclass in kind.__subclasses__():
         yield subclass
-        yield from _kinds(subclass)
+        yield from _subclasses(subclass)
 
 
 _VOCABULARY = Record.__module__.rpartition(".")[0] + "."
 _DECLARED = {
     kind: len(kind.model_fields)
-    for kind in _kinds(Record)
+    for kind in _subclasses(Record)
     if f"{kind.__module__}.".startswith(_VOCABULARY)
 }
-"""How many fields each class of the vocabulary has. What others add to one could not be read."""
+"""Number of fields of each class of the vocabulary. Fields that a subclass adds are not stored."""
 
 
 def _is_readable(kind: type[Event]) -> bool:
-    """Whether this class, and no subclass of it, is what its topic is read as."""
+    """Whether events of its topic are read as exactly this class, not a superclass of it."""
     return EVENTS.get(kind.__name__) is kind
 
 
@@ -106,19 +106,21 @@ def encode(event: Event) -> bytes:
     for column in _COLUMNS:
         del payload[column]
     try:
-        return orjson.dumps(payload, _fields, _AS_PYDANTIC)  # the same bytes, three times as fast
-    except orjson.JSONEncodeError:  # what it has no JSON for, or no 64 bits
+        return orjson.dumps(
+            payload, _declared_fields, _AS_PYDANTIC
+        )  # the same bytes, three times as fast
+    except orjson.JSONEncodeError:  # a type that it does not know, or an integer beyond 64 bits
         return _encode_anything(event)
 
 
 _AS_PYDANTIC = orjson.OPT_UTC_Z | orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATACLASS
 
 
-def _fields(value: Any) -> dict[str, Any]:
-    """What a value inside an event consists of: all that is declared, and nothing else."""
+def _declared_fields(value: Any) -> dict[str, Any]:
+    """The declared fields of a value inside an event. Raises `TypeError` if it has others."""
     fields: dict[str, Any] = getattr(value, "__dict__", {})
     if len(fields) != _DECLARED.get(type(value)):
-        raise TypeError  # the types' own serializer knows what of it is declared
+        raise TypeError  # then pydantic's serializer selects the declared fields
     return fields
 
 
@@ -129,7 +131,7 @@ def _encode_anything(event: Event) -> bytes:
 
 
 def prompt_entry(stream_id: UUID, digest: str, document: bytes, at: datetime) -> LogEntry:
-    """The `PromptStored` of a case that is encoded already, as `to_stored_event` makes it.
+    """The stored `PromptStored` of an encoded case, as `to_stored_event` would make it.
 
     `document` is the case as JSON; it is stored byte for byte.
     """

@@ -1,4 +1,4 @@
-"""Which database a command works on: its URL, and its password from a file."""
+"""The database that a command works on: its URL, and its password from a file."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ _MOST_BYTES = 1 << 16
 
 
 def named_database(option: str | None) -> str | None:
-    """The URL of the database that the option or else the environment names; `None` if neither.
+    """The database URL from the option, or else from the environment; `None` without either.
 
-    With the password from the file that `FAILPROOF_ES_DATABASE_PASSWORD_FILE` names, if the URL has
-    none. Raises `InvalidInput` where the URL or the file cannot be read.
+    If the URL has no password, it gets the one in the file that
+    `FAILPROOF_ES_DATABASE_PASSWORD_FILE` names. Raises `InvalidInput` if the URL or the file cannot
+    be read.
     """
     url = option or os.environ.get(DATABASE_URL)
     if not url:
@@ -31,7 +32,7 @@ def named_database(option: str | None) -> str | None:
 
 
 def _password_in(file: Path) -> str:
-    """The one line of the file. A line end behind it does not count."""
+    """The single line of the file, without its line end."""
     try:
         password = read_regular(file, _MOST_BYTES).decode()
     except (OSError, UnicodeDecodeError) as error:

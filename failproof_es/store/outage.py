@@ -19,7 +19,7 @@ AWAY = (
     psycopg.errors.ReadOnlySqlTransaction,
     DatabaseAway,
 )
-"""What a statement raises while the database is away, or is a standby that takes no writes."""
+"""The errors of a statement while the database is away, or is a standby that takes no writes."""
 
 
 CONTENTION = (
@@ -27,14 +27,14 @@ CONTENTION = (
     psycopg.errors.SerializationFailure,
     psycopg.errors.LockNotAvailable,
 )
-"""What a statement raises that met another session's. It can be executed again, at once."""
+"""The errors of a statement that conflicts with another session. It can be repeated at once."""
 _GONE = ("08", "57P")
-"""The beginnings of the SQLSTATEs with which a server says that it ends a session."""
+"""Prefixes of the SQLSTATEs with which a server ends a session."""
 
 
 def server_answered(error: psycopg.Error) -> bool:
-    """Whether a server that runs refused the statement. The driver gives deadlocks, full disks and
-    cancelled statements the same class as a server that is away."""
+    """Whether a running server refused the statement. The driver's class does not tell: it is the
+    same for deadlocks, full disks and cancelled statements as for a server that is away."""
     return error.sqlstate is not None and not error.sqlstate.startswith(_GONE)
 
 
@@ -43,15 +43,15 @@ class LogUnavailable(Exception):
 
 
 UNAVAILABLE = (*AWAY, LogUnavailable, JournalError, ReadOnlyLog)
-"""The same, and what is raised after waiting for it: another worker, or a later try, may go on."""
+"""Errors after which another worker, or a later try, may go on: `AWAY`, and those after waiting."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """How long to wait for an unreachable server, and what to try meanwhile.
+    """How long to wait for an unreachable server, and how to recover it.
 
-    `recover` is called between tries, in the thread that waits; it returns why the server
-    cannot be started now, if that is known.
+    `recover` is called between tries, in the waiting thread; it returns the reason why the server
+    cannot be started now, if known.
     """
 
     longest_s: float = 300.0

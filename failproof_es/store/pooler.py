@@ -2,8 +2,8 @@
 
 Session locks, prepared statements and settings last as long as a session. A pooler in
 transaction or statement mode (PgBouncer) gives a session to another client after every
-transaction. A lock is then left behind on an unknown session, and the name of a prepared
-statement collides with that of another client.
+transaction. Then a lock stays behind on an unknown session, and names of prepared statements
+collide with those of other clients.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from failproof_es.store.connecting import connect
 
 _SESSION = "SELECT pg_catalog.pg_backend_pid()"
 _ROUNDS = 8
-"""While others use the pool, too, it can happen that one client gets the same session twice."""
+"""Rounds of the check: in a pool that others use, one client can get the same session twice."""
 
 
 def require_sessions(connection: psycopg.Connection[Any], url: str) -> None:
@@ -27,7 +27,7 @@ def require_sessions(connection: psycopg.Connection[Any], url: str) -> None:
     """
     own = _session(connection)
     if own == connection.info.backend_pid:
-        return  # poolers give each client a made-up process number
+        return  # a pooler gives each client a made-up process number
     with connect(url) as other:
         theirs = _session(other)
         for _ in range(_ROUNDS):
@@ -41,7 +41,7 @@ def require_sessions(connection: psycopg.Connection[Any], url: str) -> None:
 
 
 def _session(connection: psycopg.Connection[Any]) -> int:
-    # Not prepared: the name of a prepared statement is what poolers mix up.
+    # Not prepared: poolers mix up the names of prepared statements.
     row = connection.execute(_SESSION, prepare=False).fetchone()
     assert row is not None
     session: int = row[0]

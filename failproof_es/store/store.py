@@ -1,4 +1,4 @@
-"""`Store`: one database, and access to everything this package keeps in it."""
+"""`Store`: one database, and access to everything that this package keeps in it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _NUMBER = "SELECT failproof.number_run(%s)"
 _MOST_IDLE = 2
-"""So many connections are kept for the next reader: a run is read by no more at once, mostly."""
+"""Number of idle connections that are kept: rarely do more readers read a run at once."""
 
 
 class Store:
@@ -60,14 +60,15 @@ class Store:
         self._making_log = Lock()
         self._lender = Lender(partial(self.connect, prepare_threshold=None), _MOST_IDLE)
         self.is_new = False
-        """Whether `open` gave the database its schema."""
+        """Whether `open` created the schema."""
 
     @classmethod
     def reach(cls, database_url: str | None = None) -> Store:
         """Find the store, and start its server if it is the embedded one.
 
         The argument takes precedence, then `FAILPROOF_ES_DATABASE_URL`, then the embedded
-        server. Raises `InvalidInput` when that cannot be started, as `named_database` does.
+        server. Raises `InvalidInput` as `named_database` does, and when the embedded server
+        cannot be started.
         """
         if url := named_database(database_url):
             return cls(url)
@@ -79,10 +80,10 @@ class Store:
 
     @classmethod
     def open(cls, database_url: str | None = None) -> Store:
-        """Reach the database, and give it the schema if it has none.
+        """Reach the database, and create the schema if it has none.
 
-        The embedded server's schema is upgraded, too. Raises `InvalidInput` when the
-        database cannot be used, or when another server's schema is of another version.
+        The embedded server's schema is also upgraded. Raises `InvalidInput` when the database
+        cannot be used, or when the schema on another server is of another version.
         """
         store = cls.reach(database_url)
         with _translate_errors(store.url):
@@ -106,7 +107,7 @@ class Store:
         except (psycopg.OperationalError, psycopg.errors.InsufficientPrivilege):
             if self.embedded is None:
                 raise
-            return SchemaState.OUTDATED  # before `install` there is no such login, or no right
+            return SchemaState.OUTDATED  # before `install` the login or its rights are missing
 
     def install(self) -> Installation:
         """Create or upgrade the schema, the roles and the guards, as far as this user may.
@@ -144,9 +145,9 @@ class Store:
 
     @property
     def log(self) -> EventLog:
-        """The log as an `eventsourcing` application, constructed when first asked for.
+        """The log as an `eventsourcing` application, constructed at first use.
 
-        Constructed once, even if several threads ask at once: a second one, when discarded,
+        Constructed once, even if several threads use it at once: a second one, when discarded,
         would close connections that are in use.
         """
         with self._making_log:
@@ -155,11 +156,11 @@ class Store:
             return self._log
 
     def connect(self, **options: Any) -> psycopg.Connection[Any]:
-        """A connection of the caller's own, in autocommit unless told otherwise."""
+        """A new connection for the caller, in autocommit unless `options` say otherwise."""
         return connect(self.url, **options)
 
     def lend(self) -> AbstractContextManager[psycopg.Connection[Any]]:
-        """A connection for a moment, as `Lender.connection` lends it."""
+        """A borrowed connection, see `Lender.connection`."""
         return self._lender.connection()
 
     @property
@@ -168,9 +169,9 @@ class Store:
         return Outage(recover=self._recover)
 
     def _recover(self) -> str | None:
-        """Start the embedded server again if it is down. Any other server is only waited for.
+        """Start the embedded server again if it is down; do nothing for any other server.
 
-        Returns why it cannot be started now; the caller may try again.
+        Returns the reason why it cannot be started now; the caller may try again.
         """
         if self.embedded is not None:
             try:
@@ -188,10 +189,10 @@ class Store:
     ) -> RunStarted:
         """Record a new run with its whole plan in one transaction, under a dense number.
 
-        `draft` is its first event, without its number, its attempt and the runs that overlap
-        with it. `planned` are the events that follow; `read_questions` gives what they ask. `also`
-        does what has to be done with that in the same transaction.
-        If the acknowledgement of the commit was lost, the run is looked up.
+        `draft` is its first event, without its number, its attempt and the number of overlapping
+        runs. `planned` are the events that follow; `read_questions` returns the `question_digest`
+        of every planned case. `also` is called at the end of the same transaction. If the
+        acknowledgement of the commit was lost, the run is looked up.
 
         Raises `InvalidInput` when a run with this id is on record, `psycopg.OperationalError`
         when the server went away and nothing was recorded, `LogUnavailable` when it stays away
@@ -202,19 +203,19 @@ class Store:
             with self.connect() as connection:
                 new = NewRun(connection, draft, read_questions)
                 with connection.transaction():
-                    started = new.numbered(self._number(connection, draft.originator_id))
+                    started = new.numbered(self._allocate_number(connection, draft.originator_id))
                     for event in chain([started], planned):  # one at a time: a plan can be long
                         append_entries(connection, [self.log.mapper.to_stored_event(event)])
                     also(connection)
                     whole = True
                 try_index_runs(connection)
         except (psycopg.OperationalError, psycopg.InterfaceError):
-            if not (whole and self._began(started)):
+            if not (whole and self._was_begun(started)):
                 raise
         return started
 
-    def _began(self, started: RunStarted) -> bool:
-        """Whether this run is on record, after its commit was sent and not acknowledged."""
+    def _was_begun(self, started: RunStarted) -> bool:
+        """Whether this run is on record, after its commit was sent but not acknowledged."""
         try:
             return self.outage.retry(partial(self._is_recorded, started))
         except LogUnavailable as error:
@@ -224,7 +225,7 @@ class Store:
     def _is_recorded(self, started: RunStarted) -> bool:
         with self.connect() as connection:
             with connection.transaction(force_rollback=True):
-                # Under the lock for numbering: that commit has succeeded by now, or never will.
+                # Takes the lock for numbering: then that commit has succeeded, or never will.
                 row = connection.execute(_NUMBER, (started.originator_id,)).fetchone()
             if row != (None,):
                 return False
@@ -233,7 +234,7 @@ class Store:
             return connection.execute(query("position_of"), where).fetchone() is not None
 
     @staticmethod
-    def _number(connection: psycopg.Connection[Any], run_id: UUID) -> int:
+    def _allocate_number(connection: psycopg.Connection[Any], run_id: UUID) -> int:
         row = connection.execute(_NUMBER, (run_id,)).fetchone()
         if row is None or row[0] is None:
             raise run_exists(run_id)
@@ -261,7 +262,7 @@ class Store:
 
 @contextlib.contextmanager
 def _translate_errors(url: str) -> Iterator[None]:
-    """Raise the server's errors as `InvalidInput`, without the password."""
+    """Translate the server's errors into `InvalidInput`, without the password."""
     try:
         yield
     except psycopg.Error as error:
@@ -287,7 +288,7 @@ def _without_password(message: str, url: str) -> str:
 
 
 def run_exists(run_id: UUID) -> InvalidInput:
-    """The error for a new run whose id another run has."""
+    """The error for a new run with the id of an existing run."""
     return InvalidInput.because(
         f"run {run_id} exists already",
         remedy="leave `test_run.id` out to have one generated, or resume that run",

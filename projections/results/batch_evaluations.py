@@ -1,4 +1,4 @@
-"""Takes the evaluations that a batch of events touches into the tables of `run_results`."""
+"""Writes the evaluations that a batch of events touches to the tables of `run_results`."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _COPY = sql.SQL("COPY evaluations ({}) FROM STDIN").format(
 
 
 class StoredEvaluation(NamedTuple):
-    """What stands of an evaluation already."""
+    """The key and the first position of an evaluation that has a row."""
 
     key: EvaluationKey
     first_position: int
 
 
 class TouchedEvaluation(NamedTuple):
-    """An evaluation that the batch says something about: as it stands, and as it stood."""
+    """An evaluation with events in the batch: its stream after the batch, and before."""
 
     stream: str
     first_position: int
@@ -52,19 +52,19 @@ class TouchedEvaluation(NamedTuple):
     before: StreamSummary | None
     key: EvaluationKey
     folded: FoldedHistory | None = None
-    """What `now` amounts to, where that is known already."""
+    """`now`, folded, if that is done already."""
 
 
 class _Case(NamedTuple):
     planned: int | None
-    """Where the run's plan names it."""
+    """The position at which the run planned it."""
     stored: int | None
-    """Where it was recorded."""
+    """The position at which it was stored."""
     words: GroupWords
 
 
 def stored_evaluations(cursor: Cursor, streams: Iterable[str]) -> dict[str, StoredEvaluation]:
-    """Those of these streams that stand in the table as evaluations."""
+    """The streams among these that have a row in `evaluations`."""
     cursor.execute(
         "SELECT evaluation_id::text, run_id, prompt_id, model_key, repetition, first_position "
         "FROM evaluations WHERE evaluation_id = ANY (%s::uuid[])",
@@ -80,7 +80,7 @@ def stored_evaluations(cursor: Cursor, streams: Iterable[str]) -> dict[str, Stor
 def touched_evaluations(
     cursor: Cursor, streams: Streams, stored: dict[str, StoredEvaluation]
 ) -> tuple[list[TouchedEvaluation], list[Fact]]:
-    """The evaluations that the batch touches, and events that cannot be told whose they are."""
+    """The evaluations that the batch touches, and events that belong to no known evaluation."""
     new_streams: list[tuple[str, list[Fact], StreamSummary]] = []
     other_streams: Streams = {}
     for stream, facts in streams.items():
@@ -140,7 +140,7 @@ def _summarize_facts(facts: Sequence[Fact]) -> StreamSummary:
 def _with_sources(
     cursor: Cursor, touched: list[TouchedEvaluation], stored: dict[str, StoredEvaluation]
 ) -> list[TouchedEvaluation]:
-    """Those that were carried over, as the other run tells them."""
+    """The evaluations, with the streams of carried-over ones replaced by those of their sources."""
     places = [
         place
         for place, evaluation in enumerate(touched)
@@ -168,21 +168,24 @@ def take_evaluations(
     touched: Sequence[TouchedEvaluation],
     stored: dict[str, StoredEvaluation],
 ) -> None:
-    """Step by step over all of them: all steps for one after the other take much longer."""
+    """Write the rows of the touched evaluations, and update the counters.
+
+    Each step handles all of them, which is much faster than evaluation by evaluation.
+    """
     by_run = [(run, list(group)) for run, group in groupby(touched, _run_of)]
     runs.load(cursor, {run for run, _ in by_run})
-    cases = _cases(cursor, [evaluation.key for evaluation in touched])
+    cases = _read_cases(cursor, [evaluation.key for evaluation in touched])
     prices = [its for run, group in by_run for its in repeat(runs.prices(run), len(group))]
     outcomes = [
         _outcome(evaluation.key, evaluation.now, its_prices, evaluation.folded)
         for evaluation, its_prices in zip(touched, prices, strict=True)
     ]
-    counted = _counted(runs, touched, cases)
+    counted = _find_counted(runs, touched, cases)
     for evaluation, outcome, case, its_prices in zip(
         touched, outcomes, counted, prices, strict=True
     ):
         if case is not None:
-            _count(runs, evaluation, outcome, case, its_prices)
+            _count_evaluation(runs, evaluation, outcome, case, its_prices)
     rows = (
         outcome_row(
             outcome,
@@ -202,10 +205,13 @@ def _run_of(touched: TouchedEvaluation) -> UUID:
     return touched.key.run_id
 
 
-def _counted(
+def _find_counted(
     runs: Runs, touched: Sequence[TouchedEvaluation], cases: Sequence[_Case]
 ) -> list[GroupWords | None]:
-    """The case of each that counts: it was planned, and its case stored, before it began."""
+    """The case of each evaluation that counts, else `None`.
+
+    An evaluation counts if it was planned, and its case stored, before it began.
+    """
     plans: dict[tuple[str, int], bool] = {}
     run: UUID | None = None
     counted = []
@@ -227,7 +233,7 @@ def _counted(
     return counted
 
 
-def _count(
+def _count_evaluation(
     runs: Runs,
     evaluation: TouchedEvaluation,
     outcome: EvaluationOutcome,
@@ -263,7 +269,7 @@ def _outcome(
 
 
 def _write(cursor: Cursor, rows: Iterable[Sequence[Any]], stored: Sequence[str]) -> None:
-    """The rows are made while the server takes in those before them."""
+    """Replace rows in `evaluations`, computing them while the server receives earlier ones."""
     if stored:
         cursor.execute(
             "DELETE FROM evaluations WHERE evaluation_id = ANY (%s::uuid[])", (id_array(stored),)
@@ -273,8 +279,8 @@ def _write(cursor: Cursor, rows: Iterable[Sequence[Any]], stored: Sequence[str])
             copy.write_row(row)
 
 
-def _cases(cursor: Cursor, keys: Sequence[EvaluationKey]) -> list[_Case]:
-    """What stands of the case of each of these, in this order."""
+def _read_cases(cursor: Cursor, keys: Sequence[EvaluationKey]) -> list[_Case]:
+    """The stored case of each of these evaluations, in this order."""
     cursor.execute(
         sql_file("run_results_cases"),
         (uuid_array(key.run_id for key in keys), uuid_array(key.prompt_id for key in keys)),

@@ -1,4 +1,4 @@
-"""Takes the cases of a batch of events into `prompts`, and finds events on streams of others."""
+"""Writes the cases of a batch of events to `prompts`, and finds events in wrong streams."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from projections.results.streams import Streams, id_array
 
 
 def take_prompts(cursor: Cursor, runs: Runs, streams: Streams, strangers: Streams) -> None:
-    """Write the cases of `streams`. `strangers` may follow a case, in its stream."""
+    """Write the cases of `streams`, and mark cases as spoiled whose streams hold other events.
+
+    `strangers` are events of other kinds, which may be in the stream of a case.
+    """
     rows = [
         _prompt_row(fact, fact.event)
         for facts in streams.values()
@@ -43,16 +46,16 @@ def _prompt_row(fact: Fact, event: PromptStored) -> tuple[Any, ...]:
         fact.stream_id,
         visible(case.suite_id),
         visible(case.case_id),
-        _name(case.category),
-        _name(case.label),
-        _name(case.severity),
+        _visible_name(case.category),
+        _visible_name(case.label),
+        _visible_name(case.severity),
         orjson.dumps(case.tags).decode(),
         fact.position,
     )
 
 
 def astray(streams: Streams) -> list[Fact]:
-    """What stands on a stream that is not its own: an evaluation's may be spoiled by it."""
+    """The events in a stream that is not their own, which may spoil an evaluation's stream."""
     strays = []
     for facts in streams.values():
         for fact in facts:
@@ -71,12 +74,12 @@ def astray(streams: Streams) -> list[Fact]:
 
 
 def _stored_as(event: PromptStored) -> bool:
-    """Whether it stands in the stream that its digest names."""
+    """Whether the event is in the stream that its digest names."""
     try:
         return digest_number(bytes.fromhex(event.digest)) == event.originator_id.int
     except ValueError:
         return False
 
 
-def _name(text: str | None) -> str | None:
+def _visible_name(text: str | None) -> str | None:
     return None if text is None else visible(text)

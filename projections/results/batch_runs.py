@@ -1,4 +1,4 @@
-"""The runs of a batch: folds their streams, for the rows of their evaluations."""
+"""The runs of a batch: folds their streams, and writes their rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from projections.results.counters import CounterChange
 from projections.results.run_rows import run_document, run_of
 
 PLANNING = (RunStarted, CasesPlanned, PricesRecorded)
-"""What says which evaluations a run has, and what they cost."""
+"""The events that determine a run's evaluations, and their prices."""
 RUN_TOPICS = frozenset(topics("run"))
 
 
@@ -33,26 +33,26 @@ class Runs:
     """The runs that a batch touches."""
 
     by_id: dict[UUID, Run]
-    """Runs that have a row, or get one."""
+    """Runs with a row, or to get one."""
     untold: set[UUID] = field(default_factory=set)
-    """Runs that these tables cannot represent as the log has them."""
+    """Runs that these tables cannot represent as they are in the log."""
     spoiled: Sequence[UUID] = ()
-    """Prompts whose streams hold more than their case, since this batch."""
+    """Prompts in whose streams this batch found more than their case."""
     unplaced: list[Fact] = field(default_factory=list)
     changes: dict[UUID, CounterChange] = field(default_factory=dict)
     _planning: dict[UUID, int] = field(default_factory=dict)
-    """The last position at which something of a run's plan was recorded."""
+    """The last position of an event of a run's plan, by run."""
     _loaded: set[UUID] = field(default_factory=set)
 
     @classmethod
     def of(cls, cursor: Cursor, streams: Iterable[str]) -> Self:
-        """Those of these streams that are runs'."""
+        """The stored runs among these streams."""
         runs = cls({})
         runs._read_runs(cursor, "{" + ",".join(streams) + "}")
         return runs
 
     def load(self, cursor: Cursor, run_ids: Iterable[UUID]) -> None:
-        """Read these runs as they stand, where they are not read yet."""
+        """Read the rows of these runs, if they are not read yet."""
         missing = [run_id for run_id in run_ids if run_id not in self._loaded]
         if missing:
             self._loaded.update(missing)
@@ -81,18 +81,18 @@ class Runs:
         return run is not None and (repetitions_of(run.started) or 1) > 1
 
     def prices(self, run_id: UUID) -> Prices:
-        """The prices that count for a run."""
+        """The prices of a run; empty for an unknown run."""
         run = self.by_id.get(run_id)
         return {} if run is None else run.prices
 
     def take(self, cursor: Cursor, streams: Mapping[UUID, Sequence[Fact]]) -> None:
-        """Fold what the batch says of runs, and write their rows."""
+        """Fold the batch's events of runs, and write the runs' rows."""
         for stream, facts in streams.items():
             before = self.by_id.get(stream)
             run = before or Run()
             for fact in facts:
                 run = self._evolved(stream, run, fact)
-                if run.manifest is None:  # there is no run yet, and nothing to mark
+                if run.manifest is None:  # no `RunStarted` yet, so there is no row to mark
                     self.unplaced.append(fact)
                     self.untold.discard(stream)
             if run.manifest is None:
@@ -159,7 +159,7 @@ class Runs:
             self.untold.add(run_id)  # a case appears twice in the plan, or not in the log
 
     def finish(self, cursor: Cursor, touched: Sequence[tuple[str, int]]) -> None:
-        """Mark the runs that the tables cannot tell of, once every row is written."""
+        """Mark the runs that the tables cannot represent, after every row is written."""
         if self._planning:
             cursor.execute(
                 sql_file("run_results_planned_late"),
@@ -182,14 +182,14 @@ class Runs:
 
 
 def repetitions_of(started: RunStarted) -> int | None:
-    """The repetitions in the configuration, where it sets them."""
+    """The repetitions that the configuration sets; `None` if it sets none."""
     execution: Any = started.configuration.get("execution")
     times = execution.get("repetitions") if isinstance(execution, dict) else None
     return times if isinstance(times, int) else None
 
 
 def prompts_of(digests: Iterable[str]) -> list[UUID]:
-    """The streams of the cases with these digests, of those that are digests."""
+    """The streams of the cases with these digests, without invalid digests."""
     streams = []
     for digest in digests:
         try:

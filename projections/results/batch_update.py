@@ -1,7 +1,7 @@
 """Applies one batch of events to the tables of `run_results`.
 
-Whether something counts depends on where events stand in the log, never on where a batch ends.
-A run of which these tables cannot tell what the log tells is marked: `told` is false.
+Whether an evaluation counts depends on positions in the log, never on where a batch ends. A run
+that these tables cannot represent as it is in the log is marked: `told` is false.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _EVALUATION_TOPICS = frozenset(topics("evaluation"))
 
 
 def apply_batch(cursor: Cursor, facts: Sequence[Fact]) -> None:
-    """Take in the next events, in order. What is written is what one after the other would give."""
+    """Apply the next events, with the same result as applying them one by one."""
     while facts:
         facts = facts[_apply_first(cursor, facts) :]
 
 
 def _apply_first(cursor: Cursor, facts: Sequence[Fact]) -> int:
-    """Take in the first of these events, as many as can be taken in together; how many."""
+    """Apply as many of the first events as can be applied together; return their number."""
     streams: Streams = {}
     for fact in facts:
         stream_facts = streams.get(fact.stream_id)
@@ -46,7 +46,7 @@ def _apply_first(cursor: Cursor, facts: Sequence[Fact]) -> int:
         count = sum(fact.position < turn for fact in facts)
         apply_batch(cursor, facts[:count])
         return count
-    of_runs, of_evaluations, other_streams = _sorted(streams, stored, runs.by_id)
+    of_runs, of_evaluations, other_streams = _sort_streams(streams, stored, runs.by_id)
     run_ids = {str(run_id) for run_id in runs.by_id}
     strangers = {
         stream: stream_facts
@@ -68,25 +68,28 @@ def _apply_first(cursor: Cursor, facts: Sequence[Fact]) -> int:
 def _first_turn(
     streams: Streams, stored: Mapping[str, object], runs: Collection[UUID]
 ) -> int | None:
-    """The first position at which a stream goes on whose kind its first event does not settle.
+    """The first position at which a stream continues with events of another kind; else `None`.
 
-    Such a stream holds events that do not belong together. Where nobody tampered there is none.
+    Its events do not belong together: such a stream exists only in a log that was tampered with.
     """
     run_ids = {str(run_id) for run_id in runs}
     turns = [
         facts[1].position
         for stream, facts in streams.items()
-        if len(facts) > 1 and stream not in run_ids and stream not in stored and not _settled(facts)
+        if len(facts) > 1
+        and stream not in run_ids
+        and stream not in stored
+        and not _is_one_kind(facts)
     ]
     return min(turns, default=None)
 
 
-def _settled(facts: Sequence[Fact]) -> bool:
+def _is_one_kind(facts: Sequence[Fact]) -> bool:
     """Whether all of a stream's events are of the kind of its first one."""
     first = facts[0]
     event = first.event
     if event is not None and key_of(event) is not None:
-        return True  # of an evaluation, and so is what follows
+        return True  # an evaluation's first event: all that follow belong to the evaluation
     if first.topic in RUN_TOPICS:
         begins = isinstance(event, RunStarted) and first.version == 1
         own = event is not None and event.run_id == event.originator_id
@@ -94,7 +97,7 @@ def _settled(facts: Sequence[Fact]) -> bool:
     return not any(fact.topic in RUN_TOPICS or _of_evaluation(fact) for fact in facts)
 
 
-def _sorted(
+def _sort_streams(
     streams: Streams, stored: dict[str, StoredEvaluation], runs: Iterable[UUID]
 ) -> tuple[Streams, Streams, Streams]:
     """The streams of runs, those of evaluations, and the others."""
@@ -105,7 +108,7 @@ def _sorted(
     for stream, facts in streams.items():
         if stream in run_ids:
             of_runs[stream] = facts
-        elif stream in stored:  # what follows an evaluation's first event is of it, whatever it is
+        elif stream in stored:  # all events after an evaluation's first one belong to it
             of_evaluations[stream] = facts
         elif facts[0].topic == "RunStarted":
             of_runs[stream] = facts

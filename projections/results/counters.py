@@ -1,7 +1,7 @@
 """Counters over a run's evaluations, updated by difference in small tables.
 
-An evaluation that changed is taken out as it stood and counted in as it stands, by
-`RunCounts` itself: how events are cut into batches does not show.
+For an evaluation that changed, `RunCounts` subtracts its earlier state and adds its present one, so
+the result does not depend on batches.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from projections.results.outcome_rows import TOKENS
 
 
 class GroupWords(NamedTuple):
-    """What of a case decides in which group it is counted."""
+    """The attributes of a case that select its group and cluster."""
 
     suite_id: str
     category: str | None
@@ -36,7 +36,7 @@ class GroupWords(NamedTuple):
 
 
 class UsageKey(NamedTuple):
-    """Whose answers: the columns of `token_usage`."""
+    """The key columns of `token_usage`: the kind of answers that are counted together."""
 
     model_key: str
     purpose: str
@@ -46,7 +46,7 @@ class UsageKey(NamedTuple):
 
 @dataclass(slots=True)
 class AnswerUsage:
-    """What answers took, and how many of them did not tell both token counts."""
+    """The usage of answers, and the number of answers that lack a token count."""
 
     spent: Spent = field(default_factory=Spent)
     without_usage: int = 0
@@ -54,7 +54,7 @@ class AnswerUsage:
 
 @dataclass(slots=True)
 class CounterChange:
-    """What a batch changes in the counters of one run."""
+    """The changes of one run's counters by a batch."""
 
     counts: RunCounts = field(default_factory=RunCounts)
     usage: dict[UsageKey, AnswerUsage] = field(default_factory=dict)
@@ -68,12 +68,12 @@ class CounterChange:
         prices: Prices,
         times: int = 1,
     ) -> None:
-        """Count an evaluation with this history in; with -1 out. Raises `ValueError`."""
+        """Add an evaluation with this history; with `times=-1` subtract it. Raises `ValueError`."""
         self.counts.add_without_spending(outcome, case, times)
         if not outcome.spending:
             return
         answers = [event for event in history if type(event) is ResponseReceived]
-        answers = answers[: len(outcome.response_ms)]  # the others cannot be true
+        answers = answers[: len(outcome.response_ms)]  # answers beyond them contradict the history
         for answer in answers:
             key = UsageKey(answer.model_key, answer.purpose, answer.judge or "", answer.model or "")
             usage = self.usage.get(key)
@@ -92,14 +92,14 @@ class CounterChange:
 
 
 class CounterTable(NamedTuple):
-    """A table of counters: its key, what describes the key, and what is added up."""
+    """A table of counters: key columns, columns that describe the key, and summed columns."""
 
     name: LiteralString
     key: tuple[LiteralString, ...]
     words: tuple[LiteralString, ...]
     sums: tuple[LiteralString, ...]
     types: tuple[LiteralString, ...]
-    """Of all columns, in that order, without the run."""
+    """SQL types of these columns, in that order; `run_id` is not among them."""
 
 
 _GROUP_SUMS: tuple[LiteralString, ...] = (
@@ -149,7 +149,7 @@ CLUSTERS = CounterTable(
 
 
 def save(cursor: Cursor, changes: dict[UUID, CounterChange]) -> None:
-    """Add what changed to what stands."""
+    """Add the changes to the stored counters."""
     runs = sorted(changes)
     for table, rows in (
         (GROUPS, [r for run in runs for r in _groups(run, changes[run].counts)]),
@@ -161,7 +161,7 @@ def save(cursor: Cursor, changes: dict[UUID, CounterChange]) -> None:
         (LATENCIES, [r for run in runs for r in _latencies(run, changes[run].counts)]),
         (CLUSTERS, [r for run in runs for r in _clusters(run, changes[run].counts)]),
     ):
-        _add(cursor, table, rows)
+        _add_rows(cursor, table, rows)
     impossible = [(n, run) for run in runs if (n := changes[run].counts.impossible)]
     if impossible:
         cursor.executemany(
@@ -169,19 +169,23 @@ def save(cursor: Cursor, changes: dict[UUID, CounterChange]) -> None:
         )
 
 
-def _add(cursor: Cursor, table: CounterTable, rows: Iterable[tuple[Any, ...]]) -> None:
+def _add_rows(cursor: Cursor, table: CounterTable, rows: Iterable[tuple[Any, ...]]) -> None:
     first_sum = 1 + len(table.key) + len(table.words)
     changed = [row for row in rows if any(row[first_sum:])]
     if not changed:
         return
     key = slice(0, 1 + len(table.key))
-    changed.sort(key=lambda row: [str(part) for part in row[key]])  # in one order by all writers
-    cursor.execute(_statement(table), [list(column) for column in zip(*changed, strict=True)])
+    changed.sort(
+        key=lambda row: [str(part) for part in row[key]]
+    )  # all writers lock rows in the same order
+    cursor.execute(
+        _upsert_statement(table), [list(column) for column in zip(*changed, strict=True)]
+    )
     if any(number < 0 for row in changed for number in row[first_sum:]):
-        cursor.execute(_gone(table), ([row[0] for row in changed],))
+        cursor.execute(_delete_zero_rows(table), ([row[0] for row in changed],))
 
 
-def _statement(table: CounterTable) -> LiteralString:
+def _upsert_statement(table: CounterTable) -> LiteralString:
     names: LiteralString = ", ".join(("run_id", *table.key, *table.words, *table.sums))
     arrays: LiteralString = ", ".join(f"%s::{sql_type}[]" for sql_type in ("uuid", *table.types))
     keys: LiteralString = ", ".join(("run_id", *table.key))
@@ -192,35 +196,41 @@ def _statement(table: CounterTable) -> LiteralString:
     )
 
 
-def _gone(table: CounterTable) -> LiteralString:
-    """What was taken out wholly leaves no row: a rebuild would make none."""
+def _delete_zero_rows(table: CounterTable) -> LiteralString:
+    """The statement that deletes rows with only zeros, which a rebuild would not make."""
     nothing: LiteralString = " AND ".join(f"{name} = 0" for name in table.sums)
     return f"DELETE FROM {table.name} WHERE run_id = ANY (%s) AND {nothing}"
 
 
 def decimal_of(number: Fraction) -> Decimal:
-    """A fraction of tens, exactly."""
+    """The exact value of a fraction whose denominator divides a power of ten."""
     return UNROUNDED.divide(Decimal(number.numerator), Decimal(number.denominator))
 
 
-def _key(*parts: str | None) -> UUID:
+def _digest_key(*parts: str | None) -> UUID:
     return UUID(bytes=hashlib.blake2b(orjson.dumps(parts), digest_size=16).digest())
 
 
-def _name(text: str | None) -> str | None:
+def _visible_name(text: str | None) -> str | None:
     return None if text is None else visible(text)
 
 
 def _groups(run: UUID, counts: RunCounts) -> Iterable[tuple[Any, ...]]:
     for key, group in counts.groups.items():
         sums = (getattr(group, name) for name in _GROUP_SUMS)
-        yield run, _key(*key), *map(_name, key), *sums, decimal_of(group.accuracy_sum)
+        yield (
+            run,
+            _digest_key(*key),
+            *map(_visible_name, key),
+            *sums,
+            decimal_of(group.accuracy_sum),
+        )
 
 
 def _classes(run: UUID, counts: RunCounts) -> Iterable[tuple[Any, ...]]:
     for key, group in counts.groups.items():
         for name, count in group.classes.items():
-            yield run, _key(*key), visible(name), visible(key.model_key), count
+            yield run, _digest_key(*key), visible(name), visible(key.model_key), count
 
 
 def _asking(run: UUID, change: CounterChange) -> Iterable[tuple[Any, ...]]:
@@ -244,20 +254,20 @@ def _usage(run: UUID, change: CounterChange) -> Iterable[tuple[Any, ...]]:
 def _errors(run: UUID, counts: RunCounts) -> Iterable[tuple[Any, ...]]:
     for key, count in counts.errors.items():
         message = orjson.dumps(key.message).decode()
-        yield run, _key(*key), visible(key.model_key), visible(key.kind), message, count
+        yield run, _digest_key(*key), visible(key.model_key), visible(key.kind), message, count
 
 
 def _unscored(run: UUID, counts: RunCounts) -> Iterable[tuple[Any, ...]]:
     for key, count in counts.unscored.items():
         reason = orjson.dumps(key.reason).decode()
         kind = visible(key.kind)
-        yield run, _key(*key), visible(key.model_key), key.group, kind, reason, count
+        yield run, _digest_key(*key), visible(key.model_key), key.group, kind, reason, count
 
 
 def _clusters(run: UUID, counts: RunCounts) -> Iterable[tuple[Any, ...]]:
     assert counts.clusters is not None
     for key, (passed, judged) in counts.clusters.by_key.items():
-        yield run, _key(*key), visible(key.model_key), visible(key.suite_id), passed, judged
+        yield run, _digest_key(*key), visible(key.model_key), visible(key.suite_id), passed, judged
 
 
 def _latencies(run: UUID, counts: RunCounts) -> Iterable[tuple[Any, ...]]:

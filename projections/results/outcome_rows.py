@@ -1,7 +1,7 @@
-"""The table `evaluations`: every field of an `EvaluationOutcome`, by its type. Without loss.
+"""The table `evaluations`: a lossless column for every field of an `EvaluationOutcome`.
 
-A field that is added there is a column here, with its docstring as the column's comment. What
-equals the field's default is null where a column may be null.
+A field that is added there becomes a column here, with its docstring as the column's comment. A
+value that equals the field's default is stored as null, if the column may be null.
 """
 
 from __future__ import annotations
@@ -23,66 +23,66 @@ from failproof_es.support.columns import RelationColumn, columns_of, computed_co
 from projections.protocol import exact_text, visible
 
 TOKENS = ("input", "output", "cached_input", "cache_write", "cache_write_1h")
-"""The counts of `Spent`, in the order in which rows hold them."""
+"""The counts of `Spent`, in their order in rows."""
 _COMPUTED = ("awaiting_review", "lost", "accuracy")
-"""Properties of an outcome that are columns, too: statements ask for them."""
+"""Properties of an outcome that are also columns, because statements use them."""
 _PLACED: Mapping[str, tuple[LiteralString, str]] = {
     "counted": ("boolean NOT NULL", "Whether it is one of its run's plan."),
     "first_position": ("bigint NOT NULL", "The position of its first event in the log."),
     "last_position": ("bigint NOT NULL", "The position of its newest event in the log."),
 }
-"""Columns that say where its row comes from."""
+"""Columns about the row's place in its run's plan and in the log: type and comment."""
 
 Convert = Callable[[Any], Any]
 
 
 class _StoredType(NamedTuple):
-    """How values of a type are kept."""
+    """The storage of a type: SQL type and conversions."""
 
     sql: str
     write: Convert | None = None
-    """To what the database takes; `None` where it takes the value itself."""
+    """Converts a value for the database; `None` if it is stored unchanged."""
     read: Convert | None = None
     says: str = ""
-    """How the value is written, where its column's type does not tell."""
+    """The form of the value, if its column's type does not tell."""
 
 
 class _StoredColumn(NamedTuple):
-    """A column, and how its values are kept."""
+    """A column, and the storage of its values."""
 
     column: RelationColumn
     stored: _StoredType
     default: Any
-    """What null means; `None` where it means nothing else."""
+    """The value that null stands for."""
 
     @property
     def definition(self) -> str:
-        """The column in the statement that makes the table."""
+        """The column in the CREATE TABLE statement."""
         needed = self.stored.sql != "json" and not self.column.may_be_missing
         return f"{self.column.name} {self.stored.sql}" + (" NOT NULL" if needed else "")
 
 
 def json_value(text: str) -> Any:
-    """What JSON says that a row holds."""
+    """Parse a JSON value of a row."""
     return orjson.loads(text)
 
 
 def _json(value: Any) -> str:
     try:
         return orjson.dumps(value).decode()
-    except TypeError:  # nested deeper than it writes
+    except TypeError:  # nested deeper than orjson supports
         return json.dumps(value, ensure_ascii=False)
 
 
 def spent_list(spent: Spent) -> list[str]:
-    """The numbers of a `Spent`, each written whole: nothing bounds what a server claims."""
+    """The numbers of a `Spent` as decimal texts, because a server's claims have no bound."""
     tokens = spent.input, spent.output, spent.cached_input, spent.cache_write, spent.cache_write_1h
     numbers = [str(number) for counts in tokens for number in (counts.total, counts.reporting)]
     return [str(spent.answers), str(spent.unpriced), str(spent.known_usd), *numbers]
 
 
 def spent_of(numbers: Sequence[Any]) -> Spent:
-    """The `Spent` of which `spent_list` made these numbers."""
+    """The inverse of `spent_list`."""
     answers, unpriced, known_usd, *rest = numbers
     total = int(answers)
     tokens = {
@@ -131,10 +131,10 @@ _BY_TYPE: Mapping[Any, _StoredType] = {
 
 
 def _stored(column: RelationColumn) -> _StoredType:
-    """How the column's values are kept. Raises `TypeError` for a type that nobody said it of."""
+    """The storage of the column's values. Raises `TypeError` for an unsupported type."""
     hint = column.plain_hint
     if hint is int and column.may_be_missing:
-        return _LARGE  # nothing bounds what a server claims
+        return _LARGE  # a server's claims have no bound
     if hint in _BY_TYPE:
         return _BY_TYPE[hint]
     if get_origin(hint) is Literal:
@@ -165,7 +165,7 @@ _WRITES = tuple(
     )
     for stored_column in _OUTCOME
 )
-"""For each field how it is written, and the value that null stands for."""
+"""For each field, its conversion and the value that null stands for."""
 _READS = tuple((stored_column.stored.read, stored_column.default) for stored_column in _OUTCOME)
 SELECTED = ", ".join(
     f"e.{stored_column.column.name}::text"
@@ -173,13 +173,13 @@ SELECTED = ", ".join(
     else f"e.{stored_column.column.name}"
     for stored_column in _OUTCOME
 )
-"""The columns as `outcome_of_row` wants them: JSON as it is written."""
+"""The selected columns for `outcome_of_row`: JSON as text."""
 
 
 def outcome_row(
     outcome: EvaluationOutcome, *, counted: bool, first_position: int, last_position: int
 ) -> list[Any]:
-    """The row of an outcome, in the order of `COLUMNS`. `counted`: it is one of its run's plan."""
+    """The row of an outcome, in the order of `COLUMNS`. `counted`: it is in its run's plan."""
     row = [
         value if write is None else None if value == null else write(value)
         for value, (write, null) in zip(outcome, _WRITES, strict=True)
@@ -198,14 +198,14 @@ def outcome_of_row(columns: Sequence[Any]) -> EvaluationOutcome:
 
 
 def evaluations_table() -> str:
-    """The statement that makes the table."""
+    """The CREATE TABLE statement."""
     columns = [stored_column.definition for stored_column in _ALL]
     columns += [f"{name} {kind}" for name, (kind, _) in _PLACED.items()]
     return "CREATE TABLE evaluations (\n    " + ",\n    ".join(columns) + "\n);\n"
 
 
 def comments_on(relation: str) -> str:
-    """What the columns mean, as comments on those of this relation."""
+    """The COMMENT statements for the columns of this relation."""
     meanings = {
         stored_column.column.name: (
             f"{stored_column.column.description} {stored_column.stored.says}"

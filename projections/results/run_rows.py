@@ -10,10 +10,10 @@ _RUN = TypeAdapter(Run)
 
 
 def run_document(run: Run) -> str:
-    """The run as JSON, from which `run_of` makes it again."""
+    """The run as JSON; `run_of` is the inverse."""
     return _RUN.dump_json(run).decode()
 
 
 def run_of(document: str) -> Run:
-    """The run that a document holds. Raises `ValidationError` where it holds none."""
+    """The run in a document of `run_document`. Raises pydantic's `ValidationError`."""
     return _RUN.validate_json(document)

@@ -1,4 +1,4 @@
-"""Reads the streams of evaluations up to a position, for the projection to fold."""
+"""Reads the streams of evaluations up to a position, for folding by the projection."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UNREADABLE = (ImpossibleHistory, UnreadableState, UnreadableEvent)
 
 
 class StreamSummary(NamedTuple):
-    """The events of a stream as far as they can be read, and why the rest cannot."""
+    """The readable events of a stream, up to the first error."""
 
     history: Sequence[Event]
     broken: Exception | None = None
@@ -33,7 +33,7 @@ class StreamSummary(NamedTuple):
 
 
 class StreamSlice(NamedTuple):
-    """A stream, and which of its events are new: those from one position to another."""
+    """A stream, and the range of positions of its new events."""
 
     stream: UUID
     first: int
@@ -41,14 +41,14 @@ class StreamSlice(NamedTuple):
 
 
 def id_array(ids: Iterable[str]) -> str:
-    """An array of ids as PostgreSQL reads it: see `uuid_array`, for ids that are text already."""
+    """An array of ids in PostgreSQL's text form: `uuid_array` for ids that are text already."""
     return "{" + ",".join(ids) + "}"
 
 
 def read_slices(
     connection: Connection, stretches: Sequence[StreamSlice]
 ) -> Iterator[tuple[StreamSlice, list[RecordedEvent]]]:
-    """Everything on these streams up to the end of each stretch, in version order."""
+    """All events of each stream up to the end of its slice, in version order."""
     by_stream = {stretch.stream: stretch for stretch in stretches}
     for portion in portions(connection, list(by_stream)):
         rows = read_streams(connection, portion)
@@ -59,7 +59,7 @@ def read_slices(
 
 
 def summarize_stream(rows: Iterable[RecordedEvent]) -> StreamSummary:
-    """What these rows of one stream tell."""
+    """The events in these rows of one stream, up to the first unreadable row."""
     history: list[Event] = []
     for row in rows:
         try:
@@ -70,7 +70,7 @@ def summarize_stream(rows: Iterable[RecordedEvent]) -> StreamSummary:
 
 
 def key_of(event: Event) -> EvaluationKey | None:
-    """Which evaluation this is an event of, where it stands in the stream of that."""
+    """The key of the event's evaluation; `None` if it is in another stream than that one's."""
     if not isinstance(event, EvaluationEvent) or event.run_id is None:
         return None
     key = EvaluationKey(event.run_id, event.prompt_id, event.model_key, event.repetition)
@@ -80,10 +80,10 @@ def key_of(event: Event) -> EvaluationKey | None:
 def follow_references(
     connection: Connection, summaries: Sequence[tuple[StreamSummary, int]]
 ) -> list[StreamSummary]:
-    """The same, where they refer to another run's evaluation as that tells it.
+    """The summaries, with carried-over ones replaced by those of their sources.
 
-    Each comes with the position of its reference: what was recorded later of its source cannot
-    have been carried over.
+    Each is given with the position of its reference: later events of its source cannot have been
+    carried over.
     """
     references = [_reference(summary) for summary, _ in summaries]
     stretches = [StreamSlice(r.source_evaluation_id, 0, 0) for r in references if r is not None]

@@ -106,8 +106,9 @@ def worker(
     Ctrl-C lets requests in flight end, and leaves: other workers go on. A second one leaves at
     once. The keys of the models must be in this process's environment.
 
-    Exits 3 if a run that it worked on has ended and a gate is not met, and 1 if such a run failed or
-    is paused. Exits 2 if this host could not drive the run of --run, or with --drain any open run.
+    Exits 3 if a run that it worked on has ended and a gate is not met, and 1 if such a run failed
+    or is paused. Exits 2 if this host could not drive the run of --run, or with --drain any open
+    run.
 
     Whoever can write to the log can plan a run. So this host decides: a worker sends a vendor's
     key to the vendor's own host, and runs no class. --allow lets another variable go to another

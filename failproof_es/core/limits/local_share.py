@@ -1,6 +1,6 @@
-"""What a worker sends within its share of a provider key's limits. Pure: the time is given.
+"""Limits a worker's requests to its share of a provider key's limits. Pure: time is an argument.
 
-Times are seconds of one monotonic clock of this host, those of a suspended machine included.
+Times are seconds of a monotonic clock of this host that also runs while the machine is suspended.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from math import inf
 from failproof_es.core.limits.shared import GrantedShare, KeyLimits, ShareClaim, lowest_of
 
 UNUSED_PART = 3
-"""In the last of so many parts of its time nothing is sent under a share: what was sent before has
-time to end before others have it."""
+"""Nothing is sent in the last 1/`UNUSED_PART` of a share's time, so that requests in flight have
+time to end before other workers get the share."""
 _ANY_NUMBER = 10**9
-"""As high as a limit can be configured: more is neither wanted nor counted of one request."""
+"""The highest limit that can be configured: no claim asks for more, no request counts as more."""
 
 
 @dataclass(slots=True)
@@ -26,17 +26,18 @@ class Permit:
 
 
 class LocalShare:
-    """The share that this process has of one provider key. Every call is instant."""
+    """This process's share of one provider key's limits. No call blocks."""
 
     def __init__(self, limits: KeyLimits) -> None:
         self._stated = limits
         self.limits = limits
-        """Those that hold: the lowest that any worker states, as it was told last."""
+        """The limits in force: the lowest that any worker is configured with, by the last answer.
+        """
         self.in_flight = 0
         self.usable_until = -inf
-        """From then on nothing may be sent, unless it is renewed."""
+        """The time from which nothing may be sent, unless the share is renewed."""
         self._era = 0
-        """Grows each time the share ended unused: what was reserved before is void."""
+        """Grows each time that all reservations become void, as when the share ends."""
         self._cap = 0
         self._fair: int | None = None
         self._requests = 0
@@ -46,12 +47,12 @@ class LocalShare:
         self._used_tokens = 0
         self._claims = 0
         self._before = (0, 0, 0)
-        """What was in demand, and used of requests and tokens, when it was told last."""
+        """The demand, used requests and used tokens at the last claim."""
 
     # -- sending -----------------------------------------------------------------------------
 
     def may_send(self, now: float, entered: int = 0) -> bool:
-        """Whether one more request may be sent, beside so many that are about to be."""
+        """Whether one more request may be sent, in addition to `entered` that are about to be."""
         if not self.limits.any:
             return True
         if self._has_ended(now):
@@ -61,20 +62,20 @@ class LocalShare:
         return self.limits.requests is None or self._requests > entered
 
     def send(self) -> None:
-        """Note that a request is sent: `may_send` said that it may."""
+        """Count a request as sent, after `may_send` allowed it."""
         self.in_flight += 1
         self._used_requests += 1
         if self.limits.requests is not None:
             self._requests -= 1
 
     def end(self) -> None:
-        """Note that a request that was sent has ended."""
+        """Count a sent request as ended."""
         self.in_flight -= 1
 
     def reserve(self, tokens: int, now: float) -> Permit | None:
-        """Reserve the tokens that a request may need at most; `None` if they are not free now.
+        """Reserve the most tokens that a request may need; `None` if they are not free now.
 
-        One that may need more than the limit of a minute waits until it has all of it.
+        A request that may need more than the limit per minute waits for the whole limit.
         """
         if self.limits.tokens is None:
             return Permit(0, self._era)
@@ -86,7 +87,7 @@ class LocalShare:
         return Permit(tokens, self._era)
 
     def still_holds(self, permit: Permit, now: float) -> bool:
-        """Whether its tokens are reserved: if the share ended meanwhile, they are again now."""
+        """Whether the permit's tokens are reserved. If they became void, reserves them again."""
         if self.limits.tokens is None:
             return True
         if self._has_ended(now):
@@ -99,30 +100,31 @@ class LocalShare:
         return True
 
     def is_void(self, permit: Permit) -> bool:
-        """Whether its tokens went with a share that ended: they must be reserved again."""
+        """Whether the permit's tokens became void with a share that ended: reserve them again."""
         limited = self.limits.tokens is not None
         return limited and permit.tokens > 0 and permit.era != self._era
 
     def settle(self, permit: Permit, used: int | None) -> None:
-        """Replace reserved tokens by those that were used; `None` where nobody knows."""
+        """Replace reserved tokens by used ones; `None`: unknown, so all of them count as used."""
         used = permit.tokens if used is None else max(0, min(used, _ANY_NUMBER))
-        if permit.era != self._era:  # it counts as used already
+        if permit.era != self._era:  # the void reservation counts as used already
             self._used_tokens += max(0, used - permit.tokens)
             return
         self._used_tokens += used
         self._reserved -= permit.tokens
         self._tokens += max(0, permit.tokens - used)
 
-    # -- telling -----------------------------------------------------------------------------
+    # -- claiming ----------------------------------------------------------------------------
 
     def claim(
         self, now: float, *, waiting: int, needs_tokens: int = 0, entered: int = 0
     ) -> ShareClaim:
-        """What to tell now. What it does not keep may not be used from now on.
+        """The claim to send now. From now on the share is only what the claim keeps.
 
-        `waiting` are the requests that wait for this share, `entered` those of them that have
-        entered, `needs_tokens` the least that one of them waits for. Who waits for tokens keeps no
-        place for what has not entered: another worker may have the tokens, and wait for the place.
+        `waiting` is the number of requests that wait for this share, `entered` the number of them
+        that have begun, `needs_tokens` the least number of tokens that one of them waits for. While
+        it waits for tokens, a worker keeps no slot for requests that have not begun: another worker
+        may have the tokens, and wait for the slot.
         """
         self._has_ended(now)
         demand = self.in_flight + waiting
@@ -154,14 +156,14 @@ class LocalShare:
         return claim
 
     def not_told(self, claim: ShareClaim) -> None:
-        """Take back a claim that nobody answered. If it was heard, its uses count twice."""
+        """Take back an unanswered claim. If it did arrive, its uses count twice."""
         self._used_requests += claim.used_requests
         self._used_tokens += claim.used_tokens
 
     def take_in(
         self, claim: ShareClaim, answer: GrantedShare, began: float, seconds: float
     ) -> None:
-        """Take in the answer to the last claim, which was made at that time for so long."""
+        """Apply the answer to the last claim, made at the time `began` for `seconds`."""
         self.usable_until = began + seconds * (1 - 1 / UNUSED_PART)
         self._adopt(lowest_of([self._stated, answer.limits]))
         if answer.concurrency is not None:
@@ -172,32 +174,32 @@ class LocalShare:
             self._tokens += answer.tokens - claim.keeps_tokens
 
     def _adopt(self, limits: KeyLimits) -> None:
-        """Go by these limits from now on."""
+        """Put these limits in force."""
         if limits.concurrency is None:
             self._cap, self._fair = 0, None
         if limits.requests is None:
             self._requests = 0
         if (limits.tokens is None) != (self.limits.tokens is None):
-            self._void()
+            self._void_reservations()
         self.limits = limits
 
-    def _void(self) -> None:
-        """What was reserved may be used, and counts as used."""
+    def _void_reservations(self) -> None:
+        """Void all reservations: their tokens may be used, so they count as used."""
         self._era += 1
         self._used_tokens += self._reserved
         self._tokens = self._reserved = 0
 
     @property
     def _most_now(self) -> int:
-        """How many requests may be in flight: what others want is not filled again."""
+        """Maximum number of requests in flight. Slots that others want are not filled again."""
         return self._cap if self._fair is None else min(self._cap, self._fair)
 
     def _has_ended(self, now: float) -> bool:
-        """Whether nothing may be sent now. What it held is void then."""
+        """Whether the share has ended; if so, voids what it held."""
         if now < self.usable_until:
             return False
         if self.usable_until > -inf:
             self.usable_until = -inf
-            self._void()
+            self._void_reservations()
             self._cap = self._requests = 0
         return True

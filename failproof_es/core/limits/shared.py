@@ -1,7 +1,7 @@
-"""How the limits of a provider key are shared out. Pure.
+"""Divides the limits of a provider key among workers. Pure.
 
-`share` is the model of `store/functions/share_limits.sql`: a test does the same to both. Times are
-seconds of one clock, the database's.
+`share` is the model of `store/functions/share_limits.sql`: a test compares them. Times are seconds
+of the database's clock.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from uuid import UUID
 
 MINUTE_S = 60.0
 SAME_CUT_S = 2.0
-"""Two workers that are told within this time that they ask too much were told once."""
+"""Two workers whom the server tells within this time that they send too much count as one cut."""
 REMEMBERED_S = 3600.0
-"""So long after its end a share is known: a claim that comes late does not make it live again."""
+"""Seconds for which an ended share is remembered, so that a late claim does not revive it."""
 _TURN_S = 10.0
-"""So long a worker has what is left over where a limit cannot be divided."""
+"""Seconds for which a worker has the remainder of a limit that does not divide evenly."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderKey:
-    """What limits belong to: a server, and the names of the variables that hold its keys."""
+    """The owner of limits: a server with the names of the variables that hold its API keys."""
 
     digest: str
     server: str
@@ -34,13 +34,13 @@ class KeyLimits(NamedTuple):
 
     concurrency: int | None = None
     requests: int | None = None
-    """In a minute."""
+    """Per minute."""
     tokens: int | None = None
-    """In a minute."""
+    """Per minute."""
 
     @property
     def any(self) -> bool:
-        """Whether there is one."""
+        """Whether any limit is set."""
         return self != NOT_LIMITED
 
 
@@ -52,58 +52,58 @@ class LateClaim(Exception):
 
 
 class ShareClaim(NamedTuple):
-    """What a worker tells of a provider key, and what it asks for."""
+    """A worker's report about a provider key, and the share that it asks for."""
 
     keeps_concurrency: int = 0
-    """What it may use while it waits for the answer."""
+    """Concurrent requests that it keeps while it waits for the answer."""
     wants_concurrency: int = 0
-    """In all."""
+    """Concurrent requests that it wants in total."""
     keeps_requests: int = 0
     wants_requests: int = 0
-    """Beside what it keeps."""
+    """Requests wanted in addition to `keeps_requests`."""
     used_requests: int = 0
-    """Since it told last."""
+    """Requests sent since the last claim."""
     keeps_tokens: int = 0
-    """Those of requests in flight included."""
+    """Tokens that it keeps, those reserved for requests in flight included."""
     wants_tokens: int = 0
     used_tokens: int = 0
     waits: bool = False
-    """Whether something waits here: then of the tokens all that is wanted is given, or none."""
+    """Whether a request waits here: then all of `wants_tokens` is granted, or nothing."""
     hold_s: float = 0.0
-    """For how long the server wants nothing from now on."""
+    """Seconds from now for which the server asked for a pause."""
     was_cut: bool = False
-    """Whether the server was sent too much."""
+    """Whether the server said that it was sent too much."""
     was_refused: bool = False
     was_answered: bool = False
     number: int = 1
-    """Grows with each claim of a share. The newest one that comes twice changes nothing."""
+    """Grows with each claim of a share. The newest claim changes nothing if it comes twice."""
 
     @property
     def has_news(self) -> bool:
-        """Whether it says anything of the server."""
+        """Whether the claim reports anything about the server."""
         return self.hold_s > 0 or self.was_cut or self.was_refused or self.was_answered
 
 
 class GrantedShare(NamedTuple):
-    """What a worker has from now on, and what the others were told."""
+    """A worker's share from now on, and what all workers reported about the server."""
 
     concurrency: int | None
     requests: int | None
     tokens: int | None
     fair: int | None
-    """How many requests it may have in flight once those beyond have ended: others want them."""
+    """Requests that it may have in flight once those beyond have ended: other workers want them."""
     held_s: float = 0.0
     cuts: int = 0
     answered_s: float | None = None
-    """How long ago a worker was answered that told so."""
+    """Seconds since a worker last reported an answer; `None` if none did."""
     most_concurrency: int | None = None
-    """The limit that holds for all shares; so are the next two."""
+    """The limit in force for all shares; likewise the next two."""
     most_requests: int | None = None
     most_tokens: int | None = None
 
     @property
     def limits(self) -> KeyLimits:
-        """The limits that hold for all shares."""
+        """The limits in force for all shares."""
         return KeyLimits(self.most_concurrency, self.most_requests, self.most_tokens)
 
 
@@ -112,7 +112,7 @@ class WorkerShare:
     """The share of one worker."""
 
     concurrency: int | None
-    """`None` where it knows of no limit; so are the next two."""
+    """`None` if no such limit is in force; likewise `requests` and `tokens`."""
     wanted_concurrency: int
     requests: int | None
     tokens: int | None
@@ -126,7 +126,7 @@ class WorkerShare:
 
 @dataclass(frozen=True, slots=True)
 class KeyState:
-    """What is known of a provider key."""
+    """The shares of a provider key, and what workers reported about its server."""
 
     held_until: float = -inf
     cuts: int = 0
@@ -134,7 +134,7 @@ class KeyState:
     answered_at: float = -inf
     shares: Mapping[UUID, WorkerShare] = field(default_factory=dict)
     uses: tuple[tuple[float, int, int], ...] = ()
-    """Until when they count, and how many requests and tokens."""
+    """(time until which they count, requests, tokens) of recent uses."""
 
 
 def share(
@@ -142,8 +142,8 @@ def share(
 ) -> tuple[KeyState, GrantedShare]:
     """The state after a claim, and its answer. With 0 seconds the share ends.
 
-    `limits` are those that the worker was configured with. The lowest of all live shares hold for
-    all, those without any included. Raises `LateClaim`.
+    `limits` are those that the worker was configured with. The lowest limits of all live shares are
+    in force for every worker, also for one without limits. Raises `LateClaim`.
     """
     before = state.shares.get(own)
     other_shares = {
@@ -176,7 +176,7 @@ def share(
         )
     if not noted:
         return state, _answer_without_share(state, lowest, now)
-    if seconds <= 0:  # what it gives back is free at once
+    if seconds <= 0:  # a share that ends keeps nothing
         lowest = KeyLimits(0, 0, 0)
     uses = tuple(use for use in state.uses if use[0] > now)
     if claim.used_requests or claim.used_tokens:
@@ -201,7 +201,7 @@ def share(
 
 
 def _answer_without_share(state: KeyState, lowest: KeyLimits, now: float) -> GrantedShare:
-    """What a worker hears, whatever it gets."""
+    """The part of an answer that does not depend on the share."""
     return GrantedShare(
         None, None, None, None,
         max(0.0, state.held_until - now),
@@ -212,7 +212,7 @@ def _answer_without_share(state: KeyState, lowest: KeyLimits, now: float) -> Gra
 
 
 def lowest_of(stated: Iterable[KeyLimits]) -> KeyLimits:
-    """The lowest of each limit that somebody states."""
+    """The lowest of each limit; `None` where none of them has it."""
 
     def lowest(limits: Iterable[int | None]) -> int | None:
         return min((limit for limit in limits if limit is not None), default=None)
@@ -268,10 +268,10 @@ def _tokens(
 
 
 def rate_share(available: int, keeps: int, wants: int, parts: int) -> int:
-    """How much of a minute's limit a share holds, of which so much is neither used nor held.
+    """The amount of a limit per minute that a share holds after a claim.
 
-    It keeps what it keeps. Of the rest it gets what it wants, at most one part in so many; with 0
-    parts all that it wants, or nothing more.
+    `available` is neither used nor held by other shares. The share keeps `keeps`. Of the rest it
+    gets what it wants, up to 1/`parts`; with 0 parts either all that it wants, or nothing.
     """
     rest = available - keeps
     whole = wants if wants <= rest else 0

@@ -1,4 +1,4 @@
-"""Who gets the tokens of a share first. Pure: the time is given."""
+"""The order in which requests get the tokens of a share. Pure: time is an argument."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ class QueuedRequest(NamedTuple):
 
 
 class TokenQueue:
-    """The requests of one share that have tokens and are not sent, or wait for some.
+    """The requests of one share that have tokens and are not sent, or that wait for tokens.
 
-    A request that has begun keeps its place at its server. If the share ended meanwhile, its tokens
-    are gone, and nobody else may get any before it: who is promised tokens then waits for that
-    place, and both would wait for ever. So tokens go first to who has begun, then to who waits.
+    A request that has begun keeps its slot at its server. If the share ends meanwhile, the request
+    loses its tokens, and must get new ones before any other request: a request that was promised
+    tokens would wait for the slot, and both would wait for ever. So tokens go first to requests
+    that have begun, then to those that wait.
     """
 
     def __init__(self, share: LocalShare) -> None:
         self._share = share
         self._unfinished: list[Permit] = []
-        """Of requests that have begun and are not sent."""
+        """Permits of requests that have begun and are not sent."""
         self._promised: dict[QueuedRequest, Permit] = {}
-        """Of requests that waited for them, until they begin."""
+        """Permits of requests that waited for them, until the requests begin."""
 
     def begin(self, place: QueuedRequest, tokens: int, now: float) -> Permit | None:
         """Reserve the tokens of a request that begins now; `None` where it must wait."""
@@ -45,14 +46,17 @@ class TokenQueue:
         return permit
 
     def needs(self, waiting: Iterable[int]) -> int:
-        """The tokens to ask for, where these many are waited for; 0 for none in particular."""
+        """The number of tokens to ask for; 0 if no request lacks any.
+
+        `waiting` are the amounts that requests wait for.
+        """
         void = (permit.tokens for permit in self._unfinished if self._share.is_void(permit))
         return next(void, 0) or min(waiting, default=0)
 
     def serve(
         self, waiting: Iterable[tuple[QueuedRequest, int]], now: float
     ) -> list[QueuedRequest]:
-        """Promise tokens to those that wait for so many, as far as there are enough."""
+        """Promise tokens to waiting requests, as far as they suffice; return those requests."""
         if not all(self._share.still_holds(permit, now) for permit in self._unfinished):
             return []
         served = []
@@ -63,17 +67,17 @@ class TokenQueue:
         return served
 
     def withdraw(self, place: QueuedRequest) -> bool:
-        """Keep nothing for this request any more. Returns whether something was."""
+        """Take back the tokens promised to this request. Return whether there were any."""
         promised = self._promised.pop(place, None)
         if promised is not None:
             self._share.settle(promised, 0)
         return promised is not None
 
     def send(self, permit: Permit) -> None:
-        """Note that its request is sent: the share may end from now on."""
+        """Mark the permit's request as sent: from now on the share may end."""
         self._unfinished = [other for other in self._unfinished if other is not permit]
 
     def settle(self, permit: Permit, used: int | None) -> None:
-        """Replace reserved tokens by those that were used; `None` where nobody knows."""
+        """Replace reserved tokens by used ones; `None`: unknown, so all of them count as used."""
         self.send(permit)
         self._share.settle(permit, used)

@@ -1,4 +1,4 @@
-"""What a worker decides: which runs it takes, what it does about each, when it leaves. Pure."""
+"""The decisions of a worker: the runs it takes, its next step for each, when it leaves. Pure."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from uuid import UUID
 from failproof_es.core.sharding.shards import ShardId, shard_count
 
 LEASE_PARTS = 3
-"""A lease is renewed after this part of its time: two renewals may fail before it ends."""
+"""A lease is renewed after 1/`LEASE_PARTS` of its time: two renewals may fail before it ends."""
 
 MOST_REPLACEMENTS = 5
-"""So often in a row is a killed worker process replaced."""
+"""Maximum number of consecutive replacements of a killed worker process."""
 FIRST_REPLACEMENT_S = 1.0
-"""How long the first replacement waits; each further one waits twice as long."""
+"""Seconds before the first replacement; each further one waits twice as long."""
 LIVED_S = 60.0
-"""A worker process that lived so long did not die in a row with the one before."""
+"""A worker process that lived for this many seconds begins a new count of consecutive deaths."""
 
 OpenRunStatus = Literal["running", "paused", "ended", "sealed"]
-"""How the run's own stream says it stands; `ended` has no seal yet."""
+"""The status by the run's own stream; `ended` is not sealed yet."""
 Step = Literal["drive", "finish", "close"]
 
 
 @dataclass(frozen=True, slots=True)
 class OpenRun:
-    """A run that is open for workers. Its leases tell how far it is; the log is the truth."""
+    """A run that is open for workers. Its leases hint at its progress; the log decides."""
 
     run_id: UUID
     pieces: int
@@ -37,15 +37,15 @@ class OpenRun:
 
     @property
     def shards(self) -> int:
-        """How many it has."""
+        """Number of shards."""
         return shard_count(self.pieces, self.shard_pieces)
 
     @property
     def step(self) -> Step:
-        """What a worker does about it.
+        """The next step of a worker for this run.
 
-        `finish`: count in the log what is left, and if nothing is, end the run. `close`: it is open
-        no more, because it is paused or over.
+        `drive`: work on its shards. `finish`: count the unfinished evaluations in the log, and end
+        the run if there are none. `close`: close the run to workers, because it is paused or over.
         """
         if self.status in ("paused", "sealed"):
             return "close"
@@ -56,12 +56,12 @@ class OpenRun:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which runs a worker takes."""
+    """The choice of runs that a worker takes."""
 
     run_id: UUID | None = None
-    """This one alone."""
+    """This run alone."""
     providers: frozenset[str] = frozenset()
-    """Only runs that ask nobody else; any run where none is named."""
+    """Only runs that ask no other providers; any run if empty."""
 
     def takes(self, run_id: UUID, providers: Collection[str]) -> bool:
         """Whether a run is taken whose models and judges are from these providers."""
@@ -71,10 +71,10 @@ class Choice:
 
 
 def leaves(open_runs: Iterable[OpenRun], *, draining: bool, active: int) -> bool:
-    """Whether a worker leaves now. `active` are the shards that it drives.
+    """Whether a worker leaves now. `active` is the number of shards that it drives.
 
-    One that drains stays while a run is open, even where every shard has a holder: one of them may
-    become free because its holder died.
+    A draining worker stays while a run is open, even if every shard has a holder: a holder may die
+    and its shard become free.
     """
     return draining and not active and not list(open_runs)
 
@@ -82,20 +82,20 @@ def leaves(open_runs: Iterable[OpenRun], *, draining: bool, active: int) -> bool
 def died_between(
     before: Collection[tuple[ShardId, int]], now: Collection[tuple[ShardId, int]]
 ) -> list[ShardId]:
-    """The shards whose holder died: two looks found the same lease, shard and epoch, without its
-    session. One look is not enough: a holder that was cut off begins a new session."""
+    """The shards whose holder died: two consecutive looks found the same shard and epoch without
+    its session. One look is not enough: a holder that was cut off begins a new session."""
     return sorted(shard for shard, epoch in now if (shard, epoch) in before)
 
 
 def may_send(remaining_s: float) -> bool:
-    """Whether a request may be sent under a lease that surely lasts for so many seconds more."""
+    """Whether a request may be sent under a lease that lasts at least for these seconds more."""
     return remaining_s > 0
 
 
 def replacement_wait_s(deaths: int) -> float | None:
-    """Seconds until a worker process is replaced that was killed, now so often in a row.
+    """Seconds until a killed worker process is replaced, after so many consecutive deaths.
 
-    `None`: it is replaced no more. What kills it would kill the next one, too.
+    `None`: it is not replaced, because the next process would be killed, too.
     """
     if deaths > MOST_REPLACEMENTS:
         return None

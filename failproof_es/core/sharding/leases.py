@@ -1,11 +1,11 @@
 """The protocol of leases: who may write for a run or one of its shards. Pure.
 
-The functions in `store/functions/` (`claim_lease.sql`, `renew_leases.sql`, `release_lease.sql`,
-`append.sql`) do the same, each behind a lock. This is what they are held to: a test does the same
-to both, and another one explores every order in which a few workers can call them.
+This is the model of the functions in `store/functions/` (`claim_lease.sql`, `renew_leases.sql`,
+`release_lease.sql`, `append.sql`), each of which runs behind a lock. One test compares them,
+another one explores every order in which a few workers can call them.
 
 Only the epoch decides who may write, and only a lease's end who may take it over. Times are
-seconds of one clock, the database's.
+seconds of the database's clock.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from math import inf
 from typing import NamedTuple
 
 RUN_ITSELF = -1
-"""The number that stands for the run itself where another one stands for a shard."""
+"""Shard number that means the whole run."""
 
 
 class LeaseRow(NamedTuple):
     """The lease on one shard, or on the run itself."""
 
     epoch: int
-    """Grows by one with each holder. Whoever has an older one cannot append any more."""
+    """Grows by one with each holder. A holder with an older epoch cannot append."""
     ends_at: float
-    """From then on anybody may claim it; `-inf` where nobody holds this epoch."""
+    """The time from which anybody may claim it; `-inf` if nobody holds this epoch."""
     alone: bool = False
     """Whether the run is held with all its shards."""
     session: int | None = None
-    """A hint: without this session the holder is gone."""
+    """The holder's database session, as a hint: when it has ended, the holder is gone."""
 
 
 Leases = Mapping[int, LeaseRow]
-"""The leases of one run, by shard. What nobody ever claimed is not there."""
+"""The leases of one run, by shard. A shard that was never claimed is missing."""
 
 
 def _never(session: int) -> bool:
@@ -50,10 +50,10 @@ def claim(
     after_epoch: int | None = None,
     is_gone: Callable[[int], bool] = _never,
 ) -> tuple[Leases, int | None]:
-    """The leases after a claim, and its epoch: `None`, and nothing changed, while it is held.
+    """The leases after a claim, and its epoch; unchanged, and `None`, while another holds it.
 
     With `alone` (only of `RUN_ITSELF`) the run is taken with all its shards. With `after_epoch`
-    nothing is taken unless that is the present epoch. `is_gone` says whether a session is.
+    the claim fails unless that is the present epoch. `is_gone` tells whether a session has ended.
     """
     for number, row in leases.items():
         concerned = number == shard or alone or (row.alone and shard >= 0)
@@ -90,8 +90,8 @@ def renew(
     seconds: float,
     session: int | None = None,
 ) -> tuple[Leases, bool]:
-    """The leases after a renewal, and whether there was one: never of an older epoch, never of a
-    lease that has ended."""
+    """The leases after a renewal, and whether it succeeded: neither an older epoch nor an ended
+    lease is renewed."""
     row = leases.get(shard)
     if row is None or row.epoch != epoch or row.ends_at <= now:
         return leases, False
@@ -99,7 +99,7 @@ def renew(
 
 
 def release(leases: Leases, shard: int, epoch: int, *, now: float) -> tuple[Leases, bool]:
-    """The leases after a holder let go, and whether the epoch was still its own."""
+    """The leases after a release, and whether the epoch was the present one."""
     row = leases.get(shard)
     if row is None or row.epoch != epoch:
         return leases, False
@@ -107,10 +107,10 @@ def release(leases: Leases, shard: int, epoch: int, *, now: float) -> tuple[Leas
 
 
 def may_append(leases: Leases, shard_epochs: Iterable[tuple[int, int]]) -> bool:
-    """Whether every named (shard, epoch) is the present one.
+    """Whether the epoch in every (shard, epoch) is the present one.
 
-    Whether it has ended does not matter: nobody has taken it over, so what its holder still has
-    to say is worth keeping.
+    A lease that has ended may append as long as nobody has taken it over: the answers that its
+    holder received are worth recording.
     """
     return all(
         (row := leases.get(shard)) is not None and row.epoch == epoch

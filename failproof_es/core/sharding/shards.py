@@ -15,9 +15,9 @@ from uuid import UUID
 from failproof_es.core.run import CHUNK
 
 MOST_PIECES = 250
-"""The most pieces of one shard: who loses a shard loses little."""
+"""Maximum number of pieces in a shard, so that a worker that loses a shard loses little."""
 WORKERS_SERVED = 16
-"""So many workers have a shard each, where there are as many pieces."""
+"""Number of workers for which a run has a shard each, if it has as many pieces."""
 
 
 class ShardId(NamedTuple):
@@ -31,30 +31,33 @@ class ShardId(NamedTuple):
 
 
 class ChunkSlice(NamedTuple):
-    """The part of a shard that stands in one recorded chunk of the plan."""
+    """The part of a shard that lies in one recorded chunk of the plan."""
 
     chunk: int
     first: int
     """The first case in the chunk, from 0."""
     end: int
-    """The case behind the last one."""
+    """The end of the cases in the chunk, exclusive."""
 
 
 class PlanPart(NamedTuple):
     """The part of a plan that a shard holds."""
 
     pieces: range
-    """Their places among all pieces of the run, from 0."""
+    """Indices among all pieces of the run."""
     of_case: int
-    """Each case is cut into so many: one for each repetition, or 1."""
+    """Number of pieces of each case: one for each repetition, or 1."""
 
     @property
     def cases(self) -> range:
-        """The places in the plan, from 0, of the cases that it has pieces of."""
+        """Indices in the plan of the cases with pieces in this part."""
         return range(self.pieces.start // self.of_case, -(-self.pieces.stop // self.of_case))
 
     def repetitions(self, case: int, planned: int) -> range:
-        """Which of the `planned` repetitions of the case at this place it holds, from 1."""
+        """The repetitions, from 1, of the case with this index that the part holds.
+
+        `planned` is the number of repetitions in the plan.
+        """
         if self.of_case == 1:
             return range(1, planned + 1)
         before = case * self.of_case
@@ -68,27 +71,27 @@ class Cut(NamedTuple):
     pieces: int
     of_case: int
     size: int
-    """How many pieces each shard holds; the last one may hold fewer."""
+    """Number of pieces in each shard; the last shard may hold fewer."""
 
     @property
     def shards(self) -> int:
-        """How many shards there are."""
+        """Number of shards."""
         return shard_count(self.pieces, self.size)
 
     def part(self, shard: int) -> PlanPart:
-        """What the shard holds. Raises `IndexError` for no such shard."""
+        """The part of the plan that the shard holds. Raises `IndexError` for an unknown shard."""
         return PlanPart(shard_pieces(self.pieces, self.size, shard), self.of_case)
 
 
 def cut_of(cases: int, repetitions: int, pieces: int, size: int) -> Cut | None:
-    """The cut that is on record with so many pieces; `None` where it is not one of this plan."""
+    """The recorded cut with this number of pieces; `None` if it does not fit the plan."""
     if pieces == cases:
         return Cut(pieces, 1, size)
     return Cut(pieces, repetitions, size) if pieces == cases * repetitions else None
 
 
 def shard_size(planned_pieces: int) -> int:
-    """How many pieces each shard of a new run holds: from 1 to `MOST_PIECES`.
+    """Number of pieces in each shard of a new run: from 1 to `MOST_PIECES`.
 
     Raises `ValueError` for a negative number of pieces.
     """
@@ -98,21 +101,21 @@ def shard_size(planned_pieces: int) -> int:
 
 
 def shard_count(planned_pieces: int, size: int) -> int:
-    """How many shards of this size hold all pieces. Raises `ValueError` for a size below 1."""
+    """Number of shards of this size that hold all pieces. Raises `ValueError` below size 1."""
     if size < 1:
         raise ValueError(f"a shard cannot hold {size} pieces")
     return -(-planned_pieces // size)
 
 
 def shard_pieces(planned_pieces: int, size: int, shard: int) -> range:
-    """The places, from 0, of a shard's pieces. Raises `IndexError` for no such shard."""
+    """The indices of a shard's pieces. Raises `IndexError` for an unknown shard."""
     if not 0 <= shard < shard_count(planned_pieces, size):
         raise IndexError(f"there is no shard {shard} of {planned_pieces} pieces by {size}")
     return range(shard * size, min((shard + 1) * size, planned_pieces))
 
 
 def chunk_slices(cases: range) -> Iterator[ChunkSlice]:
-    """Where in the recorded chunks of a plan these cases stand, in plan order."""
+    """The slices of a plan's recorded chunks that hold these cases, in plan order."""
     at = cases.start
     while at < cases.stop:
         chunk, first = divmod(at, CHUNK)

@@ -1,4 +1,4 @@
-"""What a run may still spend below its ceiling. Pure."""
+"""The spending of a run below its ceiling. Pure."""
 
 from __future__ import annotations
 
@@ -30,37 +30,37 @@ def written_usd(number: float) -> Decimal:
 
 @dataclass(frozen=True, slots=True)
 class SpendState:
-    """What a run has spent, may have spent, and has in flight. In US dollars; never changed."""
+    """The spending of a run: known, unknown and in flight, in US dollars. Immutable."""
 
     known_usd: Decimal = _NOTHING
     """The costs of recorded answers: what `show` prints."""
     unknown: Decimal = _NOTHING
-    """The worst cases of requests whose cost nobody knows."""
+    """The worst cases of ended requests of unknown cost."""
     unknown_requests: int = 0
     reserved: Decimal = _NOTHING
     """The worst cases of requests in flight."""
 
     @property
     def spent(self) -> Decimal:
-        """What counts as spent for good."""
+        """The spending of ended requests: known costs and worst cases."""
         return UNROUNDED.add(self.known_usd, self.unknown)
 
     @property
     def committed(self) -> Decimal:
-        """What is spent, and what may be once everything in flight has ended."""
+        """The most that can be spent once everything in flight has ended."""
         return UNROUNDED.add(self.spent, self.reserved)
 
     def reserving(self, amount: Decimal) -> SpendState:
-        """With one more request in flight."""
+        """The state with one more request in flight."""
         return replace(self, reserved=UNROUNDED.add(self.reserved, amount))
 
     def settling(self, reserved: Decimal, charge: Charge) -> SpendState:
-        """With one request less in flight, and its charge."""
+        """The state with one request less in flight, and its charge."""
         rest = UNROUNDED.subtract(self.reserved, reserved)
         return replace(self, reserved=rest).charging(charge)
 
     def charging(self, charge: Charge) -> SpendState:
-        """With one more outcome that was not reserved here: it stood on record already."""
+        """The state with one more charge that was not reserved, such as of a recorded outcome."""
         if charge.is_known:
             return replace(self, known_usd=UNROUNDED.add(self.known_usd, charge.usd))
         unknown = UNROUNDED.add(self.unknown, charge.usd)
@@ -68,21 +68,21 @@ class SpendState:
 
 
 class SpendBudget(Protocol):
-    """What a run may still spend, shared by whatever sends its requests. Amounts are US dollars."""
+    """The budget of a run, shared by everything that sends its requests. Amounts in US dollars."""
 
     ceiling: Decimal
-    """That of the run."""
+    """The run's ceiling."""
     spending: SpendState
-    """Of the whole run, as far as it is known here."""
+    """The spending of the whole run, as far as it is known here."""
 
     def reserve(self, amount: Decimal) -> bool:
         """Reserve the worst case of a request; false if that would exceed the ceiling."""
 
     def settle(self, reserved: Decimal, charge: Charge) -> None:
-        """Replace a reservation, once its outcome is durable, by what that is charged."""
+        """Replace a reservation by the charge of its outcome, once that is durable."""
 
     def fits(self, amount: Decimal) -> bool:
-        """Whether the amount fits now, beside everything that is in flight."""
+        """Whether the amount fits now, in addition to everything in flight."""
 
     def may_fit_later(self, amount: Decimal) -> bool:
         """Whether the amount would fit if everything in flight cost nothing."""
@@ -116,7 +116,7 @@ class RunBudget:
 
 
 def spent_text(known_usd: Decimal, unpriced: int, ceiling: Decimal) -> str:
-    """What answers cost, of a ceiling: `$0.25 of $1.00`; `unpriced` answers are of unknown cost."""
+    """The known cost of answers and the ceiling: `$0.25 of $1.00`, and the number of `unpriced`."""
     unknown = f", and {plural(unpriced, 'answer')} of unknown cost" if unpriced else ""
     return f"{usd_text(known_usd)} of {usd_text(ceiling)}{unknown}"
 

@@ -1,4 +1,4 @@
-"""What a request counts as spent, by its outcome. Pure."""
+"""The charge of a request against the spend ceiling, by its outcome. Pure."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ Outcome = ResponseReceived | ErrorRecorded | AttemptLost
 
 _NOTHING = Decimal(0)
 _TIMED_OUT = (408, 499)
-"""Statuses of the 400s after which the server may have answered all the same."""
+"""4xx statuses after which the server may have produced an answer all the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What a request with an outcome counts as spent, in US dollars."""
+    """The amount that a request with an outcome counts as spent, in US dollars."""
 
     usd: Decimal
     is_known: bool
-    """Whether that is what it cost; else it is the worst case, because nobody knows."""
+    """Whether `usd` is the known cost; else it is the worst case."""
     beyond: bool = False
-    """Whether it cost more than its worst case."""
+    """Whether the cost exceeds the worst case."""
 
 
 def charge_of(prices: Prices, worst: Decimal, outcome: Outcome) -> Charge:
-    """What a request with this worst case and this outcome is charged.
+    """The charge of a request with this worst case and this outcome.
 
-    An answer without usage and a lost attempt keep the worst case: a server may have charged it.
-    So does an error, unless it says that nothing was answered.
+    An answer without usage and a lost attempt are charged the worst case: the server may have
+    charged it. So is an error, unless it shows that nothing was answered.
     """
     if isinstance(outcome, ResponseReceived):
         cost = answer_cost(prices, outcome)
@@ -42,7 +42,7 @@ def charge_of(prices: Prices, worst: Decimal, outcome: Outcome) -> Charge:
 
 
 def costs_nothing(error: ErrorRecorded) -> bool:
-    """Whether the error says that the server did not answer: it refused, or was not reached."""
+    """Whether the error shows that the server did not answer: it refused, or was not reached."""
     if error.status is None:
         return error.kind == "connection" and error.latency_ms is None  # nothing was written to it
     refused = 400 <= error.status < 500 and error.status not in _TIMED_OUT

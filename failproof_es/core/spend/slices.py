@@ -5,7 +5,7 @@ request must fit into what its shard reserved. So at any moment, whatever proces
 
     recorded spend of all shards <= spent + reserved of all rows <= ceiling
 
-`reserve` is the model of `store/functions/reserve_spending.sql`: a test does the same to both.
+`reserve` is the model of `store/functions/reserve_spending.sql`: a test compares them.
 """
 
 from __future__ import annotations
@@ -21,40 +21,40 @@ from failproof_es.core.spend.charges import Charge
 
 _NOTHING = Decimal(0)
 _FEW = Decimal(8)
-"""Of what is left nobody reserves more than one part in so many, unless a request needs it."""
+"""A report reserves at most 1/`_FEW` of the free amount, unless a request needs more."""
 _STEP = Decimal("1e-12")
 _DOWN = Context(prec=2_000, rounding=ROUND_DOWN)
 
 
 class SpendReport(NamedTuple):
-    """What the holder of a shard says of it, and what it asks for. In US dollars."""
+    """A shard's spending as its holder reports it, and the amount it asks for. In US dollars."""
 
     spent: SpendState
-    """What the shard has spent for good; nothing of it is reserved."""
+    """The spending of the shard; its `reserved` is 0."""
     keeps: Decimal
-    """What stays reserved for it: at least the worst cases of its requests in flight."""
+    """The amount that stays reserved: at least the worst cases of the requests in flight."""
     needs: Decimal = _NOTHING
-    """The least that a request waits for, beside what is kept."""
+    """The least amount that a request waits for, in addition to `keeps`."""
     wants: Decimal = _NOTHING
-    """What would spare it asking soon again."""
+    """The amount with which the holder need not ask again soon."""
     number: int = 1
-    """Grows with each report of a holder: one that arrives after a newer one is refused."""
+    """Grows with each report of a holder: a report that arrives after a newer one is refused."""
 
 
 class Grant(NamedTuple):
     """The answer to a report."""
 
     more: Decimal
-    """What is reserved beside what was kept."""
+    """The amount reserved in addition to `keeps`."""
     ceiling: Decimal
     total: SpendState
-    """Of the whole run: what is spent, and reserved, as far as it was told."""
+    """The spending and reservations of the whole run, as far as they were reported."""
     is_wanted: bool
-    """Whether somebody waits: who holds something unused gives it back."""
+    """Whether a holder waits for more, so that the others give back what they do not use."""
 
 
 Rows = Mapping[int, SpendState]
-"""By shard: what it has spent, and what is reserved for it."""
+"""The spending and the reservation of each shard, by its number."""
 
 
 def total_of(rows: Rows) -> SpendState:
@@ -73,8 +73,8 @@ def total_of(rows: Rows) -> SpendState:
 def reserve(
     ceiling: Decimal, rows: Rows, shard: int, report: SpendReport, *, is_wanted: bool = False
 ) -> tuple[Rows, Grant]:
-    """The rows after a report, and its answer. `is_wanted` says that somebody waits: then who
-    needs nothing gets nothing more. `wanted` of the answer is of this report alone."""
+    """The rows after a report, and its answer. With `is_wanted` another holder waits: then a report
+    without `needs` is granted nothing. `Grant.is_wanted` is of this report alone."""
     updated = {**rows, shard: replace(report.spent, reserved=report.keeps)}
     free = UNROUNDED.subtract(ceiling, total_of(updated).committed)
     if report.needs > max(free, _NOTHING):
@@ -90,18 +90,18 @@ def reserve(
 class SliceBudget:
     """A `SpendBudget` of one shard: the slice that its holder may spend without asking.
 
-    `room` is what of the slice no request in flight has. A request that ends gives back what it
-    did not cost, to the same slice.
+    `room` is the part of the slice that no request in flight has reserved. A request that ends
+    returns the unspent part of its reservation to the slice.
     """
 
     def __init__(self, ceiling: Decimal, spent: SpendState) -> None:
         self.ceiling = ceiling
-        """That of the run."""
+        """The run's ceiling."""
         self.own = spent
-        """Of the shard; `reserved` is in flight."""
+        """The spending of the shard; its `reserved` is in flight."""
         self.room = _NOTHING
         self.spending = spent
-        """Of the whole run, as it was told last."""
+        """The spending of the whole run, by the last answer."""
         self._reports = 0
 
     def reserve(self, amount: Decimal) -> bool:
@@ -118,19 +118,19 @@ class SliceBudget:
         self.room = UNROUNDED.add(self.room, UNROUNDED.subtract(reserved, charge.usd))
 
     def fits(self, amount: Decimal) -> bool:
-        """Whether the amount fits into the slice, beside everything that is in flight."""
+        """Whether the amount fits into the slice, in addition to everything in flight."""
         return amount <= self.room
 
     def may_fit_later(self, amount: Decimal) -> bool:
-        """Whether it would fit if everything in flight cost nothing, and nobody held a slice."""
+        """Whether the amount would fit if all in flight cost nothing and no shard held a slice."""
         return UNROUNDED.add(self.spending.spent, amount) <= self.ceiling
 
     def report(self, needs: Decimal, wants: Decimal, *, give_back: bool) -> SpendReport:
-        """What to tell, so that `needs` fits, and best `wants`.
+        """The report that asks for room for `needs`, and preferably for `wants`.
 
-        With `give_back` nothing unused is kept: it is not in the slice from now on. That is due
-        where somebody elsewhere waits, and where a request waits here in vain: two that wait, each
-        with a part of what is left, would wait for ever.
+        With `give_back` the slice gives up everything unused, from now on. That is due if another
+        holder waits, or a request waits here in vain: two holders that wait, each with a part of
+        the rest, would wait for ever.
         """
         if give_back:
             self.room = min(self.room, _NOTHING)
@@ -145,6 +145,6 @@ class SliceBudget:
         )
 
     def granted(self, grant: Grant) -> None:
-        """Take in the answer to the last report."""
+        """Apply the answer to the last report."""
         self.ceiling, self.spending = grant.ceiling, grant.total
         self.room = UNROUNDED.add(self.room, grant.more)

@@ -1,4 +1,4 @@
-"""The most that a request may cost: a bound of its tokens, at the dearest of its prices. Pure."""
+"""The most that a request may cost: a bound of its tokens, at its highest prices. Pure."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def worst_case(prices: Prices, request: RequestSent) -> Decimal | None:
 
 
 def most_input_tokens(body_bytes: int) -> int:
-    """The most tokens that a server may read of a body of so many bytes.
+    """The upper bound of a server's input tokens for a body of this size.
 
-    A token of text stands for at least one byte of it, and the text of every message, tool and
-    schema stands in the body whole: JSON only makes it longer. A case holds text alone, and no
-    image or file by its address. `HIDDEN_INPUT_TOKENS` are what a server adds.
+    A token of text takes at least one byte, and the body contains the whole text of every message,
+    tool and schema: JSON only makes it longer. A case holds only text, and no image or file by its
+    address. `HIDDEN_INPUT_TOKENS` are added for the server's own text.
     """
     return body_bytes + HIDDEN_INPUT_TOKENS
 
@@ -82,8 +82,9 @@ def most_output_tokens(parameters: Mapping[str, Any]) -> int | None:
 def most_usd(prices: ModelPrices, input_tokens: int, output_tokens: int) -> Decimal | None:
     """The most that one request may cost with at most so many tokens, in US dollars.
 
-    Every rate that may hold counts, at whatever time the answer comes, and every token read counts
-    at the dearest of its prices: fresh, from a cache or into one. `None` without such prices.
+    Every rate that may apply is considered, at whatever time the answer comes, and every input
+    token counts at the highest of its prices: uncached, from a cache or into one. `None` if the
+    prices are not `is_bounded`.
     """
     if not is_bounded(prices):
         return None
@@ -96,7 +97,7 @@ def most_usd(prices: ModelPrices, input_tokens: int, output_tokens: int) -> Deci
 
 
 def is_bounded(prices: ModelPrices | None) -> bool:
-    """Whether the prices say what every token costs, read or written, at any time."""
+    """Whether the prices give the cost of every input and output token at any time."""
     return (
         prices is not None
         and any(_always_holds(rate) for rate in prices.rates)

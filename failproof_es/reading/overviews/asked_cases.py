@@ -1,4 +1,4 @@
-"""Suites and cases as they were ever asked, from the rows that the projections keep."""
+"""All stored suites and cases with their results over all runs, from the projections' rows."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from failproof_es.support.document import KEYS
 from projections.protocol import exact_text, visible
 
 MOST_VERSIONS = 20
-"""How many other cases of the same name are listed."""
+"""Maximum number of listed cases of the same name."""
 MOST_RUNS = 40
-"""How many runs a trend has: the newest."""
+"""Maximum number of runs in a trend: the newest ones."""
 
 MOST_COUNTED = 50_000
-"""So many suites, or cases, are counted while a page waits."""
+"""Maximum number of suites or cases that a page counts."""
 MOST_OF_SUITE = 2_000
-"""So many cases of each suite are counted while the list of suites waits."""
+"""Maximum number of cases of each suite that the list of suites counts."""
 MOST_TIMES = 2_000
-"""So many evaluations of a case, the newest, are read for its rates."""
+"""Maximum number of evaluations of a case that are read for its rates: the newest ones."""
 LOOKED_AT = 50_000
-"""Among so many cases a page looks for a text."""
+"""Number of cases that a page scans for a text."""
 
 _NAMES = """
 WITH RECURSIVE names AS (
@@ -39,7 +39,7 @@ WITH RECURSIVE names AS (
     WHERE %(limit)s::bigint IS NULL OR names.place < %(limit)s
 )
 """
-"""One look into the index for each name, not one for each case."""
+"""One index lookup for each name, instead of one for each case."""
 _SUITES = f"{_NAMES} SELECT suite_id FROM names ORDER BY place"
 _COUNT_SUITES = f"{_NAMES} SELECT count(*) FROM names"
 _CASES_OF_SUITES = """
@@ -92,7 +92,7 @@ SELECT model_key, count(DISTINCT run_id) FILTER (WHERE own), count(*) FILTER (WH
 FROM ({_NEWEST.format(_OF_RATES)}) AS newest
 GROUP BY model_key ORDER BY model_key
 """
-"""What was carried over is the same answer again: it is counted where it happened."""
+"""A carried-over evaluation is the same answer again: it is counted in its original run."""
 _TREND = f"""
 SELECT model_key, run_number, passed, failed FROM (
     SELECT e.model_key, r.run_number, count(*) FILTER (WHERE e.passed) AS passed,
@@ -114,25 +114,25 @@ _BEYOND = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class AskedSuite:
-    """A suite of which a case is stored."""
+    """A suite with at least one stored case."""
 
     suite: str
     cases: int
     versions: int
-    """Different cases; those of one name count each."""
+    """Number of stored cases; several can have the same name."""
     more: bool
-    """Whether it has more: `MOST_OF_SUITE` versions are counted at most."""
+    """Whether it has more than `MOST_OF_SUITE` versions, of which no more are counted."""
     runs: int
-    """Runs in which an evaluation of it is finished."""
+    """Number of runs with a finished evaluation of the suite."""
     newest_run: int | None
     newest_started_at: datetime | None
     first_position: int | None
-    """The event that stored its first case; `None` where it has more cases than were counted."""
+    """The position of the event that stored its first case; `None` if `more`."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredCase:
-    """A case as it is listed."""
+    """A stored case in a list."""
 
     prompt_id: UUID
     suite: str
@@ -141,17 +141,17 @@ class StoredCase:
     label: str | None
     severity: str | None
     position: int
-    """The event that stored it."""
+    """The position of the event that stored it."""
 
     @property
     def key(self) -> tuple[str, str, UUID]:
-        """Where it stands in the list."""
+        """Its place in the order of the list."""
         return visible(self.case), visible(self.suite), self.prompt_id
 
 
 @dataclass(frozen=True, slots=True)
 class CaseRate:
-    """How one model did on a case, over all runs: each answer once, in the run that asked."""
+    """One model's results on a case over all runs, each answer counted once."""
 
     model: str
     runs: int
@@ -161,12 +161,12 @@ class CaseRate:
     abandoned: int
     awaiting: int
     carried_over: int
-    """Evaluations of runs that took over one of those: they are not among them."""
+    """Carried-over evaluations, which the other counts exclude."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRate:
-    """How one model did on a case in one run."""
+    """One model's results on a case in one run."""
 
     run_number: int
     passed: int
@@ -175,7 +175,7 @@ class RunRate:
 
 @dataclass(frozen=True, slots=True)
 class AskedEvaluation:
-    """One time that a case was asked."""
+    """One evaluation of a case."""
 
     __pydantic_config__ = KEYS
 
@@ -191,11 +191,11 @@ class AskedEvaluation:
     latency_ms: float | None
     last_position: int
     carried_over: bool
-    """Whether it was asked in another run, and taken over."""
+    """Whether it was carried over from another run."""
 
 
 class RowCount(NamedTuple):
-    """How many there are; at least so many where they are `more` than were counted."""
+    """A number of rows; with `more`, there are more than were counted."""
 
     rows: int
     more: bool
@@ -204,7 +204,7 @@ class RowCount(NamedTuple):
 def list_suites(
     connection: Connection, *, after: str | None = None, limit: int | None = None
 ) -> Iterator[AskedSuite]:
-    """The suites by name, after the one with this name."""
+    """The suites in order of name, after the suite with this name."""
     parameters = {"after": after, "limit": limit}
     names = [name for (name,) in connection.execute(_SUITES, parameters)]
     counted = {
@@ -222,8 +222,8 @@ def list_suites(
 
 
 def count_suites(connection: Connection) -> RowCount:
-    """How many suites there are, counted up to `MOST_COUNTED`."""
-    return _counted(connection, _COUNT_SUITES, {"after": None}, MOST_COUNTED, "limit")
+    """Number of suites, counted up to `MOST_COUNTED`."""
+    return _count_rows(connection, _COUNT_SUITES, {"after": None}, MOST_COUNTED, "limit")
 
 
 def list_cases(
@@ -233,8 +233,8 @@ def list_cases(
     text: str | None = None,
     after: tuple[str, str, UUID] | None = None,
 ) -> Iterator[StoredCase]:
-    """Cases by name, of one suite or with this text in the name, after the one with this key."""
-    near, parameters = _near(suite, after)
+    """Cases in order of name, after a key; only of one suite, or with this text in the name."""
+    near, parameters = _cases_after(suite, after)
     where = "" if text is None else _TEXT
     with connection.cursor("stored_cases") as rows:
         statement = f"{near.format(_COLUMNS, where)} {_ORDER}"
@@ -244,13 +244,13 @@ def list_cases(
 
 
 class CaseBatch(NamedTuple):
-    """Some cases in order."""
+    """A page of cases."""
 
     rows: tuple[StoredCase, ...]
     following: tuple[str, str, UUID] | None
-    """After which the next page begins; `None` where there is none."""
+    """The key after which the next page begins; `None` for the last page."""
     looked_at: int | None
-    """After so many cases it stopped to look for the text; `None` where nothing stopped it."""
+    """Number of cases after which the scan for the text stopped; `None` if it was not stopped."""
 
 
 def page_of_cases(
@@ -261,12 +261,12 @@ def page_of_cases(
     after: tuple[str, str, UUID] | None = None,
     limit: int,
 ) -> CaseBatch:
-    """At most so many cases by name, after the one with this key.
+    """At most `limit` cases in order of name, after the case with a key.
 
-    A text is looked for among the next `LOOKED_AT` cases alone: a page costs the same whatever it
-    looks for. One that was stopped so has a page that follows, even if it has no row.
+    A page scans only the next `LOOKED_AT` cases for a text, so that its cost is bounded. A page
+    whose scan was stopped has a following page, even if it has no row.
     """
-    near, parameters = _near(suite, after)
+    near, parameters = _cases_after(suite, after)
     parameters |= {"text": text and visible(text), "most": LOOKED_AT, "limit": limit + 1}
     keys = f"{near.format('case_id, suite_id, prompt_id', '')} {_ORDER}"
     if text is None:
@@ -291,27 +291,32 @@ def page_of_cases(
 def count_cases(
     connection: Connection, *, suite: str | None = None, text: str | None = None
 ) -> tuple[RowCount | None, RowCount]:
-    """How many cases the filter leaves, and how many there are, counted up to `MOST_COUNTED`.
+    """Number of cases that match, and of all cases, each counted up to `MOST_COUNTED`.
 
-    Those with a text are counted where there are no more cases than that, else `None`.
+    With a text, the first is `None` if more cases than that would have to be scanned.
     """
-    every = _counted(connection, _COUNT.format(_NEAR.format("", "")), {}, MOST_COUNTED)
+    every = _count_rows(connection, _COUNT.format(_NEAR.format("", "")), {}, MOST_COUNTED)
     if suite is None and text is None:
         return every, every
-    near, parameters = _near(suite, None)
-    matching = _counted(connection, _COUNT.format(near.format("", "")), parameters, MOST_COUNTED)
+    near, parameters = _cases_after(suite, None)
+    matching = _count_rows(connection, _COUNT.format(near.format("", "")), parameters, MOST_COUNTED)
     if text is None:
         return matching, every
     if matching.more:
         return None, every
     parameters["text"] = visible(text)
-    return _counted(
+    return _count_rows(
         connection, _COUNT.format(near.format("", _TEXT)), parameters, MOST_COUNTED
     ), every
 
 
-def _near(suite: str | None, after: tuple[str, str, UUID] | None) -> tuple[str, dict[str, Any]]:
-    """The cases of a suite, or all, after a key: columns and a condition are left open."""
+def _cases_after(
+    suite: str | None, after: tuple[str, str, UUID] | None
+) -> tuple[str, dict[str, Any]]:
+    """SELECT for the cases of a suite, or all, after a key, and its values.
+
+    The statement has placeholders for the columns and for a further condition.
+    """
     parameters: dict[str, Any] = {}
     condition = "{}"
     if after is not None:
@@ -323,7 +328,7 @@ def _near(suite: str | None, after: tuple[str, str, UUID] | None) -> tuple[str, 
     return _NEAR.format("{}", condition), parameters
 
 
-def _counted(
+def _count_rows(
     connection: Connection,
     statement: str,
     parameters: dict[str, Any],
@@ -336,24 +341,27 @@ def _counted(
 
 
 def versions_of(connection: Connection, case: StoredCase) -> tuple[StoredCase, ...]:
-    """Other cases of the same name in the same suite, the newest first, some of them at most."""
+    """Other cases of the same name in the same suite, the newest first, at most `MOST_VERSIONS`."""
     parameters = (visible(case.suite), visible(case.case), case.prompt_id, MOST_VERSIONS)
     return tuple(map(_case, connection.execute(_VERSIONS, parameters)))
 
 
 def times_asked(connection: Connection, prompt: UUID) -> RowCount:
-    """How many evaluations there are of a case, counted up to `MOST_TIMES`."""
-    return _counted(connection, _TIMES, {"prompt": prompt}, MOST_TIMES)
+    """Number of evaluations of a case, counted up to `MOST_TIMES`."""
+    return _count_rows(connection, _TIMES, {"prompt": prompt}, MOST_TIMES)
 
 
 def rates_of(connection: Connection, prompt: UUID) -> tuple[CaseRate, ...]:
-    """How each model did on a case, in its newest `MOST_TIMES` evaluations."""
+    """Each model's results on a case, from the case's newest `MOST_TIMES` evaluations."""
     rows = connection.execute(_RATES, {"prompt": prompt, "most": MOST_TIMES})
     return tuple(CaseRate(exact_text(model), *numbers) for model, *numbers in rows)
 
 
 def trend_of(connection: Connection, prompt: UUID) -> dict[str, tuple[RunRate, ...]]:
-    """By model the newest runs that asked the case, oldest first; of the same evaluations."""
+    """For each model, its latest runs of this case in chronological order.
+
+    From the case's newest `MOST_TIMES` evaluations.
+    """
     rates: dict[str, tuple[RunRate, ...]] = {}
     parameters = {"prompt": prompt, "most": MOST_TIMES, "runs": MOST_RUNS}
     for model, number, passed, failed in connection.execute(_TREND, parameters):
@@ -369,9 +377,9 @@ def list_asked(
     before: int | None = None,
     limit: int | None = None,
 ) -> Iterator[AskedEvaluation]:
-    """Every time that a case was asked, by its newest event, the newest first.
+    """Every evaluation of a case, in order of its newest event, the newest first.
 
-    With `before` those whose newest event is before this position.
+    With `before`, only those whose newest event is before this position.
     """
     parameters = {"prompt": prompt, "before": _BEYOND if before is None else before, "limit": limit}
     with connection.cursor("asked_evaluations") as rows:

@@ -1,8 +1,8 @@
-"""Two runs on the questions that both were asked, from the rows that the projections keep.
+"""Compares two runs on the questions that both asked, from the projections' rows.
 
-What a pair is says `failproof_es.core.pairing`. A case that both planned is the same question, and
-needs no reading; of the others only so many are read as a page can wait for. All counting is done
-by the database: no evaluation is fetched but those that are listed (`pair_statements`).
+`failproof_es.core.pairing` defines pairs. A case that both planned is the same question, and is not
+read; of the other cases a bounded number is read. The database does all counting
+(`pair_statements`): only listed evaluations are fetched.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ if TYPE_CHECKING:
     from failproof_es.support.statistics import Paired
 
 MOST_READ = 300
-"""How many cases of each run that the other has not are looked into."""
+"""Maximum number of cases that one run alone planned and that are read to pair them."""
 
 MOST_PAIRED = 2_500
-"""So many of the cases that both planned are compared while a page waits: those whose streams come
-first. A stream's id is made of the case's digest, so that has nothing to do with what it asks."""
+"""Maximum number of shared cases that a page compares: those with the smallest stream ids, which
+are derived from digests and so independent of the questions."""
 
 MOST_OF_RUN = 5_000
-"""So many evaluations of each run are read for it: of several models and repetitions fewer cases
-are compared."""
+"""Maximum number of evaluations of each run that a page reads: with several models and repetitions
+it compares fewer cases."""
 
 _AT_ONCE = 500
-"""So many cases are paired at once, where all are."""
+"""Number of cases that are paired at once when all are."""
 
 Which = Literal["discordant", "worse", "better", "both_failed", "both_passed", "all"]
 _RANKS: Mapping[Which, tuple[int, ...]] = {
@@ -78,34 +78,34 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class ComparedCounts:
-    """How the pairs of two sides stand: the 2x2 table, its test, and what is left out."""
+    """The pairs of two sides: the 2x2 table, its test, and the excluded evaluations."""
 
     both_passed: int
     both_failed: int
     worse: int
-    """Passed in the base alone."""
+    """Pairs that passed only in the base."""
     better: int
-    """Passed in the other alone."""
+    """Pairs that passed only in the other run."""
     one_answer: int
-    """Pairs of one and the same answer, which a run took over: nothing could differ."""
+    """Pairs of one and the same answer, which a run carried over: they cannot differ."""
     base: ClusterSums
-    """Over the clusters of the pairs, of the base's verdicts; `other` of the other's."""
+    """Sums over the clusters of the pairs for the base; `other`: for the other run."""
     other: ClusterSums
     paired: Paired
-    """`other` less `base`: above 0 the other is better."""
+    """The test of `other` less `base`: above 0 the other is better."""
     unpaired: tuple[Unpaired, ...]
     not_looked_into: int
-    """Cases that one run alone planned, too many to be read: they may ask the same."""
+    """Cases that one run alone planned, too many to be read: some may ask the same."""
 
     @property
     def pairs(self) -> int:
-        """How many evaluations have a partner, both with a result."""
+        """Number of pairs, both with a verdict."""
         return self.both_passed + self.both_failed + self.worse + self.better
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedGroup:
-    """The pairs of one suite and category of which some differ."""
+    """The pairs of a suite and category with at least one discordant pair."""
 
     suite: str
     category: str
@@ -116,10 +116,10 @@ class ComparedGroup:
 
 @dataclass(frozen=True, slots=True)
 class ClassChange:
-    """How often an answer of one class became one of another; of discordant pairs."""
+    """Number of discordant pairs with these two classes."""
 
     better: bool
-    """Whether the other passed; else the base did."""
+    """Whether the other run passed; else the base did."""
     base: str
     other: str
     pairs: int
@@ -127,17 +127,17 @@ class ClassChange:
 
 @dataclass(frozen=True, slots=True)
 class ComparedPair:
-    """One question in both runs."""
+    """A pair: one question in both runs."""
 
     place: int
-    """0: passed in the base alone; 1: in the other alone; 2: in neither; 3: in both."""
+    """0: passed in the base only; 1: in the other only; 2: in neither; 3: in both."""
     suite: str
     case: str
     repetition: int
     category: str | None
     prompt_id: UUID
     other_prompt_id: UUID
-    """Another than `prompt_id` where only the notes of the case differ."""
+    """Differs from `prompt_id` if the cases differ, but only in notes."""
     base_evaluation_id: UUID
     other_evaluation_id: UUID
     base_passed: bool
@@ -147,11 +147,11 @@ class ComparedPair:
     base_ms: float | None
     other_ms: float | None
     one_answer: bool
-    """Whether both are one and the same answer, which a run took over."""
+    """Whether both are one and the same answer, which a run carried over."""
 
     @property
     def key(self) -> tuple[int, str, str, int, UUID]:
-        """Where it stands in the list."""
+        """Its place in the order of the list."""
         return (
             self.place, visible(self.suite), visible(self.case), self.repetition,
             self.base_evaluation_id,
@@ -160,31 +160,31 @@ class ComparedPair:
 
 @dataclass(frozen=True, slots=True)
 class AnswerText:
-    """An answer, or why it was scored so: its beginning, and how long the whole is."""
+    """The beginning of an answer, and of the reason of its score."""
 
     answer: str
     answer_cut: bool
     reason: str
-    """In at most a thousand characters."""
+    """At most 1,000 characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
-    """What a page tells of two runs."""
+    """The comparison of two runs on a page."""
 
     counts: tuple[ComparedCounts, ...]
-    """Of each of the models, in order."""
+    """The counts of each pair of sides, in order."""
     groups: tuple[ComparedGroup, ...]
-    """Of the first, as the next two: the twenty suites and categories with the largest
-    difference."""
+    """The twenty suites and categories with the largest difference. This and the next two fields
+    are about the first pair of sides."""
     classes: tuple[ClassChange, ...]
-    """What the answers of discordant pairs were classified as."""
+    """The classes of discordant pairs."""
     pairs: tuple[ComparedPair, ...]
-    """Those that are listed."""
+    """The listed pairs."""
 
 
 class ComparedRuns:
-    """Two runs and what both were asked. Reads projections only, and a few cases."""
+    """Two runs and the questions that both asked. Reads projections, and a few cases."""
 
     def __init__(
         self,
@@ -195,8 +195,8 @@ class ComparedRuns:
         most: int | None = None,
         most_read: int | None = MOST_READ,
     ) -> None:
-        """With `most`, so many of the cases that both planned are compared. Those that one planned
-        alone are looked into where each has `most_read` at most; `None`: however many there are.
+        """`most` limits the compared cases that both planned. Cases that one run alone planned are
+        read only if each run has at most `most_read` of them; `None`: always.
         """
         self._most = most
         self._connection = connection
@@ -210,7 +210,7 @@ class ComparedRuns:
         self._ones: list[UUID] = []
         self._twos: list[UUID] = []
         self._alone: tuple[Unpaired, ...] = ()
-        """Cases without a partner, by reason."""
+        """Numbers of cases without a partner, by reason."""
         alone = max(self.only_base, self.only_other)
         self.looked_into = most_read is None or alone <= most_read
         if self.looked_into:
@@ -227,7 +227,7 @@ class ComparedRuns:
         after: tuple[int, str, str, int, UUID] | None = None,
         limit: int,
     ) -> RunComparison:
-        """All that a page tells, of one set of pairs: those that it lists come after a key."""
+        """The comparison for a page, from one scan of the pairs; lists pairs after a key."""
         place, suite, case, repetition, last = after or (None, None, None, None, None)
         parameters = self._runs | {"most": self._most}
         same = [prompt for (prompt,) in self._connection.execute(SAME_CASES, parameters)]
@@ -243,7 +243,7 @@ class ComparedRuns:
         taken_over, regraded = row[4] or {}, row[5] or {}
         return RunComparison(
             counts=tuple(
-                self._counts(
+                self._compare_pairs(
                     *pair,
                     [kinds for number, *kinds in counted if number == side],
                     taken_over.get(str(side), 0),
@@ -263,7 +263,7 @@ class ComparedRuns:
         )
 
     def pairs(self, base: Side, other: Side, which: Which) -> Iterator[ComparedPair]:
-        """Every pair of these, some cases after the other: none is read before it is wanted."""
+        """All pairs of two sides that match `which`, read lazily in portions of cases."""
         for prompts in self._portions():
             parameters = _name_evaluations([(base, other)], prompts) | {
                 "places": list(_RANKS[which])
@@ -272,14 +272,14 @@ class ComparedRuns:
                 yield _pair(row)
 
     def _portions(self) -> Iterator[list[tuple[UUID, UUID]]]:
-        """All cases that both asked, by the stream in the one and in the other."""
+        """(stream in the base, stream in the other) of all shared cases, in portions."""
         yield list(zip(self._ones, self._twos, strict=True))
         with self._connection.cursor("same_cases") as rows:
             rows.execute(SAME_CASES, self._runs | {"most": None})
             while same := rows.fetchmany(_AT_ONCE):
                 yield [(prompt, prompt) for (prompt,) in same]
 
-    def _counts(
+    def _compare_pairs(
         self,
         base: Side,
         other: Side,
@@ -287,7 +287,11 @@ class ComparedRuns:
         one_answer: int,
         regraded: int,
     ) -> ComparedCounts:
-        """The pairs of two models: how many clusters have so many of each kind."""
+        """The counts and the test of two models.
+
+        A row has the worse, better, failed and passed pairs of a cluster, and the number of such
+        clusters.
+        """
         from failproof_es.support.statistics import compare_outcomes  # pairs alone need no extra
 
         outcomes: list[tuple[bool, bool]] = []
@@ -321,7 +325,7 @@ class ComparedRuns:
         )
 
     def answers(self, evaluations: Sequence[UUID], most: int) -> dict[UUID, AnswerText]:
-        """The answers of these evaluations, each up to `most` characters of its JSON."""
+        """The answers of these evaluations, each cut to `most` characters of JSON."""
         rows = self._connection.execute(ANSWERS, (most, 4_000, list(evaluations)))
         return {
             evaluation: AnswerText(
@@ -331,7 +335,7 @@ class ComparedRuns:
         }
 
     def _pair_others(self) -> None:
-        """Pair the cases that only one of them planned: they may ask the same under other notes."""
+        """Pair the cases that one run alone planned: they may ask the same with other notes."""
         one, two = (
             self._read_cases(of, but)
             for of, but in (
@@ -356,7 +360,7 @@ class ComparedRuns:
         ]
 
     def _unpaired(self, base: Side, other: Side, pairs: int, regraded: int) -> Iterator[Unpaired]:
-        """Evaluations without a partner, by reason."""
+        """The numbers of evaluations without a partner, by reason."""
         fewest = min(base.repetitions, other.repetitions)
         cases = self.compared_cases + len(self._ones)
         for group in self._alone:
@@ -375,7 +379,7 @@ class ComparedRuns:
 def _name_evaluations(
     sides: Sequence[tuple[Side, Side]], prompts: Sequence[tuple[UUID, UUID]]
 ) -> dict[str, list[Any]]:
-    """The evaluations of both runs that would make pairs, by side."""
+    """Ids of the evaluations of both runs that may be pairs, in columns, with their side."""
     columns: dict[str, list[Any]] = {"sides": [], "one_ids": [], "two_ids": []}
     for number, (base, other) in enumerate(sides):
         for repetition in range(1, min(base.repetitions, other.repetitions) + 1):
@@ -386,31 +390,31 @@ def _name_evaluations(
 
 
 def _stream(side: Side, prompt: UUID, repetition: int) -> str:
-    """The evaluation's id in hexadecimal: thousands of `UUID` take long to make and to write."""
+    """The evaluation's id in hexadecimal: thousands of `UUID` objects are slow to write."""
     return f"{stream_number(side.run_id, prompt, side.model, repetition):032x}"
 
 
 def _with_ids(row: Sequence[Any]) -> list[Any]:
-    """A row that came as JSON, in which ids are text."""
+    """A row from JSON, with its ids converted from text to `UUID`."""
     return [UUID(column) if 4 <= place <= 7 else column for place, column in enumerate(row)]
 
 
 def beginning(text: str | None, length: int | None) -> str:
-    """The text in a JSON string of this length, of which `text` is all or the first part."""
+    """The text in a JSON string of this length, of which `text` is the whole or a prefix."""
     if text is None or length is None:
         return ""
     if len(text) >= length:
-        return _whole(json.loads(text))
+        return _without_surrogates(json.loads(text))
     for end in range(len(text), max(len(text) - 12, 0), -1):  # an escape may be cut in two
         try:
-            return _whole(json.loads(text[:end] + '"'))
+            return _without_surrogates(json.loads(text[:end] + '"'))
         except ValueError:
             continue
     return ""
 
 
-def _whole(text: str) -> str:
-    """The text without half a character, which a cut may leave."""
+def _without_surrogates(text: str) -> str:
+    """The text with a lone surrogate, which a cut can leave, replaced."""
     return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 

@@ -1,8 +1,7 @@
-"""How many results a run has, and how many of them a filter leaves.
+"""The numbers of a run's results, and of those that a filter matches.
 
-Of a small run the rows are counted. Of a large one the counters tell that are kept with the rows,
-and of the rows only those are counted that ended after a position. What neither tells is not
-counted.
+For a small run, rows are counted. For a large one, the stored counters are used, less the rows
+that ended after the position; a number that the counters cannot give is `None`.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from failproof_es.store.reading.reader import Connection
 from projections.protocol import visible
 
 LARGE = 5_000
-"""A run that plans more is large."""
+"""A run is large if it plans more evaluations than this."""
 
 
 def is_large(planned: int) -> bool:
-    """Whether a run that plans so many evaluations is large."""
+    """Whether a run with this number of planned evaluations is large."""
     return planned > LARGE
 
 
@@ -41,23 +40,23 @@ FROM = (
 
 @dataclass(frozen=True, slots=True)
 class ResultNumbers:
-    """How many results there are."""
+    """The numbers of results in a list."""
 
     total: int
-    """All that ended up to the position."""
+    """Results that ended up to the position."""
     matching: int | None
-    """Those that the filter leaves; of `running` those that have not ended. `None`: not counted."""
+    """Those that the filter matches (unended ones for status `running`); `None`: not counted."""
     running: int
     newer: int
-    """Those that ended after the position."""
+    """Results that ended after the position."""
 
 
 def count_results(
     connection: Connection, run_id: UUID, which: ResultFilter, *, up_to: int, planned: int
 ) -> ResultNumbers:
-    """How many results the list has, and how many of them the filter leaves."""
+    """The numbers of results up to a position, and of those that the filter matches."""
     if is_large(planned):
-        return _of_counters(connection, run_id, which, up_to)
+        return _count_from_counters(connection, run_id, which, up_to)
     where, values = where_of(which)
     matches = f"{PLACE} = ANY (%(places)s) {where}"
     row = connection.execute(
@@ -71,24 +70,24 @@ def count_results(
     return ResultNumbers(*row)
 
 
-def _of_counters(
+def _count_from_counters(
     connection: Connection, run_id: UUID, which: ResultFilter, up_to: int
 ) -> ResultNumbers:
-    newer = _newer(connection, run_id, ResultFilter(), up_to)
+    newer = _count_newer(connection, run_id, ResultFilter(), up_to)
     total = sum(stored_states(connection, run_id, ResultFilter()).values()) - newer
     running_results = running(connection, run_id)
     matching: int | None = total
     if which == ResultFilter(status="running"):
-        matching = running_results  # none of them has ended
+        matching = running_results  # none has ended, so the position does not matter
     elif which.chooses:
-        matching = _stored(connection, run_id, which)
+        matching = _count_stored(connection, run_id, which)
         if matching is not None and newer:
-            matching -= _newer(connection, run_id, which, up_to)
+            matching -= _count_newer(connection, run_id, which, up_to)
     return ResultNumbers(total, matching, running_results, newer)
 
 
-def _newer(connection: Connection, run_id: UUID, which: ResultFilter, up_to: int) -> int:
-    """How many of the results ended after the position."""
+def _count_newer(connection: Connection, run_id: UUID, which: ResultFilter, up_to: int) -> int:
+    """Number of matching results that ended after the position."""
     where, values = where_of(which)
     row = connection.execute(
         f"SELECT count(*) {FROM} AND {PLACE} = ANY (%(places)s) "
@@ -99,7 +98,7 @@ def _newer(connection: Connection, run_id: UUID, which: ResultFilter, up_to: int
 
 
 def running(connection: Connection, run_id: UUID, which: ResultFilter = EVERY_RESULT) -> int:
-    """How many evaluations have begun and not ended; of those that the filter leaves."""
+    """Number of matching evaluations that have begun and not ended."""
     where, values = where_of(which)
     row = connection.execute(
         f"SELECT count(*) {FROM} AND {PLACE} = {RUNNING} {where}", values | {"run": run_id}
@@ -107,14 +106,14 @@ def running(connection: Connection, run_id: UUID, which: ResultFilter = EVERY_RE
     return 0 if row is None else int(row[0])
 
 
-def _stored(connection: Connection, run_id: UUID, which: ResultFilter) -> int | None:
-    """How many results the filter leaves, whenever they ended; `None` where no counter tells."""
+def _count_stored(connection: Connection, run_id: UUID, which: ResultFilter) -> int | None:
+    """Number of matching results at any position, from the counters; `None` if they cannot tell."""
     if which != ResultFilter(
         which.status, which.model, which.suite, which.category, which.severity, which.class_
     ):
         return None
     if which.class_ is not None:
-        return None if which.status is not None else _stored_class(connection, run_id, which)
+        return None if which.status is not None else _count_stored_class(connection, run_id, which)
     if which.status == "running":
         return None
     if which.status in ("lost", "unscored") and group_condition(which)[1]:
@@ -124,9 +123,9 @@ def _stored(connection: Connection, run_id: UUID, which: ResultFilter) -> int | 
 
 
 def stored_states(connection: Connection, run_id: UUID, which: ResultFilter) -> dict[str, int]:
-    """By state, of the groups that the filter names.
+    """Number of results by state in the groups that the filter names, from the counters.
 
-    Of some groups alone `unscored` has those that were lost, too.
+    If the filter names groups, `unscored` includes the lost results, and `lost` is 0.
     """
     where, values = group_condition(which)
     row = connection.execute(
@@ -153,7 +152,7 @@ def stored_states(connection: Connection, run_id: UUID, which: ResultFilter) -> 
     }
 
 
-def _stored_class(connection: Connection, run_id: UUID, which: ResultFilter) -> int:
+def _count_stored_class(connection: Connection, run_id: UUID, which: ResultFilter) -> int:
     where, values = group_condition(which)
     row = connection.execute(
         "SELECT sum(c.evaluations) FROM projections.run_classes AS c WHERE run_id = %(run)s "
@@ -165,7 +164,7 @@ def _stored_class(connection: Connection, run_id: UUID, which: ResultFilter) -> 
 
 
 def group_condition(which: ResultFilter) -> tuple[str, dict[str, Any]]:
-    """The condition on groups, and its values."""
+    """The filter's SQL condition on the columns of `run_groups`, and its values."""
     values = {
         column: visible(value)
         for column, value in (

@@ -1,4 +1,4 @@
-"""How latencies and costs of a run are spread, and when its evaluations finished, by model."""
+"""The distributions of a run's latencies and costs, and its progress over time, by model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from failproof_es.store.reading.reader import Connection
 from projections.protocol import exact_text
 
 STEPS = 100
-"""The quantiles of a distribution, and the moments of a progress, besides the first of each."""
+"""Number of quantiles of a distribution, and of points of a progress, after the first of each."""
 
 _SPREAD = """
 SELECT model_key, count(latency_ms), percentile_disc(%(shares)s::float8[]) WITHIN GROUP
@@ -36,7 +36,7 @@ FROM ends, whole GROUP BY model_key, step, whole.s ORDER BY model_key, step
 
 
 LARGE = 10_000
-"""Of a run that plans more evaluations, some are drawn."""
+"""Runs with more planned evaluations are sampled."""
 DRAWN = 2_500
 _CASES = (
     "SELECT prompt_id FROM projections.planned_cases WHERE run_id = %s ORDER BY prompt_id LIMIT %s"
@@ -49,7 +49,7 @@ _WHICH = {
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The distribution of one model's evaluations: quantiles in hundredths, ascending."""
+    """The distribution of one model's latencies and costs: quantiles 0 to 1 in steps of 0.01."""
 
     model: str
     answers: int
@@ -60,18 +60,18 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class FinishedOverTime:
-    """How many evaluations of a model were finished after so many seconds, ascending."""
+    """The progress of one model: (seconds since the beginning, finished evaluations), ascending."""
 
     model: str
     points: tuple[tuple[float, int], ...]
 
 
 def drawn_of(connection: Connection, started: RunStarted) -> list[str] | None:
-    """Some of the evaluations that a large run planned; `None` of a small one: all are read.
+    """A sample of a large run's planned evaluations; `None` for a small run: all are read.
 
-    They are those of the cases whose streams come first. A stream's id is made of the case's
-    digest, so it has nothing to do with what the case asks, and they are the same each time.
-    They are in hexadecimal: thousands of `UUID` take long to make and to write.
+    It has the evaluations of the cases with the smallest stream ids. A stream id is derived from
+    the case's digest, so the sample is independent of the questions, and the same each time. The
+    ids are in hexadecimal, because thousands of `UUID` objects are slow to make and to write.
     """
     if started.planned_evaluations <= LARGE:
         return None
@@ -88,7 +88,7 @@ def drawn_of(connection: Connection, started: RunStarted) -> list[str] | None:
 def spreads_of(
     connection: Connection, run_id: UUID, drawn: list[str] | None = None
 ) -> tuple[Spread, ...]:
-    """By model, of the whole run or of those that are drawn. The database sorts the rows."""
+    """The distributions by model, of the whole run or of the sample `drawn`."""
     shares = [step / STEPS for step in range(STEPS + 1)]
     statement = _SPREAD.format(which=_WHICH[drawn is not None])
     return tuple(
@@ -108,7 +108,10 @@ def spreads_of(
 def finished_over_time(
     connection: Connection, run_id: UUID, began: datetime, drawn: list[str] | None = None
 ) -> tuple[FinishedOverTime, ...]:
-    """By model, what this run evaluated itself, or what is drawn: a hundred moments at most."""
+    """The progress by model, of the run or of the sample `drawn`, without carried-over evaluations.
+
+    At most `STEPS` points after the first.
+    """
     points_by_model: dict[str, list[tuple[float, int]]] = {}
     parameters = {"run": run_id, "began": began, "steps": STEPS, "drawn": drawn}
     statement = _FINISHED.format(which=_WHICH[drawn is not None])

@@ -1,8 +1,8 @@
-"""By what the results of a run can be chosen, and how many each choice would leave.
+"""Facets of a run's results: the values to filter by, each with its number of results.
 
-A value is counted within the rest of the filter: what is chosen of its own kind does not count for
-it. Of a small run the rows are counted. Of a large one the counters are read that are kept with the
-rows, and what they do not tell is not counted.
+A value is counted within the other facets of the filter; a choice in its own facet is ignored. For
+a small run, rows are counted. For a large one, the stored counters are read, and values that they
+cannot give are not counted.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from projections.protocol import visible
 
 @dataclass(frozen=True, slots=True)
 class FacetValue:
-    """A value by which results can be chosen."""
+    """A value to filter results by."""
 
     value: str | None
-    """`None` where the results say nothing of it."""
+    """`None` for results without a value."""
     results: int | None
-    """How many have it of those that the rest of the filter leaves; `None`: not counted."""
+    """Number of results if you add this filter; `None`: not counted."""
 
 
 Counts = dict[str | None, int]
@@ -61,11 +61,11 @@ _COLUMNS = {
     "cost": ranges_of("e.cost_usd", COSTS),
     "requests": ranges_of("e.requests", REQUESTS),
 }
-"""What each facet groups rows by. A result can have several tags: they are counted apart."""
+"""The SQL expression of each facet. Tags are counted separately: a result can have several."""
 _GROUP_COLUMNS = {"model": "model_key", "suite": "suite_id", "category": "category",
             "severity": "severity"}  # fmt: skip
 _OPTIONAL_FACETS = ("class_", "error")
-"""Facets of which nothing is said of a result without a value."""
+"""Facets that omit results without a value."""
 _TAG = r"replace(each.tag::text, '\u0000', '\ufffd')::json #>> '{}'"
 
 
@@ -78,14 +78,14 @@ def facets_of(
     planned: int,
     newer: int,
 ) -> dict[str, tuple[FacetValue, ...]]:
-    """By each field of `ResultFilter` but `text` the values that can be chosen, most first.
+    """The values of each field of `ResultFilter` but `text`, the most frequent first.
 
-    Those of ranges are in order. `newer`: how many results of the run ended after `up_to`. What is
-    chosen stands there even if it leaves nothing.
+    Ranges and states are in their own order. `newer` is the number of the run's results that ended
+    after `up_to`. A chosen value is included even if it has no results.
     """
     if is_large(planned):
-        return dict(_of_counters(connection, run_id, which, up_to, newer))
-    facets = _of_rows(connection, run_id, which, up_to)
+        return dict(_read_counters(connection, run_id, which, up_to, newer))
+    facets = _count_rows(connection, run_id, which, up_to)
     for name in facets:
         choice = getattr(which, name)
         if choice is not None and (name != "status" or choice in STATES):
@@ -95,10 +95,10 @@ def facets_of(
     }
 
 
-def _of_rows(
+def _count_rows(
     connection: Connection, run_id: UUID, which: ResultFilter, up_to: int
 ) -> dict[str, Counts]:
-    """Every row is read once; each facet counts those of which all other parts hold."""
+    """Count all facets in one scan; each facet counts the rows that match all other facets."""
     text, values = where_of(ResultFilter(text=which.text))
     values |= {"run": run_id, "up_to": up_to, "places": places_of(which.status)}
     holds = {"status": f"{PLACE} = ANY (%(places)s)"}
@@ -138,7 +138,7 @@ def _join_conditions(holds: Mapping[str, str], name: str) -> str:
 
 
 def _order_values(name: str, counts: Counts, choice: str | None) -> tuple[FacetValue, ...]:
-    """Those that leave anything, and what is chosen."""
+    """The values with results, and the chosen value, in the order of the facet."""
     offered = {value: int(n) for value, n in counts.items() if n or value == choice}
     if name == "status":
         return tuple(FacetValue(value, offered[value]) for value in STATES if value in offered)
@@ -149,7 +149,7 @@ def _order_values(name: str, counts: Counts, choice: str | None) -> tuple[FacetV
     return tuple(FacetValue(value, results) for value, results in ordered)
 
 
-def _of_counters(
+def _read_counters(
     connection: Connection, run_id: UUID, which: ResultFilter, up_to: int, newer: int
 ) -> Iterator[tuple[str, tuple[FacetValue, ...]]]:
     everything: dict[str, Counts] = {}
@@ -157,13 +157,13 @@ def _of_counters(
         everything.setdefault(name, {})[exact_name(value)] = results
     for name in ("status", *_GROUP_COLUMNS, "class_"):
         rest = replace(which, **{name: None})
-        counts = _counted_of(connection, run_id, name, rest)
+        counts = _count_by_facet(connection, run_id, name, rest)
         if counts is not None and newer:
-            for value, results in _newer_by(connection, run_id, name, rest, up_to):
+            for value, results in _count_newer(connection, run_id, name, rest, up_to):
                 if value in counts:
                     counts[value] -= results
         if name == "status":
-            yield name, tuple(_states(connection, run_id, rest, counts))
+            yield name, tuple(_status_values(connection, run_id, rest, counts))
         elif counts is None:
             values = everything.get(name, {})
             order = [facet_value.value for facet_value in _order_values(name, values, None)]
@@ -182,10 +182,11 @@ def _of_counters(
         yield name, tuple(FacetValue(value, None) for value in offered)
 
 
-def _counted_of(
+def _count_by_facet(
     connection: Connection, run_id: UUID, name: str, rest: ResultFilter
 ) -> Counts | None:
-    """What the counters tell of a facet within the rest of the filter; `None`: nothing."""
+    """The counts of a facet within the rest of the filter, from the counters; `None` if they cannot
+    give them."""
     in_groups = ResultFilter(
         status=rest.status, model=rest.model, suite=rest.suite, category=rest.category,
         severity=rest.severity, class_=rest.class_,
@@ -220,7 +221,7 @@ def _counted_of(
 
 
 _CLASSES = "(SELECT run_id, group_key, class, evaluations FROM projections.run_classes) AS of_class"
-"""The columns that a group has, too, are left to it."""
+"""Without the columns that `run_groups` also has."""
 _OF_STATUS = {
     None: "finished",
     "failed": "failed",
@@ -229,13 +230,13 @@ _OF_STATUS = {
     "awaiting": "awaiting",
     "abandoned": "abandoned - awaiting",
 }
-"""What a group counts of each status; of those that are lost it does not."""
+"""The columns of `run_groups` that count each status. It has no count of lost results."""
 
 
-def _newer_by(
+def _count_newer(
     connection: Connection, run_id: UUID, name: str, rest: ResultFilter, up_to: int
 ) -> Iterator[tuple[str | None, int]]:
-    """How many ended after the position, by the facet's value."""
+    """Number of results that ended after the position, by the facet's value."""
     where, values = where_of(rest)
     for value, results in connection.execute(
         f"SELECT {_COLUMNS[name]}, count(*) {FROM} AND {PLACE} = ANY (%(places)s) "
@@ -245,12 +246,13 @@ def _newer_by(
         yield (STATES[int(value)] if name == "status" else exact_name(value)), results
 
 
-def _states(
+def _status_values(
     connection: Connection, run_id: UUID, rest: ResultFilter, counts: Counts | None
 ) -> Iterator[FacetValue]:
-    """By status. Of some groups alone it is not known how many of those without a score are lost.
+    """The values of the status facet. Within some groups, the numbers of lost and unscored results
+    are unknown.
 
-    `running` is counted of the rows: they are few.
+    `running` is counted from the rows, which are few.
     """
     whole = stored_states(connection, run_id, ResultFilter())
     whole["running"] = running(connection, run_id)
@@ -280,4 +282,4 @@ _EVERY_VALUE = "".join(
     "SELECT kind, requests FROM projections.run_errors WHERE run_id = %(run)s) AS said "
     "GROUP BY kind HAVING sum(times) > 0"
 )
-"""Every value that any result of the run has; of kinds of errors those of requests, too."""
+"""Every value of the facets in the run's results; kinds of errors also from failed requests."""

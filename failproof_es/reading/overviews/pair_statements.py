@@ -1,7 +1,7 @@
-"""The statements that compare two runs: what a pair is, and what is told of all pairs.
+"""The SQL statements that compare two runs: the definition of a pair, and the counts of pairs.
 
-A page reads its pairs once, and all that it tells is told of that one set. Whoever wants every
-pair gets them a portion of cases after the other.
+A page reads its pairs once and computes everything from that set. All pairs are read in portions of
+cases.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ FROM (SELECT prompt_id FROM projections.planned_cases WHERE run_id = %(base)s) A
 FULL JOIN (SELECT prompt_id FROM projections.planned_cases WHERE run_id = %(other)s) AS two
     USING (prompt_id)
 """
-"""Both plans are in the order of the index: merged it costs a third of what it costs hashed, which
-the planner prefers."""
+"""Both plans are in the order of the index: a merge join takes a third of the time of the hash join
+that the planner prefers."""
 MERGED = "SELECT set_config('enable_hashjoin', %s, true)"
 SAME_CASES = """
 SELECT c.prompt_id FROM projections.planned_cases AS c
@@ -33,7 +33,7 @@ OTHER_VERSIONS = """e.graded_by::text IS DISTINCT FROM f.graded_by::text AND EXI
         CROSS JOIN LATERAL regexp_split_to_array(theirs.value, '\\s+') AS other
         WHERE NOT (one <@ other OR other <@ one)
     )"""
-"""Whether other versions graded two evaluations: `failproof_es.core.pairing.other_versions`."""
+"""Whether different versions graded two evaluations, as in `core.pairing.other_versions`."""
 _PAIR = f"""
     p.suite_id, p.case_id, p.category, p.tags, f.prompt_id AS other_prompt, e.prompt_id,
     e.repetition, e.evaluation_id AS one_id, f.evaluation_id AS two_id,
@@ -68,8 +68,8 @@ WITH named AS MATERIALIZED (
     SELECT * FROM scored WHERE NOT regraded
 )
 """
-"""Pairs by the ids of both evaluations: each is looked up, however often its case was asked. What
-other versions graded is no pair."""
+"""Pairs by the ids of both evaluations: each is looked up, however often its case was asked.
+Evaluations graded by different versions are no pair."""
 _ORDER = "place, suite_id, case_id, repetition, one_id"
 _AFTER = """(%(after)s::int IS NULL OR (place, suite_id, case_id, repetition, one_id)
     > (%(after)s, %(suite)s, %(case)s, %(repetition)s, %(id)s::uuid))"""
@@ -115,9 +115,9 @@ SELECT (SELECT json_agg(json_build_array(side, worse, better, failed, passed, ti
     (SELECT json_object_agg(side, pairs) FROM (
         SELECT side, count(*) AS pairs FROM scored WHERE regraded GROUP BY side) AS regraded)
 """
-"""Of one set of pairs: the counts of each side; of side 0 where pairs differ, how classes changed,
-the pairs that are listed; how many pairs of each side are one answer that was taken over, and how
-many would be pairs, had the same versions graded both."""
+"""From one set of pairs: the clusters' counts of each side; for side 0 the differing groups, the
+changed classes and the listed pairs; for each side the number of pairs that are one carried-over
+answer, and of would-be pairs that different versions graded."""
 EVERY_PAIR = f"""{_SIDES}
 SELECT {_PAIR_COLUMNS} FROM pairs WHERE place = ANY (%(places)s) ORDER BY {_ORDER}
 """

@@ -1,6 +1,6 @@
-"""What was left to people, over all runs, from the rows that the projections keep.
+"""The evaluations left to people over all runs, from the projections' rows.
 
-The words for how an evaluation stands are those of `engine.reviews.people.review_status`.
+Their states are those of `core.people.review_status`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from projections.protocol import exact_text
 
 State = Literal["awaiting", "disputed", "unclear", "pass", "fail"]
 OPEN: tuple[State, ...] = ("awaiting", "disputed", "unclear")
-"""Those that need a person still."""
+"""The states that still need a person."""
 
 LOOKED_AT = 5_000
-"""Among so many evaluations a page looks for those of the states that are chosen."""
+"""Number of evaluations that a page scans for the chosen states."""
 
 _LEFT_BY_RUN = """
 SELECT r.run_number, r.name, left_over.evaluations
@@ -30,7 +30,7 @@ FROM (
 ) AS left_over
 JOIN projections.runs AS r USING (run_id)
 """
-"""By the counters that are kept with the rows: no evaluation is read."""
+"""From the counters, without reading evaluations."""
 _REVIEWED = """
 WITH said AS MATERIALIZED (
     SELECT v.evaluation_id, CASE count(DISTINCT v.verdict) WHEN 1 THEN min(v.verdict)
@@ -49,7 +49,7 @@ _OF_RUN = (
     f"e.awaiting_review AND {PLACE} = {STATES.index('awaiting')} AND e.run_id = "
     "(SELECT run_id FROM projections.runs WHERE run_number = %(run)s)"
 )
-"""As the index of a run's results has them: in the same order."""
+"""In the form and the order of the index of a run's results."""
 _NEAR = """
 SELECT e.evaluation_id, e.last_position FROM projections.evaluations AS e
 WHERE {} AND e.counted AND e.last_position > %(after)s ORDER BY e.last_position
@@ -79,7 +79,7 @@ class LeftToPeople:
     """An evaluation whose answer only people can judge."""
 
     position: int
-    """Its newest event."""
+    """The position of its newest event."""
     evaluation_id: UUID
     prompt_id: UUID
     run_number: int
@@ -97,7 +97,7 @@ class LeftToPeople:
 
 @dataclass(frozen=True, slots=True)
 class RunReviews:
-    """How the evaluations of a run stand that were left to people."""
+    """The numbers of a run's evaluations that were left to people, by state."""
 
     run_number: int
     run_name: str
@@ -105,7 +105,7 @@ class RunReviews:
 
     @property
     def open(self) -> int:
-        """How many need a person still."""
+        """Number of evaluations that still need a person."""
         return sum(self.states.get(state, 0) for state in OPEN)
 
 
@@ -126,13 +126,13 @@ def reviews_by_run(connection: Connection) -> tuple[RunReviews, ...]:
 
 
 class QueuePage(NamedTuple):
-    """A part of the queue, in order."""
+    """A page of the queue, in order."""
 
     rows: tuple[LeftToPeople, ...]
     following: int | None
-    """The position after which the next page begins; `None` where there is none."""
+    """The position after which the next page begins; `None` for the last page."""
     looked_at: int | None
-    """After so many evaluations it stopped to look for more; `None` where nothing stopped it."""
+    """Number of evaluations after which the scan stopped; `None` if it was not stopped."""
 
 
 def page_of_queue(
@@ -143,10 +143,10 @@ def page_of_queue(
     after: int = 0,
     limit: int,
 ) -> QueuePage:
-    """At most so many evaluations of these states, the longest waiting first, after a position.
+    """At most `limit` evaluations of these states after a position, the longest waiting first.
 
-    They are looked for among the next `LOOKED_AT` that were left to people: a page costs the same
-    whatever it looks for. One that was stopped so has a page that follows, even if it has no row.
+    A page scans only the next `LOOKED_AT` evaluations left to people, so that its cost is bounded.
+    A page whose scan was stopped has a following page, even if it has no row.
     """
     evaluations = _read_queue(connection, states, run_number, after, limit + 1, LOOKED_AT)
     if len(evaluations) > limit:
@@ -166,7 +166,7 @@ def page_of_queue(
 def list_left_to_people(
     connection: Connection, states: tuple[State, ...] = OPEN, *, run_number: int | None = None
 ) -> Iterator[LeftToPeople]:
-    """All evaluations of these states, the longest waiting first, a few at a time."""
+    """All evaluations of these states, the longest waiting first; reads 500 at a time."""
     after: int | None = 0
     while after is not None:
         rows, after, _ = page_of_queue(

@@ -15,7 +15,7 @@ from typing import Any
 import fasteners
 
 ROOT_HOME = Path("/var/lib/failproof-es")
-"""The home of root's server, and the folder of what all servers that root starts share."""
+"""The home of root's server, and the folder that all servers started by root share."""
 _SYSTEM_USER = "pgserver"
 _UNPRIVILEGED = "nobody"
 
@@ -41,9 +41,9 @@ class Account:
 
 
 def account_for(euid: int) -> Account:
-    """The current user. For root, the system user `pgserver`, which is created if missing.
+    """The current user; for root, the system user `pgserver`, which is created if missing.
 
-    Where no user can be made (no `useradd`), `nobody`.
+    If no user can be created (no `useradd`), `nobody`.
     """
     if euid != 0:
         return Account(euid, os.getegid(), is_us=True)
@@ -64,8 +64,8 @@ def _system_user() -> pwd.struct_passwd | None:
 def _make_system_user() -> None:
     """Create the system user, in one process at a time.
 
-    Of two `useradd` at once the second replaces the first one's user by another number: the server
-    of whoever read the first number would belong to nobody.
+    Of two concurrent `useradd`, the second replaces the first one's user by one with another uid: a
+    server under the first uid would belong to nobody.
     """
     useradd = shutil.which("useradd", path="/usr/sbin:/sbin:/usr/bin:/bin")
     if useradd is None:
@@ -84,10 +84,10 @@ def _make_system_user() -> None:
 
 
 def make_reachable(folder: Path, account: Account) -> list[str]:
-    """Let the account reach `folder`, opening as little as possible. Return what was opened.
+    """Let the account reach `folder`, opening as little as possible. Return messages about it.
 
-    Of it and its parents only those that the account cannot pass get `o+x`: passing
-    through, not listing. What the account owns lies in a folder of its own inside.
+    `folder` and its parents get `o+x` (traversal, not listing) if the account cannot pass
+    them. The account's own files are in a private folder inside.
     """
     if account.is_us:
         return []

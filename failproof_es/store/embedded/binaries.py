@@ -1,4 +1,4 @@
-"""Finds the server's programs: in the wheel, or in a copy that its account can read."""
+"""Finds the server's programs: in the wheel, or in a copy that the server's account can read."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def binaries_for(account: Account, home: Path) -> Path:
 
 
 def _copy(package: Path, copy: Path) -> None:
-    """Copy the server and the libraries the wheel carries beside it, as they lie together."""
+    """Copy the server and the wheel's libraries next to it, in the same relative places."""
     copy.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
     partial = Path(tempfile.mkdtemp(prefix="copying-", dir=copy.parent))
     server = Path(package.name) / f"pginstall{MAJOR_VERSION}"
@@ -42,7 +42,7 @@ def _copy(package: Path, copy: Path) -> None:
         if libraries.exists():
             shutil.copytree(libraries, partial / libraries.name, symlinks=True)
         _open_to_readers(partial)
-        with contextlib.suppress(OSError):  # somebody else was faster: theirs is as good
+        with contextlib.suppress(OSError):  # another process was faster: its copy is as good
             partial.rename(copy)
     finally:
         shutil.rmtree(partial, ignore_errors=True)

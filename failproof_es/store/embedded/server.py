@@ -37,9 +37,9 @@ from failproof_es.support.machine.user_folder import HOME as HOME
 DATABASE = "failproof"
 _LONGEST_SOCKET = 100
 _SOCKET_LINE = 4
-"""Of `postmaster.pid`: the folder of the server's socket."""
+"""Line of `postmaster.pid` with the folder of the server's socket, from 0."""
 _SAYS_WHY = re.compile(r"\b(?:FATAL|PANIC|ERROR|LOG|DETAIL|HINT): |^(?:pg_ctl|postgres|initdb): ")
-"""What a line of the server's log has that is no statement of somebody's."""
+"""Matches a message in the server's log, as opposed to a quoted statement."""
 _START_TIMEOUT_S = 60
 
 _SETTINGS = {
@@ -57,7 +57,7 @@ _SETTINGS = {
     "log_timezone": "UTC",
     "log_min_messages": "warning",
 }
-"""Given on the command line at every start, which no file in the data folder overrides."""
+"""Given on the command line at every start, so that no file in the data folder overrides them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +72,11 @@ class ServerStatus:
 
 
 class EmbeddedServer:
-    """One embedded server, by the folder it lives in.
+    """One embedded server, identified by its home folder.
 
     `home` is the argument, else `FAILPROOF_ES_HOME`, else the platform's user data folder
-    (as root `/var/lib/failproof-es`, which needs no other folder opened to the system
-    user that PostgreSQL then runs as).
+    (as root `/var/lib/failproof-es`, because the system user that PostgreSQL then runs as can
+    reach it without opening other folders).
     """
 
     def __init__(self, home: Path | None = None) -> None:
@@ -84,12 +84,12 @@ class EmbeddedServer:
         self.data_dir = self.home / "postgres"
         self.log_path = self.data_dir / "failproof-es.log"
         self.loosened: list[str] = []
-        """The folder permissions that were opened, as messages. Only as root, only if needed."""
+        """Messages about folders that were opened to the account. Only as root, only if needed."""
         self._account: Account = account_for(os.geteuid())
 
     @property
     def url(self) -> str:
-        """The administrator's connection URL, whether the server runs or not."""
+        """The superuser's connection URL, whether the server runs or not."""
         return self._url(DATABASE)
 
     def url_as(self, role: str) -> str:
@@ -99,15 +99,15 @@ class EmbeddedServer:
     def ensure_running(self) -> str:
         """Start the server if it does not run, and return its URL.
 
-        A few milliseconds when it runs. Raises `InvalidInput` when it cannot be started,
-        with what the server's log says.
+        Takes a few milliseconds if it runs. Raises `InvalidInput`, with the last lines of the
+        server's log, when it cannot be started.
         """
-        if self._answers():
+        if self._accepts_connections():
             return self.url
         try:
             self._start()
         except (OSError, psycopg.Error) as error:
-            raise self._unusable(_reason(error)) from error
+            raise self._unusable_error(_reason(error)) from error
         return self.url
 
     def stop(self) -> bool:
@@ -121,9 +121,9 @@ class EmbeddedServer:
         return True
 
     def status(self) -> ServerStatus:
-        """Whether it runs, where it keeps its data, how to reach it."""
+        """The state of the server: process, data folder, URL and version."""
         postmaster = self._postmaster()
-        running = postmaster is not None and self._answers()
+        running = postmaster is not None and self._accepts_connections()
         version_file = self.data_dir / "PG_VERSION"
         with contextlib.suppress(OSError):
             version = version_file.read_text().strip()
@@ -138,7 +138,7 @@ class EmbeddedServer:
 
     @property
     def psql(self) -> list[str]:
-        """The command that opens a shell on the database."""
+        """The command that opens `psql` on the database."""
         return [str(self._binaries() / "psql"), self.url]
 
     # -- starting ------------------------------------------------------------------------
@@ -147,17 +147,17 @@ class EmbeddedServer:
         self.home.mkdir(parents=True, exist_ok=True, mode=0o755)
         self.loosened += make_reachable(self.home, self._account)
         with self._lock():
-            if self._answers():
+            if self._accepts_connections():
                 return
             if not (self.data_dir / "PG_VERSION").exists():
                 self._initialise()
             self._check_version()
             if self._postmaster() is None:
-                self._clear_the_way()
+                self._remove_leftovers()
                 self._make_socket_dir()
                 self._launch()
             elif not self._wait_until_it_answers("postgres"):
-                raise self._unusable("the server runs but accepts no connection")
+                raise self._unusable_error("the server runs but accepts no connection")
             self._create_database()
 
     def _initialise(self) -> None:
@@ -184,12 +184,12 @@ class EmbeddedServer:
                 remedy=f"move it away, or set {HOME} to another folder",
             )
 
-    def _clear_the_way(self) -> None:
-        """After a `kill -9`: end orphans of this data folder, drop a stale pid file.
+    def _remove_leftovers(self) -> None:
+        """After a `kill -9`: end orphaned processes of this data folder, remove a stale pid file.
 
         Orphaned server processes still hold the shared memory of the dead postmaster, and
-        a new one would refuse to start. A pid file whose process is not ours (the number
-        was given to another program since) would do the same.
+        a new one would refuse to start. So would one that finds a pid file whose number now
+        belongs to another program.
         """
         for process in self._orphans():
             with contextlib.suppress(psutil.NoSuchProcess):
@@ -221,9 +221,9 @@ class EmbeddedServer:
             if row is None:
                 connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))
 
-    # -- looking -------------------------------------------------------------------------
+    # -- state ---------------------------------------------------------------------------
 
-    def _answers(self) -> bool:
+    def _accepts_connections(self) -> bool:
         if not (self.data_dir / "postmaster.pid").exists() or not self._socket_is_ours():
             return False
         try:
@@ -246,7 +246,7 @@ class EmbeddedServer:
         return False
 
     def _postmaster(self) -> psutil.Process | None:
-        """The running server of this data folder, `None` if its pid file is stale."""
+        """The main process of this data folder's server; `None` if the pid file is stale."""
         with contextlib.suppress(OSError, ValueError, IndexError, psutil.Error):
             pid = int((self.data_dir / "postmaster.pid").read_bytes().splitlines()[0])
             process = psutil.Process(pid)
@@ -256,7 +256,7 @@ class EmbeddedServer:
         return None
 
     def _orphans(self) -> list[psutil.Process]:
-        """Server processes that work in this data folder."""
+        """Server processes whose working directory is this data folder."""
         orphans = []
         for process in psutil.process_iter(["name"]):
             if process.info["name"] == "postgres":
@@ -287,9 +287,9 @@ class EmbeddedServer:
             output.seek(0)
             message = output.read().decode("utf-8", "replace").strip()
         if result.returncode != 0:
-            raise self._unusable(f"{program} failed: {message}")
+            raise self._unusable_error(f"{program} failed: {message}")
 
-    def _unusable(self, why: str) -> InvalidInput:
+    def _unusable_error(self, why: str) -> InvalidInput:
         log = ""
         with contextlib.suppress(OSError):
             lines = self.log_path.read_text("utf-8", "replace").splitlines()
@@ -311,10 +311,10 @@ class EmbeddedServer:
     # -- places --------------------------------------------------------------------------
 
     def _socket_dir(self) -> Path:
-        """The data folder, or a short private folder where its path is too long for a socket.
+        """The data folder, or a short private folder if its path is too long for a socket.
 
-        A server that runs says where its socket is: another process may have another folder for
-        temporary files.
+        A running server's own record of its socket comes first: another process may use another
+        folder for temporary files.
         """
         if len(str(self.data_dir)) + len("/.s.PGSQL.5432") <= _LONGEST_SOCKET:
             return self.data_dir
@@ -328,7 +328,7 @@ class EmbeddedServer:
         return Path(tempfile.gettempdir()) / name
 
     def _socket_is_ours(self) -> bool:
-        """Whether no other user could have put a socket in the place of ours."""
+        """Whether the socket's folder is ours: then no other user has replaced the socket."""
         folder = self._socket_dir()
         with contextlib.suppress(OSError):
             status = folder.lstat()
@@ -349,7 +349,7 @@ class EmbeddedServer:
 
     @contextlib.contextmanager
     def _lock(self) -> Iterator[None]:
-        """One process at a time starts or stops the server; the lock ends with its holder."""
+        """Lock starting and stopping to one process at a time; the lock ends with its holder."""
         with fasteners.InterProcessLock(self.home / ".lock"):
             yield
 
@@ -363,7 +363,7 @@ def _default_home() -> Path:
 
 
 def _reason(error: Exception) -> str:
-    """What is wrong, and with which file, without the system's number for it."""
+    """The error with its file, without the number of the system error."""
     if isinstance(error, OSError) and error.strerror:
         prefix = f"{error.filename}: " if error.filename else ""
         return f"{prefix}{error.strerror.lower()}"

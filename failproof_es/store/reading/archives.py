@@ -1,4 +1,4 @@
-"""Which runs are archived, and what of their rows is still here."""
+"""Reads which runs are archived, and the kept columns of their events."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ ORDER BY 1
 
 
 class ArchivedRow(NamedTuple):
-    """What is kept of an archived event: all of its row but the state."""
+    """The kept columns of an archived event: all but the state."""
 
     position: int
     stream_id: UUID
@@ -95,7 +95,7 @@ class ArchivedRow(NamedTuple):
 
 
 class RunIsArchived(InvalidInput):
-    """What happened in the run's evaluations is in a file. It has to be attached first."""
+    """The events of the run's evaluations are in an archive file, which must be attached first."""
 
     def __init__(self, archive: RunArchived) -> None:
         self.archive = archive
@@ -109,9 +109,9 @@ class RunIsArchived(InvalidInput):
 
 
 def archive_of(connection: Connection, run_id: UUID) -> RunArchived | None:
-    """How the run was archived; `None` where it is not, or was attached again.
+    """The event that archived the run; `None` if the run is not archived, or is attached again.
 
-    Raises `UnreadableState` where the event is damaged.
+    Raises `UnreadableState` if the event is damaged.
     """
     with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
         row = cursor.execute(_ARCHIVING_EVENTS, (operations_id(run_id),)).fetchone()
@@ -123,21 +123,21 @@ def archive_of(connection: Connection, run_id: UUID) -> RunArchived | None:
 
 
 def archived_by(connection: Connection, run_id: UUID) -> int | None:
-    """The position of the newest event that says that the run was archived."""
+    """The position of the run's newest `RunArchived`; `None` without one."""
     row = connection.execute(_SAID_AT, (operations_id(run_id),)).fetchone()
     return None if row is None else row[0]
 
 
 def require_attached(connection: Connection, run_id: UUID) -> None:
-    """Raise `RunIsArchived` where what happened in the run's evaluations is not in the log."""
+    """Raise `RunIsArchived` if the events of the run's evaluations are archived."""
     if (archive := archive_of(connection, run_id)) is not None:
         raise RunIsArchived(archive)
 
 
 def archived_runs(connection: Connection) -> dict[UUID, RunArchived]:
-    """Every run that is archived now, and how, in the order in which they were archived.
+    """Every archived run, with the event that archived it, in the order of archiving.
 
-    An event that stands beside another run than it is about says nothing.
+    An event in the operations stream of another run than the one that it is about is ignored.
     """
     archived: dict[UUID, RunArchived] = {}
     with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
@@ -152,25 +152,25 @@ def archived_runs(connection: Connection) -> dict[UUID, RunArchived]:
 
 
 def archived_rows(connection: Connection, run_id: UUID) -> list[ArchivedRow]:
-    """What is kept of the run's events, by position. Empty where nothing was taken out."""
+    """The kept columns of the run's archived events, by position. Empty if none are archived."""
     with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
         rows: Sequence[Any] = cursor.execute(_ROWS_OF_RUN, (run_id,)).fetchall()
     return [ArchivedRow(*row) for row in rows]
 
 
 def branched_from(connection: Connection, run_id: UUID) -> list[int]:
-    """The numbers of the runs in the log that were branched from this one, and may refer to it.
+    """The numbers of the runs that were branched from this one and may refer to its evaluations.
 
-    One that is sealed and has no evaluations refers to nothing.
+    A branched run that is sealed and has no evaluations refers to none.
     """
     rows = connection.execute(_BRANCHED, {"run": run_id}).fetchall()
     return [number for (number,) in rows]
 
 
 def comparing_with(connection: Connection, run_id: UUID) -> list[int]:
-    """The numbers of the runs that are not sealed yet, and whose gates need this one as baseline.
+    """The numbers of the unsealed runs whose gates use this run as baseline.
 
-    At their end they are compared with it, evaluation by evaluation.
+    When they end, they are compared with it, evaluation by evaluation.
     """
     rows = connection.execute(_COMPARING).fetchall()
     return [

@@ -1,7 +1,7 @@
-"""Reads carried-over evaluations: a reference names the original stream and its hash.
+"""Reads carried-over evaluations: a reference holds the original stream's id and digest.
 
-A carried-over evaluation is written once. A reader follows the reference and checks that the
-stream is unchanged.
+The events of a carried-over evaluation are stored once, in the original stream. A reader follows
+the reference and checks that the stream is unchanged.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from failproof_es.store.reading.reader import Connection, RecordedEvent, read_st
 def resolve_carried_over(
     connection: Connection, references: Sequence[CarriedOver]
 ) -> dict[UUID, list[Event]]:
-    """The events that these references stand for, by evaluation, as events of this run.
+    """The events that the references point to, by evaluation, as events of the referring run.
 
-    Raises `ImpossibleHistory` where a stream does not hold what the reference says.
+    Raises `ImpossibleHistory` if a stream differs from its reference.
     """
     if not references:
         return {}
@@ -35,7 +35,10 @@ def resolve_carried_over(
 
 
 def resolve_reference(reference: CarriedOver, rows: Sequence[RecordedEvent]) -> list[Event]:
-    """The events of these rows, references resolved. Raises as `resolve_carried_over` does."""
+    """The events of the source's rows, as events of the referring run.
+
+    Raises as `resolve_carried_over` does.
+    """
     actual = (len(rows), stream_digest(rows))
     if actual != (reference.source_events, reference.source_sha256):
         message = f"what it carries over is not what stream {reference.source_evaluation_id} holds"

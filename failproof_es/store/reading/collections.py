@@ -18,10 +18,10 @@ def documents(
     runs: Sequence[UUID],
     prompts: Sequence[UUID],
 ) -> Iterator[bytes]:
-    """Select documents of these runs and prompts, each as a line of JSON.
+    """Stream the documents of these runs and prompts, each as a line of JSON.
 
-    The statement gives two texts for each document: its `_key` as JSON, and the document as a JSON
-    object, which is not changed. Streams; within one transaction all documents are of one moment.
+    The statement returns two texts for each document: its `_key` as JSON, and the document as a
+    JSON object, which is not changed. All documents are of one snapshot of the database.
     """
     with (
         connection.transaction(),

@@ -28,9 +28,9 @@ _AT_ONCE = 20
 
 
 def related_runs(connection: Connection, run_id: UUID) -> RelatedRuns:
-    """The attempts of a run's experiment, itself among them, and the runs that overlap with it.
+    """The attempts of a run's experiment, that run included, and the runs that overlap with it.
 
-    Both are empty where the log has no such run.
+    Both are empty if the log has no such run.
     """
     runs = {run.run_id: run for run in runs_that_ask(connection)}
     own = runs.get(str(run_id))
@@ -38,14 +38,14 @@ def related_runs(connection: Connection, run_id: UUID) -> RelatedRuns:
 
 
 def runs_that_ask(connection: Connection, after: int = 0) -> Iterator[RunQuestions]:
-    """What every run with a higher number asked. Reads one event of each run, no plan.
+    """The `RunQuestions` of every run after this number, from the first event of each.
 
     Skips damaged rows: `verify` reports them, and they must not stop another run.
     """
-    yield from _askings(connection, query("runs_started"), (after,))
+    yield from _read_started(connection, query("runs_started"), (after,))
 
 
-def _askings(
+def _read_started(
     connection: Connection, statement: LiteralString, parameters: tuple[object, ...]
 ) -> Iterator[RunQuestions]:
     with connection.transaction(), connection.cursor("runs_that_ask", binary=True) as cursor:
@@ -54,17 +54,17 @@ def _askings(
         for run_id, state in cursor:
             try:
                 started = {**orjson.loads(state), "run_id": str(run_id)}
-                asking = RunQuestions.of(started, _reading(connection, run_id))
+                asking = RunQuestions.of(started, _question_reader(connection, run_id))
             except _UNREADABLE:
                 continue
             yield asking
 
 
 class NewRun:
-    """A run that is about to begin, among those that began before it.
+    """A run that is about to begin, compared with the runs before it.
 
-    Its cost depends on the number of cases, not of runs: runs that are noted are looked up, and
-    only what no engine wrote is read.
+    The cost depends on the number of cases, not of runs: indexed runs are looked up, and only runs
+    that no engine wrote are read.
     """
 
     def __init__(
@@ -73,33 +73,33 @@ class NewRun:
         draft: RunStarted,
         read_questions: Callable[[], AbstractSet[str]],
     ) -> None:
-        """Look at the runs so far, without a lock: reading plans takes its time."""
+        """Compare with the runs so far, without a lock, because reading plans is slow."""
         self._connection = connection
         self._draft = draft
         self._read_questions = read_questions
         self._digest = draft.experiment.digest
         self._models = self._models_asked()
         index_runs(connection)
-        self._seen, self._seen_set = _noted(connection)
+        self._seen, self._seen_set = _newest_indexed(connection)
         before = {run.run_id: run for run in self._read_runs(0)}
         self._looked_at = before.keys()
-        self._before = find_related(self._asking(self._seen + 1), before.values())
-        self._sets = self._sharing(0)
+        self._before = find_related(self._questions(self._seen + 1), before.values())
+        self._sets = self._overlapping_sets(0)
 
     def numbered(self, number: int) -> RunStarted:
-        """The run under its number, with its attempt and the runs that overlap with it.
+        """The `RunStarted` with its number, its attempt and the number of overlapping runs.
 
-        Call it behind the lock that numbering takes: only runs that began meanwhile are read.
+        Call it under the lock for numbering: it reads only runs that began meanwhile.
         """
         self._connection.execute("SELECT failproof.take_in_runs(NULL, %s)", (number,))
         meanwhile = {run.run_id: run for run in self._read_runs(self._seen)}
         new = [run for run_id, run in meanwhile.items() if run_id not in self._looked_at]
-        related = find_related(self._asking(number), [*self._before.attempts, *new])
+        related = find_related(self._questions(number), [*self._before.attempts, *new])
         overlapping = len(self._before.overlapping) + len(related.overlapping)
         attempt = len(related.attempts)
         if self._models is not None:
             attempt += self._count("attempts", (self._digest,))
-            sets = [*self._sets, *self._sharing(self._seen_set)]
+            sets = [*self._sets, *self._overlapping_sets(self._seen_set)]
             overlapping += self._count("overlapping", (sets, self._digest, self._models))
         return self._draft.model_copy(
             update={
@@ -112,16 +112,16 @@ class NewRun:
         )
 
     def _read_runs(self, after: int) -> Iterator[RunQuestions]:
-        """The runs that must be read."""
+        """The runs that must be read, because the index does not cover them."""
         read = runs_that_ask if self._models is None else runs_indexed_differently
         return read(self._connection, after)
 
-    def _sharing(self, after: int) -> list[int]:
-        """The sets of cases recorded after one that overlap with this run's."""
+    def _overlapping_sets(self, after: int) -> list[int]:
+        """Ids of the indexed sets of cases after this id that overlap with this run's cases."""
         experiment = self._draft.experiment
         if self._models is None:
             return []
-        if after >= _noted(self._connection)[1]:
+        if after >= _newest_indexed(self._connection)[1]:
             return []
         rows = self._connection.execute(
             query("sets_known_to_share"), {"digest": experiment.questions, "after": after}
@@ -147,7 +147,7 @@ class NewRun:
         ).fetchone()
         return None if row is None else row[0]
 
-    def _asking(self, number: int) -> RunQuestions:
+    def _questions(self, number: int) -> RunQuestions:
         draft = self._draft.model_copy(update={"run_number": number})
         return RunQuestions.of(draft.model_dump(mode="json"), self._read_questions)
 
@@ -160,14 +160,13 @@ class AttemptCounts(NamedTuple):
     attempts: int
     overlapping: int
     cases: int
-    """How many different questions it asks."""
+    """Number of different questions that the run asks."""
 
 
 def counts_of(connection: Connection, run_id: UUID) -> AttemptCounts | None:
-    """The counts of `related_runs`, looked up; `None` where `related_runs` must be called.
+    """The counts of `related_runs` from the index; `None` if `related_runs` must be called.
 
-    That is so where a run has a damaged record, or is not indexed yet because this user may not
-    write.
+    That is so if a run has a damaged record, or is not indexed because this user may not write.
     """
     if not is_indexed(connection):
         return None
@@ -178,9 +177,9 @@ def counts_of(connection: Connection, run_id: UUID) -> AttemptCounts | None:
 def list_attempts(
     connection: Connection, run_id: UUID, most: int | None, *, earlier: bool = False
 ) -> list[tuple[UUID, int]]:
-    """The newest other attempts of its experiment, in order: each run and which attempt it is.
+    """The newest other attempts of the run's experiment, at most `most`, in order.
 
-    With `earlier` those that began before the run.
+    Each is (run id, attempt from 1). With `earlier`, only attempts before the run.
     """
     parameters = {"run": run_id, "most": most, "earlier": earlier}
     return connection.execute(query("attempts_of_run"), parameters).fetchall()[::-1]
@@ -189,16 +188,16 @@ def list_attempts(
 def list_overlapping(
     connection: Connection, run_id: UUID, most: int | None, *, earlier: bool = False
 ) -> list[tuple[UUID, int]]:
-    """The newest runs that overlap, in order: each run and how many questions it shares.
+    """The newest runs that overlap with the run, at most `most`, in order.
 
-    With `earlier` those that began before the run.
+    Each is (run id, number of shared questions). With `earlier`, only runs before the run.
     """
     parameters = {"run": run_id, "most": most, "earlier": earlier}
     return connection.execute(query("overlapping_of_run"), parameters).fetchall()[::-1]
 
 
 def run_numbers(connection: Connection, runs: Sequence[UUID]) -> dict[UUID, int]:
-    """The numbers of these runs."""
+    """The run number of each of these runs, by run id."""
     rows = connection.execute(
         "SELECT run_id, run_number FROM failproof.run_list WHERE run_id = ANY (%s)", (list(runs),)
     )
@@ -208,25 +207,25 @@ def run_numbers(connection: Connection, runs: Sequence[UUID]) -> dict[UUID, int]
 def list_attempt_numbers(
     connection: Connection, runs: Sequence[UUID]
 ) -> dict[UUID, tuple[int, int]]:
-    """Which attempt of how many each of these runs is. Requires `is_indexed`."""
+    """(attempt, number of attempts) of each of these runs. Requires `is_indexed`."""
     rows = connection.execute(query("places_of_runs"), (list(runs),))
     return {run_id: (int(place), int(attempts)) for run_id, place, attempts in rows}
 
 
 def is_indexed(connection: Connection) -> bool:
-    """Whether all runs are indexed."""
+    """Whether the index holds every run, and correctly. Indexes new runs first."""
     if not index_runs(connection):
         return False
     return next(runs_indexed_differently(connection, 0), None) is None
 
 
 def index_runs(connection: Connection) -> bool:
-    """Note what the runs asked that began since; whether all are noted now.
+    """Index the questions of new runs; return whether all runs are indexed now.
 
-    Who may only read notes nothing, and no run has to wait for it: one at a time is noted.
+    A user who may only read indexes nothing. Transactions are short, so that no run waits for them.
     """
     with suppress(*_NOT_NOTING):
-        while _noted(connection)[0] < _newest(connection):
+        while _newest_indexed(connection)[0] < _newest_run(connection):
             with connection.transaction():
                 connection.execute("SELECT failproof.take_in_runs(%s, NULL)", (_AT_ONCE,))
         return True
@@ -234,41 +233,41 @@ def index_runs(connection: Connection) -> bool:
 
 
 def try_index_runs(connection: Connection) -> None:
-    """As `index_runs`, where nothing depends on it: whoever comes next notes what is left."""
+    """As `index_runs`, but ignores database errors: the next caller indexes the rest."""
     with suppress(psycopg.Error):
         index_runs(connection)
 
 
-def _noted(connection: Connection) -> tuple[int, int]:
-    """The newest run that was noted, and the newest set of cases."""
+def _newest_indexed(connection: Connection) -> tuple[int, int]:
+    """The number of the newest indexed run, and the id of the newest set of cases."""
     row = connection.execute(query("newest_noted")).fetchone()
     return (0, 0) if row is None else (row[0], row[1])
 
 
-def _newest(connection: Connection) -> int:
+def _newest_run(connection: Connection) -> int:
     row = connection.execute("SELECT max(run_number) FROM failproof.run_list").fetchone()
     return (row and row[0]) or 0
 
 
 def runs_indexed_differently(connection: Connection, after: int) -> Iterator[RunQuestions]:
-    """What the runs asked that are noted without it: no engine wrote what stands there."""
-    yield from _askings(connection, query("runs_asked_otherwise"), (after,))
+    """The `RunQuestions` of runs after this number that no engine wrote: the index lacks them."""
+    yield from _read_started(connection, query("runs_asked_otherwise"), (after,))
 
 
-def _reading(connection: Connection, run_id: UUID) -> Callable[[], AbstractSet[str]]:
+def _question_reader(connection: Connection, run_id: UUID) -> Callable[[], AbstractSet[str]]:
     return lambda: read_questions(connection, run_id)
 
 
 def read_questions(connection: Connection, run_id: UUID) -> frozenset[str]:
-    """The `question_digest` of the cases that a run planned, without damaged ones."""
+    """The `question_digest` of the cases that a run planned, without damaged records."""
     questions: set[str] = set()
     for (state,) in connection.execute(query("plan"), (run_id,), binary=True):
         with suppress(*_UNREADABLE):
-            questions.update(map(_text, orjson.loads(state)["questions"]))
+            questions.update(map(_require_text, orjson.loads(state)["questions"]))
     return frozenset(questions)
 
 
-def _text(value: object) -> str:
+def _require_text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError("not text")
     return value

@@ -1,8 +1,8 @@
 """Reads the rows of the log to compute leaves, and never fails on a damaged row.
 
-Only a superuser can make a row that is not an event, and then every constraint may be
-gone: so nothing is assumed here. The `trouble` of such a row says what it lacks. A row that
-the database itself cannot read has one, too.
+Only a superuser can make a row that is not an event, and then every constraint may be gone,
+so nothing is assumed here. The `trouble` of such a row, and of a row that the database itself
+cannot read, describes the defect.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NEXT = (
         "SELECT min(notification_id), NULL, NULL, NULL FROM failproof.stored_events WHERE {which}"
     ),
 )
-"""The readable parts of the first row, where the database cannot read all of it."""
+"""Statements for the readable parts of the first row, if the database cannot read all of it."""
 _AFTER = sql.SQL("notification_id > {after}")
 _UP_TO = sql.SQL("notification_id <= {up_to}")
 _NOWHERE = sql.SQL("notification_id IS NULL")
@@ -56,7 +56,7 @@ _LONG = struct.Struct(">q")
 _TAIL = struct.Struct(">iqi")
 """Length and value of recorded_at, then the leaf hash's length."""
 _AS_EXPECTED = (8, 8, 16, 8, 8)
-"""How many columns a row has, and how long its position, stream id, version, recorded_at are."""
+"""Number of columns of a row, and the lengths of position, stream id, version and recorded_at."""
 _COLUMNS: tuple[tuple[str, int | None, bool], ...] = (
     ("position", 8, True),
     ("stream id", 16, True),
@@ -67,7 +67,7 @@ _COLUMNS: tuple[tuple[str, int | None, bool], ...] = (
     ("recorded_at", 8, True),
     ("leaf hash", None, False),
 )
-"""The columns of a row: name, length in bytes where there is one, whether it must be there."""
+"""The columns of a row: name, length in bytes if fixed, whether a value is required."""
 _POSTGRES_EPOCH_US = 946_684_800_000_000
 INFINITELY_LATE = (1 << 63) - 1 + _POSTGRES_EPOCH_US
 INFINITELY_EARLY = -(1 << 63) + _POSTGRES_EPOCH_US
@@ -82,7 +82,7 @@ class LedgerBroken(NotSigned):
 
 
 class LeafRow(NamedTuple):
-    """One event's row in the log. Ids are bytes, because a million of them are read.
+    """One event's row in the log. Ids are bytes, which are faster: a million are read.
 
     In a row that is not an event (`trouble`), missing fields are zero or empty.
     """
@@ -96,7 +96,7 @@ class LeafRow(NamedTuple):
     recorded_at_us: int
     """Microseconds since 1970, by the database's clock."""
     leaf_hash: bytes | None
-    """As the writer computed it; `None` where somebody took it away."""
+    """The hash that the writer computed; `None` if it was removed."""
     trouble: str | None = None
     """Why this is not a valid row of the log, or could not be read."""
 
@@ -123,7 +123,7 @@ class LeafRow(NamedTuple):
 
 
 def checked_leaf(row: LeafRow) -> bytes:
-    """The row's leaf, checked against the one that the writer recorded, if it did.
+    """The row's leaf, computed and compared with the one that the writer recorded.
 
     Raises `LedgerBroken`, which names the event.
     """
@@ -141,50 +141,50 @@ def leaf_rows(
 ) -> Generator[LeafRow]:
     """Stream the rows with positions in (after, up_to], in commit order.
 
-    Positions begin at 1. With `after=None`, rows that somebody put below 1 come first, and
-    rows without a position last. The connection is busy until the last row was taken or
-    the generator is closed: use `contextlib.closing`.
+    Positions begin at 1. With `after=None`, forged rows below 1 come first, and rows without
+    a position last. The connection is busy until the last row is taken or the generator is
+    closed: use `contextlib.closing`.
     """
     which = _UP_TO.format(up_to=sql.Literal(up_to))
     if after is not None:
         which = _AND.join([_AFTER.format(after=sql.Literal(after)), which])
-    yield from _rows(connection, which, limit)
+    yield from _stream_rows(connection, which, limit)
     if after is None:
-        yield from _rows(connection, _NOWHERE)
+        yield from _stream_rows(connection, _NOWHERE)
 
 
 def run_rows(connection: Connection, run_id: UUID) -> Generator[LeafRow]:
-    """Stream the rows with this run id, in commit order. Prompts are not among them.
+    """Stream the rows with this run id, in commit order. Prompts have no run id.
 
     Use `contextlib.closing`, as with `leaf_rows`.
     """
-    return _rows(connection, _OF_RUN.format(run_id=sql.Literal(run_id)))
+    return _stream_rows(connection, _OF_RUN.format(run_id=sql.Literal(run_id)))
 
 
 def stream_rows(connection: Connection, stream_ids: Iterable[UUID]) -> Generator[LeafRow]:
-    """Stream the rows of these streams; in commit order within each thousand streams.
+    """Stream the rows of these streams, in commit order within each batch of 1,000 streams.
 
     Use `contextlib.closing`, as with `leaf_rows`.
     """
     rest = iter(stream_ids)
     while batch := list(islice(rest, _STREAMS_AT_ONCE)):
-        yield from _rows(connection, _OF_STREAMS.format(stream_ids=sql.Literal(batch)))
+        yield from _stream_rows(connection, _OF_STREAMS.format(stream_ids=sql.Literal(batch)))
 
 
 def rows_at(connection: Connection, positions: Sequence[int]) -> Generator[LeafRow]:
-    """Stream the rows at these positions, in commit order; at most some thousands of them.
+    """Stream the rows at these positions (at most some thousands), in commit order.
 
     Use `contextlib.closing`, as with `leaf_rows`.
     """
-    return _rows(connection, _AT.format(positions=sql.Literal(list(positions))))
+    return _stream_rows(connection, _AT.format(positions=sql.Literal(list(positions))))
 
 
-def _rows(
+def _stream_rows(
     connection: Connection, which: sql.Composable, limit: int | None = None
 ) -> Generator[LeafRow]:
-    """Stream rows in commit order. One that the database cannot read comes as its `trouble`.
+    """Stream rows in commit order. A row that the database cannot read has a `trouble`.
 
-    Raises `psycopg.Error` when nothing of that row is readable, not even its position.
+    Raises `psycopg.Error` when not even the position of such a row is readable.
     """
     last: LeafRow | None = None
     row_count = 0
@@ -200,7 +200,7 @@ def _rows(
         try:
             statement = _COPY.format(which=rest, limit=sql.Literal(most))
             # In a savepoint: after an error the same transaction goes on.
-            with connection.transaction(), closing(_copied(connection, statement)) as rows:
+            with connection.transaction(), closing(_copy_rows(connection, statement)) as rows:
                 for last in rows:
                     came += 1
                     yield last
@@ -211,7 +211,7 @@ def _rows(
             if came or window != 1:
                 window = 1 if came or window is None else window // 2
                 continue
-            last = _unreadable(connection, rest, error)
+            last = _unreadable_row(connection, rest, error)
             if last is None:
                 raise
         else:
@@ -224,11 +224,11 @@ def _rows(
         yield last
 
 
-def _copied(connection: Connection, statement: sql.Composed) -> Generator[LeafRow]:
+def _copy_rows(connection: Connection, statement: sql.Composed) -> Generator[LeafRow]:
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
         first = True
         for data in copy:
-            # Bytes are cut up faster, and a view of a large row spares a copy of it.
+            # Slicing bytes is faster; for a large row, a view saves a copy.
             row = bytes(data) if len(data) < _LARGE else memoryview(data)
             if first:
                 row, first = row[_COPY_HEADER:], False
@@ -236,10 +236,10 @@ def _copied(connection: Connection, statement: sql.Composed) -> Generator[LeafRo
                 yield _leaf_row(row)
 
 
-def _unreadable(
+def _unreadable_row(
     connection: Connection, which: sql.Composable, error: psycopg.DatabaseError
 ) -> LeafRow | None:
-    """The first of these rows, which the database cannot read beyond its position."""
+    """The first of these rows, of which the database can read only the position or the key."""
     message = shortened(" ".join(str(error).split()), _LONGEST_ERROR_SHOWN)
     for statement in _NEXT:
         try:
@@ -260,7 +260,7 @@ def _unreadable(
 
 
 def _leaf_row(row: bytes | memoryview) -> LeafRow:
-    """A row of the binary COPY format. The fixed offsets hold for every row of an event."""
+    """Parse a row of the binary COPY format. The fixed offsets hold for every valid event."""
     try:
         of_row, of_position, position, of_id, stream_id, of_version, version, length = (
             _FIXED.unpack_from(row)
@@ -291,7 +291,7 @@ def _leaf_row(row: bytes | memoryview) -> LeafRow:
 
 
 def _odd_row(row: bytes | memoryview) -> LeafRow:
-    """A row with a missing value, or with one of another type than the log's."""
+    """Parse a row with a missing value or a value of a wrong type; `trouble` describes it."""
     fields: list[bytes | None] = []
     at = 2
     while at < len(row):

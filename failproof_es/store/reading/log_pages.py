@@ -1,6 +1,6 @@
-"""Reads the log a page at a time: one event, what stands beside it, a stream by event type.
+"""Reads the log page by page: one event, its neighbours, a stream by event type.
 
-What is archived is among it, without its payload.
+Archived events are included, without their payloads.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from failproof_es.store.mapper import upcast
 from failproof_es.store.reading.reader import Connection, RecordedEvent, lenient, read_positions
 
 MOST_SUMMARIZED_BYTES = 1 << 16
-"""The bytes of a payload that is read to say in one line what the event says."""
+"""Maximum size of a payload that is read for the event's one-line summary."""
 
 _AT = (
     "CASE WHEN recorded_at BETWEEN '0001-01-02' AND '9999-12-30' THEN recorded_at END "
@@ -67,7 +67,7 @@ _TOPICS = (
 
 @dataclass(frozen=True, slots=True)
 class ListedEvent:
-    """An event as a list shows it: where it stands, and no more of it than fits in a line."""
+    """An event in a list: its place, and a summary instead of its payload."""
 
     position: int
     stream_id: UUID
@@ -76,16 +76,17 @@ class ListedEvent:
     run_id: UUID | None
     recorded_at: datetime | None
     bytes: int | None
-    """The length of its payload; `None` where it is archived."""
+    """The length of its payload; `None` if it is archived."""
     leaf_hash: str
     """As its writer recorded it, in hexadecimal."""
     archived: bool
     says: str
-    """Empty where it says nothing in a line, is too long for one, damaged or archived."""
+    """The event in one line; empty if its topic has no summary, or the payload is too long, damaged
+    or archived."""
 
 
 def event_at(connection: Connection, position: int) -> RecordedEvent | ListedEvent | None:
-    """The event at a position: whole, or where it is archived without its payload."""
+    """The event at a position; an archived one as `ListedEvent`, without its payload."""
     if events := read_positions(connection, [position]):
         return events[0]
     listed_events = _list_events(
@@ -102,13 +103,13 @@ def stream_events(
     topic: str | None = None,
     limit: int,
 ) -> list[ListedEvent]:
-    """The events of a stream after a version, in order, at most `limit`; of one type if named."""
+    """The events of a stream after a version, in order, at most `limit`; with `topic`, its own."""
     parameters = {"stream": stream_id, "after": after, "topic": topic}
     return _list_events(connection, _OF_STREAM, "version", parameters, limit=limit)
 
 
 def stream_topics(connection: Connection, stream_id: UUID) -> dict[str, int]:
-    """How many events of each type the stream has. Empty where there is no such stream."""
+    """Number of events in the stream by topic. Empty if there is no such stream."""
     with lenient(connection.cursor(row_factory=tuple_row, binary=True)) as cursor:
         return dict(cursor.execute(_TOPICS, {"stream": stream_id}).fetchall())
 
@@ -116,7 +117,7 @@ def stream_topics(connection: Connection, stream_id: UUID) -> dict[str, int]:
 def beside_in_stream(
     connection: Connection, stream_id: UUID, version: int, topic: str | None = None
 ) -> tuple[ListedEvent | None, ListedEvent | None]:
-    """The events before and after this version in its stream; the next ones of a type if named."""
+    """The events before and after this version in its stream; with `topic`, the nearest of it."""
     parameters = {"stream": stream_id, "version": version, "after": version, "topic": topic}
     before = _list_events(connection, _BEFORE_IN_STREAM, "earlier", parameters, limit=1)
     after = _list_events(connection, _OF_STREAM, "version", parameters, limit=1)
@@ -142,7 +143,7 @@ def _list_events(
 ) -> list[ListedEvent]:
     inside, outside = _ORDERS[order]
     if "\0" in str(parameters.get("topic")):
-        return []  # no text of the database holds it
+        return []  # no text in PostgreSQL holds a NUL
     statement = _BOTH.format(
         stored=_STORED,
         archived=_ARCHIVED,
@@ -159,11 +160,11 @@ def _event(row: Sequence[Any]) -> ListedEvent:
     position, stream, version, topic, run_id, recorded_at, length, state, leaf, archived = row
     return ListedEvent(
         position, stream, version, topic, run_id, recorded_at, length,
-        leaf.hex(), archived, _says(topic, state, stream, version),
+        leaf.hex(), archived, _summarize(topic, state, stream, version),
     )  # fmt: skip
 
 
-def _says(topic: str, state: bytes | None, stream: UUID, version: int) -> str:
+def _summarize(topic: str, state: bytes | None, stream: UUID, version: int) -> str:
     if state is None:
         return ""
     try:

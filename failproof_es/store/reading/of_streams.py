@@ -1,8 +1,8 @@
-"""The events of chosen streams, found by the index of streams whatever the planner expects.
+"""The events of chosen streams, always looked up by the index of streams.
 
 `WHERE originator_id = ANY (...)` leaves the choice to the planner. Until the server has analyzed a
-log, it takes a stream for a large part of it, and reads all of the log for a few streams. That is
-the first minute of a large run, when every worker asks. So each stream is looked up by itself.
+log, the planner expects a stream to be a large part of it, and scans the log for a few streams: in
+the first minute of a large run, when every worker reads. So each stream is looked up on its own.
 """
 
 from psycopg import sql
@@ -15,8 +15,8 @@ _EVENTS = sql.SQL(
 
 
 def events_of_streams(streams: sql.Composable) -> sql.Composed:
-    """What stands behind FROM: the events of the streams in an array, which may name one twice.
+    """A FROM item with the events of the streams in an array, which may contain duplicates.
 
-    The columns are those of `failproof.stored_events`, and `stream`.
+    Its columns are those of `failproof.stored_events`, and `stream`.
     """
     return _EVENTS.format(streams=streams)

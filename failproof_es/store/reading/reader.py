@@ -32,8 +32,8 @@ Cursor = TypeVar("Cursor", bound=psycopg.Cursor[Any] | psycopg.ServerCursor[Any]
 CHANNEL = "failproof_events"
 """Readers that LISTEN here wake up after a commit; the payload is the last position."""
 PROJECTED_CHANNEL = "failproof_projected"
-"""Readers of projections that LISTEN here wake up after a follower brought them up; the payload is
-the position that they have reached."""
+"""Readers of projections that LISTEN here wake up after a follower updated them; the payload is the
+position that the projections have reached."""
 
 _OF_STREAMS = events_of_streams(sql.SQL("%b"))
 _COLUMNS = sql.SQL(
@@ -42,7 +42,7 @@ _COLUMNS = sql.SQL(
     "CASE WHEN recorded_at BETWEEN '0001-01-02' AND '9999-12-30' THEN recorded_at END "
     "AS recorded_at"
 )
-"""Python knows no other years."""
+"""`recorded_at` is null outside the years that Python's `datetime` can hold."""
 _READ_AFTER = sql.SQL(
     "SELECT {} FROM failproof.stored_events WHERE notification_id > %b "
     "AND (%b::text[] IS NULL OR topic = ANY (%b)) ORDER BY notification_id LIMIT %b"
@@ -53,7 +53,7 @@ _READ_STREAMS = sql.SQL("SELECT {} FROM {} ORDER BY originator_id, originator_ve
 VERSIONS = sql.SQL(
     "SELECT originator_id, max(originator_version) FROM {} GROUP BY originator_id"
 ).format(_OF_STREAMS)
-"""How many events each of these streams has."""
+"""Statement for the last version of each of these streams."""
 _READ_ON = sql.SQL(
     "SELECT {} FROM failproof.stored_events "
     "WHERE originator_id = %b AND originator_version > %b::bigint "
@@ -80,7 +80,7 @@ _STREAM_BYTES = sql.SQL(
     "FROM {} GROUP BY originator_id"
 ).format(_OF_STREAMS)
 _MOST_BYTES = 2**23
-"""Of events at a time. In memory they take several times that."""
+"""Maximum bytes of events that are read at a time. In memory they take several times that."""
 _MOST_ROWS = 500
 
 
@@ -88,7 +88,7 @@ _MOST_ROWS = 500
 class RecordedEvent:
     """One row of the log, its state byte for byte as stored.
 
-    Raises `UnreadableEvent`, which names the row, when it lacks what every event has.
+    Raises `UnreadableEvent`, which names the row, if it lacks a field that every event has.
     """
 
     position: int
@@ -135,7 +135,7 @@ class RecordedEvent:
 
 
 class _Text(Loader):
-    """Text that may not be valid UTF-8: invalid bytes are shown as U+FFFD."""
+    """Loads text that may be invalid UTF-8: invalid bytes become U+FFFD."""
 
     format = Format.BINARY
 
@@ -152,7 +152,7 @@ def lenient(cursor: Cursor) -> Cursor:
 def read_after(
     connection: Connection, position: int, limit: int, topics: Sequence[str] = ()
 ) -> list[RecordedEvent]:
-    """The next events after `position`, in commit order, at most `limit`, of any size."""
+    """The next events after `position`, in commit order, at most `limit`, whatever their size."""
     topic_filter = list(topics) or None
     with lenient(connection.cursor(row_factory=class_row(RecordedEvent), binary=True)) as cursor:
         cursor.execute(_READ_AFTER, (position, topic_filter, topic_filter, limit))
@@ -162,8 +162,8 @@ def read_after(
 def read_streams(
     connection: Connection, stream_ids: Sequence[UUID]
 ) -> dict[UUID, list[RecordedEvent]]:
-    """Every event of these streams, by stream, in version order. Streams that do not exist are
-    left out."""
+    """Every event of these streams in version order, by stream, without streams that do not
+    exist."""
     streams: dict[UUID, list[RecordedEvent]] = {}
     with lenient(connection.cursor(row_factory=class_row(RecordedEvent), binary=True)) as cursor:
         cursor.execute(_READ_STREAMS, (list(stream_ids),))
@@ -175,9 +175,9 @@ def read_streams(
 def iterate_stream(
     connection: Connection, stream_id: UUID, at_once: int = 20
 ) -> Iterator[RecordedEvent]:
-    """Every event of one stream, in version order; holds a few of them in memory.
+    """Every event of one stream, in version order; holds `at_once` of them in memory.
 
-    Raises `UnreadableEvent` at a row that lacks something, after the events before it.
+    Raises `UnreadableEvent` at an incomplete row, after the events before it.
     """
     version, count = 0, at_once
     with lenient(connection.cursor(row_factory=class_row(RecordedEvent), binary=True)) as cursor:
@@ -208,7 +208,7 @@ def read_event(connection: Connection, stream_id: UUID, version: int) -> Recorde
 def read_beginnings(
     connection: Connection, stream_ids: Sequence[UUID], topic: str
 ) -> list[RecordedEvent]:
-    """The first events of these streams, of those that begin with this topic."""
+    """The first events of these streams that have this topic."""
     with connection.cursor(row_factory=class_row(RecordedEvent), binary=True) as cursor:
         return cursor.execute(_READ_BEGINNINGS, (list(stream_ids), topic)).fetchall()
 
@@ -224,7 +224,7 @@ def existing_streams(connection: Connection, stream_ids: Sequence[UUID]) -> set[
 
 
 def stream_versions(connection: Connection, stream_ids: Sequence[UUID]) -> dict[UUID, int]:
-    """The last version of each of these streams. Streams that do not exist are left out."""
+    """The last version of each of these streams that exists."""
     return dict(connection.execute(VERSIONS, (list(stream_ids),)).fetchall())
 
 
@@ -243,8 +243,8 @@ def find(
 ) -> Generator[RecordedEvent]:
     """Stream the events that match every given filter, in commit order; holds a few in memory.
 
-    `after` is exclusive, `up_to` inclusive; `since` and `until` compare the database's
-    own `recorded_at`. The prompts of a run are streams of their own with no run id.
+    `after` is exclusive, `up_to` inclusive; `since` and `until` refer to the database's
+    `recorded_at`. `run_id` does not find the run's prompts: they have no run id.
     """
     filters: list[tuple[sql.SQL, Any]] = [
         (sql.SQL(text), value)
@@ -284,10 +284,10 @@ def portions(
     related_streams: Mapping[UUID, Sequence[UUID]] | None = None,
     absent: Collection[UUID] = (),
 ) -> Iterator[list[UUID]]:
-    """The streams in order, in batches that need little memory.
+    """The streams in order, in batches of at most `_MOST_BYTES` and `_MOST_ROWS`.
 
-    `related_streams` returns the streams that are read together with a stream. `absent` are those
-    of which it is known that they hold nothing.
+    `related_streams` has the streams that are read together with a stream. `absent` are streams
+    known to be empty.
     """
     together = {stream: [stream, *(related_streams or {}).get(stream, ())] for stream in streams}
     stream_ids = list(
@@ -303,7 +303,7 @@ def portions(
 
 
 def _portions(sized: Iterable[tuple[T, int]]) -> Iterator[list[T]]:
-    """In order, at most `_MOST_BYTES` and `_MOST_ROWS` at a time, but at least one."""
+    """The keys in order, in batches of at most `_MOST_BYTES` and `_MOST_ROWS`, at least one key."""
     portion: list[T] = []
     length = 0
     for key, size in sized:
@@ -317,7 +317,7 @@ def _portions(sized: Iterable[tuple[T, int]]) -> Iterator[list[T]]:
 
 
 def read_positions(connection: Connection, positions: Sequence[int]) -> list[RecordedEvent]:
-    """The events at these positions, of those that there are, in commit order."""
+    """The events at these positions, in commit order; skips positions without an event."""
     with lenient(connection.cursor(row_factory=class_row(RecordedEvent), binary=True)) as cursor:
         return cursor.execute(_READ_POSITIONS, (list(positions),)).fetchall()
 
@@ -340,9 +340,9 @@ def position_at(connection: Connection, moment: datetime) -> int:
 def resolve_run(connection: Connection, reference: str, *, before: UUID | None = None) -> UUID:
     """Find a run by its run id (as written or as a UUID), its number, or `latest`.
 
-    With `before`, the id of a run, `latest` is the one that began last before that run.
+    With `before`, the id of a run, `latest` is the last run before that one.
 
-    Raises `InvalidInput` when there is no such run, with the runs that exist.
+    Raises `InvalidInput`, which names the existing runs, if there is no such run.
     """
     if reference == "latest":
         row = connection.execute(

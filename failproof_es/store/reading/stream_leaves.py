@@ -1,7 +1,7 @@
-"""Computes the leaves of many streams from their rows, and keeps no row: the fastest way through.
+"""Computes the leaves of many streams from their rows, as fast as possible.
 
-For whoever knows already which leaves there should be. What is odd about a row is not told here:
-`leaf_rows` reads such a row and says it.
+For callers that know the expected leaves. An odd row raises without a description: `leaf_rows`
+reads such rows and describes them.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ _LEAF_ROW = struct.Struct(">hi16siqiqiqi16si32si")
 """Number of fields, then length and value: stream id, version, position, recorded_at, run id, leaf;
 the topic's length."""
 _NOT_FILED = struct.Struct(">hi16siqiqiqii32si")
-"""The same of a row that is filed under no run."""
+"""`_LEAF_ROW` without a run id: a row that belongs to no run."""
 _LENGTHS = (8, 16, 8, 8, 8, 16, 32)
 _LENGTHS_NOT_FILED = (8, 16, 8, 8, 8, -1, 32)
 _US_PER_YEAR = 31_556_952_000_000
 _EARLIEST = -1_990 * _US_PER_YEAR
 _LATEST = 7_990 * _US_PER_YEAR
-"""Of recorded_at, in microseconds since 2000: the years 10 to 9990, which every reader can show."""
+"""Bounds of recorded_at, in microseconds since 2000: about the years 10 to 9990, which every reader
+can show."""
 
 
 class OddRow(Exception):
-    """A row is not as its writer left it, or not where it belongs."""
+    """A row was changed, is incomplete or is in the wrong place."""
 
 
 def stream_leaves(
     connection: Connection, stream_ids: Sequence[UUID], run_id: UUID | None
 ) -> dict[bytes, bytes]:
-    """By stream the leaf hashes of all its events, one after the other, in version order.
+    """The joined leaf hashes of each stream's events in version order, by stream.
 
-    Computed from the rows, and compared with what the writer computed. Absent streams are absent.
-    Raises `OddRow` at a row that is not filed under `run_id`, is no event, or has another hash
-    than its writer computed; at one that lacks a position or `recorded_at`, or has a `recorded_at`
-    that a reader may not show; where a stream's positions do not ascend with its versions; and
-    where the database cannot read a row.
+    Computed from the rows, and compared with the writer's. Streams without events are left out.
+    Raises `OddRow` for a row that is not of `run_id`, is not an event, has another hash than its
+    writer computed, lacks a position or `recorded_at`, or has a `recorded_at` out of bounds; if a
+    stream's positions do not ascend with its versions; and if the database cannot read a row.
     """
     run = None if run_id is None else run_id.bytes
     streams: dict[bytes, bytearray] = {}
@@ -81,7 +81,10 @@ def stream_leaves(
 def _add(
     streams: dict[bytes, bytearray], row: memoryview, run: bytes | None, position_before: int
 ) -> int:
-    """Add the row's leaf to its stream's; return its position. A stream's rows come together."""
+    """Add the row's leaf to those of its stream, whose rows are consecutive; return its position.
+
+    Raises `OddRow`.
+    """
     if run is None:
         (
             fields, of_id, stream, of_version, version, of_position, position,
@@ -113,6 +116,6 @@ def _add(
         streams[stream] = bytearray(leaf)
     elif position > position_before:
         leaves += leaf
-    else:  # the full reading takes the rows in another order
+    else:  # `leaf_rows` reads in the order of positions: the leaves would differ
         raise OddRow
     return int(position)

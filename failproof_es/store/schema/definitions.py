@@ -1,7 +1,7 @@
 """Checks, object by object, whether a database's schema is the one that was installed.
 
-What is expected is in `definitions.json`, the digests of a fresh installation's definitions: a
-database that lies about itself is not asked what it should be. The file is made by
+The expected digests are those of a fresh installation, in `definitions.json`: the database itself,
+which may be forged, is not asked for them. The file is made by
 `python -m tools.store_definitions > failproof_es/store/definitions.json`.
 """
 
@@ -31,21 +31,21 @@ Connection = psycopg.Connection[Any]
 
 SCHEMAS = ("failproof", "failproof_guard", "promptguard")
 _ALWAYS_THERE = re.compile(r"(?:.* on )?(?:\w+ )?failproof\.")
-"""On some servers we may install nothing but the schema of the log."""
+"""Objects that must exist. On some servers only the schema of the log can be installed."""
 _ROW_SECURITY = "row-level security on "
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaDifference:
-    """Something in the database that is not as it was installed."""
+    """An object in the database that is not as it was installed."""
 
     what: str
-    """In words."""
+    """The object and its difference, in words."""
     hides_rows: bool = False
 
 
 def differences(connection: Connection) -> list[SchemaDifference]:
-    """The objects that are not as installed: changed, missing, or added. Empty if all is well.
+    """The objects and role settings that were changed, removed or added since the installation.
 
     Read from the catalog: an attacker who can forge the catalog can hide a change.
     """
@@ -59,7 +59,7 @@ def differences(connection: Connection) -> list[SchemaDifference]:
 
 
 def compare(actual: Mapping[str, str], required: Mapping[str, str]) -> list[SchemaDifference]:
-    """The objects that differ, in the order of their names; those that hide rows come first."""
+    """The objects that differ: first those that hide rows, then by name."""
     deviations = []
     for thing in sorted(actual.keys() | required.keys()):
         if thing not in required:
@@ -75,7 +75,7 @@ def compare(actual: Mapping[str, str], required: Mapping[str, str]) -> list[Sche
 
 
 def installed(connection: Connection, schemas: Sequence[str]) -> dict[str, str]:
-    """Every object in these schemas and the digest of its definition."""
+    """Every object in these schemas, with the SHA-256 of its definition in hexadecimal."""
     with catalog_transaction(connection), connection.cursor(row_factory=tuple_row) as cursor:
         rows = cursor.execute(query("definitions"), {"schemas": list(schemas)}).fetchall()
     return {thing: hashlib.sha256(definition.encode()).hexdigest() for thing, definition in rows}
@@ -83,9 +83,9 @@ def installed(connection: Connection, schemas: Sequence[str]) -> dict[str, str]:
 
 @contextmanager
 def catalog_transaction(connection: Connection) -> Iterator[None]:
-    """A transaction in which queries of the catalog give the server's own definitions.
+    """A transaction in which queries of the catalog return the server's own definitions.
 
-    No setting of the user can replace a function or change how a definition is written.
+    No setting of the user can replace a function or change the form of a definition.
     """
     with connection.transaction():
         connection.execute(
@@ -97,7 +97,7 @@ def catalog_transaction(connection: Connection) -> Iterator[None]:
 
 @cache
 def expected() -> dict[str, str]:
-    """The objects of a fresh installation, and the digests of their definitions."""
+    """The objects of a fresh installation, with the digests of their definitions."""
     file = resources.files("failproof_es.store").joinpath("definitions.json")
     read: dict[str, str] = json.loads(file.read_text("utf-8"))
     return read
@@ -106,11 +106,11 @@ def expected() -> dict[str, str]:
 def fresh(
     schemas: Sequence[str] = SCHEMAS, prepare: Callable[[Connection], None] | None = None
 ) -> dict[str, str]:
-    """The objects of a new installation, made on a temporary server.
+    """The objects of a new installation on a temporary server, as `installed` gives them.
 
-    `prepare` is called with its connection before anything is looked at.
+    `prepare` is called with its connection before the objects are read.
     """
-    from failproof_es.store.embedded.server import EmbeddedServer  # no run needs what it imports
+    from failproof_es.store.embedded.server import EmbeddedServer  # a run needs none of its imports
 
     home = Path(tempfile.mkdtemp(prefix="failproof-es-definitions-"))
     home.chmod(0o755)
@@ -127,5 +127,5 @@ def fresh(
 
 
 def as_file(definitions: Mapping[str, str]) -> str:
-    """The text of `definitions.json`: one object a line, so that a diff shows one line a change."""
+    """The text of `definitions.json`: one object on each line, so that diffs are small."""
     return json.dumps(definitions, indent=0, sort_keys=True) + "\n"

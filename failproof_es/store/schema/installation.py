@@ -1,9 +1,9 @@
 """Installs the database objects of `db init`: schema, functions, roles and rights, guards, and the
 views of specification 001.
 
-Installing is idempotent. On a server where we lack some rights, the permitted part is done,
-and the rest is reported:
-`store/schema/protection_layers.py` says, from the catalog, what that leaves open.
+Installing is idempotent. On a server where we lack some rights, the permitted part is done
+and the rest is reported. `store/schema/protection_layers.py` finds, from the catalog, which
+protections are then missing.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ _FUNCTIONS: tuple[LiteralString, ...] = (
     "views/sent_requests",
     "functions/for_nobody",
 )
-"""Each after those that it is made of, and the views that are made of one of them."""
+"""Functions, and the views that functions need, each after the ones that it depends on."""
 _VIEWS: tuple[LiteralString, ...] = (
     "views/schema",
     "views/functions",
@@ -93,11 +93,11 @@ _VIEWS: tuple[LiteralString, ...] = (
 _GUARDS: tuple[LiteralString, ...] = ("guards/schema_guard",)
 _LOGINS: LiteralString = "roles/logins"
 INSTALLED = (*_BEFORE, *_FUNCTIONS, *_AFTER, _LOGINS, *_VIEWS, *_GUARDS)
-"""Every file that can be run again, and is as soon as one of them changed."""
+"""Every repeatable file. All of them are run again as soon as one has changed."""
 
 
 class SchemaState(Enum):
-    """How the schema in a database compares with the one that this version needs."""
+    """The schema in a database compared with the one that this version needs."""
 
     ABSENT = "absent"
     OUTDATED = "outdated"
@@ -106,16 +106,16 @@ class SchemaState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """What was done. `problems` quotes what the server refused."""
+    """The result of `install`. `problems` quotes the refusals of the server."""
 
     migrations: Sequence[Migration]
     problems: Sequence[str]
 
 
 def schema_state(connection: psycopg.Connection[Any]) -> SchemaState:
-    """Whether `install` has to be run before this version can work on the database.
+    """The state of the schema: unless it is current, `install` has to be run.
 
-    Raises `InvalidInput` when a newer or a modified version made it.
+    Raises `InvalidInput` when a newer or a modified version made the schema.
     """
     missing = pending(connection)
     if missing is None:
@@ -126,11 +126,11 @@ def schema_state(connection: psycopg.Connection[Any]) -> SchemaState:
 
 
 def install(connection: psycopg.Connection[Any], *, logins: bool = False) -> Installation:
-    """Create or upgrade everything, as whoever `connection` is. In autocommit.
+    """Create or upgrade everything, as the user of `connection`, which is in autocommit.
 
-    With `logins` the roles may log in themselves: for a server that only its own account
-    can reach. Raises `InvalidInput` as `schema_state` does, `psycopg.Error` when not even
-    the tables could be made.
+    With `logins` the roles may log in: for a server that only its own account can reach.
+    Raises `InvalidInput` as `schema_state` does, `psycopg.Error` when not even the tables
+    could be created.
     """
     with connection.transaction():
         lock_schema(connection)
@@ -140,7 +140,7 @@ def install(connection: psycopg.Connection[Any], *, logins: bool = False) -> Ins
         problems = _try_all(connection, before)
         has_roles = not problems
         if has_roles and exists:
-            # A new schema is made by whoever may, and handed over; then only this role may.
+            # A new schema is created by this user and handed over; upgrades are by this role only.
             _become(connection, MIGRATOR)
         applied = migrate(connection)
         problems += _try_all(connection, _FUNCTIONS)
@@ -163,7 +163,7 @@ def install(connection: psycopg.Connection[Any], *, logins: bool = False) -> Ins
 
 
 def _try_all(connection: psycopg.Connection[Any], names: Sequence[LiteralString]) -> list[str]:
-    """Run the files in turn, up to the first that the server refuses."""
+    """Run the files in turn, up to the first that the server refuses; return that refusal."""
     for name in names:
         try:
             with connection.transaction():
@@ -187,7 +187,7 @@ def _installed(connection: psycopg.Connection[Any]) -> str | None:
 
 @cache
 def _sha256() -> str:
-    """The digest of all files but the migrations, to notice a change."""
+    """The digest of all files in `INSTALLED`, to notice a change."""
     digest = hashlib.sha256()
     for name in INSTALLED:
         digest.update(_sql(name).encode())

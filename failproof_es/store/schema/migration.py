@@ -1,9 +1,9 @@
-"""Creates and upgrades the schema by what is numbered in `migrations/`.
+"""Creates and upgrades the schema with the numbered migrations in `migrations/`.
 
 A migration is a file `0002_name.sql`, or a folder `0001_name` of files that are run in the order of
-their names. Each runs once, in order, in one transaction with its record, under a lock: two
-processes that open a new database at the same moment do it once between them. A migration
-names no role: who may do what is said in `roles/`, by `store/schema/installation.py`.
+their names. Each runs once, in order, in one transaction with its record, under a lock: of two
+processes that open a new database at the same moment, one runs it. A migration names no role:
+`roles/` has the rights, which `store/schema/installation.py` grants.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ def _sql_of(shipped: Traversable) -> str:
 
 
 def pending(connection: psycopg.Connection[Any]) -> list[Migration] | None:
-    """The migrations that the database lacks, None where it has no schema at all.
+    """The migrations that the database lacks; `None` if it has no schema at all.
 
-    Raises `InvalidInput` when the database was made by a newer version of this package,
-    or when a migration that was applied differs from the one that ships.
+    Raises `InvalidInput` when a newer version of this package made the database, or when an
+    applied migration differs from the shipped one.
     """
     applied = _applied(connection)
     if applied is None:
@@ -77,10 +77,10 @@ def pending(connection: psycopg.Connection[Any]) -> list[Migration] | None:
 
 
 def lock_schema(connection: psycopg.Connection[Any]) -> None:
-    """Lock the schema: nobody else changes it until the transaction ends.
+    """Lock the schema: no other session changes it until the transaction ends.
 
     Any session of the database can take this lock, and any reader of a table blocks its change.
-    So the wait has a limit: then it raises `InvalidInput`, which names the blocking session.
+    So the wait has a limit, after which it raises `InvalidInput`, which names the blocking session.
     """
     try:
         with connection.transaction():
@@ -96,7 +96,7 @@ def lock_schema(connection: psycopg.Connection[Any]) -> None:
 
 
 def migrate(connection: psycopg.Connection[Any]) -> list[Migration]:
-    """Bring the tables up to date and return what was applied (nothing the second time).
+    """Apply the pending migrations, and return them.
 
     Raises `InvalidInput` as `pending` does.
     """

@@ -1,7 +1,7 @@
 """The protection layers of a log in a database, and what each one stops.
 
-Read from the catalog, as the user who asks: `least privilege` is about that user.
-`docs/concepts/guarantees.md` says what no layer stops.
+Read from the catalog, as the connected user: `least privilege` is about that user.
+`docs/concepts/guarantees.md` lists what no layer stops.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from failproof_es.store.writing.recorder import query
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One protection. `remedy` says how to get it where it is missing."""
+    """One protection. `remedy` is how to get it if it is missing."""
 
     name: str
     stops: str

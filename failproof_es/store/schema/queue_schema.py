@@ -1,8 +1,8 @@
-"""The schema of the queue: what the package `procrastinate` keeps in the database, and where.
+"""The schema `failproof_queue`: the tables of the package `procrastinate`.
 
-It stands in a schema of its own, made by the package's own statements. A job is only a hint that a
-shard may be worth a look, so a queue of another version of the package is dropped and made anew:
-workers fill it again from the log.
+It is created by the package's own statements. A job is only a hint that a shard may have work, so a
+queue of another version of the package is dropped and created again: workers refill it from the
+log.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ _COMMENT: LiteralString = (
 
 
 def install_queue(connection: psycopg.Connection[Any], *, has_roles: bool) -> list[str]:
-    """Make the schema of the queue unless it is there; return what the server refused.
+    """Create the schema of the queue unless it exists; return the refusals of the server.
 
-    In the caller's transaction. `has_roles`: the schema then belongs to the migrator, and only the
-    writer may change what is in it.
+    In the caller's transaction. With `has_roles` the schema belongs to the migrator, and only the
+    writer may change its rows.
     """
     try:
         with connection.transaction():
             if not has_queue(connection):
                 _make(connection, has_roles=has_roles)
             if has_roles:
-                connection.execute(_own("grants"))
+                connection.execute(_queue_file("grants"))
     except psycopg.errors.InsufficientPrivilege as error:
         return [f"queue: {error.diag.message_primary}"]
     return []
 
 
 def has_queue(connection: psycopg.Connection[Any]) -> bool:
-    """Whether the queue of this version of the package is there."""
+    """Whether the database has the queue of this version of the package."""
     row = connection.execute(_COMMENT).fetchone()
     return row is not None and next(iter(_values(row))) == _version()
 
@@ -80,9 +80,9 @@ def _make(connection: psycopg.Connection[Any], *, has_roles: bool) -> None:
     before = connection.execute("SELECT pg_catalog.current_setting('search_path')").fetchone()
     assert before is not None
     connection.execute(_SET, (_PATH,))
-    connection.execute(_schema())
+    connection.execute(_package_statements())
     connection.execute(_SET, (next(iter(_values(before))),))
-    connection.execute(_own("own_parts"))
+    connection.execute(_queue_file("own_parts"))
     version = sql.Literal(_version())
     comment = sql.SQL("COMMENT ON SCHEMA failproof_queue IS {}").format(version)
     connection.execute(comment.as_bytes(connection))
@@ -95,8 +95,8 @@ def _values(row: Any) -> Any:
 
 
 @cache
-def _schema() -> LiteralString:
-    """The statements that the package makes its schema with. It is not imported for that."""
+def _package_statements() -> LiteralString:
+    """The statements by which the package creates its schema, read without importing it."""
     spec = importlib.util.find_spec("procrastinate")
     assert spec is not None and spec.origin is not None
     return Path(spec.origin).parent.joinpath("sql", "schema.sql").read_text("utf-8")
@@ -104,10 +104,10 @@ def _schema() -> LiteralString:
 
 @cache
 def _version() -> str:
-    """The digest of all statements that made the schema; the schema's comment."""
-    made_of = _schema() + _own("own_parts")
+    """The digest of all statements that create the schema, stored as the schema's comment."""
+    made_of = _package_statements() + _queue_file("own_parts")
     return f"made by procrastinate: {hashlib.sha256(made_of.encode()).hexdigest()}"
 
 
-def _own(name: LiteralString) -> LiteralString:
+def _queue_file(name: LiteralString) -> LiteralString:
     return resources.files("failproof_es.store").joinpath("queue", f"{name}.sql").read_text("utf-8")

@@ -1,7 +1,7 @@
 """Appends events to streams that have several writers.
 
-It numbers the events, adds their headers, and retries where another writer was first. A running
-run appends through the journal: there each stream has one writer, and a conflict is an error.
+It numbers the events, adds their headers, and retries if another writer was first. A running run
+appends through the journal: there each stream has one writer, and a conflict is an error.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ T = TypeVar("T")
 Decide = Callable[[Connection], Iterable[Draft]]
 
 MOST_TRIES = 100
-"""The number of tries before an append gives up, because others appended first each time."""
+"""Number of tries after which an append gives up, because others appended first each time."""
 _LONGEST_PAUSE_S = 0.05
 _STANDBY = psycopg.errors.ReadOnlySqlTransaction
 _GONE = tuple(error_class for error_class in AWAY if error_class is not _STANDBY)
-"""An outage while it is decided: deciding only reads, and may not write in any database."""
+"""Errors of an outage while `decide` reads. A standby is none: reading works there, too."""
 _READ_ONLY = (psycopg.errors.InsufficientPrivilege, _STANDBY)
 
 
 def append(store: Store, decide: Decide) -> list[Event]:
-    """Append what `decide` returns, all of it or nothing. Return the events as recorded.
+    """Append the drafts that `decide` returns, all or nothing. Return the events as recorded.
 
-    `decide` reads what it needs from the given connection. It is called again when a stream grew or
-    the server went away meanwhile, so its decision and its append are of one state of the log.
-    Without drafts nothing is appended. If the acknowledgement of a commit was lost, the events
-    are recognised by their bytes.
+    `decide` reads from the given connection. It is called again if a stream grew or the server
+    went away meanwhile, so that its decision and the append are of one state of the log. Without
+    drafts nothing is appended. If the acknowledgement of a commit was lost, the events are
+    recognised by their bytes.
 
     Raises `StreamConflict` after `MOST_TRIES` conflicts in a row, `ReadOnlyLog` where this user or
     this database only reads, `LogUnavailable` where the server stays away.
     """
     for tries in range(MOST_TRIES):
-        deciding = partial(_decided, store, decide)
+        deciding = partial(_draft_events, store, decide)
         events = store.outage.retry(deciding, _GONE)
         if not events:
             return []
@@ -65,28 +65,28 @@ def append(store: Store, decide: Decide) -> list[Event]:
 
 
 def append_drafts(store: Store, drafts: Sequence[Draft]) -> list[Event]:
-    """Append these to the ends of their streams. Raises as `append` does."""
+    """Append these drafts to the ends of their streams. Raises as `append` does."""
     return append(store, lambda _: drafts)
 
 
 def append_within(store: Store, connection: Connection, drafts: Sequence[Draft]) -> list[Event]:
-    """Append these in the caller's transaction. The caller's lock keeps other writers away.
+    """Append these drafts in the caller's transaction, whose lock keeps other writers away.
 
-    Raises `StreamConflict` where there was no such lock, `IncompleteAppend`.
+    Raises `StreamConflict` if there is no such lock, and `IncompleteAppend`.
     """
-    events = list(to_events(drafts, stream_versions(connection, _streams(drafts))))
+    events = list(to_events(drafts, stream_versions(connection, _draft_streams(drafts))))
     append_entries(connection, [store.log.mapper.to_stored_event(event) for event in events])
     return events
 
 
 def append_first(store: Store, entries: Sequence[LogEntry]) -> None:
-    """Append those of these events whose streams have none: each is the first of its own.
+    """Append the first events of streams, except those whose streams exist already.
 
-    All that are new or none. Of several writers of one stream the first one counts, whoever it
-    is: what a stream holds is said by its id. Raises as `append` does.
+    All new ones or none. Of several writers of one stream the first one wins, which makes no
+    difference: the stream's id determines its content. Raises as `append` does.
     """
     for tries in range(MOST_TRIES):
-        reading = partial(_missing, store, entries)
+        reading = partial(_missing_entries, store, entries)
         missing = store.outage.retry(reading)
         if not missing:
             return
@@ -99,7 +99,7 @@ def append_first(store: Store, entries: Sequence[LogEntry]) -> None:
         return
 
 
-def _missing(store: Store, entries: Sequence[LogEntry]) -> list[LogEntry]:
+def _missing_entries(store: Store, entries: Sequence[LogEntry]) -> list[LogEntry]:
     with store.connect() as connection:
         existing = existing_streams(connection, [_stream_of(entry) for entry in entries])
     return [entry for entry in entries if _stream_of(entry) not in existing]
@@ -109,16 +109,16 @@ def _stream_of(entry: LogEntry) -> UUID:
     return cast("UUID", entry.originator_id)
 
 
-def _decided(store: Store, decide: Decide) -> list[Event]:
+def _draft_events(store: Store, decide: Decide) -> list[Event]:
     with store.connect() as connection:
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.read_only = True
         with connection.transaction():
             drafts = list(decide(connection))
-            return list(to_events(drafts, stream_versions(connection, _streams(drafts))))
+            return list(to_events(drafts, stream_versions(connection, _draft_streams(drafts))))
 
 
-def _streams(drafts: Sequence[Draft]) -> list[UUID]:
+def _draft_streams(drafts: Sequence[Draft]) -> list[UUID]:
     return list(dict.fromkeys(draft.header.stream_id for draft in drafts))
 
 
@@ -135,7 +135,7 @@ def _insert_entries(store: Store, entries: Sequence[StoredEvent]) -> None:
 
 
 def _run_insert(insert: Callable[[], T]) -> T:
-    """What `insert` returns. Raises `ReadOnlyLog` at once: waiting would not help."""
+    """The result of `insert`. Raises `ReadOnlyLog` without a retry, which would not help."""
     try:
         return insert()
     except Exception as error:

@@ -18,8 +18,7 @@ from failproof_es.store.mapper import EventMapper
 from failproof_es.store.writing.recorder import EventRecorder
 
 _MOST_IDLE = 2
-"""So many connections are kept for the next append: the journal has one, what records beside it
-another one."""
+"""Number of idle connections that are kept: one for the journal, one for appends beside it."""
 
 
 class LogFactory(PostgresFactory):
@@ -45,27 +44,27 @@ class EventLog(Application[UUID]):
         super().__init__()
 
     def construct_factory(self, env: Environment) -> InfrastructureFactory[Any]:
-        """Our factory. Environment variables that name persistence modules are ignored."""
+        """Our factory; ignores environment variables that name persistence modules."""
         return LogFactory(self._url)
 
     def construct_mapper(self) -> Mapper[UUID]:
-        """Our mapper: explicit topics, an allow-list, upcasting."""
+        """Our mapper, with an allow-list of topics and upcasting."""
         return EventMapper(self.construct_transcoder())
 
 
 class _LentConnections(Lender):
-    """In the place of the package's pool.
+    """Replaces the package's connection pool.
 
-    That one makes connections by its own clock, with pauses that double without bound: after an
-    outage of 80 s appends stood still for 40 s more.
+    The pool reconnects on its own schedule, with pauses that double without bound: after an outage
+    of 80 s, appends waited for 40 s more.
     """
 
     def open(self, wait: bool = False, timeout: float = 0.0) -> None:
-        """Nothing is made before it is asked for."""
+        """Does nothing: connections are made on demand."""
 
 
 def datastore(url: str) -> PostgresDatastore:
-    """Connections to `url`, each made by `connect`, with all its parameters."""
+    """A datastore whose connections `connect` makes, with all parameters of `url`."""
     parameters_of(url)
     store = PostgresDatastore(dbname="", host="", port="", user="", password="", schema="failproof")
     pool: Any = _LentConnections(partial(connect, url, row_factory=dict_row), _MOST_IDLE)

@@ -1,7 +1,7 @@
 """Arrays of one column's values, in PostgreSQL's binary form.
 
-The driver writes an array value by value. Here a column of values of one length is joined at once,
-which takes a tenth of the time: a batch of the journal has six such columns.
+The driver writes an array value by value. Joining the packed values at once takes a tenth of the
+time: a batch of the journal has six such columns.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
 _HEAD = struct.Struct(">iiIii")
-"""Dimensions, whether a value is NULL, the type of the values, how many they are, the first's
-index."""
+"""Number of dimensions, whether a value is NULL, type of the values, number of values, first index.
+"""
 _LENGTH = struct.Struct(">i")
 _NULL = _LENGTH.pack(-1)
 _NUMBER = struct.Struct(">iq")
@@ -29,11 +29,11 @@ _TYPES = {
     "text": (25, 1009),
     "bytea": (17, 1001),
 }
-"""The types of a value and of an array of them: fixed numbers in every PostgreSQL."""
+"""The OIDs of a value's type and of its array type, which every PostgreSQL has."""
 
 
 class ArrayParameter:
-    """A parameter that is such an array."""
+    """A query parameter that is an array in binary form."""
 
     __slots__ = ("array_type", "data")
 
@@ -43,7 +43,7 @@ class ArrayParameter:
 
 
 def uuids(values: Sequence[UUID | None]) -> ArrayParameter:
-    """A column of ids, or of NULL."""
+    """A column of ids; `None` becomes NULL."""
     encoded = [_NULL if value is None else _UUID_LENGTH + value.bytes for value in values]
     return ArrayParameter("uuid", len(encoded), b"".join(encoded), has_null=None in values)
 
@@ -52,14 +52,14 @@ _UUID_LENGTH = _LENGTH.pack(16)
 
 
 def numbers(values: Sequence[int]) -> ArrayParameter:
-    """A column of whole numbers of 64 bits. Raises `struct.error` for a longer one."""
+    """A column of 64-bit integers. Raises `struct.error` for a larger one."""
     return ArrayParameter(
         "int8", len(values), b"".join([_NUMBER.pack(8, value) for value in values])
     )
 
 
 def short_numbers(values: Sequence[int]) -> ArrayParameter:
-    """A column of whole numbers of 32 bits. Raises `struct.error` for a longer one."""
+    """A column of 32-bit integers. Raises `struct.error` for a larger one."""
     return ArrayParameter(
         "int4", len(values), b"".join([_SHORT_NUMBER.pack(4, value) for value in values])
     )
@@ -67,15 +67,15 @@ def short_numbers(values: Sequence[int]) -> ArrayParameter:
 
 def texts(values: Sequence[str]) -> ArrayParameter:
     """A column of texts."""
-    return _bytes("text", [value.encode() for value in values])
+    return _pack_values("text", [value.encode() for value in values])
 
 
 def bytes_(values: Sequence[bytes]) -> ArrayParameter:
     """A column of bytes."""
-    return _bytes("bytea", values)
+    return _pack_values("bytea", values)
 
 
-def _bytes(kind: str, values: Sequence[bytes]) -> ArrayParameter:
+def _pack_values(kind: str, values: Sequence[bytes]) -> ArrayParameter:
     pieces: list[bytes] = []
     for value in values:
         pieces.append(_LENGTH.pack(len(value)))

@@ -1,6 +1,6 @@
-"""The event header - stream, version, run, time - and the function that adds it to an event.
+"""The header of an event (stream, version, run, time), and drafts of events without a version.
 
-The engine, the journal's users and the store all use it."""
+The engine, the callers of the journal and the store all use it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Versioned(Protocol):
 
 
 class EventHeader:
-    """Gives the events of one stream their header. `shared` are fields that all of them have."""
+    """Makes the headers of one stream's events. `shared` are fields that all of them have."""
 
     def __init__(self, stream_id: UUID, run_id: UUID | None, **shared: Any) -> None:
         self.stream_id = stream_id
@@ -46,11 +46,11 @@ class EventHeader:
         return cls(run_id, run_id)
 
     def __call__(self, state: Versioned) -> dict[str, Any]:
-        """The fields of the event that follows `state`, now."""
+        """The header of the event that follows `state`, with the present time."""
         return self.after(state.version)
 
     def after(self, version: int) -> dict[str, Any]:
-        """The fields of the event that follows the stream's `version`, now."""
+        """The header of the event that follows `version`, with the present time."""
         return {
             "originator_id": self.stream_id,
             "originator_version": version + 1,
@@ -61,7 +61,7 @@ class EventHeader:
 
 
 class Draft:
-    """An event without a version: it gets one when it is appended."""
+    """An event without a version, which it gets when it is appended."""
 
     def __init__(self, kind: type[Event], header: EventHeader, /, **fields: Any) -> None:
         self.kind = kind
@@ -82,7 +82,7 @@ class Draft:
 def to_events(drafts: Iterable[Draft], versions: Mapping[UUID, int]) -> Iterator[Event]:
     """The drafts as events, in order, each with the next version of its stream. Yields lazily.
 
-    `versions` are the streams' last versions; a stream without one is empty.
+    `versions` are the streams' last versions; a stream that is missing there is empty.
     """
     last = dict(versions)
     for draft in drafts:

@@ -1,4 +1,4 @@
-"""Appends to the log while a run is going: nothing else does.
+"""Appends the events of a running run to the log.
 
 `await journal.append(...)` returns after the commit, never before. One flusher commits
 whatever is waiting, so hundreds of concurrent evaluations share a commit.
@@ -45,7 +45,7 @@ _Outcome = Sequence[int] | BaseException
 
 @dataclass(frozen=True, slots=True)
 class JournalLimits:
-    """The limits of what may wait and of what is committed at once."""
+    """The limits of the events that may wait, and of those that are committed at once."""
 
     waiting_bytes: int = 64_000_000
     batch_events: int = 5_000
@@ -56,12 +56,11 @@ class JournalLimits:
 class Journal:
     """Group commit with back-pressure.
 
-    Appends under one lease are committed in the order in which they were made; each is all or
-    nothing. A lease that was lost fails the appends that were made under it, and no others.
-    While the server is away appends wait and are tried again, and a commit whose outcome
-    is unknown is looked up before it is called a conflict. `outage` says how long to wait.
-    `on_commit` gets the events of each append once they are durable, in the event loop, before
-    the caller goes on. It must not raise.
+    Appends under one lease are committed in the order in which they were made; each is atomic. If
+    a lease is lost, only the appends under it fail. While the server is away, appends wait and are
+    retried, for as long as `outage` allows; a commit whose outcome is unknown is looked up before
+    it counts as a conflict. `on_commit` is called with the events of each append once they are
+    durable, in the event loop, before the caller goes on. It must not raise.
     """
 
     def __init__(
@@ -94,9 +93,9 @@ class Journal:
     async def append(self, *events: Event, lease: HeldLease | None = None) -> Sequence[int]:
         """Record `events` together; return their positions once they are durable.
 
-        `lease` is the one under which they are recorded, by default the journal's own. Raises
-        `StreamConflict` or `JournalClosed`: then this call recorded none of them; `LogUnavailable`
-        or `LeaseLost`: then a commit that nobody acknowledged may have.
+        They are recorded under `lease`, by default the journal's own. After `StreamConflict` or
+        `JournalClosed` none of them is recorded; after `LogUnavailable` or `LeaseLost` they may be,
+        by a commit that was not acknowledged.
         """
         entries = [cast("LogEntry", self._log.mapper.to_stored_event(event)) for event in events]
         size = sum(len(entry.state) for entry in entries)
@@ -118,7 +117,7 @@ class Journal:
         return await append.done
 
     async def close(self) -> None:
-        """Commit what waits, then stop. Idempotent."""
+        """Commit the waiting appends, then stop. Idempotent."""
         self._closing = True
         self._work.set()
         async with self._room:
@@ -135,7 +134,7 @@ class Journal:
         loop = asyncio.get_running_loop()
         while True:
             await self._work.wait()
-            batch = self._take()
+            batch = self._take_batch()
             if not batch:
                 self._work.clear()
                 if self._closing:
@@ -144,16 +143,16 @@ class Journal:
             try:
                 outcomes = await loop.run_in_executor(self._thread, self._write, batch)
             except BaseException as error:
-                self._fail(error, batch)
+                self._fail_all(error, batch)
                 return
             for append, outcome in zip(batch, outcomes, strict=True):
                 if self._on_commit is not None and not isinstance(outcome, BaseException):
                     self._on_commit(append.entries)
-                _settle(append, outcome)
+                _settle_append(append, outcome)
             await self._wake_all()
 
-    def _take(self) -> list[_Append]:
-        """The next batch: all that waits, within the limits, but at least one append."""
+    def _take_batch(self) -> list[_Append]:
+        """The next batch: all waiting appends within the limits, but at least one."""
         batch: list[_Append] = []
         events = size = 0
         while self._waiting:
@@ -167,11 +166,11 @@ class Journal:
             self._waiting_bytes -= append.size
         return batch
 
-    def _fail(self, error: BaseException, batch: Sequence[_Append]) -> None:
-        """Fail every waiting append: nothing can be recorded any more."""
+    def _fail_all(self, error: BaseException, batch: Sequence[_Append]) -> None:
+        """Fail every append of the batch and every waiting one, and all later ones."""
         self._failure = error
         for append in (*batch, *self._waiting):
-            _settle(append, error)
+            _settle_append(append, error)
         self._waiting.clear()
         self._work.clear()
         asyncio.get_running_loop().create_task(self._wake_all(), name="journal-failed")
@@ -196,8 +195,8 @@ class Journal:
             raise
 
     def _insert(self, batch: Sequence[_Append]) -> list[_Outcome]:
-        """Insert the batch in one transaction. On a conflict halve it, until the append at fault is
-        alone; where a lease was lost halve the leases, until that one is alone."""
+        """Insert the batch in one transaction. On a conflict, split the batch in halves until the
+        append at fault is alone; on a lost lease, split by leases until that lease is alone."""
         leases = list(dict.fromkeys(append.lease for append in batch))
         try:
             positions = self._insert_under([lease for lease in leases if lease is not None], batch)
@@ -219,8 +218,8 @@ class Journal:
         return outcomes
 
     def _insert_under(self, leases: Sequence[HeldLease], batch: Sequence[_Append]) -> Sequence[int]:
-        """The positions of the batch. Tried again for as often as this process claims a lease again
-        meanwhile, after it had ended."""
+        """Insert the batch and return its positions. Tries again each time that this process has
+        meanwhile claimed an ended lease again."""
         entries = [entry for append in batch for entry in append.entries]
         unsure = len(batch) == 1 and self._unacknowledged
         insert = self._recorder.insert_or_find if unsure else self._recorder.insert_events
@@ -236,7 +235,7 @@ class Journal:
     def _insert_apart(
         self, batch: Sequence[_Append], leases: set[HeldLease | None]
     ) -> list[_Outcome]:
-        """Insert what was made under these leases, then the rest. The outcomes keep their order."""
+        """Insert the appends under these leases, then the rest; return outcomes in batch order."""
         settled: dict[_Append, _Outcome] = {}
         for first in (True, False):
             part = [append for append in batch if (append.lease in leases) is first]
@@ -251,11 +250,11 @@ class Journal:
             self._recorder.try_notify(positions[-1])
 
 
-def _settle(append: _Append, outcome: _Outcome) -> None:
+def _settle_append(append: _Append, outcome: _Outcome) -> None:
     if append.done.done():
         return
     if isinstance(outcome, BaseException):
         append.done.set_exception(outcome)
-        append.done.exception()  # a caller that was cancelled will not ask for it
+        append.done.exception()  # marks it as retrieved: a cancelled caller will not do so
     else:
         append.done.set_result(outcome)

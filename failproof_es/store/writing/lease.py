@@ -2,15 +2,15 @@
 
 A lease ends by the database's clock unless its holder renews it, so a host that lost power is
 replaced within the lease time. Its epoch grows by one with each holder, and every append names the
-epoch under which it is made: a process that was replaced while it was paused, or cut off, gets its
-appends refused.
+epoch under which it is made: the appends of a process that was replaced while it was paused or cut
+off are refused.
 
 Only the epoch decides who may write, and only the end of a lease who may take it over. A holder
-that comes back after the end, from an outage of the database, say, goes on where nobody has taken
-the lease meanwhile: it claims it again, with the next epoch.
+that comes back after the end, say from an outage of the database, claims the lease again with the
+next epoch, if nobody else has taken it meanwhile.
 
-The advisory lock of the holder's session is a hint beside that. A process that dies ends its
-session, so it is replaced at once; but no session makes a lease last longer.
+The advisory lock of the holder's session is an additional hint. A process that dies ends its
+session and is replaced at once; but no session makes a lease last longer.
 """
 
 from __future__ import annotations
@@ -33,15 +33,16 @@ from failproof_es.store.pooler import require_sessions
 from failproof_es.store.writing.recorder import query
 
 LEASE_S = 15.0
-"""How long a lease lasts after it was last renewed. Renew it every third of that."""
+"""Seconds that a lease lasts after its last renewal. Renew it every third of that."""
 _RENEW_S = 2.0
-"""A drive renews its lease so often: so soon it notices that its session was cut off."""
+"""Seconds between renewals of a drive's lease, and until it notices that its session was cut."""
 _PATIENCE_PARTS = 6
-"""A claim waits for this part of the lease time at most where renewals may wait behind it."""
+"""A claim waits at most for 1/`_PATIENCE_PARTS` of the lease time if renewals may wait behind it.
+"""
 _LEAST_PATIENCE_MS = 500
 _MOST_READS = 10
 RUN_ITSELF = -1
-"""The number that stands for the run itself where another one stands for a shard."""
+"""Shard number that means the whole run."""
 
 _STATEMENTS = ("claim_lease", "renew_leases", "release_lease", "lease_holder")
 
@@ -61,13 +62,13 @@ class RunBusy(Exception):
 
 
 def passed_s() -> float:
-    """Seconds that have passed since some moment, those of a suspended machine included."""
+    """Seconds of a monotonic clock that also runs while the machine is suspended."""
     boot = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if boot is None else time.clock_gettime(boot)
 
 
 class HeldLease(Protocol):
-    """What an append says of the lease under which it is made."""
+    """The lease that an append is made under: its run, shard and epoch."""
 
     @property
     def run_id(self) -> UUID: ...
@@ -78,14 +79,14 @@ class HeldLease(Protocol):
 
     @property
     def epoch(self) -> int:
-        """The newest epoch that this process got."""
+        """The newest epoch that this process holds."""
 
     def moved_on(self, epoch: int) -> bool:
         """Whether this process holds another epoch by now. Waits for a claim under way."""
 
 
 class ShardLease:
-    """A lease as `ShardLeases.claim` gave it. Its epoch grows when it was claimed again."""
+    """A lease that `ShardLeases.claim` returned. Its epoch grows if it is claimed again."""
 
     __slots__ = ("_guard", "alone", "ends_at", "epoch", "run_id", "shard")
 
@@ -103,7 +104,8 @@ class ShardLease:
         self.epoch = epoch
         self.alone = alone
         self.ends_at = 0.0
-        """When it surely is still held, by the clock of its `ShardLeases`. Send nothing after."""
+        """Until then the lease is certainly held, by the clock of its `ShardLeases`. Send nothing
+        after."""
         self._guard = guard or threading.Lock()
 
     def moved_on(self, epoch: int) -> bool:
@@ -116,11 +118,10 @@ class ShardLease:
 
 
 class ShardLeases:
-    """The leases of one process, and the session that shows that it lives.
+    """The leases of one process, and the session that shows that the process lives.
 
-    Safe to call from several threads. Each call makes one or two statements. It raises
-    `psycopg.OperationalError` while the server is away, and `InvalidInput` where a pooler gives
-    the session to others.
+    Thread-safe. Each call executes one or two statements. It raises `psycopg.OperationalError`
+    while the server is away, and `InvalidInput` if a pooler shares the session with others.
     """
 
     def __init__(
@@ -139,26 +140,26 @@ class ShardLeases:
         self._held: dict[tuple[UUID, int], ShardLease] = {}
         self._connection: psycopg.Connection[Any] | None = None
         self._session = 0
-        """The advisory lock of the present connection."""
+        """The number of the advisory lock that the present connection holds."""
         self._closed = False
 
     def claim(
         self, run_id: UUID, shard: int = RUN_ITSELF, *, alone: bool = False
     ) -> ShardLease | None:
-        """Take a lease that nobody holds, with a new epoch; `None` while somebody does.
+        """Claim a free lease, with a new epoch; `None` while a process, also this one, holds it.
 
-        Who holds it may be this process. With `alone`, which only `RUN_ITSELF` can be, the run is
-        taken with all its shards: `None` while one of them is held, and no shard can be claimed
-        as long as it lasts. Also `None` while appends are held up for seconds, for a shard and for
-        who holds something: what is held already must be renewed meanwhile. And after `close`:
-        the thread of a task that was cancelled may come late.
+        With `alone`, only for `RUN_ITSELF`, the run is taken with all its shards: `None` while one
+        of them is held, and no shard can be claimed as long as the lease lasts. Also `None` if
+        appends hold up the claim of a shard, or any claim of a process that holds leases, for
+        seconds: the held leases must be renewed meanwhile. And `None` after `close`: the thread of
+        a cancelled task may come late.
         """
         with self._guard:
             if self._closed or (run_id, shard) in self._held:
                 return None
             lease = ShardLease(run_id, shard, 0, alone=alone, guard=self._guard)
             try:
-                if not self._claimed(lease):
+                if not self._try_claim(lease):
                     return None
             except psycopg.errors.LockNotAvailable:
                 return None
@@ -166,30 +167,31 @@ class ShardLeases:
             return lease
 
     def renew(self) -> list[ShardLease]:
-        """Renew every lease that is held. Return those that were lost, and are held no more.
+        """Renew every held lease. Return the leases that were lost, which are no longer held.
 
-        One that ended before is claimed again if nobody has had it since: its epoch is the next
-        one then. Call it every third of the lease time.
+        A lease that has ended is claimed again, with the next epoch, if nobody else has held it
+        since. Call it every third of the lease time.
         """
         with self._guard:
             held = list(self._held.values())
-            renewed = self._renewed(held) if held else set()
+            renewed = self._renew_held(held) if held else set()
             lost = []
             for lease in held:
                 if (lease.run_id, lease.shard) in renewed:
                     continue
-                if not self._claimed(lease):
+                if not self._try_claim(lease):
                     del self._held[lease.run_id, lease.shard]
                     lost.append(lease)
             return lost
 
     def remaining_s(self, lease: ShardLease) -> float:
-        """For how many seconds more the lease surely is held; below 0 when it may have ended."""
+        """Seconds for which the lease is certainly held; below 0 if it may have ended."""
         return lease.ends_at - self._clock()
 
     def was_cut_off(self) -> bool:
-        """Whether something is held, and the session is known to have ended: `renew` begins
-        another. Asks the server nothing. False while another thread uses the session."""
+        """Whether leases are held and the session is known to have ended, so that `renew` will
+        begin another one. Sends nothing to the server. False while another thread uses the session.
+        """
         if not self._guard.acquire(blocking=False):
             return False
         try:
@@ -198,9 +200,9 @@ class ShardLeases:
             self._guard.release()
 
     def release(self, lease: ShardLease, *, finished: bool = False) -> None:
-        """Let others have it. `finished` tells them that nothing is left to be done.
+        """Release the lease to others. `finished` tells them that the shard has no work left.
 
-        Does nothing where it is not held any more, or the server is away: then it ends by itself.
+        Does nothing if it is not held, or the server is away: then it ends by itself.
         """
         with self._guard:
             key = (lease.run_id, lease.shard)
@@ -210,13 +212,13 @@ class ShardLeases:
                     self._release(lease, finished=finished)
 
     def holder_of(self, run_id: UUID) -> tuple[str | None, float]:
-        """Who holds a lease of the run, or held one last, and for how many seconds more."""
+        """The present or last holder of a lease of the run, and the seconds that it lasts."""
         with self._guard:
             rows = self._execute("lease_holder", lambda: {"run_id": run_id})
         return rows[0] if rows else (None, 0.0)
 
     def close(self) -> None:
-        """Release all that is held, and end the session for good. Idempotent."""
+        """Release all held leases, and end the session for good. Idempotent."""
         with self._guard:
             self._closed = True
             with contextlib.suppress(psycopg.OperationalError):
@@ -227,8 +229,8 @@ class ShardLeases:
 
     # -- with the guard held -----------------------------------------------------------------
 
-    def _claimed(self, lease: ShardLease) -> bool:
-        """Claim it; one that was held before only where nobody has had it since."""
+    def _try_claim(self, lease: ShardLease) -> bool:
+        """Claim the lease; if it was held before, only if nobody else has held it since."""
         began = self._clock()
         patience_ms = max(_LEAST_PATIENCE_MS, round(self._seconds * 1_000 / _PATIENCE_PARTS))
         [(epoch,)] = self._execute(
@@ -250,7 +252,7 @@ class ShardLeases:
         lease.ends_at = began + self._seconds
         return True
 
-    def _renewed(self, held: list[ShardLease]) -> set[tuple[UUID, int]]:
+    def _renew_held(self, held: list[ShardLease]) -> set[tuple[UUID, int]]:
         began = self._clock()
         rows = self._execute(
             "renew_leases",
@@ -280,7 +282,7 @@ class ShardLeases:
         )
 
     def _execute(self, name: str, parameters: Callable[[], dict[str, Any]]) -> list[Any]:
-        """The rows of `queries/<name>.sql`; on a new connection if the present one was cut."""
+        """The rows of `queries/<name>.sql`; on a new connection if the present one is cut off."""
         if self._connection is not None:
             try:
                 return self._connection.execute(query(name), parameters()).fetchall()
@@ -296,21 +298,23 @@ class ShardLeases:
 
     def _connected(self) -> psycopg.Connection[Any]:
         for name in _STATEMENTS:
-            query(name)  # read now: a process without a descriptor left can still release
+            query(
+                name
+            )  # read now: a process that has run out of file descriptors can still release
         connection = connect(self._url)
         session = secrets.randbits(63)
         try:
             require_sessions(connection, self._url)
             connection.execute("SELECT pg_catalog.pg_advisory_lock(%s)", (session,))
         except BaseException:
-            _let_go(connection)
+            _unlock_and_close(connection)
             raise
         self._connection, self._session = connection, session
         return connection
 
     def _disconnect(self) -> None:
         if self._connection is not None:
-            _let_go(self._connection)
+            _unlock_and_close(self._connection)
             self._connection = None
 
     def __enter__(self) -> Self:
@@ -328,7 +332,7 @@ class ShardLeases:
 class Lease:
     """The right of one process to drive a run alone, with all its shards.
 
-    A thread renews it until it is released, whatever the process does meanwhile.
+    A thread renews it until it is released.
     """
 
     shard = RUN_ITSELF
@@ -336,7 +340,7 @@ class Lease:
     def __init__(self, url: str, run_id: UUID, holder: str, seconds: float = LEASE_S) -> None:
         self.run_id = run_id
         self.lost: RunBusy | None = None
-        """Who has it instead, once this process knows."""
+        """The error that names the new holder, once this process knows that the lease is lost."""
         self._leases = ShardLeases(url, holder, seconds)
         self._pause_s = min(_RENEW_S, seconds / 3)
         self._held: ShardLease | None = None
@@ -344,7 +348,7 @@ class Lease:
 
     @property
     def epoch(self) -> int:
-        """The newest epoch that it got; 0 before it was taken."""
+        """The newest epoch; 0 before the lease is acquired."""
         return self._held.epoch if self._held is not None else 0
 
     def moved_on(self, epoch: int) -> bool:
@@ -359,8 +363,8 @@ class Lease:
             self._leases.close()
             raise
         if self._held is None:
-            raise self._busy()
-        threading.Thread(target=self._keep_on, name="lease", daemon=True).start()
+            raise self._busy_error()
+        threading.Thread(target=self._renew_until_released, name="lease", daemon=True).start()
         return self
 
     def keep(self) -> None:
@@ -370,7 +374,7 @@ class Lease:
         `psycopg.OperationalError` while the server is away.
         """
         if self.lost is not None or self._leases.renew():
-            self.lost = self._busy()
+            self.lost = self._busy_error()
             raise self.lost
 
     def release(self) -> None:
@@ -378,7 +382,7 @@ class Lease:
         self._released.set()
         self._leases.close()
 
-    def _keep_on(self) -> None:
+    def _renew_until_released(self) -> None:
         while not self._released.wait(self._pause_s):
             try:
                 self.keep()
@@ -387,12 +391,12 @@ class Lease:
             except psycopg.Error:
                 continue  # the server is away; the epoch still guards every append
 
-    def _busy(self) -> RunBusy:
-        """Who has it instead. Nothing is left open."""
+    def _busy_error(self) -> RunBusy:
+        """The error that names the present holder. Closes the session."""
         holder: str | None = None
         left_s = 0.0
         try:
-            # Away again, the server says no name: that the lease is lost is known all the same.
+            # If the server is away again the name is unknown, but the lease is lost all the same.
             with contextlib.suppress(psycopg.Error):
                 holder, left_s = self._leases.holder_of(self.run_id)
         finally:
@@ -412,19 +416,19 @@ class Lease:
 
 
 def _has_ended(connection: psycopg.Connection[Any]) -> bool:
-    """Whether the server has ended the session, as far as the network has told by now."""
+    """Whether the server has ended the session, from the data that has arrived by now."""
     with contextlib.suppress(psycopg.Error, OSError):
         waiting = select.poll()
         waiting.register(connection.fileno(), select.POLLIN)
-        for _ in range(_MOST_READS):  # what it said last, then the end, which raises
+        for _ in range(_MOST_READS):  # its last messages, then the end, which raises
             if not waiting.poll(0):
                 break
             connection.pgconn.consume_input()
     return connection.closed
 
 
-def _let_go(connection: psycopg.Connection[Any]) -> None:
-    """Unlock, then close: the server may notice a closed connection after the next driver asks."""
+def _unlock_and_close(connection: psycopg.Connection[Any]) -> None:
+    """Unlock, then close: the server may notice a closed connection only after the next claim."""
     with contextlib.suppress(psycopg.Error):
         connection.execute("SELECT pg_catalog.pg_advisory_unlock_all()")
     connection.close()

@@ -1,8 +1,8 @@
-"""Our Postgres application recorder: one SQL function appends a batch.
+"""Our PostgreSQL application recorder: one SQL function appends a batch.
 
-It keeps every promise of the `eventsourcing` package's application recorder (the package's
-own contract tests run against it) and adds the run id, the lease check and batches of any
-size: the stock recorder's pipeline insert hangs on large ones.
+It fulfils the contract of the `eventsourcing` package's application recorder (the package's own
+contract tests run against it) and adds the run id, the lease check and batches of any size: the
+stock recorder's pipelined insert hangs on large ones.
 """
 
 from __future__ import annotations
@@ -42,28 +42,28 @@ CONNECTION_ERRORS = (InterfaceError, OperationalError)
 
 
 class LeaseLost(PersistenceError):
-    """Another process took the run or its shard over: this one must not write to it any more."""
+    """Another process took over the run or the shard: this process must not write to it."""
 
 
 class IncompleteAppend(PersistenceError):
-    """The database accepted an append and kept less of it, so it cannot be trusted."""
+    """The database accepted an append but stored fewer events, so it cannot be trusted."""
 
 
 class LeafRefused(PersistenceError):
-    """The database computes another leaf than the writer did, so the ledger would stop here."""
+    """The database computed another leaf than the writer, so the ledger would stop here."""
 
 
 class _VersionTaken(PersistenceError):
-    """A stream has an event at one of the versions already."""
+    """A stream already has an event at one of the versions."""
 
 
 _POLL_S = 1.0
-"""A subscription looks at the log at least so often."""
+"""Seconds after which a subscription polls the log at the latest."""
 _REFUSALS: dict[str | None, type[PersistenceError]] = {
     "FP001": LeaseLost,
     "FP003": IncompleteAppend,
     "FP005": LeafRefused,
-    "0A000": IncompleteAppend,  # an INSERT that a DO INSTEAD rule took the place of
+    "0A000": IncompleteAppend,  # an INSERT that a DO INSTEAD rule replaced
 }
 """The errors of `failproof.append`, by SQLSTATE."""
 
@@ -86,7 +86,7 @@ def append_entries(connection: psycopg.Connection[Any], events: Sequence[StoredE
 def _conflict(
     connection: psycopg.Connection[Any], events: Sequence[StoredEvent]
 ) -> StreamConflict | None:
-    """The stream that is further than the append expects, if one is."""
+    """The conflict of the first stream with more events than the append expects; else `None`."""
     expected: dict[UUID, int] = {}
     for event in events:
         stream_id = cast("UUID", event.originator_id)
@@ -100,14 +100,14 @@ def _conflict(
 
 
 LeaseKey = tuple[UUID, int, int]
-"""A lease as an append names it: run, shard (-1 is the run itself), epoch."""
+"""A lease in an append: run, shard (-1 is the whole run), epoch."""
 
 
 def append_parameters(
     events: Sequence[StoredEvent], leases: Sequence[LeaseKey] = ()
 ) -> Sequence[Any]:
-    """The parameters of `queries/append.sql`: one array for each column, and those of the leases
-    to check."""
+    """The parameters of `queries/append.sql`: an array for each column of the events, and for each
+    column of the leases to check."""
     return (
         columns.uuids([cast("UUID", event.originator_id) for event in events]),
         columns.numbers([event.originator_version for event in events]),
@@ -115,11 +115,11 @@ def append_parameters(
         columns.bytes_([event.state for event in events]),
         columns.uuids([event.run_id if isinstance(event, LogEntry) else None for event in events]),
         columns.bytes_([_leaf_hash(event) for event in events]),
-        *_lease_columns(leases),
+        *_lease_arrays(leases),
     )
 
 
-def _lease_columns(leases: Sequence[LeaseKey]) -> Sequence[columns.ArrayParameter | None]:
+def _lease_arrays(leases: Sequence[LeaseKey]) -> Sequence[columns.ArrayParameter | None]:
     if not leases:
         return (None, None, None)
     run_ids, shards, epochs = zip(*leases, strict=True)
@@ -136,8 +136,7 @@ def _leaf_hash(event: StoredEvent) -> bytes:
 def require_complete_append(appended: int, returned: int) -> None:
     """Raise `IncompleteAppend` unless an append returned a row for each event.
 
-    `failproof.append` checks this, too. But an administrator can replace that function, so the
-    writer checks for itself.
+    `failproof.append` checks this, too; but an administrator can replace that function.
     """
     if appended != returned:
         raise IncompleteAppend(
@@ -155,7 +154,7 @@ class EventRecorder(PostgresApplicationRecorder):
         self._append = query("append")
 
     def create_table(self) -> None:
-        """Create or upgrade the schema, as the administrator that the connection then needs."""
+        """Create or upgrade the schema. The connection must be an administrator's."""
         with self.datastore.get_connection() as connection:
             install(cast("psycopg.Connection[Any]", connection))
 
@@ -169,11 +168,10 @@ class EventRecorder(PostgresApplicationRecorder):
     ) -> Sequence[int] | None:
         """Append all or nothing, in order, and return the positions.
 
-        `leases` are checked in the same transaction; `notify` wakes readers after
-        the commit. Raises `StreamConflict` when a stream already has one of the versions,
-        `LeaseLost` when one of the leases has another epoch, `IncompleteAppend` when fewer
-        rows came back, `OperationalError` or `InterfaceError` when the server is away, or has
-        become a standby.
+        `leases` are checked in the same transaction; `notify` wakes readers after the commit.
+        Raises `StreamConflict` if a stream already has one of the versions, `LeaseLost` if one of
+        the leases has another epoch, `IncompleteAppend` if fewer rows came back,
+        `OperationalError` or `InterfaceError` if the server is away or has become a standby.
         """
         if not stored_events:
             return None
@@ -203,9 +201,9 @@ class EventRecorder(PostgresApplicationRecorder):
     ) -> Sequence[int]:
         """As `insert_events`, but if exactly these events are in the log, return their positions.
 
-        So an append can be retried when the acknowledgement of its commit was lost. With
-        `LeaseLost` it may be in the log, too: whoever has the lease now may have recorded the very
-        same bytes, so nobody can tell whose they are.
+        So an append can be retried after the acknowledgement of its commit was lost. After
+        `LeaseLost` the events may be in the log, too: the new holder may have recorded the same
+        bytes, so it is unknown whose they are.
         """
         try:
             return self.insert_events(stored_events, leases=leases, notify=notify) or []
@@ -216,7 +214,7 @@ class EventRecorder(PostgresApplicationRecorder):
             return positions
 
     def find_positions(self, stored_events: Sequence[StoredEvent]) -> list[int] | None:
-        """The positions of exactly these events, `None` unless the log has all of them."""
+        """The positions of exactly these events; `None` unless the log has all of them."""
         positions = []
         for event in stored_events:
             position = self.position_of(event)
@@ -247,7 +245,7 @@ class EventRecorder(PostgresApplicationRecorder):
             return [position for (position,) in cursor.fetchall()]
 
     def _conflict(self, stored_events: Sequence[StoredEvent]) -> StreamConflict:
-        """The stream whose version is not what the append expects."""
+        """The conflict of the stream whose version the append does not expect."""
         first = stored_events[0]
         version = first.originator_version - 1
         unknown = StreamConflict(cast("UUID", first.originator_id), version, 0)
@@ -267,7 +265,7 @@ class EventRecorder(PostgresApplicationRecorder):
         return cast("int", row["notification_id"]) if row else None
 
     def try_notify(self, position: int) -> None:
-        """Wake readers, if the server can be reached. They also poll, so nothing depends on it.
+        """Wake readers, if the server can be reached. Readers also poll, so none depends on it.
 
         Call it outside the append's transaction: inside, NOTIFY serialises commits.
         """
@@ -279,8 +277,8 @@ class EventRecorder(PostgresApplicationRecorder):
 
 
 class _Subscription(PostgresSubscription):
-    """The package's looks at the log once, and then only when it is notified: it never tells an
-    event that is recorded before its other thread listens. This one also polls."""
+    """A subscription that also polls. The package's reads the log once, and then only if notified:
+    it misses an event that is recorded before its other thread listens."""
 
     def _loop_on_pull(self) -> None:
         try:

@@ -1,6 +1,6 @@
-"""What the workers of a database share beside the log: the rows that this process writes.
+"""Writes the state that a database's workers share outside the log: budgets and limits.
 
-Each call is one short transaction on a connection of its own, so that it waits for no append.
+Each call is one short transaction on a separate connection, so that it waits for no append.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _PATIENCE_S = 1.0
 
 
 class SharedState:
-    """One connection, made when it is first needed and again after an outage. For any thread.
+    """One connection, made when it is first needed and again after an outage. Thread-safe.
 
-    Every call is made again while the server is away, as `outage` says: what it says stands for
-    itself, however often it arrives. Then it raises `LogUnavailable`. Who renews what it says every
-    second waits no longer than that.
+    Every call is repeated while the server is away, for as long as `outage` allows (1 s by default,
+    as callers repeat their statements every second); then it raises `LogUnavailable`. Statements
+    are idempotent.
     """
 
     def __init__(self, url: str, outage: Outage | None = None) -> None:
@@ -45,13 +45,13 @@ class SharedState:
     def execute(self, name: str, parameters: Mapping[str, Any]) -> list[Any]:
         """The rows of `queries/<name>.sql`.
 
-        Raises `LeaseLost` where it names a lease that is, `LateStatement` where the same holder has
-        said more since, or where it comes from a thread that nobody waited for, after `close`.
+        Raises `LeaseLost` if the named lease is lost, `LateStatement` if the same holder has made a
+        newer statement, or if it is called after `close`, as by an abandoned thread.
         """
 
         def attempt() -> list[Any]:
             with self._guard:
-                return self._once(name, parameters)
+                return self._execute_once(name, parameters)
 
         return self._outage.retry(attempt)
 
@@ -61,7 +61,7 @@ class SharedState:
             self._closed = True
             self._disconnect()
 
-    def _once(self, name: str, parameters: Mapping[str, Any]) -> list[Any]:
+    def _execute_once(self, name: str, parameters: Mapping[str, Any]) -> list[Any]:
         if self._closed:
             raise LateStatement(f"{name}: nobody waits for it any more")
         if self._connection is None:
@@ -85,13 +85,13 @@ class SharedState:
 
 
 def ceiling_in(state: SharedState, run_id: UUID) -> Decimal | None:
-    """The spend ceiling that workers keep in this run, in US dollars; `None` without one."""
+    """The spend ceiling in force for the run's workers, in US dollars; `None` without one."""
     rows = state.execute("run_budget", {"run_id": run_id})
     return rows[0][0] if rows else None
 
 
 def set_ceiling(state: SharedState, lease: HeldLease, ceiling: Decimal, number: int) -> None:
-    """Let workers drive the run below this ceiling, in US dollars, from now on.
+    """Set the ceiling, in US dollars, below which workers drive the run.
 
     The lease is on the run alone. `number` grows with each change under it. Raises `LeaseLost`.
     """
@@ -102,9 +102,9 @@ def set_ceiling(state: SharedState, lease: HeldLease, ceiling: Decimal, number: 
 
 
 def count_spending(state: SharedState, lease: HeldLease, counted: Mapping[int, SpendState]) -> None:
-    """Say what shards have spent by the log, under the lease of one or of the run alone.
+    """Set the spending of shards as counted in the log, and remove their reservations.
 
-    Nothing is reserved for them any more. Raises `LeaseLost`.
+    The lease is on one of them or on the run alone. Raises `LeaseLost`.
     """
     state.execute(
         "count_spending",
@@ -119,7 +119,7 @@ def count_spending(state: SharedState, lease: HeldLease, counted: Mapping[int, S
 
 
 def reserve_spending(state: SharedState, lease: HeldLease, report: SpendReport) -> Grant:
-    """Tell what the lease's shard has spent, and reserve more for it. Raises `LeaseLost`."""
+    """Report the spending of the lease's shard, and reserve more for it. Raises `LeaseLost`."""
     [(more, ceiling, known_spent, unknown, requests, reserved, is_wanted)] = state.execute(
         "reserve_spending",
         {
@@ -138,12 +138,12 @@ def reserve_spending(state: SharedState, lease: HeldLease, report: SpendReport) 
 
 
 def shards_with_budget(state: SharedState, run_id: UUID) -> list[int]:
-    """The shards of a run for which something is reserved."""
+    """The shards of a run with a reservation."""
     return [shard for (shard,) in state.execute("reserved_shards", {"run_id": run_id})]
 
 
 class DatabaseShares:
-    """The shares of all workers of a database, as `holder` sees them."""
+    """The shares of provider keys in a database, for the worker `holder`."""
 
     def __init__(self, state: SharedState, holder: str) -> None:
         self._state = state
@@ -152,7 +152,7 @@ class DatabaseShares:
     def exchange(
         self, key: ProviderKey, limits: KeyLimits, own: UUID, claim: ShareClaim, seconds: float
     ) -> GrantedShare:
-        """Tell what was used and what a server said, and ask for a share. With 0 seconds it ends.
+        """Send a claim for a share of `seconds`, and return the answer. 0 seconds end the share.
 
         Raises `LogUnavailable` while the database is away.
         """
