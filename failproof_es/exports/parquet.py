@@ -25,6 +25,8 @@ BATCH = 1_000
 _BATCH_BYTES = 8_000_000
 """About the maximum bytes of text in a batch."""
 _RUN_COLUMNS = ("run_id", "test_run_id")
+_RUNS_UNKNOWN = "no column of type uuid names its runs: export all runs"
+_OTHER_RUN = "SELECT FROM failproof.run_list WHERE run_id <> ALL (%s) LIMIT 1"
 _PROMPTS = "SELECT prompt_id FROM {}.planned_cases WHERE run_id = ANY ({})"
 _COLUMNS = """
 SELECT a.attname, t.typname FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid
@@ -72,9 +74,8 @@ class Parquet:
         ids = [run.run_id for run in runs]
         for projection in (*ours(), *usable_of_others()):
             for table in projection.relations:
-                relation = _relation(connection, table.name, ids)
+                relation = _relation(connection, table.name, ids, export.left_out)
                 if relation is None:
-                    export.left_out.add(table.name, "the table is not there: rebuild it")
                     continue
                 make = partial(_file, connection, relation, export.left_out)
                 yield ExportedFile(
@@ -82,22 +83,38 @@ class Parquet:
                 )
 
 
-def _relation(connection: Connection, name: str, runs: Sequence[UUID]) -> ExportedRelation | None:
-    """The relation; `None` if there is none. Without a column for runs, the rows of their cases."""
-    qualified = sql.Identifier(LIVE, name)
+def _relation(
+    connection: Connection, name: str, runs: Sequence[UUID], left_out: LeftOut
+) -> ExportedRelation | None:
+    """The relation with the rows of these runs; `None` if it is left out of the export."""
     columns = connection.execute(_COLUMNS, (f"{LIVE}.{name}",)).fetchall()
     if not columns:
+        left_out.add(name, "the table is not there: rebuild it")
         return None
-    names = [column for column, _ in columns]
-    where: sql.Composable = sql.SQL("true")
-    run_ids = sql.Literal(list(runs))
-    if of_run := next((column for column in _RUN_COLUMNS if column in names), None):
-        where = sql.SQL("{} = ANY ({})").format(sql.Identifier(of_run), run_ids)
-    elif "prompt_id" in names:
-        planned = sql.SQL(_PROMPTS).format(sql.Identifier(LIVE), run_ids)
-        where = sql.SQL("prompt_id IN ({})").format(planned)
-    rows = sql.SQL("FROM {} WHERE {}").format(qualified, where)
+    where = _condition(connection, columns, runs)
+    if where is None:
+        left_out.add(name, _RUNS_UNKNOWN)
+        return None
+    rows = sql.SQL("FROM {} WHERE {}").format(sql.Identifier(LIVE, name), where)
     return ExportedRelation(name, columns, rows)
+
+
+def _condition(
+    connection: Connection, columns: Sequence[tuple[str, str]], runs: Sequence[UUID]
+) -> sql.Composable | None:
+    """The condition for the rows of these runs, or of their cases in a table without runs.
+
+    `None` if no column tells them from the rows of other runs.
+    """
+    run_ids = sql.Literal(list(runs))
+    names = [name for name, kind in columns if kind == "uuid"]
+    if of_run := next((name for name in _RUN_COLUMNS if name in names), None):
+        return sql.SQL("{} = ANY ({})").format(sql.Identifier(of_run), run_ids)
+    if "prompt_id" in names:
+        planned = sql.SQL(_PROMPTS).format(sql.Identifier(LIVE), run_ids)
+        return sql.SQL("prompt_id IN ({})").format(planned)
+    other_run = connection.execute(_OTHER_RUN, (list(runs),)).fetchone()
+    return sql.SQL("true") if other_run is None else None
 
 
 def columns_of(connection: Connection, relation: ExportedRelation) -> list[ParquetColumn]:

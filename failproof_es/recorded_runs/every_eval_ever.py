@@ -25,7 +25,13 @@ from failproof_es.recorded_runs.json_values import (
     to_json,
     unread,
 )
-from failproof_es.recorded_runs.plain import count_of, digest_of, plain_text, plain_value
+from failproof_es.recorded_runs.plain import (
+    count_of,
+    digest_of,
+    milliseconds_of,
+    plain_text,
+    plain_value,
+)
 from failproof_es.recorded_runs.records import (
     NO_PLACE,
     SOURCE_ERROR,
@@ -37,6 +43,13 @@ from failproof_es.recorded_runs.sources import digest_of_files, source_file
 
 KIND = "every-eval-ever"
 _ROLES = ("system", "user", "assistant")
+_READ_OF_AGGREGATE = frozenset(
+    {
+        *("schema_version", "evaluation_id", "evaluation_timestamp", "eval_library"),
+        *("source_metadata", "model_info", "evaluation_results", "detailed_evaluation_results"),
+    }
+)
+_READ_OF_DETAILS = frozenset({"format", "file_path", "hash_algorithm", "checksum"})
 _READ = frozenset(
     {
         *("schema_version", "evaluation_id", "model_id", "evaluation_name", "sample_id", "input"),
@@ -55,7 +68,7 @@ def read_every_eval_ever(path: Path) -> ForeignRun:
     files: list[SourceFile] = []
     if path.suffix.lower() != ".jsonl":
         aggregate = object_of(load_json(path))
-        samples = _samples_path(aggregate, path)
+        samples = _samples_path(aggregate, path, remainder)
         files.append(source_file(path))
     else:
         remainder.add("the aggregate", "it was not given: import it in place of its samples", "-")
@@ -99,8 +112,11 @@ def read_every_eval_ever(path: Path) -> ForeignRun:
     )
 
 
-def _samples_path(aggregate: Json, path: Path) -> Path:
-    """The path of an aggregate's samples. Raises `InvalidInput`."""
+def _samples_path(aggregate: Json, path: Path, remainder: Remainder) -> Path:
+    """The path of an aggregate's samples. Raises `InvalidInput`.
+
+    The fields of the aggregate that are not read are listed in `remainder`.
+    """
     if "evaluation_results" not in aggregate:
         message = "is no record of Every Eval Ever: it has no `evaluation_results`"
         raise InvalidInput([Problem(message, path=path)])
@@ -121,13 +137,25 @@ def _samples_path(aggregate: Json, path: Path) -> Path:
     if not samples.is_file():
         remedy = "put the file of samples beside the aggregate"
         raise InvalidInput([Problem(f"there is no {samples}", path=path, remedy=remedy)])
-    _require_checksum(details, samples)
+    _require_checksum(details, samples, remainder)
+    for parent, record, read in (
+        ("the aggregate", aggregate, _READ_OF_AGGREGATE),
+        ("detailed_evaluation_results", details, _READ_OF_DETAILS),
+    ):
+        for name in unread(record, read):
+            field = f"`{plain_text(name, remainder, 'aggregate')}` of {parent}"
+            remainder.add(field, NO_PLACE, "aggregate")
     return samples
 
 
-def _require_checksum(details: Json, samples: Path) -> None:
+def _require_checksum(details: Json, samples: Path, remainder: Remainder) -> None:
+    """Raise `InvalidInput` if the samples have another checksum. One that cannot be checked is
+    listed in `remainder`."""
     checksum, algorithm = details.get("checksum"), details.get("hash_algorithm")
     if not isinstance(checksum, str) or algorithm not in ("sha256", "md5"):
+        if checksum is not None:
+            reason = "only a sha256 or md5 is checked"
+            remainder.add("the checksum", reason, "detailed_evaluation_results")
         return
     with samples.open("rb") as stream:
         if algorithm == "sha256":
@@ -203,7 +231,7 @@ def _answers_of_sample(
             replies=reply,
             messages=messages,
             usage=Usage() if several else _usage(sample),
-            latency_ms=None if several else _milliseconds(performance.get("latency_ms")),
+            latency_ms=None if several else milliseconds_of(performance.get("latency_ms")),
             source_scores=plain_value(scores, remainder, place),
             source_metadata=plain_value(object_of(sample.get("metadata")), remainder, place),
             source_passed=correct if isinstance(correct, bool) and error is None else None,
@@ -276,12 +304,3 @@ def _usage(sample: Json) -> Usage:
         cache_write_tokens=count_of(used.get("input_tokens_cache_write")),
         reasoning_tokens=count_of(used.get("reasoning_tokens")),
     )
-
-
-def _milliseconds(milliseconds: Any) -> float | None:
-    counted = (
-        isinstance(milliseconds, int | float)
-        and not isinstance(milliseconds, bool)
-        and 0 <= milliseconds < 1e15
-    )
-    return float(milliseconds) if counted else None

@@ -29,9 +29,9 @@ from failproof_es.recorded_runs.json_values import (
 from failproof_es.recorded_runs.plain import (
     count_of,
     digest_of,
+    milliseconds_of,
     plain_text,
     plain_value,
-    seconds_as_ms,
 )
 from failproof_es.recorded_runs.records import (
     SOURCE_ERROR,
@@ -159,7 +159,7 @@ def _answer(
         messages=tuple(answered) if len(answered) > 1 else (),
         answered_by=text_of(output.get("model"), remainder, place),
         usage=usage,
-        latency_ms=seconds_as_ms(output.get("time")) if len(replies) == 1 else None,
+        latency_ms=milliseconds_of(output.get("time"), unit_ms=1000) if len(replies) == 1 else None,
         asked_at=text_of(sample.get("started_at"), remainder, place),
         source_scores=scores,
         source_metadata=plain_value(object_of(sample.get("metadata")), remainder, place),

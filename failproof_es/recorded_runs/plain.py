@@ -16,6 +16,7 @@ from failproof_es.recorded_runs.records import Remainder
 
 MAX_DEPTH = 100
 _LARGEST = 2**63 - 1
+_LONGEST_MS = 1e15
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -71,8 +72,8 @@ def count_of(value: Any) -> int | None:
     return value if type(value) is int and 0 <= value <= _LARGEST else None
 
 
-def seconds_as_ms(value: Any) -> float | None:
-    """Seconds as milliseconds; `None` if the value is not a duration."""
+def milliseconds_of(value: Any, unit_ms: int = 1) -> float | None:
+    """A duration in units of `unit_ms` milliseconds; `None` if the value is not a duration."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) * 1000 if math.isfinite(value) and 0 <= value < 1e12 else None
+    return float(value) * unit_ms if 0 <= value < _LONGEST_MS / unit_ms else None

@@ -27,7 +27,13 @@ from failproof_es.recorded_runs.json_values import (
     to_json,
     unread,
 )
-from failproof_es.recorded_runs.plain import count_of, digest_of, plain_text, plain_value
+from failproof_es.recorded_runs.plain import (
+    count_of,
+    digest_of,
+    milliseconds_of,
+    plain_text,
+    plain_value,
+)
 from failproof_es.recorded_runs.promptfoo_assertions import checks_of, is_transformed
 from failproof_es.recorded_runs.records import (
     NO_PLACE,
@@ -182,7 +188,7 @@ def _answer(
         sample_sha256=digest_of(plain_value(row, Remainder(), place)),
         replies=() if reply is None else (reply,),
         usage=_usage(row, response),
-        latency_ms=_latency(row.get("latencyMs")),
+        latency_ms=milliseconds_of(row.get("latencyMs")),
         source_scores=plain_value(scores, remainder, place),
         source_metadata=plain_value(object_of(row.get("metadata")), remainder, place),
         source_passed=passed if isinstance(passed, bool) and error is None else None,
@@ -326,10 +332,3 @@ def _usage(row: Json, response: Json) -> Usage:
         output_tokens=count_of(used.get("completion")),
         reasoning_tokens=count_of(details.get("reasoning")),
     )
-
-
-def _latency(latency: Any) -> float | None:
-    counted = (
-        isinstance(latency, int | float) and not isinstance(latency, bool) and 0 <= latency < 1e15
-    )
-    return float(latency) if counted else None

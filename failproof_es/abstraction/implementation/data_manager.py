@@ -116,7 +116,7 @@ class DataManager:
         """Append an answer, and its judgement if it has one; compare an answer on record.
 
         An appended answer has the source `api` and no recorded request. The judgement of an
-        answer on record is ignored: see `update_result`. Raises `InvalidInput` for a result that
+        answer on record is treated as in `update_result`. Raises `InvalidInput` for a result that
         contradicts the record or has no answer, `RunBusy` while another program drives the run
         or this one asks its judges.
         """
@@ -127,8 +127,10 @@ class DataManager:
                 self.update_result(result)
             else:
                 self._end_if_final(result)
-            return
-        self._require_same(result, recorded, _ANSWER_FIELDS)
+        elif result.status is TaskStatus.PENDING_JUDGEMENT:
+            self._require_same(result, recorded, _ANSWER_FIELDS)
+        else:
+            self.update_result(result)
 
     def load_results(self, run_id: int, status: TaskStatus) -> list[Result]:
         """The results of a run that now have this status, in plan order."""
@@ -145,6 +147,8 @@ class DataManager:
         recorded = self._recorded_result(result)
         self._require_same(result, recorded, _ANSWER_FIELDS)
         if recorded.status is not TaskStatus.PENDING_JUDGEMENT:
+            if _repeats_failure(result, recorded):
+                recorded = replace(recorded, error_message=result.error_message)
             self._require_same(result, recorded, _JUDGEMENT_FIELDS)
             return
         if result.status is TaskStatus.PENDING_JUDGEMENT:
@@ -281,6 +285,17 @@ def _read_verdict(result: Result) -> tuple[dict[str, object] | None, str | None]
             raise InvalidInput.because(
                 f"{_name_result(result)}: it is answered: its status can't be {result.status.value}"
             )
+
+
+def _repeats_failure(result: Result, recorded: Result) -> bool:
+    """Whether both have failed, and the result has no other reason than the record.
+
+    The record puts the kind of the error before the reason that was saved.
+    """
+    if not result.status is recorded.status is TaskStatus.FAILED:
+        return False
+    reason = result.error_message
+    return not reason or f": {recorded.error_message}".endswith(f": {reason}")
 
 
 def _name_result(result: Result) -> str:

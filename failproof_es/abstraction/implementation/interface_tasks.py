@@ -57,7 +57,8 @@ class InterfaceTasks:
         self._judge_name = judge_name
         self._lock = threading.Lock()
         self._submitted: dict[int, _SubmittedTask] = {}
-        self._ended: set[int] = set()
+        self._final_events: dict[int, BenchmarkEvent] = {}
+        """The first final event of each submission that has ended."""
         self._final: set[tuple[int, str, str]] = set()
         """Run id, model name and task id of each result that was reported as final."""
 
@@ -77,16 +78,19 @@ class InterfaceTasks:
     ) -> int:
         """See `TaskManagerApi`. The callback gets a `Notice` in place of the manager's payload.
 
-        Only the first final event of a submission is passed on.
+        Of the final events of a submission only the first is passed on, once to each callback.
         """
         by = calls or self._flow
+        is_ended = False
 
         def forward_notice(payload: Any = None) -> None:
+            nonlocal is_ended
             if event in FINAL:
                 with self._lock:
-                    if submission_id in self._ended:
+                    first = self._final_events.setdefault(submission_id, event)
+                    if is_ended or first is not event:
                         return
-                    self._ended.add(submission_id)
+                    is_ended = True
             notice = self._make_notice(submission_id, event, payload)
             by.put(lambda: callback(notice))
 

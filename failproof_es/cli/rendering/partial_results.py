@@ -53,8 +53,7 @@ class PartialResults:
         output = file_output(run)
         self.every = output.checkpoint_every if output else None
         self._path = results_path(output.path, run) if output else Path()
-        self.rows_written = 0
-        """Number of files that are known to be on disk."""
+        self._files_on_disk = 0
         self._position = 0
 
     def write_due(self) -> None:
@@ -62,10 +61,10 @@ class PartialResults:
         if self.every is None:
             return
         while len(rows := self._next(self.every)) == self.every:
-            path = partial_results_path(self._path, self.rows_written + 1)
+            path = partial_results_path(self._path, self._files_on_disk + 1)
             if run_id_in(path) != str(self._run.run_id):
                 self._write(path, rows)
-            self.rows_written += 1
+            self._files_on_disk += 1
             self._position = rows[-1].position
 
     def _next(self, count: int) -> list[RecordedEvent]:
@@ -83,9 +82,9 @@ class PartialResults:
     def _write(self, path: Path, finals: list[RecordedEvent]) -> None:
         keys = [_key(row) for row in finals]
         checkpoint = {
-            "number": self.rows_written + 1,
+            "number": self._files_on_disk + 1,
             "evaluations": len(finals),
-            "finished_before": self.rows_written * len(finals),
+            "finished_before": self._files_on_disk * len(finals),
             "position": finals[-1].position,
         }
         evaluations = iterate_evaluations(self._run.connection, keys)

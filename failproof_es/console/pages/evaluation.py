@@ -213,10 +213,6 @@ def _read_conversation(recorded: RecordedEvaluation) -> tuple[list[ConversationT
     ], shortened(why, LINE)
 
 
-_SENT = ("system", "user")
-"""Roles of turns that are not by a model."""
-
-
 def _turns(
     evaluation: UUID, spoken: Sequence[ConversationTurn], quotes: Sequence[tuple[str, str]]
 ) -> tuple[tuple[TurnShown, ...], tuple[Quotation, ...]]:

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from pydantic import Field
 
+from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.console.page import AllRows, Page, PageModel, PageRequest
 from failproof_es.console.paging import PagedQuery, Paging, Query, cursor, read_cursor
 from failproof_es.reading.chosen_results import (
@@ -113,7 +114,7 @@ class ResultsPage(PageModel):
     """Remarks that qualify the numbers of the run."""
     planned: int
     repetitions: bool
-    """Whether a row of this page is a repetition."""
+    """Whether the run asks each case of a model more than once."""
     up_to: int
     """Position up to which results are listed; later pages keep it."""
     running: int
@@ -155,7 +156,7 @@ def read_results(request: PageRequest[ResultsQuery]) -> ResultsPage:
         imported=run.imported is not None,
         remarks=request.remarks_on(run),
         planned=planned,
-        repetitions=any(result.repetition > 1 for result in page.rows),
+        repetitions=repetitions_of(run.started) > 1,
         up_to=up_to,
         running=numbers.running,
         newer=numbers.newer,

@@ -161,11 +161,14 @@ class DrivenRun:
                 if drive.stop.is_set():
                     break
         finally:
-            if spending is not None:
-                await spending.close()
-            del self._driving[lease]
-            if not self._driving:
-                self._idle.set()
+            try:
+                if spending is not None:
+                    await spending.close()
+                await self._wait_for_limits()
+            finally:
+                del self._driving[lease]
+                if not self._driving:
+                    self._idle.set()
         why = drive.why(requested=self._stopping)
         if why is not None and not isinstance(why, LeaseLost) and not done:
             self.trouble = self.trouble or why
@@ -206,18 +209,32 @@ class DrivenRun:
     async def _reread(self) -> Run:
         return await self.reader.read(read_run, self.run.started.originator_id)
 
+    async def _wait_for_limits(self) -> None:
+        """Wait until every change of a limit so far is recorded, or none is recorded any more."""
+        recorded = asyncio.create_task(self._changes.join())
+        try:
+            await asyncio.wait((recorded, self._limits), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            recorded.cancel()
+
     async def _record_limits(self) -> None:
-        """Record each change of a limit under the lease of a shard that is driven here."""
+        """Record each change of a limit under the lease of a shard that is driven here.
+
+        A hold that ends while no shard is driven has no record of its own: the record of its
+        beginning says when it ends. Any other change comes of a request, so of a driven shard.
+        """
         run = self.run
         while (change := await self._changes.get()) is not None:
-            lease = next(iter(self._driving), None)
-            if lease is None:
-                continue  # no shard is driven here, so there is no lease to record under
-            stream = self.stream(lease, run)
-            try:
-                await stream.record(LimitChanged, **asdict(change))
-            except (LeaseLost, ImpossibleHistory):
-                pass  # somebody else drives that shard, or the run has ended
-            except Exception as error:
-                self.trouble = self.trouble or error
-            run = stream.run
+            for lease in list(self._driving):
+                stream = self.stream(lease, run)
+                try:
+                    await stream.record(LimitChanged, **asdict(change))
+                except LeaseLost:
+                    continue  # somebody else drives that shard
+                except ImpossibleHistory:
+                    pass  # the run was paused, or has ended
+                except Exception as error:
+                    self.trouble = self.trouble or error
+                run = stream.run
+                break
+            self._changes.task_done()

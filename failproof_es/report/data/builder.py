@@ -42,7 +42,7 @@ def build_report(connection: Connection, run_ids: Sequence[UUID]) -> Report:
     ]
     everything = [observation for of_run in seen for observation in of_run]
     series = analysis.by_series(everything)
-    judged = any(run.started.judges for run in runs)
+    runs_with_judges = {run.started.run_number for run in runs if run.started.judges}
     gates = tuple(gate for run in recorded for gate in _gates(run))
     provenances = tuple(
         _build_provenance(run, of_run) for run, of_run in zip(recorded, seen, strict=True)
@@ -54,7 +54,10 @@ def build_report(connection: Connection, run_ids: Sequence[UUID]) -> Report:
         verdict=verdict(provenances, gates, series, compared),
         gates=gates,
         asked=provenances,
-        funnels=tuple(analysis.funnel(n, of, judged=judged) for n, of in series.items()),
+        funnels=tuple(
+            analysis.funnel(n, of, judged=of[0].run_number in runs_with_judges)
+            for n, of in series.items()
+        ),
         groups=tuple(group for n, of in series.items() for group in analysis.groups(n, of)),
         measures=tuple(measure for n, of in series.items() for measure in analysis.measures(n, of)),
         heat=tuple(cell for n, of in series.items() for cell in analysis.heat(n, of)),

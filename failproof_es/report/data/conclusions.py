@@ -174,9 +174,12 @@ def _unscored(series: Mapping[str, Sequence[Observation]]) -> Iterator[TonedSent
 
 
 def _fixed_outcomes(series: Mapping[str, Sequence[Observation]]) -> Iterator[TonedSentence]:
-    """Cases whose outcome is fixed: they raise or lower the rates whatever the answers are."""
+    """Cases whose outcome is fixed: they raise or lower the rates whatever the answers are.
+
+    Two versions of a case that are sent or graded otherwise are two cases.
+    """
     cases = {
-        (observation.suite, observation.case): observation.fixed_outcome
+        observation.question._replace(repetition=1): observation.fixed_outcome
         for of in series.values()
         for observation in of
     }
@@ -212,8 +215,13 @@ def limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> 
     sentences = [
         sentence for name, of in series.items() for sentence in _limitations_of_series(name, of)
     ]
-    if all(provenance.run.repetitions == 1 for provenance in report.asked):
+    runs = [provenance.run for provenance in report.asked]
+    if all(run.repetitions == 1 for run in runs):
         sentences.append("Every case was asked once, so the stability of the answers is unknown.")
+    elif once := _name_runs(run for run in runs if run.repetitions == 1):
+        sentences.append(
+            f"Every case was asked once in {once}, so the stability of those answers is unknown."
+        )
     sentences += (
         f"Run {provenance.run.run_number} asked a part of what its configuration names "
         f"({provenance.run.part}); its numbers are of that part."

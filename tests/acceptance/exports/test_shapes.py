@@ -22,11 +22,13 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from ruamel.yaml import YAML
 
 from failproof_es.exports import parquet
+from failproof_es.exports.exporter import LeftOut
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, write_configuration
 from tests.conftest import create_database, drop_database, home_of
 from tests.documented import ROOT, blocks
+from tests.plugin_packages import install, look_again
 from tests.servers.collector import attributes, collector
 
 SCHEMAS = Path(__file__).parents[2] / "unit/exports/schemas"
@@ -163,13 +165,64 @@ def test_rows_are_read_a_batch_at_a_time_and_none_is_lost(
 ) -> None:
     with Store.open(recorded.url).connect() as connection:
         runs = [row[0] for row in connection.execute("SELECT run_id FROM failproof.run_list")]
-        relation = parquet._relation(connection, "run_results", runs)
+        relation = parquet._relation(connection, "run_results", runs, LeftOut())
         assert relation is not None
         columns = parquet.columns_of(connection, relation)
         for batch in (1, CASES - 1, CASES, CASES + 1):
             monkeypatch.setattr(parquet, "BATCH", batch)
             sizes = [len(rows) for rows in parquet._batches(connection, relation, columns)]
             assert sum(sizes) == CASES and max(sizes) == min(batch, CASES)
+
+
+TOTALS = """
+from projections.protocol import Relation
+
+class Totals:
+    name = "totals"
+    version = 1
+    relations = (Relation("TABLE", "all_answers"), Relation("TABLE", "answers_of_run"))
+    topics = frozenset({"Scored"})
+    def ddl(self):
+        return (
+            "CREATE TABLE all_answers (model_key text PRIMARY KEY, n bigint NOT NULL);"
+            "CREATE TABLE answers_of_run (run_id text PRIMARY KEY, n bigint NOT NULL)"
+        )
+    def apply(self, cursor, facts):
+        for fact in facts:
+            for table, column, value in (
+                ("all_answers", "model_key", fact.payload["model_key"]),
+                ("answers_of_run", "run_id", str(fact.run_id)),
+            ):
+                cursor.execute(
+                    f"INSERT INTO {table} AS t VALUES (%s, 1) "
+                    f"ON CONFLICT ({column}) DO UPDATE SET n = t.n + 1",
+                    (value,),
+                )
+"""
+
+
+def test_a_table_that_does_not_name_its_runs_is_exported_with_all_runs_alone(
+    store: Store, mock_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = {"case_id": "a", "suite_id": "gen", "prompt": "Hi", "expected_response": "Hi"}
+    (tmp_path / "suite.jsonl").write_bytes(orjson.dumps(case))
+    write_configuration(tmp_path, mock_url)
+    packages = tmp_path / "packages"
+    offered = {"failproof_es.projections": {"totals": "totals_of_answers:Totals"}}
+    with monkeypatch.context() as patched:
+        install(patched, packages, "totals", offered, {"totals_of_answers": TOTALS})
+        for _ in range(2):
+            done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+            assert done.exit_code in (0, 1), done.output
+        invoke(store.url, "projections", "rebuild", "totals", cwd=tmp_path)
+        one = Recorded(store.url, tmp_path).export("parquet", runs=(1,))
+        every = Recorded(store.url, tmp_path).export("parquet", "--all", runs=())
+    look_again()
+    tables = {"all_answers", "answers_of_run"}
+    assert not tables & {each["collection"] for each in one.said}
+    assert {name for name in one.left_out if name in tables} == tables
+    assert tables <= {each["collection"] for each in every.said} and not tables & {*every.left_out}
+    assert rows_of(f"SELECT sum(n) FROM '{every.folder}/*_all_answers.parquet'") == [(2,)]
 
 
 def test_an_inspect_log_is_valid_by_the_schema_of_inspect(recorded: Recorded) -> None:

@@ -63,12 +63,13 @@ def reviewable(
     cases = [case(number, question) for number, question in enumerate(questions)]
     (folder / "suite.jsonl").write_bytes(b"\n".join(map(orjson.dumps, cases)))
     model = {"provider": "openai", "base_url": url}
-    configuration = {
+    configuration: dict[str, Any] = {
         "test_run": {"name": "reviewed"},
         "models": [{**model, "model": "talker"}],
-        "judges": [{**model, "model": name} for name in judges],
         "prompts": {"path": "suite.jsonl"},
     }
+    if judges:
+        configuration["judges"] = [{**model, "model": name} for name in judges]
     (folder / "run.yaml").write_bytes(orjson.dumps(configuration))
     assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=folder).exit_code == 0
 
@@ -256,6 +257,20 @@ def test_the_report_says_who_agrees_and_whether_any_person_looked(
         ("jane", "items", 3, 3),
         ("jane", "verdicts", 0, 1),
     ]
+
+
+def test_a_series_without_a_judge_says_so_in_a_report_beside_a_run_with_one(
+    store: Store, server: str, tmp_path: Path
+) -> None:
+    reviewable(store, tmp_path, server, "One?", "Two?")
+    reviewable(store, tmp_path, server, "One?", "Two?", judges=())
+    with store.connect() as connection:
+        runs = [resolve_run(connection, number) for number in ("1", "2")]
+        report = build_report(connection, runs)
+    assert {funnel.series: funnel.judged for funnel in report.funnels} == {
+        "talker, run 1": 2,
+        "talker, run 2": None,
+    }
 
 
 def written(sheet: Path) -> list[list[str]]:

@@ -117,6 +117,56 @@ def test_a_judgement_from_outside_is_appended_once_and_says_who_gave_it(
     assert replay(store, uuid).differences == []
 
 
+def test_a_result_saved_for_an_answer_on_record_is_recorded_as_its_judgement_or_refused(
+    parts: BenchmarkParts, answered: list[Result], store: Store
+) -> None:
+    judged = replace(
+        answered[0],
+        status=TaskStatus.JUDGEMENT_COMPLETED,
+        evaluation_score=0.75,
+        evaluation_reason="Read by hand.",
+    )
+    failed = replace(answered[1], status=TaskStatus.FAILED, error_message="nobody had time")
+    run_id = answered[0].run_id or 0
+    with pytest.raises(InvalidInput, match="is not from 0 to 1"):
+        parts.data.save_result(replace(judged, evaluation_score=1.5))
+    with pytest.raises(InvalidInput, match="can't be NEW"):
+        parts.data.save_result(replace(judged, status=TaskStatus.NEW))
+    for result in (judged, failed, answered[0], *2 * (judged, failed)):
+        parts.data.save_result(result)
+    assert parts.data.load_results(run_id, TaskStatus.JUDGEMENT_COMPLETED) == [judged]
+    [recorded] = parts.data.load_results(run_id, TaskStatus.FAILED)
+    assert recorded.error_message == "judge_failed: api: nobody had time"
+    parts.data.save_result(recorded)
+    for save in (parts.data.save_result, parts.data.update_result):
+        save(failed)
+        with pytest.raises(InvalidInput, match="the record says otherwise of error_message"):
+            save(replace(failed, error_message="time"))
+        with pytest.raises(InvalidInput, match="the record says otherwise of evaluation_score"):
+            save(replace(judged, evaluation_score=1.0))
+    with store.connect() as connection:
+        uuid = resolve_run(connection, str(run_id))
+        assert len(list(find(connection, run_id=uuid, topics=["Judged"]))) == 2
+    assert replay(store, uuid).differences == []
+
+
+def test_a_failure_that_is_saved_again_is_compared_with_the_record(
+    parts: BenchmarkParts, store: Store
+) -> None:
+    parts.data.judge_with("judge")
+    run_id = parts.data.create_run(["alpha"])
+    failed = Result(run_id=run_id, model_name="alpha", task_id="task-1", status=TaskStatus.FAILED)
+    reasoned = replace(failed, task_id="task-2", error_message="the server is away")
+    for result in 2 * (failed, reasoned):
+        parts.data.save_result(result)
+    with pytest.raises(InvalidInput, match="the record says otherwise of error_message"):
+        parts.data.save_result(replace(reasoned, error_message="no key"))
+    with pytest.raises(InvalidInput, match="the record says otherwise of status"):
+        parts.data.save_result(
+            replace(reasoned, status=TaskStatus.JUDGEMENT_COMPLETED, evaluation_reason="So so.")
+        )
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

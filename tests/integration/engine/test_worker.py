@@ -16,16 +16,21 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from failproof_es.engine.drive.run_stream import RunStream
 from failproof_es.engine.history import read_run
+from failproof_es.engine.limits import concurrency_limiter
+from failproof_es.engine.limits.concurrency_limiter import LimitUpdate
 from failproof_es.engine.workers import refusals, shard_queue
 from failproof_es.engine.workers.driven_run import DrivenRun
 from failproof_es.engine.workers.ending import Coordinator
 from failproof_es.engine.workers.shard_queue import is_open
+from failproof_es.events import Event, LimitChanged
 from failproof_es.ledger.leaf import leaf_hash
+from failproof_es.store.reading.reader import find
 from failproof_es.store.schema.installation import install
 from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import ShardLeases
-from tests.acceptance.commands import invoke
+from tests.acceptance.commands import invoke, write_configuration, write_suite
 from tests.conftest import as_administrator
 from tests.integration.engine.working import (
     CASES,
@@ -250,6 +255,45 @@ def test_a_job_that_nobody_put_there_changes_nothing(
         assert (count(store, "RunPaused"), count(store, "RunSealed")) == (0, 1), working.said
 
     drive(main)
+
+
+def test_each_change_of_a_limit_is_on_record_before_its_shard_is_released(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the commits are slow, and the last change comes with the last answer."""
+    updates: list[LimitUpdate] = []
+    record = RunStream.record
+
+    def reported(*fields: Any) -> LimitUpdate:
+        updates.append(LimitUpdate(*fields))
+        return updates[-1]
+
+    async def slowly(self: RunStream, kind: type[Event], **fields: Any) -> None:
+        if kind is LimitChanged:
+            await asyncio.sleep(0.2)
+        await record(self, kind, **fields)
+
+    monkeypatch.setattr(concurrency_limiter, "LimitUpdate", reported)
+    monkeypatch.setattr(RunStream, "record", slowly)
+
+    async def main(server: MockServer) -> None:
+        write_suite(tmp_path, 4, "[fault:busy429*1] Say {n}.")
+        execution = {"parallel_workers": 4, "retry_attempts": 0, "retry_delay_ms": 10}
+        write_configuration(tmp_path, server.url, execution=execution)
+        planning = ("start", "run.yaml", "--detach", "--quiet")
+        done = await asyncio.to_thread(invoke, store.url, *planning, cwd=tmp_path)
+        assert done.exit_code == 0, done.output
+        async with Working(store, drain=True, lease_s=30.0) as working:
+            await working.left()
+        assert count(store, "RunSealed") == 1
+
+    drive(main)
+    with store.connect() as connection:
+        recorded = [row.event() for row in find(connection, topics=["LimitChanged"])]
+    assert {update.reason for update in updates} >= {"rate_limited", "recovered"}
+    assert [(e.reason, e.limit_after) for e in recorded if isinstance(e, LimitChanged)] == [
+        (update.reason, update.limit_after) for update in updates
+    ]
 
 
 @contextmanager

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from failproof_es.abstraction.enums import BenchmarkEvent, TaskStatus
 from failproof_es.abstraction.implementation.benchmark import BenchmarkSession
-from failproof_es.abstraction.notices import Notice
+from failproof_es.abstraction.implementation.interface_tasks import InterfaceTasks
+from failproof_es.abstraction.notices import FINAL, Notice
 from failproof_es.abstraction.types import BenchmarkTask, ExpectedAnswer, Result
 
 TASKS = [
@@ -23,6 +24,30 @@ class AtOnce:
 
     def put(self, call: Callable[[], None]) -> None:
         call()
+
+
+class EmittingTasks:
+    """A task manager with the interface's methods alone, which emits whatever a test says."""
+
+    def __init__(self) -> None:
+        self.subscribed: list[tuple[BenchmarkEvent, Callable[[Any], None]]] = []
+
+    def submit_task(self, run_id: int, task: BenchmarkTask, model_name: str) -> int:
+        return 1
+
+    def subscribe(
+        self, submission_id: int, event: BenchmarkEvent, callback: Callable[[Any], None]
+    ) -> int:
+        self.subscribed.append((event, callback))
+        return len(self.subscribed)
+
+    def unsubscribe(self, token: int) -> None:
+        pass
+
+    def emit(self, event: BenchmarkEvent, payload: Any = None) -> None:
+        for wanted, callback in self.subscribed:
+            if wanted is event:
+                callback(payload)
 
 
 class World:
@@ -142,3 +167,26 @@ def test_a_submission_that_is_given_up_ends_the_run_in_trouble_without_judging(
     world.heard[4][BenchmarkEvent.ERROR](given_up)
     assert ("judge", RUN) not in world.calls
     assert said[-1] is BenchmarkEvent.ERROR
+
+
+@pytest.mark.parametrize("first", sorted(FINAL, key=str))
+def test_every_subscriber_of_a_submission_has_its_first_final_event_once(
+    world: World, first: BenchmarkEvent
+) -> None:
+    manager, part, heard = EmittingTasks(), cast(Any, world), []
+    tasks = InterfaceTasks(manager, part, part, part, AtOnce(), lambda: "j")
+    submission = tasks.submit_task(RUN, TASKS[0], "m")
+
+    def subscribe(name: str) -> None:
+        for event in FINAL:
+            tasks.subscribe(submission, event, lambda notice: heard.append((name, notice.event)))
+
+    subscribe("one")
+    subscribe("two")
+    [other] = FINAL - {first}
+    for event in (first, other, first):
+        manager.emit(event)
+    subscribe("late")
+    manager.emit(first)
+    manager.emit(other)
+    assert heard == [(name, first) for name in ("one", "two", "late")]

@@ -113,6 +113,28 @@ def test_an_aggregate_whose_samples_are_not_those_is_refused(
         read_every_eval_ever(written(tmp_path, sample(), **aggregate))
 
 
+@pytest.mark.parametrize(
+    ("claims", "field"),
+    [
+        ({"hash_algorithm": "sha512", "checksum": "ab"}, "the checksum"),
+        ({"checksum": "ab"}, "the checksum"),
+        ({"hash_algorithm": "sha256", "checksum": 7}, "the checksum"),
+        ({"total_rows": 9}, "`total_rows` of detailed_evaluation_results"),
+    ],
+)
+def test_a_claim_about_the_samples_that_is_not_checked_does_not_map(
+    tmp_path: Path, claims: dict[str, Any], field: str
+) -> None:
+    details = {"file_path": "samples.jsonl", **claims}
+    run = read_every_eval_ever(written(tmp_path, sample(), detailed_evaluation_results=details))
+    assert len(all_of(run)) == 1 and unmapped(run)[field] == 1
+
+
+def test_a_field_of_an_aggregate_that_is_not_read_does_not_map(tmp_path: Path) -> None:
+    run = read_every_eval_ever(written(tmp_path, sample(), additional={"a": 1}))
+    assert len(all_of(run)) == 1 and unmapped(run)["`additional` of the aggregate"] == 1
+
+
 def test_several_outputs_are_repetitions_and_a_conversation_is_one_answer(tmp_path: Path) -> None:
     several = sample(interaction_type="single_turn", output={"raw": ["a", "b"]}, messages=None)
     talk = sample(

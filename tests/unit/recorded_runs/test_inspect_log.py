@@ -18,6 +18,7 @@ from failproof_es.core.case import Turn
 from failproof_es.recorded_runs.inspect_process import PYTHON
 from failproof_es.recorded_runs.inspect_scorers import checks_of, passed_by
 from failproof_es.recorded_runs.kinds import READERS
+from failproof_es.recorded_runs.plain import milliseconds_of
 from failproof_es.recorded_runs.records import Remainder
 from tests.unit.recorded_runs.reading import FILES, all_of, inspect_lines, inspect_run, unmapped
 
@@ -153,6 +154,15 @@ def test_what_no_text_or_number_holds_is_kept_as_text_and_said() -> None:
     said = unmapped(run)
     assert {"half a character (a lone surrogate)", "the number nan", "the number inf"} <= set(said)
     assert "a whole number beyond 64 bits" in said and "a value" in said
+
+
+@pytest.mark.parametrize("value", [None, True, "1", -1, 1e15, 10**400, float("inf"), float("nan")])
+def test_what_is_no_duration_is_no_latency(value: Any) -> None:
+    assert milliseconds_of(value) is None and milliseconds_of(value, unit_ms=1000) is None
+
+
+def test_a_latency_is_in_milliseconds() -> None:
+    assert (milliseconds_of(2), milliseconds_of(0.5, unit_ms=1000)) == (2.0, 500.0)
 
 
 def _nested(levels: int) -> Any:

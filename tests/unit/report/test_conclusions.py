@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from failproof_es.core.pairing import Question
 from failproof_es.engine.related_runs.attempts import Attempts
 from failproof_es.events import ModelSnapshot
 from failproof_es.report.data.conclusions import limitations, verdict
@@ -58,6 +59,21 @@ def test_cases_that_no_answer_decides_are_counted_beside_the_rate() -> None:
         "1 of 43 cases can never be met: no answer passes."
     )
     assert found.beside[0].startswith("m: 43 of 45"), "the rate stands beside it"
+
+
+def test_each_version_of_a_case_counts_by_its_own_outcome_and_the_same_version_once() -> None:
+    old, new = (Question(digest, digest, "s", "any", 1) for digest in ("old", "new"))
+    series = {
+        "m, run 1": [
+            observed("any", fixed_outcome="any_passes", question=old),
+            observed("other", run_number=1),
+        ],
+        "m, run 2": [observed("any", question=new), observed("other", run_number=2)],
+    }
+    expected = "1 of 3 cases expects nothing: any answer passes."
+    for names in (series, reversed(series)):
+        sentence = verdict([run(1), run(2)], [], {name: series[name] for name in names}).sentence
+        assert sentence == expected
 
 
 def test_gates_that_are_met_make_it_good() -> None:
@@ -163,6 +179,14 @@ def test_limitations_are_those_of_these_runs() -> None:
     assert limitations(repeated, {"m": many}).limitations == (
         "Models judged, and no person has reviewed what they said.",
         "The cases are a chosen sample: the intervals do not generalise to other cases.",
+    )
+
+
+def test_a_run_that_asked_every_case_once_is_named_beside_one_with_repetitions() -> None:
+    runs = (run(1, repetitions=1), run(2, repetitions=3), run(4, repetitions=1))
+    said = limitations(replace(empty_report(), asked=runs), {}).limitations
+    assert said[0] == (
+        "Every case was asked once in runs 1, 4, so the stability of those answers is unknown."
     )
 
 

@@ -261,6 +261,25 @@ def test_results(served: str, ask: Ask) -> None:
         assert f"<strong>{len(told) - matching} hidden by this filter.</strong>" in shown
 
 
+@pytest.mark.parametrize(("number", "repeated"), [(1, True), (3, False)])
+def test_each_page_of_results_has_repetitions_if_the_run_has(
+    served: str, number: int, repeated: bool
+) -> None:
+    url = f"{served}/runs/{number}/results"
+    rows = httpx.get(f"{url}.json?limit=200", timeout=60).json()["rows"]
+    query: dict[str, Any] = {"limit": 1}
+    repetitions = []
+    for _ in range(6):
+        page = httpx.get(f"{url}.json", params=query, timeout=60).json()
+        assert page["repetitions"] is repeated
+        shown = httpx.get(url, params=query, timeout=60).text
+        assert (">Repetition</th>" in shown) is repeated
+        repetitions += [row["repetition"] for row in page["rows"]]
+        query["after"] = page["paging"]["next"]
+    assert repetitions == [row["repetition"] for row in rows[:6]]
+    assert set(repetitions) == ({1, 2} if repeated else {1})
+
+
 def facets_of(document: Any) -> dict[str, dict[str | None, int]]:
     return {
         facet["name"]: {each["value"]: each["results"] for each in facet["values"]}
