@@ -182,8 +182,36 @@ GROUPS = {
 """The commands by purpose, the everyday ones first."""
 
 
+_INSTEAD = (
+    (("run", "test", "eval", "evaluate"), "`failproof-es start CONFIG` runs a configuration."),
+    (
+        ("view", "ui", "serve", "web", "dashboard"),
+        "`failproof-es console` shows all runs in the browser, `failproof-es report RUN` one.",
+    ),
+    (
+        ("stop", "cancel", "kill", "abort"),
+        "Ctrl-C pauses a run where it is driven; `failproof-es give-up RUN` ends a paused one.",
+    ),
+    (
+        ("delete", "remove", "rm", "clean", "prune"),
+        "Nothing on record is deleted. `failproof-es archive RUN --to FOLDER` takes a run out of "
+        "the log.",
+    ),
+    (("list", "ls", "history"), "`failproof-es runs` lists the runs, newest first."),
+    (("compare",), "`failproof-es diff RUN RUN` compares two runs."),
+    (("score", "grade"), "`failproof-es replay RUN` scores the recorded answers again."),
+    (("retry", "rerun"), "`failproof-es resume RUN --again failed` asks what failed again."),
+    (("status", "progress"), "`failproof-es show RUN` tells how far a run is."),
+    (("setup", "configure"), "`failproof-es init` makes a configuration."),
+)
+OTHER_WORDS = {word: instead for words, instead in _INSTEAD for word in words}
+"""What to do instead, by words that other tools use for a command."""
+
+
 class Commands(Program):
     """The program, with every command of `COMMANDS`."""
+
+    other_words = OTHER_WORDS
 
     def __call__(self, *arguments: Any, **settings: Any) -> Any:
         """Run as the whole process. Imported modules are frozen: no collection looks at them.

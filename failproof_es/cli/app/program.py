@@ -8,8 +8,10 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -95,6 +97,8 @@ class CliGroup(click.Group):
     """A group of commands; it takes the global options, too."""
 
     command_class = CliCommand
+    other_words: Mapping[str, str] = MappingProxyType({})
+    """What to do instead, by words that other tools use for a command."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
@@ -121,7 +125,9 @@ class CliGroup(click.Group):
         from difflib import get_close_matches
 
         message = f"No such command {name!r}."
-        if near := get_close_matches(name, self.list_commands(ctx)):
+        if (meant := self.other_words.get(name)) is not None:
+            message += f" {meant}"
+        elif near := get_close_matches(name, self.list_commands(ctx)):
             message += f" Did you mean {' or '.join(map(repr, near))}?"
         raise click.UsageError(message, ctx)
 

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from failproof_es.cli import main
-from failproof_es.cli.app.command_table import COMMANDS, FIRST_DAY, GROUPS
+from failproof_es.cli.app.command_table import COMMANDS, FIRST_DAY, GROUPS, OTHER_WORDS
 from tests.acceptance.cli.conftest import Program
 from tools.command_reference import reference
 
@@ -117,6 +117,8 @@ def test_wrong_usage_is_exit_code_2_with_a_text(
         (("strat",), "No such command 'strat'. Did you mean 'start'?"),
         (("db", "statsu"), "No such command 'statsu'. Did you mean 'status' or 'start'?"),
         (("zzz",), "No such command 'zzz'.\n"),
+        (("view",), "No such command 'view'. `failproof-es console` shows all runs"),
+        (("db", "view"), "No such command 'view'.\n"),
         (("--versoin",), "No such option '--versoin'"),
     ],
     ids=lambda each: each if isinstance(each, str) else " ".join(each),
@@ -127,6 +129,13 @@ def test_a_mistyped_command_is_told_the_nearest_names(
     done = program(*arguments)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+@pytest.mark.parametrize("word", OTHER_WORDS)
+def test_a_word_of_other_tools_names_the_command_that_does_it(word: str) -> None:
+    assert word not in COMMANDS
+    for command_line in re.findall(r"`failproof-es ([^`]*)`", OTHER_WORDS[word]):
+        assert command_line.split()[0] in COMMANDS
 
 
 @pytest.mark.parametrize("command", ["report", "export", "results"])
