@@ -279,7 +279,10 @@ def _read_verdict(result: Result) -> tuple[dict[str, object] | None, str | None]
                 reason = f"{_name_result(result)}: the score {score} is not from 0 to 1"
                 raise InvalidInput.because(reason)
             if not result.evaluation_reason.strip():
-                raise InvalidInput.because(f"{_name_result(result)}: a judgement needs a reason")
+                reason = (
+                    f"{_name_result(result)}: a judgement needs a reason in `evaluation_reason`"
+                )
+                raise InvalidInput.because(reason)
             return {"score": float(score), "reason": result.evaluation_reason}, None
         case _:
             raise InvalidInput.because(

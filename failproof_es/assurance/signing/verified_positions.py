@@ -28,7 +28,8 @@ def read_verified(origin: str) -> VerifiedPrefix | None:
         return None
     except (OSError, ValueError, KeyError, TypeError, ValidationError) as error:
         raise InvalidInput.because(
-            f"{path} cannot be used: {error}", remedy="verify without --incremental once"
+            f"{path}, which says how far this log was verified, cannot be used: {error}",
+            remedy="verify without --incremental once: that writes it anew",
         ) from None
 
 

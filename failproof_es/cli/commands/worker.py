@@ -162,7 +162,7 @@ def _require_work(done: Worker, run_id: UUID | None, *, drain: bool) -> None:
     if drain and refusals and not done.joined:
         refused = plural(len(refusals), "open run")
         raise InvalidInput.because(
-            f"this host can drive nothing: it refused {refused}, for the reasons above"
+            f"this host can drive no run: it refused {refused}, for the reasons above"
         )
 
 

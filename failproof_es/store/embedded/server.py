@@ -157,7 +157,9 @@ class EmbeddedServer:
                 self._make_socket_dir()
                 self._launch()
             elif not self._wait_until_it_answers("postgres"):
-                raise self._unusable_error("the server runs but accepts no connection")
+                raise self._unusable_error(
+                    "the embedded PostgreSQL runs, but accepts no connection"
+                )
             self._create_database()
 
     def _initialise(self) -> None:

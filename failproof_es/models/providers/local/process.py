@@ -100,7 +100,7 @@ class LocalProcess:
         if not line.startswith("listening "):
             raise InvalidInput.because(
                 f"the embedded model {name} did not start: {self._log_tail()}",
-                remedy="is the file a complete GGUF model, and is there memory for it?",
+                remedy="check that the file is a complete GGUF model, and that it fits into memory",
             )
         return line.removeprefix("listening ").strip()
 

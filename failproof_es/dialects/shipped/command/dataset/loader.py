@@ -134,7 +134,8 @@ class _Dataset:
         """The case at an index, or `None` with the reasons in `problems`."""
         if not isinstance(value, dict):
             self.problems.error(
-                f"must be a test case, is {_describe_value(value)}", **self._place(index)
+                f"must be a test case with keys and values, is {_describe_value(value)}",
+                **self._place(index),
             )
             return None
         before = len(self.problems.errors)
