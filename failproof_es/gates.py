@@ -31,7 +31,10 @@ NamedGates = Iterator[tuple[str, Gate]]
 
 
 def describe_gate(name: str, gate: Mapping[str, Any]) -> str:
-    """The gate's limit and measurement in one phrase, without the verdict."""
+    """The gate's limit and measurement in one phrase, without the verdict.
+
+    For example `min_accuracy 0.9: measured 0.85 over 40`.
+    """
     measured, of = gate.get("measured"), gate.get("of")
     text = f"{name} {format_amount(gate['limit'])}: "
     text += "nothing measured" if measured is None else f"measured {format_amount(measured)}"
@@ -43,12 +46,15 @@ def describe_gate(name: str, gate: Mapping[str, Any]) -> str:
 
 
 def gate_line(name: str, gate: Mapping[str, Any]) -> str:
-    """A gate in one printable line: its limit, its measurement, `met` or `NOT MET`."""
+    """A gate as one printable line: its limit, its measurement, `met` or `NOT MET`."""
     return one_line(f"gate {describe_gate(name, gate)}, {'met' if gate['met'] else 'NOT MET'}")
 
 
 def format_amount(value: object) -> str:
-    """A limit or a measurement for people: four significant digits, severities with commas."""
+    """A gate's limit or measurement as text: numbers with four significant digits.
+
+    Lists, which hold severities, have commas.
+    """
     if isinstance(value, float):
         return f"{value:.4g}"
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
@@ -58,7 +64,8 @@ def format_amount(value: object) -> str:
 class Change:
     """A model's change against another run: the mean of paired differences of their scores.
 
-    `interval` is two-sided at 95 %; `None` if the pairs are too few to exclude any difference.
+    The difference is this run's score less the other's. `interval` is two-sided at 95 %; `None` if
+    the pairs are too few to exclude any difference.
     """
 
     model: str
@@ -79,7 +86,7 @@ class Change:
 
     @property
     def regraded(self) -> int:
-        """Number of evaluations that different grader versions scored in the two runs."""
+        """The number of evaluations that different grader versions scored in the two runs."""
         return sum(
             unpaired.first for unpaired in self.why_unpaired if unpaired.why == OTHER_VERSIONS
         )
@@ -87,7 +94,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class RetryBias:
-    """The bias of a branch that asked evaluations again because of their results."""
+    """The bias of a run that asked evaluations of another run again because of their results."""
 
     by_result: str | None = None
     """Why no rate of the run is a measurement; `None` if no evaluation was chosen by its result."""
@@ -119,11 +126,11 @@ def judge_gates(
     again: RetryBias = ASKED_ONCE,
     bounds: BoundsByGroup | None = None,
 ) -> dict[str, Gate]:
-    """The verdicts by gate name: of each configured gate, and of the one on unscored evaluations.
+    """Judge every configured gate, and the gate on unscored evaluations; verdicts by gate name.
 
     A name ends in the model's key if the run asked several models. `changes` are needed by
     `no_regression_against` only, `bounds` only if the lower ends of accuracies are judged. Rates
-    and changes are not judged if evaluations were asked again because of their results.
+    and changes are not judged if `again` says that evaluations were chosen by their results.
     """
     judged: dict[str, Gate] = {}
     tallies = {model: summary.model_tally(model) for model in summary.models}
@@ -156,7 +163,10 @@ def judge_gates(
 
 
 def _not_judged(gate: Gate, again: RetryBias) -> Gate:
-    """The gate, without a measurement and not met if evaluations were chosen by their results."""
+    """The same gate if evaluations were not chosen by their results, else a gate that is not met.
+
+    It then has no measurement.
+    """
     if again.by_result is None:
         return gate
     why = f"not judged: {again.by_result}"
@@ -164,7 +174,7 @@ def _not_judged(gate: Gate, again: RetryBias) -> Gate:
 
 
 def _describe_regraded(change: Change) -> str:
-    """Why scores of different grader versions cannot be compared."""
+    """Why the change cannot be judged: different grader versions scored the two runs."""
     return (
         f"cannot tell: {plural(change.regraded, 'evaluation')} graded otherwise, by other versions "
         f"({'; '.join(change.other_versions)}); start the baseline again, or `replay` it to see "
@@ -176,7 +186,10 @@ _ACCURACY = "min_accuracy"
 
 
 def _at_lower_end(gate: Gate, bounds: AccuracyBounds | None) -> Gate:
-    """The gate of an accuracy, judged by the lower end of its interval."""
+    """The gate of an accuracy, judged by the lower end of its interval.
+
+    Without `bounds` it is not met: too few cases have no interval.
+    """
     gate = gate | {"judge": "lower"}
     if gate["measured"] is None:
         return gate
@@ -200,8 +213,8 @@ def _append_reason(gate: Gate, why: str) -> str:
 def _describe_inconclusive(what: str, distance: float, reach: float, cases: int) -> str:
     """Why the data are inconclusive, and about how many similar cases would decide.
 
-    The interval reaches `reach` below the measured value, where `distance` would be allowed. Its
-    width shrinks with the square root of the number of cases.
+    `what` is the finding. The interval reaches `reach` below the measured value, where `distance`
+    would be allowed; its width shrinks with the square root of the number of cases.
     """
     text = f"cannot tell: {what} over {plural(cases, 'case')}"
     if distance <= 0:
@@ -215,14 +228,17 @@ _OTHER_GATES = ("max_unscored_rate", "max_cost_usd", "no_regression_against")
 
 
 def limits_at_the_end(limits: Gates) -> Gates:
-    """The limits that are judged when the run ends; with `by: people` none on a rate."""
+    """The limits that are judged when the run ends.
+
+    With `by: people` these are none on a rate: people's verdicts come later.
+    """
     if limits.by != "people":
         return limits
     return limits.model_copy(update=dict.fromkeys((*_RATES, *limits.declared())))
 
 
 def limits_by_people(limits: Gates) -> Gates:
-    """The limits that are judged when the reviews of a run are closed."""
+    """The limits that are judged when the reviews of a run are closed: those on rates."""
     return limits.model_copy(update=dict.fromkeys(_OTHER_GATES))
 
 
@@ -232,7 +248,7 @@ def _unique(name: str, gates: Mapping[str, Gate]) -> str:
 
 
 def _judge_model(limits: Gates, model: str, tally: ModelTally, again: RetryBias) -> NamedGates:
-    """The gates of one model."""
+    """The gates of one model, each with its name."""
     for name, gate in _judge_rates(limits, tally):
         yield name, _not_judged(gate, again)
     yield from _judge_unscored(limits, model, tally, again.unscored_before.get(model, 0))
@@ -242,7 +258,7 @@ def _judge_model(limits: Gates, model: str, tally: ModelTally, again: RetryBias)
 
 
 def _judge_rates(limits: Gates, tally: ModelTally) -> NamedGates:
-    """The gates on accuracies, then the gates that dialects declare."""
+    """The gates on accuracies, then the gates that dialects declare, each with its name."""
     suites = sorted((limits.min_accuracy_by_suite or {}).items())
     accuracies = [
         ("min_accuracy", limits.min_accuracy, tally.everything),
@@ -269,7 +285,10 @@ def _judge_rates(limits: Gates, tally: ModelTally) -> NamedGates:
 
 
 def _limit_unscored_part(gate: Gate, limits: Gates, group: Group) -> Gate:
-    """The gate of a part of the evaluations: not met if too many of that part have no score."""
+    """The gate of a part of the evaluations, not met if too many of that part have no score.
+
+    The limit is that of `max_unscored_rate`; `group` counts the part.
+    """
     limit = limits.max_unscored_rate
     if limit is None or not gate["met"] or group.missing <= limit * group.finished:
         return gate
@@ -349,7 +368,8 @@ _REASONED = frozenset(GROUPS) - {"cut_off", "withheld", "awaiting_people"}
 def _judge_failures(levels: Sequence[str], severities: Mapping[str, Group]) -> Gate:
     """The gate `no_failures_at`: no failed evaluation of a case with one of these severities.
 
-    An evaluation without a score, or with one that is neither pass nor failure, does not meet it.
+    `levels` are the gate's severities, `severities` the model's results by severity. An evaluation
+    without a score, or with one that is neither pass nor failure, does not meet it.
     """
     groups = [severities[level] for level in levels if level in severities]
     finished = sum(group.finished for group in groups)
@@ -382,7 +402,7 @@ def _judge_cost(limit: float, summary: RunSummary) -> Gate:
 
 
 def _describe_unpriced(key: str, spending: Mapping[str, Spent]) -> str:
-    """A model with answers of unknown cost, and their number."""
+    """The model with the key, and how many of its answers have an unknown cost."""
     spent = spending.get(key)
     if spent is None:
         return f"{key}, which has no price"
@@ -390,7 +410,10 @@ def _describe_unpriced(key: str, spending: Mapping[str, Spent]) -> str:
 
 
 def _judge_if_lost_failed(gate: Gate, margin: float, change: Change) -> Gate:
-    """The gate, not met unless it would also hold if all lost evaluations had failed."""
+    """The gate, not met unless it would also hold if all lost evaluations had failed.
+
+    `margin` is the largest loss allowed.
+    """
     ends = change.interval_if_lost_failed
     if ends is not None and ends[0] >= -margin:
         return gate
@@ -403,7 +426,11 @@ def _judge_if_lost_failed(gate: Gate, margin: float, change: Change) -> Gate:
 
 
 def _judge_regression(against: int | str, margin: float, change: Change) -> Gate:
-    """Met if the interval excludes a loss of more than `margin`; without pairs not met."""
+    """The gate `no_regression_against` of one model.
+
+    `against` is the other run. Met if the interval excludes a loss of more than `margin`; not met
+    without pairs.
+    """
     gate: Gate = {
         "limit": against,
         "margin": margin,

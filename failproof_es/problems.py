@@ -65,7 +65,10 @@ class Problems:
         remedy: str | None = None,
         case_line: int | None = None,
     ) -> None:
-        """Record a defect that makes the whole input unusable."""
+        """Record a defect that makes the whole input unusable.
+
+        The parameters are those of `Problem`.
+        """
         self.problems.append(Problem(message, path, line, field, remedy, "error", case_line))
 
     def warning(
@@ -78,7 +81,10 @@ class Problems:
         remedy: str | None = None,
         case_line: int | None = None,
     ) -> None:
-        """Record a likely mistake that does not stop the run."""
+        """Record a likely mistake that does not stop the run.
+
+        The parameters are those of `Problem`.
+        """
         self.problems.append(Problem(message, path, line, field, remedy, "warning", case_line))
 
     def remark(self, message: str) -> None:
@@ -87,12 +93,12 @@ class Problems:
 
     @property
     def errors(self) -> list[Problem]:
-        """The defects that make the input unusable."""
+        """The recorded defects that make the input unusable, in the order found."""
         return [problem for problem in self.problems if problem.severity == "error"]
 
     @property
     def warnings(self) -> list[Problem]:
-        """The warnings and remarks, which do not stop a run."""
+        """The recorded warnings and remarks, which do not stop a run, in the order found."""
         return [problem for problem in self.problems if problem.severity != "error"]
 
     def __iter__(self) -> Iterator[Problem]:
@@ -107,7 +113,8 @@ class Problems:
 def text_list_problem(value: object, field: str, example: str) -> Problem | None:
     """The problem with an argument that must be a list or tuple of texts; `None` if it is one.
 
-    A single text is a problem: its characters would be taken for entries.
+    `field` names the argument, `example` is an entry for the remedy. A single text is a problem:
+    its characters would be taken for entries.
     """
     if isinstance(value, list | tuple) and all(isinstance(text, str) for text in value):
         return None
@@ -118,7 +125,10 @@ def text_list_problem(value: object, field: str, example: str) -> Problem | None
 
 
 def require_text_list(value: object, field: str, example: str) -> None:
-    """Raise `InvalidInput` with the `text_list_problem`, if there is one."""
+    """Raise `InvalidInput` unless `value` is a list or tuple of texts.
+
+    `field` names the argument, `example` is an entry for the remedy.
+    """
     if (problem := text_list_problem(value, field, example)) is not None:
         raise InvalidInput([problem])
 
@@ -128,7 +138,8 @@ def shown_value(
 ) -> str:
     """A wrong value for an error message: short, on one line, in the words of its file's format.
 
-    `nothing` and `mapping` are what the format calls an absent value and an object. Never raises.
+    `nothing` and `mapping` are the format's words for an absent value and an object, `longest` the
+    maximum characters. Never raises.
     """
     match value:
         case None:
@@ -147,7 +158,10 @@ def shown_value(
 
 
 class InvalidInput(Exception):
-    """Usage, configuration or case files are unusable; nothing was sent (exit code 2)."""
+    """The error for unusable usage, configuration or case files (exit code 2).
+
+    It has all `problems`. Nothing was sent.
+    """
 
     def __init__(self, problems: list[Problem]) -> None:
         self.problems = problems
@@ -155,5 +169,5 @@ class InvalidInput(Exception):
 
     @classmethod
     def because(cls, message: str, *, remedy: str | None = None) -> InvalidInput:
-        """An error with one problem that belongs to no place in a file."""
+        """An error with one problem that has no place in a file; `remedy` says what to do."""
         return cls([Problem(message, remedy=remedy)])

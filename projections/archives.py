@@ -37,7 +37,10 @@ class Forgetful(Protocol):
 def apply_in_parts(
     cursor: Cursor, projection: Projection, facts: Sequence[Fact], read_run: ReadRun
 ) -> None:
-    """Apply these facts; where they archive or attach a run, remove or restore its rows."""
+    """Apply these facts; if they archive or attach a run, remove or restore its rows.
+
+    `read_run` reads an attached run's events, batch by batch.
+    """
     if not isinstance(projection, Forgetful) or ARCHIVING.isdisjoint([f.topic for f in facts]):
         projection.apply(cursor, facts)
         return

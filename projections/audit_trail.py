@@ -33,11 +33,11 @@ class AuditTrail:
         self._append = sql_file("audit_trail_append")
 
     def ddl(self) -> LiteralString:
-        """`audit_trail.sql`."""
+        """The SQL that creates the table: the file `audit_trail.sql`."""
         return sql_file("audit_trail")
 
     def apply(self, cursor: Cursor, facts: Sequence[Fact]) -> None:
-        """Append the batch's rows."""
+        """Append a row for each event of the batch that belongs in the audit trail."""
         records = [record for fact in facts if (record := audit_record(fact)) is not None]
         if records:
             rows = [
@@ -70,7 +70,10 @@ class AuditRecord(NamedTuple):
 
 
 def log_record(fact: Fact) -> AuditRecord:
-    """The record of any event, with its whole payload: a row of the view `failproof.audit_log`."""
+    """The record of any event, with all fields of its payload that have no column of their own.
+
+    It is a row of the view `failproof.audit_log`.
+    """
     payload = fact.payload
     details = {key: value for key, value in payload.items() if key not in _COMMON}
     details["stream_id"] = fact.stream_id
@@ -79,7 +82,7 @@ def log_record(fact: Fact) -> AuditRecord:
 
 
 def audit_record(fact: Fact) -> AuditRecord | None:
-    """The row of the audit trail for an event; `None` if it went as planned."""
+    """The row of the audit trail for an event; `None` if the event does not belong there."""
     kind = EVENTS[fact.topic]
     event = kind.audit_name()
     if event is None or not kind.is_audited(

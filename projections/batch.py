@@ -37,10 +37,10 @@ class Batch:
 def read_batch(
     connection: psycopg.Connection[Any], position: int, topics: Collection[str]
 ) -> Batch | None:
-    """The batch after `position`; `None` at the end of the log.
+    """The batch of events after `position`; `None` at the end of the log.
 
-    A damaged event is a fact with `damage`. Raises `UnreadableState` for an event that a newer
-    version wrote, which alone can apply it.
+    Only events of these topics become facts. A damaged event is a fact with `damage`. Raises
+    `UnreadableState` for an event that a newer version wrote, which alone can apply it.
     """
     return _fetch_batch(connection, sql_file("read_batch"), {"position": position}, topics)
 
@@ -62,7 +62,7 @@ class Share:
 def read_share(
     connection: psycopg.Connection[Any], position: int, share: Share, topics: Collection[str]
 ) -> Batch | None:
-    """As `read_batch`, for the events of a share."""
+    """As `read_batch`, but only the events of a share; `None` at its end."""
     parameters = {
         "position": position, "up_to": share.up_to, "kinds": list(share.kinds),
         "among": share.among, "first": share.first, "last": share.last,
@@ -98,7 +98,11 @@ def fact_of(
     run_id: str | None,
     state: bytes,
 ) -> Fact:
-    """The row as a fact. `ids` caches UUIDs: equal ones are then one object and compare fast."""
+    """The row of the log as a fact; with `damage` if its `state` cannot be read.
+
+    `ids` caches UUIDs: equal ones are then one object and compare fast. Raises `UnreadableState` if
+    a newer version of this program may have written the row.
+    """
     stream = ids.get(stream_id) or ids.setdefault(stream_id, UUID(stream_id))
     try:
         payload: dict[str, Any] = orjson.loads(state)
@@ -144,7 +148,8 @@ def take_in(
 ) -> None:
     """Apply to each projection the events of a batch that it wants and has not applied yet.
 
-    `in_order`: all events before the batch are applied already, unlike in a share.
+    `positions` are those that the projections have reached, by name. `in_order`: all events before
+    the batch are applied already, unlike in a share.
     """
     facts = batch.facts
     whole = [fact for fact in facts if fact.damage is None]

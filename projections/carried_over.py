@@ -17,7 +17,7 @@ _WINDOW = 200
 def resolve_carried_over(
     cursor: Cursor, facts: Sequence[Fact], topics: Collection[str]
 ) -> Iterator[Fact]:
-    """The facts, with each `CarriedOver` replaced by the facts of `topics` that it refers to.
+    """The facts, with each `CarriedOver` replaced by the source's facts of these topics.
 
     Those come last, as facts of the evaluation that carried them over, at its position. A
     projection that sums costs excludes their topics, because the costs arose only once. Damaged

@@ -26,8 +26,8 @@ from projections.relations import BUILDING, LIVE
 def read_model_differences(connection: Connection) -> list[SchemaDifference]:
     """Objects in the read models' schemas with another owner or definition than this version's.
 
-    Ignores relations of installed projections of other packages. Missing read models are no
-    difference: the next follower creates them.
+    Empty if there are none. Ignores relations of installed projections of other packages. Missing
+    read models are no difference: the next follower creates them.
     """
     definitions = installed(connection, [LIVE])
     # Own relations in the schema of rebuilds are skipped: nobody reads them.
@@ -54,14 +54,17 @@ def read_model_differences(connection: Connection) -> list[SchemaDifference]:
 
 
 def _relation_of(thing: str) -> str:
-    """The relation in an object's name, such as `column projections.<relation>.<column>`."""
+    """The relation in an object's name, such as `column projections.<relation>.<column>`.
+
+    Empty for an object that belongs to no relation.
+    """
     kind, _, name = thing.partition(" ")
     return name.rpartition(" on ")[2].split(".")[1] if "." in name and kind != "function" else ""
 
 
 @cache
 def expected() -> dict[str, str]:
-    """The read models of a fresh database, with the digests of their definitions."""
+    """The digests of the read models' definitions in a fresh database, by name of the object."""
     file = resources.files("projections").joinpath("definitions.json")
     read: dict[str, str] = json.loads(file.read_text("utf-8"))
     return read

@@ -61,8 +61,10 @@ class Follower:
     """
 
     def __init__(self, url: str, begin_after_s: float = BEGIN_AFTER_S) -> None:
-        """The process starts after `begin_after_s`; at once if there are projections of other
-        packages, whose code never runs in this process.
+        """Follow the database at `url`, in a process that starts after `begin_after_s` seconds.
+
+        It starts at once if there are projections of other packages, whose code never runs in this
+        process.
         """
         self._url = url
         self._begin_after_s = 0.0 if names_of_others() else begin_after_s
@@ -73,7 +75,7 @@ class Follower:
         """False, once stopped, if it did not reach the end of the log."""
 
     def start(self) -> None:
-        """Start the process, or the wait before it."""
+        """Start the follower's process, or the wait before it. Does not block."""
         if not self._begin_after_s:
             self._begin()
             return
@@ -89,7 +91,10 @@ class Follower:
         self._process = Sidecar("projections.follower", self._url.encode() + b"\n")
 
     def stop(self) -> None:
-        """Follow to the end of the log, and stop."""
+        """Apply the remaining events, and stop.
+
+        `kept_up` tells whether it reached the log's end.
+        """
         self._stopping.set()
         if self._waiting is not None:
             self._waiting.join()
@@ -134,7 +139,10 @@ def _idle_s() -> float:
 
 
 def _follow_to_end(url: str, stopping: threading.Event) -> bool:
-    """Follow to the end of the log in this process; whether it succeeded within `_DRAIN_S`."""
+    """Follow to the end of the log in this process; return whether it succeeded in `_DRAIN_S`.
+
+    `stopping` must be set.
+    """
     done = threading.Event()
 
     def take_in() -> None:
@@ -149,7 +157,11 @@ def _follow_to_end(url: str, stopping: threading.Event) -> bool:
 
 
 def follow(url: str, stopping: threading.Event) -> None:
-    """Follow the log until `stopping` is set, and then once more to its end."""
+    """Follow the log of the database at `url` until `stopping` is set, then once more to its end.
+
+    While the server is away, it tries again. Raises `psycopg.OperationalError` if the server is
+    still away when `stopping` is set.
+    """
     retrying = Retrying(
         retry=retry_if_exception_type(_CUT_OFF),
         wait=wait_exponential(multiplier=0.2, max=5),
@@ -242,10 +254,10 @@ def _await_batch(
 
 
 def _bring_up_guest(connection: psycopg.Connection[Any], guest: Projection) -> bool:
-    """Update another package's projection to the end of the log; whether it succeeded.
+    """Update another package's projection to the end of the log; return whether it succeeded.
 
-    One that fails is not updated again: `projections status` shows its position, and
-    `projections rebuild` its error.
+    One that fails is not updated again: `projections status` shows its position, and `projections
+    rebuild` its error.
     """
     try:
         prepare(connection, [guest])
@@ -259,7 +271,7 @@ def _bring_up_guest(connection: psycopg.Connection[Any], guest: Projection) -> b
 
 
 def main() -> None:
-    """Follow until standard input ends."""
+    """Follow the database that the first line of standard input names, until that input ends."""
     # Longer pauses, not a lower priority, make recording come before views: with a lower priority,
     # next to four workers on two cores, views fell behind without bound.
     gc.set_threshold(*COLLECT_SELDOM)

@@ -46,7 +46,7 @@ OFFERED: EntryPoints[Any] = EntryPoints(
 
 @cache
 def ours() -> tuple[Projection, ...]:
-    """The projections of this package, first those in `_FIRST`."""
+    """The projections of this package: first `run_results` and `audit_trail`."""
     names = [name for name in OFFERED.names() if OFFERED.is_ours(name)]
     names.sort(key=lambda name: _FIRST.index(name) if name in _FIRST else len(_FIRST))
     return tuple(instance(OFFERED.load(name)) for name in names)

@@ -54,8 +54,10 @@ def build_in_shares(
 ) -> int | None:
     """Fill the relations being built; return the position up to which they are filled.
 
-    Returns 0 and does nothing if several processes are not worth it. Returns `None` after a
-    failure: the relations must be created again, and filled in one process.
+    `processes` is the number to use; `None`: by the length of the log and the cores. `progress` is
+    called with the position reached and the newest one. Returns 0 and does nothing if several
+    processes are not worth it. Returns `None` after a failure: the relations must be created again,
+    and filled in one process.
     """
     head = max_position(connection)
     if processes is None:
@@ -98,7 +100,11 @@ def _apply_all(
     head: int,
     progress: Progress | None,
 ) -> int:
-    """Apply the whole log up to `head`; return the number of events."""
+    """Apply the whole log up to `head`; return the number of events.
+
+    `building` is the `building_id` of the tables. Raises `WorkerFailed` if a worker ends early, and
+    `OutOfPlace` if a stream holds events of another kind.
+    """
 
     def take(shares: Sequence[Share], begin: float, end: float) -> int:
         def tell(position: int) -> None:
@@ -163,14 +169,17 @@ class _RebuildWorker:
             raise WorkerFailed from error
 
     def begin(self, share: Share) -> None:
-        """Let the worker apply this share."""
+        """Let the worker apply this share. Raises `WorkerFailed` if its process has ended."""
         try:
             self._process.send(_line(share))
         except OSError as error:
             raise WorkerFailed from error
 
     def events(self) -> int:
-        """Wait until the worker has applied its share; return the share's number of events."""
+        """Wait until the worker has applied its share; return the share's number of events.
+
+        Raises `WorkerFailed` if its process ended before.
+        """
         line = self._process.output.readline()
         if not line:
             raise WorkerFailed

@@ -27,12 +27,12 @@ class Position:
 
 
 def create_positions(connection: Connection) -> None:
-    """Create the table if it is missing."""
+    """Create the table `projections.positions` if it is missing."""
     connection.execute(sql_file("positions"))
 
 
 def read_positions(connection: Connection) -> dict[str, Position]:
-    """The recorded positions by name of the projection. Writes nothing."""
+    """The recorded positions by name of the projection; empty without the table. Writes nothing."""
     row = connection.execute("SELECT to_regclass('projections.positions') IS NULL").fetchone()
     if row == (True,):
         return {}
@@ -75,7 +75,7 @@ def begin_following(connection: Connection) -> None:
 
 
 def are_moved_by_others(connection: Connection, within_s: float) -> bool:
-    """Whether a follower is running, and has updated the projections within these seconds.
+    """Whether a follower is running, and updated some projection in the last `within_s` seconds.
 
     Then readers need not update them. Writes nothing.
     """

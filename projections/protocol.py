@@ -38,7 +38,7 @@ class Fact:
     """Why its bytes cannot be read: then `event` is `None` and the payload is empty."""
 
     def says(self, name: str) -> Any:
-        """One field of the event, or of the payload if there is no event."""
+        """The value of one field of the event, or of the payload if there is no event."""
         return self.payload[name] if self.event is None else getattr(self.event, name)
 
     @property
@@ -97,7 +97,7 @@ class Projection(Protocol):
 
 
 def uuid_array(ids: Iterable[UUID]) -> str:
-    """An array of UUIDs in PostgreSQL's text form: faster than a list, adapted id by id."""
+    """The ids as a PostgreSQL array in text form: faster than a list, adapted id by id."""
     return "{" + ",".join([f"{uuid.int:032x}" for uuid in ids]) + "}"
 
 

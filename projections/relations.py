@@ -20,7 +20,7 @@ PATIENCE_MS = 500
 
 
 def create_schemas(connection: Connection) -> None:
-    """Create the two schemas if they are missing, as the current role."""
+    """Create the schemas of live and of rebuilt tables if they are missing, as the current role."""
     connection.execute(sql_file("schemas"))
 
 
@@ -47,7 +47,11 @@ def is_whole(connection: Connection, projection: Projection) -> bool:
 
 
 def create(connection: Connection, projection: Projection) -> None:
-    """Create the live relations anew, empty. Raises `InvalidInput` as `replace` does."""
+    """Create the live relations of this projection anew, empty.
+
+    Raises `InvalidInput` if objects that are not ours depend on them, and `LockNotAvailable` if a
+    session reads them for longer than `PATIENCE_MS`.
+    """
     _lock(connection, [projection])
     refuse_dependents(connection, [projection])
     _drop(connection, projection)
@@ -56,7 +60,10 @@ def create(connection: Connection, projection: Projection) -> None:
 
 
 def begin_building(connection: Connection, projections: Sequence[Projection]) -> None:
-    """Create empty relations in the rebuild schema, after removing those of a dead rebuild."""
+    """Create the projections' relations, empty, in the schema of rebuilds.
+
+    Relations that an interrupted rebuild left there are removed first.
+    """
     discard_building(connection)
     enter(connection, BUILDING)
     for projection in projections:
@@ -64,12 +71,12 @@ def begin_building(connection: Connection, projections: Sequence[Projection]) ->
 
 
 def discard_building(connection: Connection) -> None:
-    """Remove the relations of an unfinished rebuild."""
+    """Remove all relations from the schema of rebuilds."""
     connection.execute(sql_file("clear_building"))
 
 
 def replace(connection: Connection, projections: Sequence[Projection]) -> None:
-    """Replace the live relations by those in the rebuild schema, under the same grants.
+    """Replace the live relations by those in the schema of rebuilds, under the same grants.
 
     Raises `InvalidInput`, naming them, if views or other objects that are not ours depend on the
     live relations: they would have to be dropped. Raises `LockNotAvailable` if a session reads the
@@ -111,7 +118,7 @@ def _lock(connection: Connection, projections: Sequence[Projection]) -> None:
 
 
 def refuse_dependents(connection: Connection, projections: Sequence[Projection]) -> None:
-    """Raise `InvalidInput` if objects that are not ours depend on the live relations."""
+    """Raise `InvalidInput` if objects that are not ours depend on these projections' relations."""
     rows = connection.execute(sql_file("dependents"), _name_relations(projections)).fetchall()
     if rows:
         names = ", ".join(projection.name for projection in projections)
@@ -128,8 +135,10 @@ def _name_relations(projections: Sequence[Projection]) -> dict[str, Any]:
 
 
 def _drop(connection: Connection, projection: Projection) -> None:
-    """Drop the live relations without CASCADE. Their kinds are read from the catalog, because
-    another version may have created them."""
+    """Drop the live relations of this projection, without CASCADE.
+
+    Their kinds are read from the catalog, because another version may have created them.
+    """
     rows = connection.execute(sql_file("kinds"), _name_relations([projection])).fetchall()
     kinds: dict[str, LiteralString] = {
         name: "VIEW" if kind == "v" else "TABLE" for name, kind, _ in rows

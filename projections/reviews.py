@@ -27,11 +27,11 @@ class Reviews:
         self._append = sql_file("reviews_append")
 
     def ddl(self) -> LiteralString:
-        """`reviews.sql`."""
+        """The SQL that creates the table and the views: the file `reviews.sql`."""
         return sql_file("reviews")
 
     def apply(self, cursor: Cursor, facts: Sequence[Fact]) -> None:
-        """Append the batch's rows."""
+        """Append a row for each review of the batch."""
         rows = [_row(fact) for fact in facts]
         cursor.execute(self._append, [list(column) for column in zip(*rows, strict=True)])
 

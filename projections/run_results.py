@@ -48,7 +48,7 @@ class RunResults:
     in_shares = True
 
     def ddl(self) -> LiteralString:
-        """The table of evaluations, `run_results.sql`, the counters, and the documents."""
+        """The SQL that creates the tables and views, with the comments on their columns."""
         files = [sql_file(name) for name in ("run_results", "run_counts", "run_result_documents")]
         statements = [evaluations_table(), *files, comments_on("run_results")]
         return "".join(statements)
@@ -67,6 +67,9 @@ class RunResults:
                 cursor.execute(statement.format(sql.Identifier(relation.name)), (run_id,))
 
     def settle(self, cursor: Cursor, position: int) -> None:
-        """After a rebuild in shares, mark the runs whose streams contradict each other."""
+        """Mark the runs whose streams contradict each other, after a rebuild in shares.
+
+        `position` is the one up to which the log was applied.
+        """
         planning = [kind.__name__ for kind in PLANNING]
         cursor.execute(sql_file("run_results_settle"), {"planning": planning, "position": position})

@@ -89,7 +89,10 @@ class ProjectionStatus:
 def status(
     connection: Connection, projections: Sequence[Projection] = PROJECTIONS
 ) -> list[ProjectionStatus]:
-    """The status of every projection; one without its tables is at position 0. Writes nothing."""
+    """The status of each of these projections, in order. Writes nothing.
+
+    A projection without its tables is at position 0.
+    """
     head = max_position(connection)
     positions = read_positions(connection)
     statuses = []
@@ -115,7 +118,8 @@ def status(
 def prepare(connection: Connection, projections: Sequence[Projection] = PROJECTIONS) -> None:
     """Create missing tables, whose projections begin at position 0; rebuild outdated projections.
 
-    Raises `InvalidInput` as `rebuild` does.
+    Raises `InvalidInput` if tables cannot be replaced: other objects depend on them, or they are
+    read without a pause.
     """
     create_schemas(connection)
     outdated = _between_readers(partial(_create_missing, connection, projections))
@@ -124,7 +128,7 @@ def prepare(connection: Connection, projections: Sequence[Projection] = PROJECTI
 
 
 def _create_missing(connection: Connection, projections: Sequence[Projection]) -> list[str]:
-    """Create missing tables; return the names of the projections of another version."""
+    """Create missing tables; return the names of projections whose rows another version wrote."""
     with _as_projector(connection):
         connection.execute(_LOCK)
         create_positions(connection)
@@ -141,7 +145,10 @@ def _create_missing(connection: Connection, projections: Sequence[Projection]) -
 
 
 def _between_readers(swap: Callable[[], T]) -> T:
-    """Retry `swap` while readers block it. Raises `InvalidInput` after `SWAP_WITHIN_S`."""
+    """Call `swap`, again and again while readers block it; return its result.
+
+    Raises `InvalidInput` after `SWAP_WITHIN_S`.
+    """
     retrying = Retrying(
         retry=retry_if_exception_type(CONTENTION),
         wait=wait_random(0.05, 0.5),
@@ -159,13 +166,16 @@ def _between_readers(swap: Callable[[], T]) -> T:
 
 
 def reached(connection: Connection, projections: Sequence[Projection]) -> int:
-    """The position up to which all of these projections have read the log. Writes nothing."""
+    """The position up to which all of these projections have read the log. Writes nothing.
+
+    0 if one has no tables. Raises `OutdatedProjection` if another version wrote the rows of one.
+    """
     positions = read_positions(connection)
     return min(_require_position(projection, positions) for projection in projections)
 
 
 def catch_up(connection: Connection, projections: Sequence[Projection] = PROJECTIONS) -> int:
-    """Apply the next batch, in one transaction; return its number of events.
+    """Apply the next batch, in one transaction; return its number of events, 0 at the log's end.
 
     Raises `OutdatedProjection` if another version of this program rebuilt the tables.
     """
@@ -193,14 +203,10 @@ def rebuild(
 ) -> int:
     """Rebuild the named projections (default: all) next to the live tables, and swap them.
 
-    Readers see the old rows until one transaction replaces them by the new, under the same
-    grants. If interrupted, it leaves the live tables unchanged and can be repeated. `progress`
-    is called with the position reached and the newest one. Returns the position of the swapped
-    tables.
-
-    A long log is applied by `processes` processes, by default at most one for each core: the rows
-    are the same. Projections of other packages are built in this process alone.
-
+    Readers see the old rows until one transaction replaces them by the new, under the same grants.
+    If interrupted, it leaves the live tables unchanged. `progress` is called with the position
+    reached and the newest one. `processes` (default: at most one for each core) apply a long log,
+    projections of other packages in this process alone. Returns the position of the swapped tables.
     Raises `UnknownProjection`, and `InvalidInput` if foreign views depend on the tables.
     """
     selected = _choose_projections(names, projections)
@@ -258,7 +264,7 @@ def _begin_building(connection: Connection, projections: Sequence[Projection]) -
 
 @contextmanager
 def _as_projector(connection: Connection) -> Iterator[None]:
-    """A transaction as `failproof_projector`, if the read models belong to that role."""
+    """A transaction as the role `failproof_projector`, if the read models belong to that role."""
     with connection.transaction():
         connection.execute(sql_file("become_projector"))
         yield

@@ -26,7 +26,7 @@ from projections.shares import take_share
 
 
 def main() -> None:
-    """Apply shares until standard input ends."""
+    """Apply the shares that come in from standard input, until it ends."""
     gc.set_threshold(*COLLECT_SELDOM)
     lines: queue.Queue[bytes] = queue.Queue()
     threading.Thread(target=_read_lines, args=(lines,), name="parent", daemon=True).start()

@@ -35,7 +35,10 @@ class ForeignTables(Exception):
 
 
 def shares_of(kinds: Sequence[str], count: int, up_to: int) -> list[Share]:
-    """All streams of these kinds in `count` shares of about the same size, as ids are hashes."""
+    """All streams of these kinds, in `count` shares of about the same size, as ids are hashes.
+
+    `kinds` are topics. The shares have the events up to the position `up_to`, included.
+    """
     ends = [(1 << 128) * place // count for place in range(count + 1)]
     return [
         Share(tuple(kinds), True, UUID(int=first), UUID(int=end - 1), up_to)
@@ -44,14 +47,18 @@ def shares_of(kinds: Sequence[str], count: int, up_to: int) -> list[Share]:
 
 
 def the_rest(up_to: int) -> Share:
-    """The share of all streams that are neither a case's nor an evaluation's."""
+    """The share of all streams that are neither a case's nor an evaluation's.
+
+    It has the events up to the position `up_to`, included.
+    """
     return Share((*CASES, *EVALUATIONS), False, UUID(int=0), UUID(int=(1 << 128) - 1), up_to)
 
 
 def building_id(connection: Connection, projections: Sequence[Projection]) -> int:
-    """Identifies the tables being built: another rebuild's tables have another id.
+    """The id of the tables being built, which differs for each rebuild.
 
-    Locks them, so that they stay until the transaction ends.
+    Locks them, so that they stay until the transaction ends. Raises `psycopg.errors.UndefinedTable`
+    if there are none.
     """
     table = min(
         relation.name for p in projections for relation in p.relations if relation.kind == "TABLE"
@@ -72,8 +79,9 @@ def take_share(
 ) -> int:
     """Apply a whole share, batch by batch; return its number of events.
 
-    Raises `OutOfPlace`, and `ForeignTables` if another rebuild has begun, because the process
-    that began this one is gone.
+    `progress` is called with the position after each batch. Raises `OutOfPlace` if a stream holds
+    events of another kind, and `ForeignTables` if the tables being built are not those of the id
+    `building`: another rebuild has begun, because the process that began this one is gone.
     """
     topics = frozenset[str]().union(*(projection.topics for projection in projections))
     nowhere = dict.fromkeys([projection.name for projection in projections], 0)

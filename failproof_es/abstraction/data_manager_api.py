@@ -10,7 +10,7 @@ class DataManagerApi(Protocol):
     """Stores runs, their tasks and their results."""
 
     def create_run(self, model_names: list[str]) -> int:
-        """Record a run; returns its id."""
+        """Record a new run that asks these models; returns its id."""
         ...
 
     def save_tasks(self, run_id: int, tasks: list[BenchmarkTask]) -> None:
@@ -18,13 +18,13 @@ class DataManagerApi(Protocol):
         ...
 
     def save_result(self, result: Result) -> None:
-        """Record a model's answer."""
+        """Record a model's answer to a task of a run."""
         ...
 
     def load_results(self, run_id: int, status: TaskStatus) -> list[Result]:
-        """The results of a run that have this status."""
+        """The results of a run that have this status; empty if none has it."""
         ...
 
     def update_result(self, result: Result) -> None:
-        """Record the judgement of an answer."""
+        """Record the judgement in `result`, for an answer that was saved before."""
         ...

@@ -9,5 +9,5 @@ class DataSetLoaderApi(Protocol):
     """Reads benchmark tasks."""
 
     def load_tasks(self, folder_path: str) -> list[BenchmarkTask]:
-        """Every task of a folder."""
+        """Every task in the files of a folder."""
         ...

@@ -30,7 +30,7 @@ from projections.follower import Follower
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkParts:
-    """The implementations of all six interfaces, connected to each other."""
+    """Implementations of the specification's six interfaces, connected to each other."""
 
     benchmark: BenchmarkSession
     data: DataManager
@@ -74,7 +74,10 @@ def open_benchmark(
 
 @contextlib.contextmanager
 def _sign_and_follow(store: Store) -> Iterator[None]:
-    """Sign the log and let the projections follow; raise or log what failed on leaving."""
+    """Within the context, sign the log and let the projections follow it.
+
+    On leaving, raises the error by which the log was found to be changed; other trouble is logged.
+    """
     with CheckpointSigner(store) as signer, Follower(store.projections_url) as follower:
         yield
     if not follower.kept_up:

@@ -6,10 +6,10 @@ from failproof_es.abstraction.types import BenchmarkTask
 
 
 class PromptApi(Protocol):
-    """Builds prompts."""
+    """Builds the prompts for the models that answer and for the judge."""
 
     def build_generation_prompt(self, task: BenchmarkTask) -> str:
-        """The prompt for the model under test."""
+        """The prompt that asks a model under test to do the task."""
         ...
 
     def build_judge_prompt(self, task: BenchmarkTask, llm_response: str) -> str:

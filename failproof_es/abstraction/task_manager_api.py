@@ -11,15 +11,15 @@ class TaskManagerApi(Protocol):
     """Has models answer tasks in the background, several at once."""
 
     def submit_task(self, run_id: int, task: BenchmarkTask, model_name: str) -> int:
-        """Submit a single task for background execution; returns submission_id."""
+        """Have a model answer a task of a run, in the background; returns the submission's id."""
         ...
 
     def subscribe(
         self, submission_id: int, event: BenchmarkEvent, callback: Callable[[Any], None]
     ) -> int:
-        """Register a callback for task-level events; returns token."""
+        """Register a callback for an event of a submission; returns a token for `unsubscribe`."""
         ...
 
     def unsubscribe(self, token: int) -> None:
-        """Remove a previously registered callback."""
+        """Remove the callback whose registration returned this token."""
         ...

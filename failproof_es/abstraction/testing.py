@@ -45,13 +45,17 @@ class SubmittedTask:
 
 
 class InlineDispatcher:
-    """Calls in the calling thread: `dispatcher` and `flow` of a `BenchmarkSession`."""
+    """A dispatcher without a thread, for `dispatcher` and `flow` of a `BenchmarkSession`.
+
+    It calls in the thread that calls `put`.
+    """
 
     def __init__(self) -> None:
         self._calls: list[Callable[[], None]] = []
 
     def put(self, call: Callable[[], None]) -> None:
-        """Call now, or after the running call; an exception is logged, as in `Dispatcher`."""
+        """Make the call now, or after the running one; an exception is logged, as in
+        `Dispatcher`."""
         self._calls.append(call)
         if len(self._calls) > 1:
             return  # put by a running callback: called when that callback has returned
@@ -92,11 +96,14 @@ class StubTaskManager:
         *,
         calls: CallbackDispatcher | None = None,
     ) -> int:
-        """Register a callback, called by `calls` or else inline. Raises `UnknownSubmission`."""
+        """Register a callback for an event of a submission, called by `calls` or else inline.
+
+        Returns its token. Raises `UnknownSubmission` if there is no submission with that id.
+        """
         return self._subscriptions.subscribe(submission_id, event, callback, calls)
 
     def unsubscribe(self, token: int) -> None:
-        """Remove a callback; idempotent. Raises `UnknownToken`."""
+        """Remove a callback; idempotent. Raises `UnknownToken` if the token was never issued."""
         self._subscriptions.unsubscribe(token)
 
     def emit(
@@ -104,8 +111,8 @@ class StubTaskManager:
     ) -> None:
         """Emit an event of a submission; ignored after its COMPLETED or ERROR.
 
-        `text` is the piece of a STREAMING_RESULT or the whole answer of a COMPLETED, `error`
-        the message of an ERROR. Raises `UnknownSubmission`.
+        `text` is the piece of a STREAMING_RESULT or the whole answer of a COMPLETED, `error` the
+        message of an ERROR. Raises `UnknownSubmission` if there is no submission with that id.
         """
         submitted = self.submitted.get(submission_id)
         if submitted is None:
@@ -139,12 +146,16 @@ class StubTaskManager:
         on_judged: Callable[[Result], None],
         on_end: Callable[[str | None], None],
     ) -> None:
-        """Begin the judging of a run; a run without waiting answers ends at once."""
+        """Begin the judging of a run; a run without waiting answers ends at once.
+
+        `on_judged` gets each result that `grade` judges. `on_end` gets `None` after the last one,
+        or the error of `fail_run`.
+        """
         self._judging[run_id] = (on_judged, on_end)
         self._end_if_judged(run_id)
 
     def grade(self, submission_id: int, score: float, reason: str) -> None:
-        """Judge an answer. The last judgement of a run ends the run.
+        """Judge an answer with a score from 0 to 1. The last judgement of a run ends the run.
 
         Raises `UnknownSubmission` if no answer with that id waits for a judgement.
         """
@@ -159,7 +170,10 @@ class StubTaskManager:
         self._end_if_judged(result.run_id)
 
     def fail_run(self, run_id: int, error: str) -> None:
-        """End the judging of a run with an error, which its `on_end` gets."""
+        """End the judging of a run with an error, which its `on_end` gets.
+
+        Raises `KeyError` if the run is not being judged.
+        """
         self._judging.pop(run_id)[1](error)
 
     def _end_if_judged(self, run_id: int) -> None:

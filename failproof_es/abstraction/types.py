@@ -26,7 +26,7 @@ class BenchmarkTask:
 
 @dataclass
 class Result:
-    """One model's answer to one task and its score; -1.0 means no score."""
+    """One model's answer to one task, with its score from 0 to 1; -1.0 means no score."""
 
     result_id: int | None = None
     run_id: int | None = None

@@ -15,7 +15,10 @@ from failproof_es.support.extras import is_installed
 
 @cache
 def _computes_intervals() -> bool:
-    """Whether `report` is installed. Cached: checking takes ten times as long as an interval."""
+    """Whether the extra `report`, which computes intervals, is installed.
+
+    Cached: checking takes ten times as long as an interval.
+    """
     return is_installed("report")
 
 
@@ -42,16 +45,20 @@ class PassRate(Document):
 def pass_rate_of_model(
     summary: RunSummary, model: str, suite: str | None = None, *, interval: bool = True
 ) -> PassRate:
-    """The pass rate of a model in one run, in one suite or (without `suite`) in all."""
+    """The pass rate of a model in one run, over one suite or (if `suite` is `None`) over all.
+
+    `model` is the model's key. With `interval=False` the rate has no interval, as in `pass_rate`.
+    """
     unscored = summary.group(model=model, suite=suite).unscored
     return pass_rate(summary.cluster_sums(model, suite), unscored, interval=interval)
 
 
 def pass_rate(sums: ClusterSums, unscored: int = 0, *, interval: bool = True) -> PassRate:
-    """The pass rate over cases and families, with its interval and its bounds.
+    """The pass rate with its interval, and with its bounds if `unscored` is not 0.
 
-    It has no interval without the extra `report`, which computes it, nor with `interval=False`:
-    loading that takes a third of a second.
+    `sums` are sums over the clusters (cases or families) of the evaluations that passed or failed;
+    `unscored` evaluations are not among them. The rate has no interval without the extra `report`,
+    which computes it, nor with `interval=False`: loading that takes a third of a second.
     """
     counted = RateBounds(Fraction(sums.passed), sums.size, unscored)
     bounds = describe_bounds(counted.bounds)

@@ -99,7 +99,7 @@ class RecordedResult:
 
     @classmethod
     def of(cls, planned: PlannedOutcome, run: RecordedRun) -> RecordedResult:
-        """The row of a planned evaluation of the run."""
+        """The row of a planned evaluation; `run` is the run that `planned` belongs to."""
         case, outcome = planned.case, planned.outcome
         return cls(
             run_number=run.started.run_number,

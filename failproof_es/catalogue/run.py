@@ -125,7 +125,7 @@ class UnscoredReason(Document):
 
     @property
     def words(self) -> str:
-        """The group in words."""
+        """The meaning of `group` in words, for example `cut off at max_tokens`."""
         return WORDS[self.group]
 
 
@@ -336,7 +336,10 @@ class RunDocument(Document):
 
     @property
     def part(self) -> str | None:
-        """The selected part of the cases and models, in words; `None` where the run asked all."""
+        """The selected part in words: `100 of 1,432 cases: sample of 100, seed 7`.
+
+        `None` if the run asked all cases and models of its configuration.
+        """
         if self.selection is None:
             return None
         return describe_part(self.selection, self.planned_cases, len(self.models))

@@ -62,11 +62,12 @@ def run_document(
     newest: int | None = NEWEST,
     intervals: bool = True,
 ) -> RunDocument:
-    """The document of a run, as of `standing`.
+    """The document of a run; `standing` says up to which event of the log it was read.
 
-    `by_people` and `asked_again`, which read each evaluation, are left out where more than
-    `most_read` are planned. At most `newest` other attempts and overlapping runs are listed
-    (`None`: all). Without `intervals`, rates have no interval. Raises `RunIsArchived`.
+    `by_people` and `asked_again`, which read each evaluation, are left out if more than `most_read`
+    are planned (`None`: never). At most `newest` other attempts and as many overlapping runs are
+    listed (`None`: all). Without `intervals`, rates have no interval. Raises `RunIsArchived` if the
+    run's evaluations are in an archive file.
     """
     connection, run, summary = recorded.connection, recorded.run, recorded.summary
     run_id, up_to = recorded.run_id, standing.events_up_to

@@ -26,7 +26,10 @@ NO_ACCURACY = Accuracy(
 
 
 def counts_of(summary: RunSummary, model: str | None = None) -> EvaluationCounts:
-    """Counts of the evaluations of one model, or of all."""
+    """Counts of the evaluations and requests of one model, or (if `model` is `None`) of all.
+
+    `passed` and `failed` are `None` for several models together.
+    """
     group, asking = summary.group(model=model), summary.asking(model)
     one_model = model is not None or len(summary.models) == 1
     return EvaluationCounts(
@@ -51,7 +54,10 @@ def counts_of(summary: RunSummary, model: str | None = None) -> EvaluationCounts
 def model_progress(
     summary: RunSummary, model: ModelSnapshot, *, intervals: bool = True
 ) -> ModelProgress:
-    """Progress and results of one model under test."""
+    """Progress and results of one model under test.
+
+    Without `intervals`, its rate has no interval.
+    """
     group = summary.group(model=model.key)
     spent = summary.counts.spending.get(model.key)
     is_priced = model.key not in summary.unpriced
@@ -71,7 +77,11 @@ def model_progress(
 
 
 def accuracy_of(summary: RunSummary, model: str) -> Accuracy:
-    """The mean scores of one model."""
+    """The mean accuracy of a model's evaluations, and the mean over its suites, with bounds.
+
+    `model` is the model's key. A mean is `None` if no evaluation has an accuracy; the bounds are
+    `None` if none is unscored.
+    """
     group = summary.group(model=model)
     return Accuracy(
         by_case=group.accuracy,
@@ -82,14 +92,17 @@ def accuracy_of(summary: RunSummary, model: str) -> Accuracy:
 
 
 def in_order(classes: Mapping[str, int]) -> dict[str, int]:
-    """The classes that occur, in the order of tables."""
+    """The classes with a count above 0: first those of `CLASSES` in its order, others by name."""
     class_counts = {name: count for name, count in classes.items() if count}
     names = (*CLASSES, *sorted(class_counts.keys() - set(CLASSES)))
     return {name: class_counts[name] for name in names if name in class_counts}
 
 
 def suites_of(summary: RunSummary, *, intervals: bool = True) -> Iterator[SuiteProgress]:
-    """Progress and results of each model in each suite with a finished case."""
+    """Progress and results of each model in each suite with a finished evaluation.
+
+    Sorted by model and suite. Without `intervals`, rates have no interval.
+    """
     for (model, suite), group in summary.by_suite().items():
         if group.finished:
             yield SuiteProgress(
@@ -108,13 +121,13 @@ def suites_of(summary: RunSummary, *, intervals: bool = True) -> Iterator[SuiteP
 
 
 def errors_of(summary: RunSummary) -> Iterator[ErrorGroup]:
-    """Failed requests by their error, the most frequent first."""
+    """Number of failed requests by model or judge, kind and message, the most frequent first."""
     for key, count in summary.messages():
         yield ErrorGroup(asked=key.model_key, kind=key.kind, message=key.message, requests=count)
 
 
 def unscored_of(summary: RunSummary) -> Iterator[UnscoredReason]:
-    """Evaluations without a score by the reason, the most frequent first."""
+    """Number of evaluations without a score by model and reason, the most frequent first."""
     for key, count in sorted(summary.counts.unscored.items(), key=lambda pair: -pair[1]):
         if count:
             yield UnscoredReason(
@@ -127,7 +140,7 @@ def unscored_of(summary: RunSummary) -> Iterator[UnscoredReason]:
 
 
 def spending_of(summary: RunSummary) -> Spending:
-    """The run's cost, and for which answers it is unknown."""
+    """The run's cost in US dollars, its tokens and spend ceiling, and what has no known cost."""
     spent, ceiling = summary.spent, ceiling_of(summary.run)
     return Spending(
         cost_usd=None if summary.cost_usd is None else float(summary.cost_usd),

@@ -17,17 +17,20 @@ _NOTHING = "nothing to count"
 
 
 def moment(value: datetime) -> str:
-    """A time to the second, in UTC."""
+    """A time to the second, in UTC: `2026-05-04 13:00:00 UTC`."""
     return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def points(difference: float) -> str:
-    """A difference of two shares, in percentage points."""
+    """A difference of two shares (-1 to 1) in percentage points: `2.5 points`."""
     return f"{difference * 100:.1f} points"
 
 
 def describe_version(model: ModelSnapshot) -> str:
-    """The demanded version, and whether answers were checked against it; empty where none was."""
+    """The demanded version as a suffix, `, version 1`; empty if none is demanded.
+
+    It says if answers were not checked against the version.
+    """
     if model.version is None:
         return ""
     unchecked = model.settings.get("version_check") == "name"
@@ -36,13 +39,16 @@ def describe_version(model: ModelSnapshot) -> str:
 
 
 def judge_named(key: str) -> str:
-    """A judge's key in readable form; any other key is returned unchanged."""
+    """A judge's key `judge:NAME` as `judge NAME`; any other key is returned unchanged."""
     name = key.removeprefix("judge:")
     return key if name == key else f"judge {name}"
 
 
 def between(interval: Interval) -> str:
-    """An interval of a share, with its confidence and its method."""
+    """An interval of a rate, with its confidence and its method.
+
+    A one-sided interval reads `at most` or `at least`, any other `81.2 % to 93.0 %`.
+    """
     if interval.low <= 0.0 and interval.method.endswith("one-sided"):
         bounds = f"at most {percent(interval.high)}"
     elif interval.high >= 1.0 and interval.method.endswith("one-sided"):
@@ -54,13 +60,13 @@ def between(interval: Interval) -> str:
 
 
 def describe_counts(passed: int, total: int) -> str:
-    """A rate by its counts, without an interval."""
+    """A rate by its counts: `18 of 20 (90.0 %)`; `nothing to count` if `total` is 0."""
     value = ratio(passed, total)
     return _NOTHING if value is None else f"{passed:,} of {total:,} ({percent(value)})"
 
 
 def describe_rate(rate: Rate) -> str:
-    """A rate in one phrase."""
+    """A rate in one phrase: counts, percentage, clusters and interval; or `nothing to count`."""
     if rate.value is None or rate.interval is None:
         return _NOTHING
     counts = describe_counts(rate.passed, rate.total)
@@ -69,7 +75,10 @@ def describe_rate(rate: Rate) -> str:
 
 
 def describe_bounds(bounds: tuple[float, float] | None) -> str:
-    """Suffix of a rate that leaves out unscored evaluations; empty where all have a score."""
+    """Suffix for a rate that leaves out unscored evaluations; empty if `bounds` is `None`.
+
+    `bounds` are the rates if all of these had failed, and if all had passed.
+    """
     if bounds is None:
         return ""
     low, high = map(percent, bounds)
@@ -77,7 +86,7 @@ def describe_bounds(bounds: tuple[float, float] | None) -> str:
 
 
 def usd(cost: float | None) -> str:
-    """An amount in US dollars; `unknown` for `None`."""
+    """An amount in US dollars, with four decimals below 1, else two; `unknown` for `None`."""
     if cost is None:
         return "unknown"
     return f"${cost:,.4f}" if cost < 1 else f"${cost:,.2f}"

@@ -32,7 +32,10 @@ def main() -> None:
 
 
 def leave(number: int, frame: FrameType | None) -> None:
-    """End the process: outside of a command there is nothing to clean up."""
+    """End the process with exit code 130: outside of a command there is nothing to clean up.
+
+    A handler of SIGINT.
+    """
     os.write(2, b"interrupted\n")
     os._exit(INTERRUPTED)
 
@@ -54,7 +57,7 @@ def interrupts_raise() -> Iterator[None]:
 
 
 def _interrupt_again(ignored: sys.UnraisableHookArgs) -> None:
-    """Repeat an interrupt that came in a weak reference's callback, where none can be raised."""
+    """Repeat a `KeyboardInterrupt` that Python ignored in a weak reference's callback."""
     if ignored.exc_type is KeyboardInterrupt:
         _thread.start_new_thread(_interrupt_soon, ())
     else:
@@ -76,6 +79,6 @@ def is_interrupt(error: Exception) -> bool:
 
 
 def report_interrupt() -> int:
-    """Say on stderr that the command was interrupted; the exit code. Imports nothing."""
+    """Say on stderr that the command was interrupted; return the exit code. Imports nothing."""
     sys.stderr.write("interrupted\n")
     return INTERRUPTED

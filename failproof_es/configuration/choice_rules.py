@@ -27,7 +27,7 @@ Report = Callable[[Location, str, str | None], None]
 
 
 def check_selection(selection: SelectionSection, error: Report) -> None:
-    """Report invalid patterns and contradictory settings of `selection`."""
+    """Call `error` for each invalid pattern and each contradictory setting of `selection`."""
     for name, patterns in (("only", selection.only), ("exclude", selection.exclude)):
         for at, pattern in enumerate(patterns or ()):
             if parse_pattern(pattern) is None:
@@ -41,7 +41,10 @@ def check_selection(selection: SelectionSection, error: Report) -> None:
 
 
 def check_matrix(matrix: Matrix | None, error: Report) -> None:
-    """Report keys that are not parameters, and values that are invalid or repeated."""
+    """Call `error` for each key that is no parameter, and each value that is invalid or repeated.
+
+    `None` is a configuration without a matrix, which has no error.
+    """
     for name, values in ((matrix and matrix.parameters) or {}).items():
         at: Location = ("matrix", "parameters", name)
         if name in _entry_keys() - OWN:
@@ -87,7 +90,8 @@ def _canonical_text(value: Any) -> str:
 
 
 def check_keys(configuration: Configuration, error: Report) -> None:
-    """Report keys that two entries share, or that a table or command line cannot show."""
+    """Call `error` for each key of a model or judge that two entries of a list share, or that
+    begins with `judge:` or a space, ends with a space or cannot be printed."""
     judge = [] if configuration.judge is None else [configuration.judge]
     entries = {"models": configuration.models, "judges": configuration.judges or [], "judge": judge}
     for name, models in entries.items():
@@ -105,7 +109,8 @@ def check_keys(configuration: Configuration, error: Report) -> None:
 
 
 def check_templates(configuration: Configuration, error: Report) -> None:
-    """Report templates without `{prompt}` in `user`, and templates of judges."""
+    """Call `error` for each prompt template without `{prompt}` in `user` (or with `{{prompt}}`),
+    with `{prompt}` in `system`, or of a judge."""
     for at, model in enumerate(configuration.models):
         _check_template(model.prompt_template, ("models", at, "prompt_template"), error)
     for name, template in ((configuration.matrix and configuration.matrix.prompts) or {}).items():

@@ -26,7 +26,7 @@ _OPERATIONS = ("/chat/completions", "/v1/responses", "/v1/messages", "/api/chat"
 
 
 def url_problems(url: str | None) -> Iterator[EntryProblem]:
-    """The errors in a `base_url`."""
+    """The errors in a `base_url`; none if there is no URL."""
     example = "write it like http://127.0.0.1:8000/v1"
     own = "name the key's variable in `api_key_env`"
     yield from _address_problems("base_url", url, example, own)
@@ -37,7 +37,7 @@ def url_problems(url: str | None) -> Iterator[EntryProblem]:
 
 
 def connection_problems(model: Model) -> Iterator[EntryProblem]:
-    """The errors in `proxy` and `headers`."""
+    """The errors in `proxy` and `headers` of a model's entry; none if it has neither."""
     example = "write it like http://proxy.example:3128"
     open_proxy = "use a proxy that asks for none"
     yield from _address_problems("proxy", model.proxy, example, open_proxy)

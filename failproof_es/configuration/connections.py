@@ -48,9 +48,11 @@ class ConnectionOverrides:
 
 
 def override_connections(resolved: dict[str, Any], settings: Sequence[str]) -> ConnectionOverrides:
-    """The recorded configuration of a run, with `key.path=value` settings applied.
+    """Apply `key.path=value` settings to a run's recorded configuration, for a branch of the run.
 
-    Raises `InvalidInput` with every setting that is invalid or may not change for a branch.
+    A branch is a new run that carries over evaluations; it may only change how models are reached.
+    `resolved` is the recorded JSON, and is not changed. Raises `InvalidInput` with every setting
+    that is invalid or may not change.
     """
     problems = Problems()
     tree = YamlTree(deepcopy(resolved))
@@ -100,7 +102,8 @@ def _is_about_override(problem: Problem, tree: YamlTree) -> bool:
 
 
 def _value_at(value: Any, location: Location) -> Any:
-    """The value at a path. A key that an older version did not record is `None`."""
+    """The value at a path of keys and indexes. A key that an older version did not record is
+    `None`."""
     for step in location:
         value = value.get(step) if isinstance(value, dict) else value[step]
     return value

@@ -23,9 +23,10 @@ _LOOKS_SECRET = re.compile(r"\b(sk|pk|hf|ghp|xox[a-z])[-_]\w|://[^/]*@|[\w+/=-]{
 def report_schema_errors(
     error: ValidationError, path: Path, tree: YamlTree, schema: type[BaseModel], problems: Problems
 ) -> None:
-    """Report every error that `schema` found in `tree`. No message quotes a possible secret.
+    """Add each error of validating `tree` by `schema` to `problems`, with its place in `path`.
 
-    Unless `tree.quoting`, no message quotes a value or an unknown key.
+    No message quotes a possible secret. Unless `tree.quoting`, no message quotes a value or an
+    unknown key.
     """
     explanations: dict[Location, dict[str, str | None]] = {}
     for detail in error.errors():
@@ -45,7 +46,10 @@ def report_schema_errors(
 
 
 def explain_value(error: ValidationError, name: str) -> tuple[str, str | None]:
-    """Message and remedy for one invalid value of that name, as `report_schema_errors` words it."""
+    """Message and remedy for one invalid value of that name, as `report_schema_errors` words it.
+
+    The remedy is `None` if there is none to suggest.
+    """
     explanation = dict(
         _explain_quoting(detail, name, (name,), BaseModel) for detail in error.errors()
     )
@@ -56,7 +60,10 @@ def explain_value(error: ValidationError, name: str) -> tuple[str, str | None]:
 def _explain_unquoted(
     detail: ErrorDetails, name: str, location: Location, schema: type[BaseModel]
 ) -> tuple[str, str | None]:
-    """Message and remedy that state the expected value and quote nothing of the file."""
+    """Message and remedy that state the expected value and quote nothing of the file.
+
+    The remedy is `None` if there is none to suggest.
+    """
     if detail["type"] == "missing":
         return "is missing", f"add `{name}:`"
     known_keys = ", ".join(_keys_at(_known_part(location, schema), schema))
@@ -68,7 +75,7 @@ def _explain_unquoted(
 
 
 def _known_part(location: Location, schema: type[BaseModel]) -> Location:
-    """The part of a location that the schema knows."""
+    """The first part of a location whose keys the schema knows."""
     for depth, step in enumerate(location):
         if isinstance(step, str) and step not in _keys_at(location[:depth], schema):
             return location[:depth]
@@ -76,7 +83,8 @@ def _known_part(location: Location, schema: type[BaseModel]) -> Location:
 
 
 def written_location(detail: ErrorDetails, value: Any) -> Location:
-    """The location in the file, without the steps that a union type adds (`constrained-int`)."""
+    """The location of an error in the file whose content is `value`, without the steps that a union
+    type adds (`constrained-int`)."""
     location: Location = detail["loc"]
     if detail["type"] == "missing":
         return location
@@ -112,7 +120,10 @@ def _explain_quoting(
 
 
 def _suggest_notation(detail: ErrorDetails) -> str | None:
-    """Remedy for a notation of the wrong type: quotes, a percentage, a list without brackets."""
+    """Remedy for a notation of the wrong type: quotes, a percentage, a list without brackets.
+
+    `None` for any other error.
+    """
     text = _describe_value(detail["input"])
     match detail["type"], detail["input"]:
         case "string_type", int() | float():
@@ -127,12 +138,15 @@ def _suggest_notation(detail: ErrorDetails) -> str | None:
 
 
 def _is_share(detail: ErrorDetails, number: float) -> bool:
-    """Whether a percentage was written where a share is expected."""
+    """Whether `number` is a percentage, and the value must be a share from 0 to 1."""
     return detail.get("ctx", {}).get("le") == 1 and 1 < number <= 100
 
 
 def _suggest_unquoting(kind: str, quoted: str) -> str | None:
-    """Remedy for a quoted number or boolean, or for a percentage."""
+    """Remedy for a quoted number or boolean, or for a percentage; `None` if `quoted` is neither.
+
+    `kind` is the error's type, such as `int_type`.
+    """
     text = quoted.strip()
     if kind == "bool_type":
         return f"remove the quotes: {text.lower()}" if text.lower() in ("true", "false") else None

@@ -51,7 +51,8 @@ class LoadedConfiguration:
     """How many variants its matrix makes of what, in words."""
 
     def placed(self, problem: Problem) -> Problem:
-        """The problem with the file and line of its field, unless it has a file already."""
+        """The problem with the file and line of its field; unchanged if it has a file or no
+        field."""
         if problem.field is None or problem.path is not None:
             return problem
         path, line = self.tree.place_of(located(problem.field), self.path)
@@ -59,7 +60,7 @@ class LoadedConfiguration:
 
     @property
     def price_file(self) -> Path | None:
-        """The resolved path of `prices.file`, if it is set."""
+        """The resolved path of `prices.file`; `None` if it is not set."""
         file = self.configuration.prices.file
         return None if file is None else resolve(file, self.folder)
 
@@ -68,7 +69,8 @@ class LoadedConfiguration:
         return self.configuration.model_dump(mode="json", by_alias=True)
 
     def digest(self) -> str:
-        """SHA-256 of the resolved configuration; see `digest_of`."""
+        """SHA-256 in hex of the resolved configuration without its values that belong to one run
+        alone (`test_run.id`, `timestamp` and `folder`)."""
         return digest_of(self.resolved())
 
 
@@ -77,14 +79,15 @@ _OF_ONE_RUN = ("id", "timestamp", "folder")
 
 
 def digest_of(resolved: dict[str, Any]) -> str:
-    """SHA-256 of a resolved configuration, without `test_run.id`, `timestamp` and `folder`."""
+    """SHA-256 in hex of a resolved configuration, without `test_run.id`, `timestamp` and
+    `folder`."""
     test_run = {k: v for k, v in resolved["test_run"].items() if k not in _OF_ONE_RUN}
     content = orjson.dumps({**resolved, "test_run": test_run}, option=orjson.OPT_SORT_KEYS)
     return hashlib.sha256(content).hexdigest()
 
 
 def configuration_from_resolved(resolved: dict[str, Any]) -> Configuration:
-    """The configuration that `RunStarted` recorded.
+    """The configuration from the JSON object that `RunStarted` recorded.
 
     Raises `InvalidInput` if a value is not valid for this version or a package is missing.
     """
@@ -111,7 +114,7 @@ def configuration_from_resolved(resolved: dict[str, Any]) -> Configuration:
 def _with_models(
     configuration: Configuration, change: Callable[[Model, Location], Model]
 ) -> Configuration:
-    """The configuration with `change` applied to each model and judge and its location."""
+    """The configuration with each model and judge replaced by `change(entry, location)`."""
     models = [change(model, ("models", at)) for at, model in enumerate(configuration.models)]
     changed: dict[str, Any] = {"models": models}
     if configuration.judge is not None:
@@ -172,8 +175,8 @@ def load_configuration(
 
 
 def _check_usable_part(path: Path, folder: Path, tree: YamlTree, problems: Problems) -> None:
-    """Check the rules on the part of a tree that the schema accepts, so that all problems of a
-    file are reported at once."""
+    """Check the rules on the part of a tree that the schema accepts, so that all problems of a file
+    are reported at once. Errors go to `problems`."""
     part = usable_part(tree.value)
     if part is None:
         return
@@ -195,7 +198,10 @@ def _check_usable_part(path: Path, folder: Path, tree: YamlTree, problems: Probl
 def _with_files(
     path: Path, folder: Path, tree: YamlTree, configuration: Configuration, problems: Problems
 ) -> Configuration:
-    """The configuration with the content of its price file and the folders of each model."""
+    """The configuration with the content of its price file and the folders of each model.
+
+    Errors of the price file go to `problems`; the prices are then unchanged.
+    """
     configuration = _with_price_file(path, tree, configuration, problems)
 
     def place(model: Model, location: Location) -> Model:
@@ -207,7 +213,10 @@ def _with_files(
 def _with_matrix(
     path: Path, tree: YamlTree, configuration: Configuration, problems: Problems
 ) -> Configuration:
-    """The configuration with its matrix applied; unchanged if matrix or models have errors."""
+    """The configuration with its matrix applied; unchanged if matrix or models have errors.
+
+    Errors of the variants go to `problems`.
+    """
     if configuration.matrix is None or _concern_models(problems):
         return configuration
     configuration = with_matrix(path, tree, configuration, problems)
@@ -225,7 +234,10 @@ def _concern_models(problems: Problems) -> bool:
 def _with_price_file(
     path: Path, tree: YamlTree, configuration: Configuration, problems: Problems
 ) -> Configuration:
-    """The configuration with the content of its price file, which a run then never reads."""
+    """The configuration with the content of its price file, so that a run never reads the file.
+
+    Errors of the file go to `problems`; the configuration is then unchanged.
+    """
     prices = configuration.prices
     if prices.file is None:
         return configuration

@@ -15,7 +15,7 @@ from failproof_es.support.field_docstrings import field_docstring
 
 
 def describe(model: type[BaseModel], schema: dict[str, Any]) -> None:
-    """Add the description of each field to the model's JSON Schema, unless it has one.
+    """Add the description of each field to `schema`, the model's JSON Schema, unless it has one.
 
     Adds nothing if the source cannot be read, or if the field's own model has the same text.
     """
@@ -34,5 +34,5 @@ def describe(model: type[BaseModel], schema: dict[str, Any]) -> None:
 
 
 def _class_docstring(kind: Any) -> str | None:
-    """The docstring of the model that is a field's type."""
+    """The docstring of a field's type, if that is a model; `None` for any other type."""
     return inspect.getdoc(kind) if isinstance(kind, type) and issubclass(kind, BaseModel) else None

@@ -62,7 +62,8 @@ def override(tree: YamlTree, settings: Sequence[str], problems: Problems) -> Non
 
 
 def _with_entries(values: Any, location: Location) -> Location:
-    """`location` with a number wherever a step such as `0` names an entry of a list."""
+    """`location` in `values`, with a number wherever a step such as `0` names an entry of a
+    list."""
     steps: list[str | int] = []
     for step in location:
         if isinstance(values, list) and isinstance(step, str) and _NUMBER.fullmatch(step):
@@ -82,7 +83,7 @@ def _child(values: Any, step: str | int) -> Any:
 
 
 def _put(tree: YamlTree, location: Location, value: Any) -> str | None:
-    """Put `value` at `location` in `tree`. Return the error if that is impossible."""
+    """Put `value` at `location` in `tree`. Returns the error if that is impossible, else `None`."""
     values = tree.value
     for depth, step in enumerate(location):
         if misfit := _misfit(values, step, dotted(location[:depth])):
@@ -98,7 +99,7 @@ def _put(tree: YamlTree, location: Location, value: Any) -> str | None:
 
 
 def _misfit(values: Any, step: str | int, where: str) -> str | None:
-    """Why `step` is not valid in `values`, which are at `where`."""
+    """Why `step` is not valid in `values`, which are at the path `where`; `None` if it is valid."""
     if isinstance(values, list):
         entries = plural(len(values), "entry", "entries")
         if isinstance(step, str):
@@ -126,7 +127,11 @@ WEIGHTS = ".gguf"
 
 
 def set_folder(tree: YamlTree, path: Path, folder: Path, problems: Problems) -> None:
-    """Set `test_run.folder`, where relative paths start; make paths from `--set` absolute."""
+    """Set `test_run.folder`, where relative paths start, to `folder`.
+
+    Paths from `--set` are made absolute. A file that has `test_run.folder` itself is an error in
+    `problems`.
+    """
     test_run = tree.value.get("test_run")
     if isinstance(test_run, dict):
         if "folder" in test_run:
@@ -143,13 +148,20 @@ def set_folder(tree: YamlTree, path: Path, folder: Path, problems: Problems) -> 
 
 
 def place_of_model(tree: YamlTree, path: Path, folder: Path, location: Location) -> EntryFolders:
-    """The folders of the model at this location; a class from `--set` has the current folder."""
+    """The folders of the model's entry at this location of the file `path`.
+
+    Relative paths start from `folder`. Its class belongs to `folder`, too; a class from `--set`
+    belongs to the current folder.
+    """
     from_setting = tree.place_of((*location, "class"), path)[0] == _FROM
     return EntryFolders(str(folder), Path.cwd() if from_setting else folder)
 
 
 def _locations(values: Any, pattern: Location, at: Location = ()) -> Iterator[Location]:
-    """The locations of texts that match a pattern, or that are in a list that matches it."""
+    """The locations of texts that match a pattern, or that are in a list that matches it.
+
+    `*` in a pattern stands for every entry of a list. `at` is the location of `values`.
+    """
     if pattern and pattern[0] != _ENTRY:
         if isinstance(values, dict) and pattern[0] in values:
             yield from _locations(values[pattern[0]], pattern[1:], (*at, pattern[0]))

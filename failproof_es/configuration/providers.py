@@ -81,7 +81,7 @@ class EntryRules(Protocol):
 
     @property
     def reserved(self) -> frozenset[str]:
-        """The keys that `parameters` may not hold. See `RESERVED`."""
+        """The keys that an entry's `parameters` must not hold, such as those in `RESERVED`."""
 
     def default_key_variable(self, base_url: str | None) -> str | None:
         """The environment variable of the key, for entries that name none.
@@ -104,7 +104,10 @@ MEMBERS = (
 
 
 def _fault(offered: Any, name: str) -> str | None:
-    """Why an entry point's object is not a provider type of this API version."""
+    """Why an entry point's object is not a provider type of this API version; `None` if it is.
+
+    `name` is the name of the entry point, which the provider must have, too.
+    """
     if isinstance(offered, type):
         return "is a class: the entry point has to name an instance of it"
     api_version = getattr(offered, "api_version", None)
@@ -125,15 +128,19 @@ PROVIDERS: EntryPoints[Any] = EntryPoints(
 
 
 def rules_of(name: str) -> EntryRules:
-    """The provider with this name. Raises `InvalidInput` as `EntryPoints.load` does."""
+    """The rules of the provider with this name.
+
+    Raises `InvalidInput` if no package or several register the name, if the import fails, or if it
+    is no provider type of this API version.
+    """
     rules: EntryRules = PROVIDERS.load(name)
     return rules
 
 
 def default_key_variable(provider: Any, base_url: Any) -> str | None:
-    """The environment variable of the key, for entries that name none.
+    """The environment variable of the provider's key, for entries that name none.
 
-    `None` for an unknown or broken provider, which the rules report.
+    `None` if the entry must name it, and for an unknown or broken provider, which the rules report.
     """
     if not isinstance(provider, str) or not isinstance(base_url, str | None):
         return None

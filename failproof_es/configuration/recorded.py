@@ -52,7 +52,7 @@ class RecordedConfiguration:
 
     @cached_property
     def prompts(self) -> PromptsSection:
-        """The selection of the cases."""
+        """The source and the selection of the cases."""
         return self._section("prompts", PromptsSection)
 
     @cached_property
@@ -89,7 +89,8 @@ class RecordedConfiguration:
 
 
 def recorded_configuration(started: RunStarted) -> RecordedConfiguration:
-    """The configuration of a run. Each section is parsed once, so calling this again is cheap."""
+    """The configuration that a run recorded. Calling this again is cheap: sections are parsed
+    once."""
     try:
         return _parse_configuration(orjson.dumps(started.configuration))
     except TypeError:  # orjson: a section is nested too deeply, maybe not the one that is read
@@ -118,7 +119,10 @@ def _parse_configuration(encoded: bytes) -> RecordedConfiguration:
 
 
 def _parse_leniently(kind: type[S], values: Any) -> S:
-    """The parsed section. Keeps values beyond the limits of this version; drops unknown keys."""
+    """The parsed section. Keeps values beyond the limits of this version; drops unknown keys.
+
+    Raises `ValidationError` for any other invalid value.
+    """
     try:
         return kind.model_validate(values)
     except ValidationError as error:
@@ -158,7 +162,8 @@ def _remove_or_replace(values: Any, place: tuple[int | str, ...], instead: str |
 
 
 def _restore(section: Any, place: tuple[int | str, ...], value: Any) -> Any:
-    """The section with a nested value restored to the recorded one, without validation."""
+    """The section with the nested value at `place` restored to the recorded one, without
+    validation."""
     name, *rest = place
     inner = _restore(getattr(section, str(name)), tuple(rest), value) if rest else value
     return section.model_copy(update={str(name): inner})

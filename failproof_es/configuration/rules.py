@@ -54,7 +54,10 @@ _PLACEHOLDERS = (_TIMESTAMP, "{test_name}")
 def check_rules(
     path: Path, tree: YamlTree, configuration: Configuration, problems: Problems
 ) -> None:
-    """Report every rule that the configuration breaks, each with its place in `tree`."""
+    """Add each rule that the configuration breaks to `problems`, with its place in the file.
+
+    `path` is the file, and `tree` its content with the line of each value.
+    """
 
     def error(location: Location, message: str, remedy: str | None) -> None:
         found_in, line = tree.place_of(location, path)
@@ -90,7 +93,10 @@ def check_rules(
 def check_variants(
     path: Path, tree: YamlTree, configuration: Configuration, problems: Problems
 ) -> None:
-    """Report the errors of a matrix's variants, each message once."""
+    """Add the errors of a matrix's variants to `problems`, each message once.
+
+    The variants are the models of `configuration`.
+    """
     seen: set[str] = set()
 
     def error(location: Location, message: str, remedy: str | None) -> None:
@@ -106,7 +112,7 @@ def check_variants(
 
 
 def check_providers(path: Path, tree: YamlTree, problems: Problems) -> None:
-    """Report every unknown provider, also in a tree with other errors."""
+    """Add each unknown provider to `problems`, also in a tree with other errors."""
 
     def error(location: Location, message: str, remedy: str | None) -> None:
         found_in, line = tree.place_of(location, path)
@@ -118,7 +124,10 @@ def check_providers(path: Path, tree: YamlTree, problems: Problems) -> None:
 
 
 def _entries(value: dict[str, Any]) -> Iterator[tuple[Location, Any]]:
-    """The entries of models and judges, each with its location."""
+    """The entries of models and judges in the raw configuration, each with its location.
+
+    The last is `judge`, which is `None` if it is missing.
+    """
     for key in ("models", "judges"):
         entries = value.get(key)
         for index, entry in enumerate(entries if isinstance(entries, list) else ()):
@@ -167,7 +176,10 @@ def _check_prices(prices: Prices, error: Report) -> None:
 def check_price_tiers(
     path: Path, tree: YamlTree, at: Location, models: Sequence[ModelPrice], problems: Problems
 ) -> None:
-    """Report tiers of one model that begin at the same size, which would be ambiguous."""
+    """Add tiers of one model that begin at the same size to `problems`: they would be ambiguous.
+
+    `at` is the location of the price list in `tree`.
+    """
     for number, model in enumerate(models):
         seen: set[int] = set()
         for place, tier in enumerate(model.tiers):
@@ -227,7 +239,8 @@ def _non_json_values(configuration: Any) -> Iterator[tuple[Location, str]]:
 
 
 def _leaves(value: Any, at: Location = ()) -> Iterator[tuple[Location, Any]]:
-    """Every value that is not a mapping or list, with its place."""
+    """Every value that is not a mapping or list, with its location; `at` is the location of
+    `value`."""
     inside: Iterable[tuple[str | int, Any]]
     if isinstance(value, dict):
         inside = value.items()
@@ -241,7 +254,10 @@ def _leaves(value: Any, at: Location = ()) -> Iterator[tuple[Location, Any]]:
 
 
 def check_provider(name: str, at: Location, error: Report) -> EntryRules | None:
-    """The rules of this provider; `None` after reporting that it is missing or broken."""
+    """The rules of this provider; `None` after reporting that it is missing or broken.
+
+    `at` is the location of the entry that names the provider.
+    """
     try:
         return rules_of(name)
     except InvalidInput as wrong:
@@ -257,7 +273,10 @@ def _check_model(model: Model, at: Location, error: Report) -> None:
 
 
 def entry_problems(model: Model, rules: EntryRules | None) -> Iterator[EntryProblem]:
-    """The errors in an entry of `models:`, by its provider's rules and those of connections."""
+    """The errors in an entry of `models:`, by its provider's rules and those of connections.
+
+    Without `rules` (an unknown provider) only those of connections.
+    """
     if rules is not None:
         yield from _model_problems(model, rules)
     yield from url_problems(model.base_url)
@@ -307,7 +326,10 @@ def _model_problems(model: Model, rules: EntryRules) -> Iterator[EntryProblem]:
 
 
 def _version_problems(model: Model, can: Capabilities) -> Iterator[EntryProblem]:
-    """The errors in `version` and `version_check`: no answer shows a version, or none is set."""
+    """The errors in `version` and `version_check`: no answer shows a version, or none is set.
+
+    `can` are the capabilities of the entry's provider.
+    """
     if model.version is None:
         if model.version_check != "version":
             yield EntryProblem("version_check", "has no effect without `version`", "remove it")

@@ -145,22 +145,22 @@ class Model(Section):
 
     @property
     def place(self) -> EntryFolders:
-        """The folders of this entry."""
+        """The folders of this entry, where its relative paths start and its class is looked for."""
         return self._place
 
     def placed(self, place: EntryFolders) -> Self:
-        """A copy of this entry with those folders."""
+        """A copy of this entry whose relative paths and class belong to those folders."""
         model = self.model_copy()
         model._place = place
         return model
 
     def path_of(self, path: str) -> Path:
-        """A path of this entry, resolved from its folder."""
+        """`path`, which this entry names, resolved from the entry's folder."""
         return resolve(path, self._place.folder)
 
     @property
     def certificates(self) -> str | None:
-        """The resolved path of `ca_file`, if it is set."""
+        """The resolved path of `ca_file`; `None` if it is not set."""
         return None if self.ca_file is None else str(self.path_of(self.ca_file))
 
     @model_validator(mode="before")
@@ -355,7 +355,11 @@ class Gates(Section):
 
     @model_validator(mode="after")
     def _check_declared(self) -> Self:
-        """Check the gates that are not built in: a dialect must declare each."""
+        """Check the gates that are not built in.
+
+        A dialect must declare each, and its limit must be a share from 0 to 1 or `None`. Raises
+        `ValidationError` for any other.
+        """
         wrong: list[InitErrorDetails] = []
         for name, limit in self.declared().items():
             if name not in DECLARED:
@@ -381,7 +385,8 @@ class Gates(Section):
 
     @property
     def need_scores(self) -> bool:
-        """Whether a gate needs the score of each evaluation; sums are enough for the others."""
+        """Whether a gate needs each evaluation's score; the other gates need only sums of
+        scores."""
         return self.no_regression_against is not None or self.judges_lower_end
 
     @property
@@ -391,7 +396,7 @@ class Gates(Section):
         return self.judge == "lower" and accuracies != (None, None)
 
     def declared(self) -> dict[str, Any]:
-        """The limits, as written, of gates that are not built in, by name."""
+        """The limits, as written, of the gates that dialects declare, by name."""
         return dict(self.__pydantic_extra__ or {})
 
     @classmethod
@@ -506,5 +511,5 @@ class Configuration(Section):
 
     @property
     def asked_judges(self) -> list[Model]:
-        """The judges, from `judge` or `judges`."""
+        """The judges, from `judge` or `judges`; empty if there is none."""
         return self.judges or ([] if self.judge is None else [self.judge])

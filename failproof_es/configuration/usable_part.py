@@ -36,7 +36,7 @@ class UsablePart:
     left_out: tuple[Location, ...]
 
     def is_about(self, field: str | None) -> bool:
-        """Whether a problem of this field may follow from a left-out value."""
+        """Whether a problem of this field may follow from a left-out value; `None` is no field."""
         return field is not None and any(
             _is_within(field, place) or _is_within(place, field)
             for place in map(dotted, self.left_out)
@@ -52,7 +52,8 @@ class UsablePart:
 
 
 def usable_part(value: dict[str, Any]) -> UsablePart | None:
-    """The part of the values that the schema accepts; `None` if leaving out finds none."""
+    """The part of a configuration's values that the schema accepts, with stand-ins for the required
+    ones; `None` if no such part is found."""
     part, left_out = deepcopy(value), list[Location]()
     for _ in range(_MOST_ROUNDS):
         try:
@@ -66,7 +67,10 @@ def usable_part(value: dict[str, Any]) -> UsablePart | None:
 
 
 def _place_of(detail: Any, value: Any) -> Location:
-    """The location of an invalid value, or of the container of a missing value."""
+    """The location of an invalid value in `value`, or of the container of a missing one.
+
+    `detail` is one of pydantic's errors.
+    """
     location = written_location(detail, value)
     if location == ("test_run", "name"):
         return location
@@ -74,10 +78,10 @@ def _place_of(detail: Any, value: Any) -> Location:
 
 
 def _leave_out(part: dict[str, Any], location: Location) -> Location | None:
-    """Remove or replace the value at a location, or else a container of it.
+    """Remove or replace the value at a location of `part`, or else a container of it.
 
-    Returns the location that was changed, or `None`. Elements of a list are never removed, so
-    that the locations of the others stay valid.
+    Returns the location that was changed; `None` if nothing could be. Elements of a list are never
+    removed, so that the locations of the others stay valid.
     """
     while location:
         holder, key = _value_at(part, location[:-1]), location[-1]

@@ -47,7 +47,8 @@ def with_matrix(
 ) -> Configuration:
     """The configuration with the variants of its matrix in place of its models.
 
-    `check_matrix` must have accepted the values. Too many variants or too long a key are errors.
+    `check_matrix` must have accepted the values. Too many variants or too long a key are errors in
+    `problems`; the configuration is then unchanged.
     """
     matrix = configuration.matrix
     if matrix is None:
@@ -95,7 +96,10 @@ def _variants(key: str, model: Model, matrix: Matrix) -> Iterator[dict[str, Any]
 
 
 def describe_matrix(configuration: Configuration, of_models: int) -> str | None:
-    """The numbers of variants, models and values, as text; `None` without a matrix."""
+    """The numbers of variants, models and values, as text; `None` without a matrix.
+
+    `of_models` is the number of models before the matrix was applied.
+    """
     matrix = configuration.matrix
     if matrix is None:
         return None
@@ -133,9 +137,10 @@ def _format_value(value: Any) -> str:
 def with_selected_models(
     path: Path, tree: YamlTree, configuration: Configuration, problems: Problems
 ) -> Configuration:
-    """The configuration with only the models that `selection.models` chooses.
+    """The configuration with only the models that `selection.models` chooses; by default all.
 
-    Each keeps the key that it has among all models. A pattern that fits no key is an error.
+    Each keeps the key that it has among all models. A pattern that fits no key is an error in
+    `problems`.
     """
     patterns = configuration.selection.models
     if patterns is None:

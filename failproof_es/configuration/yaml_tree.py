@@ -40,14 +40,20 @@ class YamlTree:
     """Whether errors may quote the values."""
 
     def line_of(self, location: Location) -> int | None:
-        """The line of the value at `location`, or of the nearest one that contains it."""
+        """The line (from 1) of the value at `location`, or of the nearest one that contains it.
+
+        `None` if no line is known.
+        """
         for length in range(len(location), -1, -1):
             if (line := self.lines.get(location[:length])) is not None:
                 return line
         return None
 
     def place_of(self, location: Location, path: Path) -> tuple[Path, int | None]:
-        """The file and the line of a value; `--set` for a value from the command line."""
+        """The file and the line of a value; `--set` and `None` for a value from the command line.
+
+        `path` is the file of the tree.
+        """
         if any(location[: len(overridden)] == overridden for overridden in self.overridden):
             return Path("--set"), None
         return path, self.line_of(location)
@@ -58,8 +64,8 @@ def read_yaml(
 ) -> YamlTree | None:
     """The file's content, or `None` with the errors in `problems`.
 
-    With `quoting=False` no error quotes the content: for a file that the reader of the error may
-    not be allowed to see.
+    A file of more than `largest` bytes is an error. With `quoting=False` no error quotes the
+    content: for a file that the reader of the error may not be allowed to see.
     """
     try:
         with path.open("rb") as file:
@@ -90,7 +96,10 @@ def read_yaml(
 def parse_yaml(
     path: Path, text: str, problems: Problems, *, quoting: bool = True
 ) -> YamlTree | None:
-    """The content of a YAML text, or `None` with the errors in `problems`, reported for `path`."""
+    """The content of a YAML text, or `None` with the errors in `problems`, reported for `path`.
+
+    With `quoting=False` no error quotes the text.
+    """
     before = len(problems.errors)
     try:
         depth = 0
@@ -125,7 +134,10 @@ def parse_yaml(
 
 
 def _remedy(text: str, line: int | None) -> str:
-    """The remedy for a text that is not YAML, without a quotation of the text."""
+    """The remedy for a text that is not YAML, without a quotation of the text.
+
+    `line` is the line of the error, from 1; `None` if it is unknown.
+    """
     at_fault = text.splitlines()[line - 1 : line] if line else []
     if any(
         "\t" in source_line[: len(source_line) - len(source_line.lstrip())]
@@ -224,7 +236,7 @@ def dotted(location: Location) -> str:
 
 
 def located(text: str) -> Location:
-    """The location that `dotted` writes as `text`; empty if there is none."""
+    """The location that `dotted` writes as `text`; empty if `text` is no location."""
     location: list[str | int] = []
     position = 0
     while position < len(text):

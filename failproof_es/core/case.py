@@ -69,7 +69,7 @@ class Case(BaseModel):
 
 
 def digest_of(document: dict[str, Any]) -> str:
-    """`Case.digest` of a case that is given as JSON values."""
+    """The `Case.digest` of a case that is given as its JSON document."""
     return hashlib.sha256(orjson.dumps(document, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
@@ -99,7 +99,7 @@ def collection_id(name: str) -> UUID:
 
 
 def import_id(digest: bytes) -> UUID:
-    """Id that the operations of an import are about: derived from the digest of its input."""
+    """Id of an import, which its operations are about: derived from the digest of its input."""
     return digest_uuid(hashlib.sha256(b"import\n" + digest).digest())
 
 
@@ -109,7 +109,7 @@ def operations_id(run_id: UUID) -> UUID:
 
 
 def review_id(evaluation_id: UUID) -> UUID:
-    """Stream id of people's reviews of an evaluation."""
+    """Stream id of the reviews by people of the evaluation with this stream id."""
     return digest_uuid(hashlib.sha256(f"review\n{evaluation_id}".encode()).digest())
 
 
@@ -123,12 +123,12 @@ _VERSION_8 = (0x8 << 76) | (0x2 << 62)
 
 
 def digest_uuid(digest: bytes) -> UUID:
-    """A version 8 UUID (RFC 9562 § 5.8) that carries the first 122 free bits of `digest`."""
+    """A version 8 UUID (RFC 9562 § 5.8): the first 128 bits of `digest`, of which 122 are kept."""
     return UUID(int=digest_number(digest))
 
 
 def digest_number(digest: bytes) -> int:
-    """`digest_uuid(digest).int`."""
+    """The integer of `digest_uuid(digest)`, without making a `UUID`."""
     return int.from_bytes(digest[:16], "big") & _FREE_BITS | _VERSION_8
 
 

@@ -30,8 +30,10 @@ class ClusterSums:
 
     @classmethod
     def of(cls, clusters: Iterable[tuple[int, int]]) -> ClusterSums:
-        """The sums of clusters given as (passed, size); a `Counter` counts the clusters of each
-        shape."""
+        """The sums of clusters given as (passed, size).
+
+        A `Counter` has the number of clusters with each pair as its counts.
+        """
         sums = [0] * 8
         shapes = clusters if isinstance(clusters, Counter) else Counter(clusters)
         for (passed, size), times in shapes.items():
@@ -42,7 +44,7 @@ class ClusterSums:
 
     @classmethod
     def alone(cls, passed: int, failed: int) -> ClusterSums:
-        """The sums of clusters with one outcome each."""
+        """The sums of `passed` + `failed` clusters with one outcome each."""
         size = passed + failed
         return cls(size, passed, size, passed, passed, size, passed, failed)
 
@@ -89,7 +91,10 @@ class SharedClusters:
     """By model and suite, the number of clusters by (passed, judged)."""
 
     def add(self, model: str, case: Clustered, passed: bool | None, times: int = 1) -> None:
-        """Add one evaluation; with `times=-1` subtract it. Ignores one without a verdict."""
+        """Add one evaluation of this case by the model with this key; with `times=-1` subtract it.
+
+        Ignores an evaluation without a verdict (`passed` is `None`).
+        """
         if passed is None or not (self.repeated or case.family_tag is not None):
             return
         key = ClusterKey(model, case.suite_id, case.family_tag or case.case_id)
@@ -105,14 +110,17 @@ class SharedClusters:
             counts[1] += times * judged
 
     def settle(self) -> None:
-        """Reduce all clusters to their shapes. Nothing can be added afterwards."""
+        """Reduce all clusters to their `shapes` (passed, judged).
+
+        Nothing can be added afterwards.
+        """
         for (model, suite, _), (passed, judged) in self.by_key.items():
             if judged:
                 self.shapes.setdefault((model, suite), Counter())[passed, judged] += 1
         self.by_key.clear()
 
     def sums(self, model: str, suite: str | None) -> ClusterSums:
-        """The sums over the clusters of this model, in this suite or in all."""
+        """The sums over the clusters of this model, in this suite; `None` means all suites."""
         shapes: Counter[tuple[int, int]] = Counter()
         for (its_model, its_suite), counts in self.shapes.items():
             if its_model == model and suite in (None, its_suite):

@@ -29,7 +29,11 @@ def answer_cost(prices: Prices, response: ResponseReceived) -> Decimal | None:
 
 
 def cost_usd(prices: ModelPrices | None, usage: Usage, answered_at: datetime) -> Decimal | None:
-    """The cost of an answer with this usage at this time, in US dollars; `None` if unknown."""
+    """The cost of an answer with this usage at this time, in US dollars.
+
+    `None` if unknown: no price applies, the usage lacks a count of tokens, or its counts are
+    impossible.
+    """
     input_tokens, output_tokens = usage.input_tokens, usage.output_tokens
     if prices is None or input_tokens is None or output_tokens is None:
         return None
@@ -57,7 +61,7 @@ def cost_usd(prices: ModelPrices | None, usage: Usage, answered_at: datetime) ->
 
 
 def total(costs: Iterable[Decimal | None]) -> Decimal | None:
-    """The total; `None` if one cost is unknown: a part is not the total."""
+    """The exact sum of the costs, 0 without any; `None` if one cost is unknown."""
     added = Decimal(0)
     for cost in costs:
         if cost is None:
@@ -67,13 +71,18 @@ def total(costs: Iterable[Decimal | None]) -> Decimal | None:
 
 
 def priced(prices: Prices, keys: Iterable[str]) -> bool:
-    """Whether each of these models and judges has prices. Without prices no cost is known, not even
-    that of no answers."""
+    """Whether each of these models and judges has prices. `keys` are their keys.
+
+    Without prices no cost is known, not even that of no answers.
+    """
     return all((model_prices := prices.get(key)) is not None and model_prices.rates for key in keys)
 
 
 def describe_tokens(tokens: int | None, unknown: int) -> str:
-    """The known sum, and the number of answers of unknown usage: `1,024 and 3 unknown`."""
+    """A number of tokens in words: `1,024 and 3 unknown`; `unknown` if `tokens` is `None`.
+
+    `unknown` is the number of answers that reported no tokens.
+    """
     if tokens is None:
         return "unknown"
     return f"{tokens:,}" + (f" and {unknown:,} unknown" if unknown else "")
@@ -81,7 +90,7 @@ def describe_tokens(tokens: int | None, unknown: int) -> str:
 
 @dataclass(slots=True)
 class TokenCount:
-    """Tokens of answers, as far as their servers reported them."""
+    """A kind of tokens summed over answers, as far as their servers reported them."""
 
     total: int = 0
     """Tokens of the answers that reported them."""
@@ -127,7 +136,7 @@ class Spent:
 
     @classmethod
     def of(cls, usage: Usage, cost: Decimal | None) -> Self:
-        """The usage and the cost of one answer."""
+        """The usage of one answer and its cost in US dollars, `None` if unknown."""
         return cls(
             1,
             TokenCount.of(usage.input_tokens),
@@ -140,7 +149,7 @@ class Spent:
         )
 
     def add(self, usage: Usage, cost: Decimal | None) -> None:
-        """Add one more answer, and its cost."""
+        """Add one more answer, and its cost in US dollars, `None` if unknown."""
         self.include(Spent.of(usage, cost))
 
     def include(self, other: Spent, times: int = 1) -> None:
@@ -165,7 +174,7 @@ class Spent:
 def _rate(
     rates: Sequence[TokenPrices], input_tokens: int, answered_at: datetime
 ) -> TokenPrices | None:
-    """The last rate whose conditions hold; `None` if none do."""
+    """The last of the rates whose conditions (time, number of input tokens) hold; else `None`."""
     moment = answered_at.astimezone(UTC)
     for rate in reversed(rates):
         if (

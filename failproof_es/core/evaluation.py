@@ -47,7 +47,10 @@ def awaits_review(evaluation: Evaluation) -> bool:
 
 
 def left_to_people(ended: EvaluationAbandoned) -> bool:
-    """Whether the evaluation ended without an error, and without a judge model to decide it."""
+    """Whether the evaluation ended with an answer that only people can judge.
+
+    It had no error, and no judge model to decide it.
+    """
     return ended.kind == AWAITING_REVIEW
 
 
@@ -56,9 +59,10 @@ def left_to_people(ended: EvaluationAbandoned) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Ask a model; after errors of the same question, wait first.
+    """Ask a model these messages; after errors of the same question, wait first.
 
-    `failures` is the number of those errors, `last_error` the last one.
+    `turn` counts the conversation's turns from 0, `attempt` the requests of this question from 1.
+    `failures` is the number of its errors, `last_error` the last one.
     """
 
     purpose: Purpose
@@ -87,14 +91,17 @@ class DeclareLost:
 
 @dataclass(frozen=True, slots=True)
 class Classify:
-    """Classify this transcript."""
+    """Let the dialect classify this transcript."""
 
     transcript: Transcript
 
 
 @dataclass(frozen=True, slots=True)
 class ReadJudgement:
-    """Parse this judge's reply. `last`: the judge is not asked again, whatever the reply."""
+    """Parse what this judge answered, or the error that ended its question.
+
+    With `last` the judge is not asked again, whatever the answer.
+    """
 
     judge: str
     transcript: Transcript
@@ -104,7 +111,7 @@ class ReadJudgement:
 
 @dataclass(frozen=True, slots=True)
 class ScoreReply:
-    """Score the classified reply."""
+    """Score the classified reply, with the judges' verdicts; `None` if no judge was asked."""
 
     classification: Classification
     judgement: Judgement | None
@@ -112,14 +119,14 @@ class ScoreReply:
 
 @dataclass(frozen=True, slots=True)
 class Abandon:
-    """End without a score."""
+    """End the evaluation without a score, because of this failure."""
 
     failure: Failure
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Nothing is left to do."""
+    """Nothing is left to do: the evaluation has its final result."""
 
 
 Action = Send | Defer | DeclareLost | Classify | ReadJudgement | ScoreReply | Abandon | Done
@@ -137,7 +144,10 @@ class WaitBudget:
 
 
 class Grading(Protocol):
-    """The pure part of a dialect: the messages to send; `None` if there is nothing to ask."""
+    """The pure part of a dialect: the messages to send to the model, and to a judge.
+
+    Each is `None` if there is nothing more to ask.
+    """
 
     def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None: ...
 
@@ -153,10 +163,11 @@ def next_action(
     judging: Judging = NO_JUDGES,
     wait_budget: WaitBudget | None = None,
 ) -> Action:
-    """The next action of this evaluation. `retry_attempts` bounds the retries (0: none).
+    """The next action of this evaluation. `retry_attempts` is the maximum number of retries.
 
-    A deferral (the server refuses for now) uses up no retry. The question is put off (`Defer`)
-    once `wait_budget` is spent; without a budget, as in a replay, never.
+    `judging` names the judges to ask. A deferral (the server refuses for now) uses up no retry. The
+    question is put off (`Defer`) once `wait_budget` is spent; without a budget, as in a replay,
+    never.
     """
     if state.finished:
         return Done()

@@ -38,7 +38,10 @@ class EvaluationKey:
 
     @cached_property
     def evaluation_id(self) -> UUID:
-        """The evaluation's stream: the same for the same key, on every machine."""
+        """The id of the evaluation and of its stream: the same for the same key on every machine.
+
+        It is derived from the key alone.
+        """
         return stream_of(self.run_id, self.prompt_id, self.model_key, self.repetition)
 
 
@@ -127,7 +130,7 @@ class Evaluation(NamedTuple):
 
     @property
     def finished(self) -> bool:
-        """Whether the evaluation has its one final result, its own or one carried over."""
+        """Whether the evaluation has its final result: scored, abandoned or carried over."""
         return self.score is not None or self.abandoned is not None or self.carried_over is not None
 
     @property

@@ -56,7 +56,10 @@ class _MutableEvaluation:
 
 
 def fold(events: Iterable[Event], start: Evaluation | None = None) -> Evaluation:
-    """The state after `events`. Raises `ImpossibleHistory` if they contradict each other."""
+    """The state after `events`, from the state `start`, or from none.
+
+    Raises `ImpossibleHistory` if the events contradict each other.
+    """
     state, _, impossible = fold_valid_prefix(events, start)
     if impossible is not None:
         raise impossible
@@ -68,8 +71,9 @@ def fold_valid_prefix(
     start: Evaluation | None = None,
     before: Callable[[Evaluation, Event], None] | None = None,
 ) -> tuple[Evaluation, int, ImpossibleHistory | None]:
-    """Fold `events` up to the first contradiction: the state, the number of events, the reason.
+    """Fold `events` up to the first contradiction, from the state `start`, or from none.
 
+    Returns the state, the number of folded events, and the contradiction, `None` without one.
     `before` is called with the state before each event, which it must not keep, and the event.
     """
     growing = cast(Evaluation, _MutableEvaluation(start or _NOTHING))
@@ -88,7 +92,7 @@ def fold_valid_prefix(
 
 
 def evolve(state: Evaluation, event: Event) -> Evaluation:
-    """The state after one more event. Raises `ImpossibleHistory` where it cannot follow."""
+    """The state after one more event. Raises `ImpossibleHistory` if it cannot follow this state."""
     values = list(state)  # `_replace` takes three times as long
     for name, value in _changes(state, event).items():
         values[_PLACES[name]] = value
@@ -96,7 +100,10 @@ def evolve(state: Evaluation, event: Event) -> Evaluation:
 
 
 def _changes(state: Evaluation, event: Event) -> Changes:
-    """The fields that the event changes. Raises `ImpossibleHistory` where it cannot follow."""
+    """The fields of the state that the event changes, with their new values.
+
+    Raises `ImpossibleHistory` if the event cannot follow this state.
+    """
     transition = _TRANSITIONS.get(type(event))
     if transition is None:
         topic = type(event).__name__
@@ -309,7 +316,7 @@ def _add_usage(usage: Usage, added: Usage) -> Usage:
 
 
 def _ends_question(event: Event | None, purpose: str) -> bool:
-    """Whether a question of this purpose has its answer, or an error that may end it."""
+    """Whether the event ends a question of this purpose: an answer, or an error that may end it."""
     if type(event) is ResponseReceived:
         return event.purpose == purpose
     if type(event) is ErrorRecorded:

@@ -23,12 +23,12 @@ def exact(number: float) -> Fraction:
 
 
 def difference(one: float, other: float) -> float:
-    """The first less the second: 0.5 less 0.4 is 0.1."""
+    """`one` less `other`, exact in decimals: 0.5 less 0.4 is 0.1."""
     return float(exact(one) - exact(other))
 
 
 def mean(numbers: Iterable[float]) -> float:
-    """The exact mean of at least one number; their order makes no difference."""
+    """The exact mean of the numbers, whatever their order. There must be at least one."""
     total, count = Fraction(0), 0
     for number in numbers:
         total, count = total + exact(number), count + 1

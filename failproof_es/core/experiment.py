@@ -42,19 +42,22 @@ _PLAIN = frozenset({str, int, bool, type(None)})
 
 
 def question_digest(case: Mapping[str, Any]) -> str:
-    """SHA-256 of what is sent: the turns of a case, as canonical JSON."""
+    """SHA-256, in hexadecimal, of what is sent: the turns of a case (its JSON document)."""
     return _sha256({"turns": case["turns"]})
 
 
 def graded_digest(case: Mapping[str, Any]) -> str:
-    """SHA-256 of what is sent and of what decides how the answer is graded."""
+    """SHA-256, in hexadecimal, of what is sent and of what decides how the answer is graded.
+
+    `case` is the JSON document of a case: its dialect, turns, expectation and category count.
+    """
     graded = {"dialect": case["dialect"], "turns": case["turns"]}
     criteria = {"expectation": case.get("expectation", {}), "category": case.get("category")}
     return _sha256({**graded, **criteria})
 
 
 def case_digests(case: Mapping[str, Any]) -> tuple[str, str]:
-    """The `question_digest` and the `graded_digest` of a case; the turns are encoded once."""
+    """The `question_digest` and the `graded_digest` of a case, faster than one by one."""
     turns = _turns(case["turns"])
     attributes = {"category": case.get("category"), "dialect": case["dialect"]}
     rest = canonical({**attributes, "expectation": case.get("expectation", {})})
@@ -85,17 +88,23 @@ def set_digest(digests: Iterable[str]) -> str:
 
 
 def digest_of_sorted(digests: Iterable[str]) -> str:
-    """The `set_digest` of sorted, distinct digests; holds at most 1,000 of them in memory."""
+    """The `set_digest` of digests that are sorted and distinct; holds at most 1,000 in memory."""
     return _sha256_of(_sorted_list(digests))
 
 
 def experiment_digest(conditions: Mapping[str, Any], graded: Iterable[str]) -> str:
-    """SHA-256 of an experiment: its `conditions`, and the `graded_digest` of every case."""
+    """SHA-256 of an experiment: its `conditions`, and the `graded_digest` of every case.
+
+    In hexadecimal; the order of `graded` and repeated digests make no difference.
+    """
     return experiment_digest_of_sorted(conditions, sorted(set(graded)))
 
 
 def experiment_digest_of_sorted(conditions: Mapping[str, Any], graded: Iterable[str]) -> str:
-    """The `experiment_digest` of sorted, distinct digests; holds at most 1,000 in memory."""
+    """The `experiment_digest` of `graded` digests that are sorted and distinct.
+
+    Holds at most 1,000 of them in memory.
+    """
     return _sha256_of(_experiment(conditions, graded))
 
 
@@ -133,7 +142,8 @@ def _sha256_of(parts: Iterable[bytes]) -> str:
 def conditions(started: Mapping[str, Any]) -> dict[str, Any]:
     """The models, judges and judging rule of an experiment, from the payload of a `RunStarted`.
 
-    Raises `ValueError` for a payload of another form.
+    Keys: `models`, `judges` (sorted lists of objects) and `rule`, `None` below two judges. Raises
+    `ValueError` if the payload is not one of a `RunStarted`.
     """
     judges = _mappings(started.get("judges", []))
     configuration = _mapping(started.get("configuration"))
@@ -159,7 +169,11 @@ def conditions(started: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def models_of(started: Mapping[str, Any]) -> frozenset[str]:
-    """The models under test as canonical JSON of [provider, name], by which runs overlap."""
+    """The models under test as canonical JSON of [provider, name], by which runs overlap.
+
+    `started` is the payload of a `RunStarted`. Raises `ValueError` if its models are no list of
+    objects.
+    """
     return frozenset(
         canonical([model.get("provider"), _name(model)]).decode()
         for model in _mappings(started.get("models"))
@@ -194,9 +208,10 @@ class RunQuestions:
     def of(
         cls, started: Mapping[str, Any], read_questions: Callable[[], AbstractSet[str]]
     ) -> RunQuestions:
-        """The questions that the payload of a `RunStarted` records.
+        """What the run asked, from the payload of its `RunStarted`.
 
-        Raises `ValueError` if the payload lacks them.
+        `read_questions` reads the `question_digest` of every case, if it is needed. Raises
+        `ValueError` if the payload lacks the experiment.
         """
         recorded = _mapping(started.get("experiment"))
         digest, questions = recorded.get("digest"), recorded.get("questions")
@@ -225,7 +240,10 @@ class RelatedRuns(NamedTuple):
 
 
 def find_related(own: RunQuestions, runs: Iterable[RunQuestions]) -> RelatedRuns:
-    """Which of `runs` are attempts of the same experiment as `own`, and which overlap with it."""
+    """The attempts of the experiment of `own` among `runs`, and the runs that overlap with it.
+
+    `own` itself is one of the attempts, whether it is in `runs` or not.
+    """
     rest = sorted((run for run in runs if run.run_id != own.run_id), key=lambda it: it.number)
     same = [own, *(run for run in rest if run.digest == own.digest)]
     share = _Sharing(own)
@@ -246,13 +264,16 @@ def experiments(runs: Iterable[RunQuestions]) -> list[tuple[RunQuestions, ...]]:
 
 
 def overlap(one: AbstractSet[str], other: AbstractSet[str]) -> int:
-    """Number of shared cases; 0 if it is less than half of the smaller set."""
+    """Number of digests in both sets; 0 if that is less than half of the smaller set."""
     shared = len(one & other)
     return shared if 2 * shared >= min(len(one), len(other)) else 0
 
 
 class _Sharing:
-    """Counts the cases shared with one run. Reads each set of questions at most once."""
+    """Counts the cases that other runs share with one run; 0 if they do not overlap.
+
+    Reads each set of questions at most once.
+    """
 
     def __init__(self, own: RunQuestions) -> None:
         self._own = own

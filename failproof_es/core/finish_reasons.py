@@ -89,7 +89,7 @@ _UNGRADED_LAST: tuple[Meaning, ...] = ("cut_off", "unknown", "broken", "withheld
 
 
 def word_of(value: Any) -> str | None:
-    """The finish reason in a reply's field, unchanged; `None` for an empty one.
+    """The finish reason in a field of a reply, unchanged; `None` for an empty one.
 
     A value that is not text becomes its JSON, whose meaning is `unknown`.
     """
@@ -102,17 +102,20 @@ def word_of(value: Any) -> str | None:
 
 
 def word_or_none(word: str | None) -> str | None:
-    """The word unchanged; `None` for an empty one (some servers write `"null"`)."""
+    """The finish reason unchanged; `None` for an empty one (some servers write `"null"`)."""
     return None if word is None or word.strip().lower() in _NOTHING else word
 
 
 def meaning_of(word: str | None) -> Meaning:
-    """The meaning of a finish reason; `complete` without one."""
+    """The meaning of a finish reason; `complete` for `None`, `unknown` for an unlisted word."""
     return "complete" if word_or_none(word) is None else _MEANINGS.get(_normalize(word), "unknown")
 
 
 def worse(first: str | None, later: str | None) -> str | None:
-    """The more severe of two finish reasons of one answer; of equals the later one."""
+    """The more severe of two finish reasons of one answer; `later`, if they are equally severe.
+
+    `None` is no finish reason, the least severe.
+    """
     if word_or_none(later) is None:
         return first
     return first if _severity(first) > _severity(later) else later
@@ -126,12 +129,15 @@ def _severity(word: str | None) -> int:
 
 
 def was_interrupted(word: str | None) -> bool:
-    """Whether the word says that the server failed while it answered."""
+    """Whether this finish reason says that the server failed while it answered."""
     return word is not None and _normalize(word) in _INTERRUPTED
 
 
 def common_word(word: str) -> str:
-    """The common word that this word is mapped to; the word itself if there is none."""
+    """The common finish reason that means the same as this one (`STOP`, `LENGTH` and so on).
+
+    The word itself if there is none.
+    """
     plain = _normalize(word)
     return plain if plain in _COMMON else _COMMON_WORDS.get(plain, word)
 

@@ -33,13 +33,16 @@ class ImpossibleHistory(Exception):
 
 
 def require(holds: object, event: Event, rule: str) -> None:
-    """Raise `ImpossibleHistory` with `rule` and `event` unless `holds` is true."""
+    """Raise `ImpossibleHistory` with this event and the rule that it breaks, unless `holds`."""
     if not holds:
         raise ImpossibleHistory(rule, event)
 
 
 def differing(event: Event, expected: Mapping[str, Any]) -> NoReturn:
-    """Raise `ImpossibleHistory` for the first field of the event that differs from `expected`."""
+    """Raise `ImpossibleHistory` for the first field of the event that differs from `expected`.
+
+    `expected` has values by name of the field. If none differs, the error has a general rule.
+    """
     for name, value in expected.items():
         if getattr(event, name) != value:
             actual = getattr(event, name)

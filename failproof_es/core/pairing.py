@@ -36,9 +36,9 @@ _IN_ORDER = (ALTERED, REGRADED, OTHER_VERSIONS, FEWER, ALONE, NOT_SCORED)
 def counterparts(
     models: Sequence[str], other_models: Sequence[str]
 ) -> list[tuple[str, str | None]]:
-    """Each model with the same model of another run; `None` if the other run lacks it.
+    """Each model of one run with the same model of another run; `None` if that run lacks it.
 
-    The models of two runs with one model each are paired whatever they are.
+    Both are keys. The models of two runs with one model each are paired whatever they are.
     """
     if len(models) == len(other_models) == 1:
         return [(models[0], other_models[0])]
@@ -74,7 +74,10 @@ class Unpaired:
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """Pairs as indices into two sequences, in the order of the first; and what has no partner."""
+    """The pairs of two sequences of questions, and the questions that have no partner.
+
+    A pair is an index into each sequence; pairs are in the order of the first.
+    """
 
     pairs: tuple[tuple[int, int], ...]
     unpaired: tuple[Unpaired, ...]
@@ -83,14 +86,14 @@ class Pairing:
 
 
 def same_questions(unpaired: Iterable[Unpaired]) -> bool:
-    """Whether both sides were asked the same questions, scored or not."""
+    """Whether both sides were asked the same questions, scored or not, by their `unpaired`."""
     return all(group.why in (NOT_SCORED, OTHER_VERSIONS) for group in unpaired)
 
 
 def what_differs(unpaired: Iterable[Unpaired]) -> str | None:
-    """Why two rates cannot be compared: they were not `asked the same`, or not `graded alike`.
+    """`asked the same` or `graded alike`: the one that two sides were not; `None` if both.
 
-    `None` if they were both.
+    Rates of the two sides can be compared only if it is `None`.
     """
     groups = tuple(unpaired)
     if not same_questions(groups):
@@ -134,17 +137,18 @@ def pair_evaluations(
 
 
 def graded_alike(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
-    """Whether two evaluations were graded by the same versions (`EvaluationOutcome.graded_by`).
+    """Whether two evaluations were graded by the same versions.
 
-    A grader that graded only one of them is ignored: an empty answer, say, is shown to no judge. So
-    is a part of a version that one of them lacks: a command that does not parse reaches no checker.
+    `one` and `other` are `EvaluationOutcome.graded_by`: versions by grader. A grader that graded
+    only one of them is ignored: an empty answer, say, is shown to no judge. So is a part of a
+    version that one of them lacks: a command that does not parse reaches no checker.
     `reading.overviews.pair_statements` has the same rule as SQL.
     """
     return one == other or next(other_versions(one, other), None) is None
 
 
 class OtherVersion(NamedTuple):
-    """A classifier, reader of judges or scorer that graded in two versions."""
+    """A classifier, reader of judges or scorer that graded two evaluations in two versions."""
 
     grader: str
     first: str
@@ -152,7 +156,7 @@ class OtherVersion(NamedTuple):
 
 
 def other_versions(one: Mapping[str, str], other: Mapping[str, str]) -> Iterator[OtherVersion]:
-    """The graders whose versions differ between two evaluations; see `graded_alike`."""
+    """The graders whose versions differ between two evaluations, by name, as for `graded_alike`."""
     for name in sorted(one.keys() & other):
         mine, theirs = (set(versions[name].split()) for versions in (one, other))
         if not (mine <= theirs or theirs <= mine):

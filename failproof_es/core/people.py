@@ -28,7 +28,10 @@ _LONE: Mapping[str, ReviewStatus] = {"pass": "pass", "fail": "fail", "unclear": 
 
 
 def review_status(verdicts: Mapping[str, str]) -> ReviewStatus:
-    """The status of an evaluation, from each reviewer's last verdict."""
+    """The status of an evaluation, from each reviewer's last verdict, by reviewer.
+
+    Verdicts are `pass`, `fail` or `unclear`. Without any the status is `awaiting`.
+    """
     words = set(verdicts.values())
     if not words:
         return "awaiting"
@@ -41,10 +44,10 @@ def describe_outcome(outcome: PeopleOutcome) -> str:
 
 
 def describe_people(figure: Mapping[str, Any]) -> str:
-    """People's figure in one phrase: passed of decided, the interval, and the undecided.
+    """People's verdicts on a group in one phrase: passed of decided, the interval, the undecided.
 
-    `figure` has `passed`, `n`, `rate`, `interval`, `method`, `unclear`, `disputed` and
-    `awaiting_review`.
+    `figure` has `passed`, `n` (those decided), `rate`, `interval`, `method`, `unclear`, `disputed`
+    and `awaiting_review`, as `PeopleFigure.as_json` gives them.
     """
     passed = f"{figure['passed']:,} of {figure['n']:,} passed"
     if figure["rate"] is not None:

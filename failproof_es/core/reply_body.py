@@ -23,13 +23,16 @@ _QUOTES = '""'
 
 
 def whole_body(body: bytes) -> dict[str, Any]:
-    """The event fields of a whole body."""
+    """The fields `body` and `body_encoding` of an event, for a body that is recorded whole."""
     text, encoding = _encode_body(body)
     return {"body": text, "body_encoding": encoding}
 
 
 def truncated_body(body: bytes) -> dict[str, Any]:
-    """The event fields of an error's body, cut at `MOST_OF_AN_ERROR` bytes; `withheld` if cut."""
+    """The event's fields for an error's body, cut at `MOST_OF_AN_ERROR` bytes.
+
+    `withheld` is set if it was cut: it has the length and the digest of the whole.
+    """
     if len(body) <= MOST_OF_AN_ERROR:
         return whole_body(body)
     excerpt = body[:MOST_OF_AN_ERROR]
@@ -39,12 +42,15 @@ def truncated_body(body: bytes) -> dict[str, Any]:
 
 
 def redacted_body(body: bytes, placeholder: str) -> dict[str, Any]:
-    """The event fields with a placeholder for a body that contains a secret."""
+    """The event's fields for a body that contains a secret: the placeholder stands for it.
+
+    `withheld` has the length and the digest of the body.
+    """
     return {"body": placeholder, "body_encoding": "utf-8", "withheld": _withheld("secret", body)}
 
 
 def withheld_body(body: bytes) -> dict[str, Any]:
-    """The event fields with a remark in place of a body that cannot be searched for API keys."""
+    """The event's fields for a body that cannot be searched for API keys, with a remark instead."""
     return {
         "body": "[not recorded: no UTF-8 text in which keys can be looked for]",
         "body_encoding": "utf-8",

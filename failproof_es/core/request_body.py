@@ -21,7 +21,7 @@ LEAST_SHARE = 0.5
 
 
 class SentBody(NamedTuple):
-    """The whole body of a recorded request."""
+    """The whole body of a recorded request, rebuilt if only a part of it was recorded."""
 
     version: int
     """The version of its event."""
@@ -50,16 +50,22 @@ class RequestBodies:
                 self.rebuild(event)
 
     def fields(self, purpose: Purpose, body: bytes) -> dict[str, Any]:
-        """The fields of `RequestSent` for this body. Raises `UnicodeDecodeError`."""
+        """The fields of `RequestSent` for a body that is about to be sent for this purpose.
+
+        Raises `UnicodeDecodeError` if the body is not UTF-8.
+        """
         return shortened_body(body, self._last.get(purpose))
 
     def add(self, request: RequestSent, body: bytes) -> None:
-        """Keep the body of a recorded request, as it was passed to `fields`."""
+        """Keep the body of a request recorded with `fields`: the next one can continue it."""
         sent = SentBody(request.originator_version, request.body_sha256, body, None)
         self._last[request.purpose] = sent
 
     def rebuild(self, request: RequestSent) -> SentBody:
-        """The whole body of the next request on record."""
+        """The whole body of a recorded request.
+
+        Requests must be passed in the order of their events.
+        """
         sent = rebuilt_body(request, self._last.get(request.purpose))
         self._last[request.purpose] = sent
         return sent
@@ -68,9 +74,10 @@ class RequestBodies:
 def shortened_body(body: bytes, earlier: SentBody | None) -> dict[str, Any]:
     """The fields of `RequestSent` for this body.
 
-    It continues the earlier body if that makes the event clearly smaller. A body with a NUL is
-    always whole: PostgreSQL's text cannot hold NUL, and auditors rebuild bodies there. Raises
-    `UnicodeDecodeError` if the body is not UTF-8.
+    The body is recorded as a continuation of `earlier`, the last body of the same purpose, if that
+    makes the event clearly smaller. A body with a NUL is always whole: PostgreSQL's text cannot
+    hold NUL, and auditors rebuild bodies there. Raises `UnicodeDecodeError` if the body is not
+    UTF-8.
     """
     text = body.decode("utf-8")
     fields = {"body": text, "body_sha256": hashlib.sha256(body).hexdigest()}
@@ -89,8 +96,8 @@ def shortened_body(body: bytes, earlier: SentBody | None) -> dict[str, Any]:
 def rebuilt_body(request: RequestSent, earlier: SentBody | None) -> SentBody:
     """The whole body of a request. `earlier` is the body of the last request with its purpose.
 
-    `problem` is set if the body does not match the recorded digest. An impossible continuation is
-    not followed: the body is then only the part in the event itself.
+    `problem` is set if the body does not match the recorded digest. A continuation that cannot be
+    of `earlier` is not followed: the body is then only the part in the event itself.
     """
     body = request.body.encode("utf-8", errors="surrogatepass")
     problem = None

@@ -88,24 +88,27 @@ class Run:
 
     @property
     def started(self) -> RunStarted:
-        """The run's manifest. Raises `ImpossibleHistory` where the stream has none."""
+        """The run's `RunStarted`.
+
+        Raises `ImpossibleHistory` if the stream does not begin with one.
+        """
         if self.manifest is None:
             raise ImpossibleHistory("the run's stream does not begin with RunStarted")
         return self.manifest
 
     @property
     def imported_from(self) -> str | None:
-        """The label of an imported run, as `imported_from` makes it; `None` for any other."""
+        """`imported from TOOL VERSION, not asked by us`; `None` if the run was not imported."""
         return None if self.imported is None else imported_from(self.imported)
 
     @property
     def ended(self) -> bool:
-        """Whether the run has ended, so that nothing is left to drive."""
+        """Whether the run is over, with or without success: nothing is left to ask."""
         return self.status in ENDED
 
     @property
     def gates_met(self) -> bool | None:
-        """Whether every gate that was judged is met; `None` where none was."""
+        """Whether every gate that was judged is met; `None` if none was judged."""
         return all(gate["met"] for gate in self.gates.values()) if self.gates else None
 
 
@@ -137,7 +140,10 @@ def run_in_brief(events: Iterable[Event]) -> Run:
 
 
 def evolve_run(run: Run, event: Event) -> Run:
-    """The run after one more event of its stream. Raises `ImpossibleHistory`."""
+    """The run after one more event of its stream.
+
+    Raises `ImpossibleHistory` if the event cannot follow, or belongs to another run.
+    """
     if event.originator_version != run.version + 1:
         raise ImpossibleHistory(f"event {run.version + 1} of its stream is missing", event)
     if event.run_id != event.originator_id:
@@ -268,7 +274,7 @@ def in_plan_order(
 def planned_evaluations(
     run_id: UUID, digests: Iterable[str], model_keys: Sequence[str], repetitions: int
 ) -> Iterator[EvaluationKey]:
-    """The evaluations of a plan, `in_plan_order`.
+    """The evaluations of a plan, `in_plan_order`; `digests` are those of its cases.
 
     Raises `ImpossibleHistory` for an invalid digest.
     """
@@ -305,7 +311,7 @@ def planned_names(
 
 
 def planned_streams(run_id: UUID, planned: Iterable[PlannedEvaluation]) -> list[str]:
-    """The `EvaluationKey.evaluation_id` of each evaluation, as the text of a UUID."""
+    """The `EvaluationKey.evaluation_id` of each planned evaluation of the run, as text."""
     run = f"{run_id}\n"
     streams = []
     for digest, model_key, repetition in planned:
@@ -318,9 +324,9 @@ def planned_streams(run_id: UUID, planned: Iterable[PlannedEvaluation]) -> list[
 def place_in_plan(
     manifest: RunStarted, key: EvaluationKey, cases_before: int, repetitions: int
 ) -> int:
-    """The place of this evaluation among `planned_evaluations`, from 1.
+    """The place of this evaluation in its run's plan, from 1.
 
-    `cases_before` is the number of cases before its own.
+    `cases_before` is the number of cases before its own, `repetitions` that of each case.
     """
     models = [model.key for model in manifest.models]
     before = cases_before * repetitions + key.repetition - 1
@@ -336,7 +342,7 @@ def describe_selection(started: RunStarted) -> str | None:
 
 
 def how_branched(reuse: bool) -> str:
-    """The words before the name of the run that evaluations were carried over from."""
+    """The words before the name of the source run; `reuse`: the run reuses its answers."""
     return "answers reused from" if reuse else "branched from"
 
 
@@ -358,7 +364,10 @@ def describe_branch(branch: Branch, number: int | None = None) -> str:
 
 
 def describe_part(selection: Selection, cases: int, models: int) -> str:
-    """A selection in words: `100 of 1,432 cases: sample of 100, seed 7`."""
+    """A selection in words: `100 of 1,432 cases: sample of 100, seed 7`; empty if it is of all.
+
+    `cases` and `models` are the numbers of selected ones.
+    """
     parts = []
     if how := ", ".join(_choices(selection)):
         parts.append(f"{cases:,} of {plural(selection.of_cases, 'case')}: {how}")

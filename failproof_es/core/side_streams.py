@@ -23,7 +23,7 @@ from failproof_es.events import (
 
 
 class Operations(NamedTuple):
-    """The operations on one run, folded."""
+    """The state of the operations on one run, folded from their events."""
 
     version: int = 0
     resolving: bool = False
@@ -35,7 +35,10 @@ class Operations(NamedTuple):
 
 
 def evolve_operations(state: Operations, event: Event, run_id: UUID) -> Operations:
-    """The operations on the run after one more event. Raises `ImpossibleHistory`."""
+    """The operations on the run after one more event of their stream.
+
+    Raises `ImpossibleHistory` if the event cannot follow, or belongs to another stream.
+    """
     _require_next(state.version, event, run_id)
     require(event.stream == "operations", event, "it is nothing that is done about a run")
     require(event.originator_id == operations_id(run_id), event, "the run has another such stream")
@@ -55,7 +58,11 @@ def evolve_operations(state: Operations, event: Event, run_id: UUID) -> Operatio
 
 
 def next_review_version(version: int, event: Event, run_id: UUID, evaluation_id: UUID) -> int:
-    """The version of a stream of reviews after one more event. Raises `ImpossibleHistory`."""
+    """The version of an evaluation's stream of reviews after one more event.
+
+    `version` is the one before, 0 for an empty stream. Raises `ImpossibleHistory` unless the event
+    is the next one of this stream, and a review of this evaluation of this run.
+    """
     _require_next(version, event, run_id)
     if not isinstance(event, Reviewed):
         raise ImpossibleHistory("it is not a review", event)

@@ -7,6 +7,8 @@ _SCRIPTED = {"assistant": "assistant, scripted"}
 
 
 def speaker(role: str, *, scripted: bool) -> str:
-    """The speaker of a turn with this role. `scripted`: the case holds the turn; else the model
-    under test gave it."""
+    """The speaker of a turn with this role, in words.
+
+    `scripted`: the turn is part of the case; else the model under test gave it.
+    """
     return _SCRIPTED.get(role, role) if scripted else UNDER_TEST

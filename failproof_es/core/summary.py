@@ -39,7 +39,7 @@ class Grouped(Clustered, Protocol):
 
 
 class GroupKey(NamedTuple):
-    """The attributes that all evaluations of a group share."""
+    """The attributes that all evaluations of a group share: model, suite, category, severity."""
 
     model_key: str
     suite_id: str
@@ -53,7 +53,7 @@ class GroupKey(NamedTuple):
 
 
 class ErrorKey(NamedTuple):
-    """The attributes of failed requests that are counted together."""
+    """The attributes that failed requests share if they are counted together."""
 
     model_key: str
     """The key of the model or judge that was asked."""
@@ -123,7 +123,7 @@ class RunCounts:
     """The clusters for intervals of rates; `None` if no interval is needed."""
 
     def add(self, outcome: EvaluationOutcome, case: Grouped, times: int = 1) -> None:
-        """Add one evaluation of this case in its present state; with `times=-1` subtract it."""
+        """Add one evaluation of this case in the state `outcome`; with `times=-1` subtract it."""
         self.add_without_spending(outcome, case, times)
         for key, spent in outcome.spending.items():
             if key not in self.spending:
@@ -133,7 +133,7 @@ class RunCounts:
     def add_without_spending(
         self, outcome: EvaluationOutcome, case: Grouped, times: int = 1
     ) -> None:
-        """As `add`, for callers that group usage by more than the model."""
+        """As `add`, but without `spending`, for callers that group usage by more than the model."""
         self.impossible += times * (outcome.impossible is not None)
         if outcome.status == "planned":
             return
@@ -166,7 +166,10 @@ class RunCounts:
         return stats
 
     def include(self, other: RunCounts, times: int = 1) -> None:
-        """Add the counts of `other`; with `times=-1` subtract them."""
+        """Add the counts of `other`; with `times=-1` subtract them.
+
+        Its clusters must not be settled.
+        """
         for key, group in other.groups.items():
             self.groups.setdefault(key, Group()).include(group, times)
         for model, asking in other.asking.items():
@@ -200,7 +203,7 @@ class RunTotals:
 
     @property
     def run_id(self) -> UUID:
-        """The run's stream."""
+        """The run's id, which is also the id of its stream."""
         return self.run.started.originator_id
 
 
@@ -224,7 +227,7 @@ class RunSummary:
 
     @property
     def run_id(self) -> UUID:
-        """The run's stream."""
+        """The run's id, which is also the id of its stream."""
         return self.run.started.originator_id
 
     @property
@@ -239,11 +242,11 @@ class RunSummary:
 
     @property
     def total(self) -> Group:
-        """The finished evaluations of all models."""
+        """The counts of the finished evaluations of all models and suites."""
         return self.group()
 
     def group(self, *, model: str | None = None, suite: str | None = None) -> Group:
-        """The finished evaluations of this model and suite; `None` means all."""
+        """The counts of the finished evaluations of this model and suite; `None` means all."""
         return _sum_of(
             group
             for (its_model, its_suite), group in self._by_suite().items()
@@ -251,7 +254,10 @@ class RunSummary:
         )
 
     def cluster_sums(self, model: str, suite: str | None = None) -> ClusterSums:
-        """The cluster sums for the interval of a model's pass rate, in this suite or in all."""
+        """The sums over clusters for the interval of a model's pass rate.
+
+        In this suite; `None` means all suites.
+        """
         assert self.counts.clusters is not None, "clusters were not counted"
         shared = self.counts.clusters.sums(model, suite)
         group = self.group(model=model, suite=suite)
@@ -259,7 +265,7 @@ class RunSummary:
         return shared.plus(ClusterSums.alone(group.passed - shared.passed, failed))
 
     def by_suite(self) -> dict[tuple[str, str], Group]:
-        """The finished evaluations by model key and suite id, sorted by both."""
+        """The counts of the finished evaluations by (model key, suite id), sorted by both."""
         sums = sorted(self._by_suite().items(), key=itemgetter(0))
         return {key: _sum_of([group]) for key, group in sums}
 
@@ -270,14 +276,17 @@ class RunSummary:
         return self._suites
 
     def mean_of_suites(self, model: str | None = None) -> float | None:
-        """The unweighted mean of the suites' accuracies; `None` without any."""
+        """The unweighted mean of the suites' accuracies, of this model; `None` means all models.
+
+        `None` if no suite has an accuracy.
+        """
         suites = dict.fromkeys(key.suite_id for key in self.counts.groups)
         accuracies = (self.group(model=model, suite=suite).accuracy for suite in suites)
         means = sorted(accuracy for accuracy in accuracies if accuracy is not None)
         return fmean(means) if means else None
 
     def mean_of_suites_bounds(self, model: str | None = None) -> tuple[float, float] | None:
-        """`mean_of_suites` if all unscored had failed, and if all had passed.
+        """`mean_of_suites` if all unscored evaluations had failed, and if all had passed.
 
         `None` without unscored evaluations.
         """
@@ -367,9 +376,9 @@ class RunSummary:
         return tally
 
     def latency_ms(self, percent: float) -> float | None:
-        """This percentile of the answers' latency in milliseconds, to three digits (nearest rank).
+        """The latency of answers in milliseconds at this percentile, from 0 to 100 (nearest rank).
 
-        `None` without answers.
+        To three significant digits; `None` without answers.
         """
         return percentile_ms(self.counts.latencies, percent)
 
@@ -388,15 +397,15 @@ def _sum_of(groups: Iterable[Group]) -> Group:
 
 
 def latency_bucket(ms: float) -> int:
-    """The latency as microseconds, rounded to three significant digits."""
+    """A latency in milliseconds as microseconds, rounded to three significant digits."""
     micros = max(round(ms * 1000), 0)
     return round(micros, SIGNIFICANT_DIGITS - len(str(micros)))
 
 
 def percentile_ms(latencies: Mapping[int, int], percent: float) -> float | None:
-    """This percentile (nearest rank) of counted latency buckets, in milliseconds.
+    """The latency in milliseconds at this percentile, from 0 to 100 (nearest rank).
 
-    `None` if nothing is counted.
+    `latencies` has the number of answers by `latency_bucket`. `None` without answers.
     """
     total = sum(latencies.values())
     if not total:
@@ -410,7 +419,7 @@ def percentile_ms(latencies: Mapping[int, int], percent: float) -> float | None:
 
 
 def group_of(outcome: EvaluationOutcome) -> Group:
-    """The group that one finished evaluation is on its own."""
+    """The counts of one finished evaluation alone, as a group."""
     group = Group()
     _add_to_group(group, outcome, 1)
     return group

@@ -61,7 +61,7 @@ BOUNDS = ("if_unscored_failed", "if_unscored_passed")
 
 
 def pass_bounds(counts: VerdictCounts) -> RateBounds:
-    """The pass rate of these counts, and its bounds."""
+    """The pass rate over the evaluations that passed or failed, and its bounds."""
     return RateBounds(Fraction(counts.passed), counts.passed + counts.failed, counts.unscored)
 
 
@@ -130,7 +130,7 @@ class Group:
 
     @property
     def success_rate(self) -> float | None:
-        """Sum of accuracies by finished evaluations: a missing accuracy counts as 0.
+        """Sum of accuracies divided by finished evaluations: a missing accuracy counts as 0.
 
         `None` if none is finished.
         """
@@ -138,13 +138,13 @@ class Group:
 
     @property
     def pass_rate(self) -> float | None:
-        """Passed by passed and failed; `None` without either."""
+        """Passed evaluations divided by passed and failed ones; `None` without either."""
         return self.passes.rate
 
 
 @dataclass(slots=True)
 class ModelTally:
-    """The counts of one model's planned evaluations, for its gates."""
+    """The counts of one model's planned evaluations, for its gates: all, and by case attributes."""
 
     planned: int
     everything: Group = field(default_factory=Group)
@@ -172,7 +172,7 @@ class ModelTally:
 
 @dataclass(slots=True)
 class Tally:
-    """Number of planned evaluations, and of those that a drive has seen end."""
+    """Number of planned evaluations, and of those that this process has seen end."""
 
     planned: int
     """Evaluations of all models."""
@@ -185,7 +185,7 @@ class Tally:
         self.abandoned += evaluation.score is None
 
     def counts(self) -> Counts:
-        """The tally as an event carries it."""
+        """The tally as `Counts`, which the events of a run's end carry."""
         return Counts(
             planned=self.planned,
             finished=self.scored + self.abandoned,

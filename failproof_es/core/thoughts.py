@@ -90,7 +90,10 @@ def split_thoughts(text: str) -> SplitReply:
 
 
 def _end_of_aside(text: str, start: int) -> re.Match[str] | None:
-    """The closing tag of an aside that begins at `start`, if an answer follows; else `None`."""
+    """The match of the closing tag of an aside that begins at the index `start`.
+
+    An aside is a part in tags of `ASIDE_NAMES`. `None` if none begins there, or no answer follows.
+    """
     opening = _ASIDE.match(text, start)
     closing = None if opening is None else _ASIDE_END.search(text, opening.end())
     if closing is None or _SOMETHING.search(text, closing.end()) is None:
@@ -116,11 +119,11 @@ def _split_at(text: str, end: int, *, ends_in_tokens: bool = False) -> SplitRepl
 
 
 def _find_orphan(text: str, start: int) -> re.Match[str] | None:
-    """A closing tag without an opening one: everything before it is a thought.
+    """The match of a closing tag without an opening one: everything before it is a thought.
 
-    Tags in quotation marks or code do not count. `start` is the end of the thoughts so far. A
-    thought that mentions its closing tag was ended there, too soon: then the next closing tag ends
-    it, provided that an answer follows.
+    `None` if there is none. Tags in quotation marks or code do not count. `start` is the end of the
+    thoughts so far. A thought that mentions its closing tag was ended there, too soon: then the
+    next closing tag ends it, provided that an answer follows.
     """
     closing = _CLOSING.search(text, start)
     if closing is None or (start and _SOMETHING.search(text, closing.end()) is None):

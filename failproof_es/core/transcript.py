@@ -18,7 +18,7 @@ Rule = Literal["majority", "unanimous"]
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """A model's reply in one turn."""
+    """A model's reply in one turn, counted from 0."""
 
     turn: int
     text: str
@@ -47,7 +47,7 @@ class ModelReply:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why there is no usable answer."""
+    """Why there is no usable answer: the kind of error, and its message."""
 
     kind: str
     message: str
@@ -109,7 +109,7 @@ WITHHELD_KINDS = frozenset({"content_filter", WITHHELD})
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """The replies so far, in turn order; `failure` when the conversation ended in an error."""
+    """The replies so far, in turn order; `failure` if the conversation ended in an error."""
 
     replies: tuple[ModelReply, ...] = ()
     failure: Failure | None = None
@@ -134,7 +134,7 @@ class JudgeVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The judges' results, in the order of the configuration, and the rule that combines them."""
+    """The result of each judge, in the order of the configuration, and the rule to combine them."""
 
     rule: Rule
     verdicts: tuple[JudgeVerdict, ...]
@@ -142,8 +142,10 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """The judges to ask, the attempts at a readable reply of each, and the rule that combines their
-    verdicts."""
+    """The judges to ask, by key, and the rule that combines their verdicts.
+
+    `attempts` is how often each is asked, at most, until its reply is readable.
+    """
 
     judges: tuple[str, ...] = ()
     rule: Rule = "majority"
@@ -155,7 +157,7 @@ NO_JUDGES = Judging()
 
 @dataclass(frozen=True, slots=True)
 class Classification:
-    """A reply's primary class, the rule that decided it, and the classifier's version."""
+    """A reply's class (`primary`), the details that decided it, and the classifier's version."""
 
     primary: str
     details: dict[str, Any]

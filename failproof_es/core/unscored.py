@@ -60,7 +60,7 @@ BY_ANSWER: frozenset[UnscoredGroup] = frozenset(
 
 
 class UnscoredKey(NamedTuple):
-    """The attributes of unscored evaluations that are counted together."""
+    """The attributes that unscored evaluations share if they are counted together."""
 
     model_key: str
     group: UnscoredGroup
@@ -80,7 +80,7 @@ _BY_KIND: Mapping[str, UnscoredGroup] = {
 
 
 def unscored_group(evaluation: Evaluation) -> UnscoredGroup | None:
-    """The group of an evaluation that ended without a score; `None` of any other."""
+    """The group of an evaluation that ended without a score; `None` for any other evaluation."""
     ended = evaluation.abandoned
     if ended is None:
         return None

@@ -92,7 +92,7 @@ def _files(
 
 
 def _remedy(path_text: str) -> str:
-    """The remedy for a missing path: a shipped suite of that name, if there is one."""
+    """The remedy for a missing path: names a shipped suite of that name, if there is one."""
     path = PurePath(path_text)
     words = {path.as_posix(), path.with_suffix("").as_posix(), path.stem}
     words |= {word.removeprefix("suites/") for word in words}
@@ -105,7 +105,10 @@ def _remedy(path_text: str) -> str:
 
 
 def _pattern(path_text: str, folder: Path | None) -> str:
-    """The glob under the folder, whose own name is escaped."""
+    """The glob `path_text`, made absolute; the name of `folder` in it is escaped.
+
+    `None` means the current folder.
+    """
     start = glob.escape(str(folder or Path.cwd()))
     return os.path.join(start, os.path.expanduser(path_text))  # noqa: PTH111, PTH118 - not a path
 

@@ -15,12 +15,16 @@ from failproof_es.support.plurals import plural
 
 
 def fixed_outcome(dialect: Dialect, case: Case) -> FixedOutcome | None:
-    """The case's fixed outcome; `None` if the answer decides."""
+    """The outcome that the case has whatever the answer; `None` if the answer decides."""
     return fixed_outcomes_of(dialect)(case)
 
 
 def fixed_outcomes_of(dialect: Dialect) -> Callable[[Case], FixedOutcome | None]:
-    """The function that gives the fixed outcome of each of a dialect's cases."""
+    """The function that gives the fixed outcome of each of a dialect's cases.
+
+    Its result is `None` for a case whose answer decides, and for every case of a dialect that has
+    no such function.
+    """
     return dialect.fixed_outcome if isinstance(dialect, HasFixedOutcomes) else lambda case: None
 
 
@@ -36,7 +40,10 @@ _LINES: Mapping[FixedOutcome, str] = {
 
 @dataclass(slots=True)
 class FixedOutcomeCounts:
-    """The number of cases, and of cases with each fixed outcome."""
+    """The number of cases, and of cases with each fixed outcome.
+
+    The names of the counts are those of `FixedOutcome`, which `protocol` explains.
+    """
 
     cases: int = 0
     any_passes: int = 0
@@ -44,19 +51,22 @@ class FixedOutcomeCounts:
     no_verdict: int = 0
 
     def add(self, outcome: FixedOutcome | None) -> None:
-        """Count one more case."""
+        """Count one more case. `outcome` is `None` if the case has no fixed outcome."""
         self.cases += 1
         if outcome is not None:
             setattr(self, outcome, getattr(self, outcome) + 1)
 
     def include(self, other: FixedOutcomeCounts) -> None:
-        """Add the counts of other cases."""
+        """Add the counts in `other`, which are of other cases."""
         self.cases += other.cases
         for outcome in _LINES:
             setattr(self, outcome, getattr(self, outcome) + getattr(other, outcome))
 
     def lines(self, noun: str = "case") -> Iterator[str]:
-        """A sentence for each fixed outcome that occurs, without a full stop."""
+        """A sentence for each fixed outcome that occurs, without a full stop.
+
+        `noun` is the singular of the word that the sentences use for a case.
+        """
         for outcome, line in _LINES.items():
             if count := getattr(self, outcome):
                 share = f"{count:,} of {plural(self.cases, noun)}"

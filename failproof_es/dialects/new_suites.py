@@ -24,14 +24,20 @@ _SAME = {".yml": ".yaml"}
 
 @dataclass(frozen=True, slots=True)
 class NewSuite:
-    """The content of a new file, with `guidance` for people if its format has no comments."""
+    """The content of a new file, with `guidance` for people if its format has no comments.
+
+    `guidance` is `None` for other formats, and if the dialect has none.
+    """
 
     content: bytes
     guidance: str | None
 
 
 def new_suite(dialect: Dialect, path: Path) -> NewSuite:
-    """The new suite to write to `path`, in the format of its suffix. Raises `InvalidInput`."""
+    """The new suite to write to `path`, in the format of its suffix.
+
+    Raises `InvalidInput` if the dialect has no template for that suffix.
+    """
     offered = _offered(dialect)
     suffixes = sorted(offered.keys() - {_GUIDANCE}, key=_commented_first)
     if not suffixes:
@@ -49,7 +55,10 @@ def new_suite(dialect: Dialect, path: Path) -> NewSuite:
 
 
 def suffix_of_new(dialect: Dialect) -> str:
-    """The default suffix of a new suite. Raises `InvalidInput`."""
+    """The default suffix of a new suite: of a format with comments, if there is one.
+
+    Raises `InvalidInput` if the dialect has no template.
+    """
     suffixes = sorted(_offered(dialect).keys() - {_GUIDANCE}, key=_commented_first)
     if not suffixes:
         raise InvalidInput.because(f"the dialect {dialect.name!r} has no template")
@@ -57,7 +66,7 @@ def suffix_of_new(dialect: Dialect) -> str:
 
 
 def _offered(dialect: Dialect) -> dict[str, Traversable]:
-    """The dialect's template files, by suffix."""
+    """The dialect's template and guidance files, by suffix; empty if it has none."""
     package = sys.modules[type(dialect).__module__].__package__
     if not package:
         return {}

@@ -48,21 +48,27 @@ class Dialect(Protocol):
         """
 
     def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
-        """The next request's messages, or `None` when the conversation is over."""
+        """All messages of the next request, or `None` when the conversation is over."""
 
     def classify(self, case: Case, transcript: Transcript) -> Classification:
-        """The class of the reply; of `transcript.failure` where there was no usable reply."""
+        """The class of the reply; of `transcript.failure` if there was no usable reply."""
 
     def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
-        """The request to each judge, or `None` if the case needs none. Needs `ReadsJudges`, too."""
+        """The request to each judge, or `None` if the case needs none.
+
+        A dialect that returns a request must also implement `ReadsJudges`.
+        """
 
     def score(
         self, case: Case, classification: Classification, judgement: Judgement | None
     ) -> Score | Failure:
-        """The scores of a classified reply, or the reason why it must not be scored."""
+        """The scores of a classified reply, or the reason why it must not be scored.
+
+        `judgement` holds the judges' verdicts; it is `None` if no judge was asked.
+        """
 
     def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
-        """The evaluation in the specification's own JSON shape."""
+        """The evaluation so far in the specification's own JSON shape."""
 
 
 @runtime_checkable
@@ -77,7 +83,7 @@ class LoadsByFile(Protocol):
 
 @runtime_checkable
 class Configurable(Protocol):
-    """A dialect that lets a configuration choose how its cases are loaded."""
+    """A dialect that lets a configuration choose how its cases are asked and graded."""
 
     def with_options(self, options: Mapping[str, Any]) -> Self:
         """The dialect with these `prompts.options`. Raises `InvalidInput` with every defect."""
@@ -85,7 +91,7 @@ class Configurable(Protocol):
 
 @runtime_checkable
 class RebuildsCases(Protocol):
-    """A dialect whose options decide how a stored prompt is asked about."""
+    """A dialect whose options decide the request and the grading of a stored prompt."""
 
     def rebuild_case(self, case: Case) -> Case:
         """The case under these options, built again from its stored document."""
@@ -95,8 +101,9 @@ class RebuildsCases(Protocol):
 class JudgeReading:
     """A judge's parsed reply: a verdict as JSON, or the problem why there is none.
 
-    With a problem or `missing` votes the judge is asked again within its bound. A verdict without
-    all votes counts only if it is the judge's last one.
+    `grader` and `version` name the parser. After a problem, or if votes are `missing`, the judge is
+    asked again as often as the run allows. A verdict without all votes counts only if it is the
+    judge's last one.
     """
 
     verdict: dict[str, Any] | None
@@ -112,21 +119,24 @@ class ReadsJudges(Protocol):
     """A dialect that has replies graded by judge models."""
 
     def read_judgement(self, case: Case, transcript: Transcript, reply: ModelReply) -> JudgeReading:
-        """Read one reply of a judge. Pure; nothing is ever invented."""
+        """The verdict in one reply of a judge, or the problem why there is none.
+
+        `transcript` is the graded conversation. Pure; no verdict is ever guessed.
+        """
 
 
 class JudgedByPeople(Protocol):
     """A dialect whose cases people can judge alone: a run needs no judge model.
 
     Without a judge model `score` gets no judgement, and ends an evaluation that only people can
-    decide as `AWAITING_REVIEW`. Test with `people_can_judge`: `isinstance` ignores the value.
+    decide as `AWAITING_REVIEW`. Test with `people_can_judge`, not with `isinstance`.
     """
 
     judged_by_people: Literal[True]
 
 
 def people_can_judge(dialect: Dialect) -> bool:
-    """Whether the dialect is `JudgedByPeople`."""
+    """Whether a run of the dialect needs no judge model, because people can judge."""
     return getattr(dialect, "judged_by_people", False) is True
 
 
@@ -135,7 +145,10 @@ class HasJudgeSchema(Protocol):
     """A dialect with a JSON Schema for a judge's reply, for servers that can enforce one."""
 
     def judge_schema(self, case: Case, transcript: Transcript) -> dict[str, Any]:
-        """The JSON Schema of a good reply. Replies are parsed strictly with or without it."""
+        """The JSON Schema of a judge's valid reply on this conversation.
+
+        Replies are parsed strictly, whether or not the server enforces the schema.
+        """
 
 
 @runtime_checkable
@@ -143,7 +156,7 @@ class OffersTools(Protocol):
     """A dialect whose cases offer tools to the model under test."""
 
     def tools(self, case: Case) -> tuple[str, ...]:
-        """The names of the tools to offer; none where the case offers none."""
+        """The names of the tools to offer; empty if the case offers none."""
 
 
 TakesADialect = Literal["prompts import", "suites new", "a file that is damaged"]
@@ -154,28 +167,33 @@ dialect recognises. Such a file gets the errors of the default dialect for its s
 class TakenByDefault(Protocol):
     """A dialect that is the default for some uses; of several, built-in ones come first.
 
-    Test with `taken_by_default`: `isinstance` ignores the value.
+    Test with `taken_by_default`, not with `isinstance`.
     """
 
     default_for: frozenset[TakesADialect]
 
 
 def taken_by_default(dialect: Dialect, taker: TakesADialect) -> bool:
-    """Whether the dialect is a default for this use."""
+    """Whether the dialect is a default for the use `taker`."""
     return taker in getattr(dialect, "default_for", ())
 
 
 class HasFailingScores(Protocol):
-    """A dialect whose scores for an answer that fails unread are more than `accuracy`.
+    """A dialect that gives a failing answer more scores than `accuracy`.
 
-    Read with `failing_scores`: `isinstance` ignores the value.
+    Some answers fail without being graded, and get these scores. Read them with `failing_scores`,
+    which has a default for other dialects.
     """
 
     failing_scores: Mapping[str, float]
 
 
 def failing_scores(dialect: Dialect) -> Mapping[str, float]:
-    """The scores of an answer that fails without being read (`grading.on_cut_off: fail`)."""
+    """The scores, by name, of an answer that fails without being graded.
+
+    Such as an answer that was cut off, under `grading.on_cut_off: fail`. `accuracy` 0 for a dialect
+    that declares none.
+    """
     scores: Mapping[str, float] = getattr(dialect, "failing_scores", {"accuracy": 0.0})
     return scores
 
@@ -184,14 +202,14 @@ class WaitsForPrograms(Protocol):
     """A dialect whose grading waits for other programs.
 
     The engine then grades several replies at once in a child process, in threads, so that they can
-    share such a program. Test with `waits_for_programs`: `isinstance` ignores the value.
+    share such a program. Test with `waits_for_programs`, not with `isinstance`.
     """
 
     waits_for_programs: Literal[True]
 
 
 def waits_for_programs(dialect: Dialect) -> bool:
-    """Whether the dialect is `WaitsForPrograms`."""
+    """Whether the dialect's grading waits for other programs."""
     return getattr(dialect, "waits_for_programs", False) is True
 
 
@@ -204,22 +222,25 @@ class HasBoundedGrading(Protocol):
     """
 
     def grading_is_bounded(self, case: Case, transcript: Transcript) -> bool:
-        """Whether grading takes at most some 50 ms if case and replies are short. Fast itself."""
+        """Whether grading takes at most some 50 ms if case and replies are short.
+
+        The engine calls this method in its own process, so it must be fast itself.
+        """
 
 
 class JoinsMessages(Protocol):
     """A dialect whose `messages` only joins the case's turns and the replies.
 
     No pattern reads a reply there, so the engine calls it in its own process: sending a long
-    conversation to a child process for each turn takes far longer. Test with `joins_messages`:
-    `isinstance` ignores the value.
+    conversation to a child process for each turn takes far longer. Test with `joins_messages`, not
+    with `isinstance`.
     """
 
     joins_messages: Literal[True]
 
 
 def joins_messages(dialect: Dialect) -> bool:
-    """Whether the dialect is `JoinsMessages`."""
+    """Whether the dialect's `messages` only joins the case's turns and the replies."""
     return getattr(dialect, "joins_messages", False) is True
 
 
@@ -227,8 +248,9 @@ def joins_messages(dialect: Dialect) -> bool:
 class RunShape:
     """A JSON shape of a whole run, which a dialect may offer under `run_shapes` by its name.
 
-    `results` folds the manifest and the evaluations, in plan order, into the shape's objects: one,
-    or one for each model. `lines` renders one of them as text for people, unsanitised.
+    `results` takes the run's `RunStarted` and its evaluations in plan order, and yields the shape's
+    objects: one, or one for each model. `lines` renders one of these objects as lines of text for
+    people; the caller must remove control characters.
     """
 
     results: Callable[[RunStarted, Iterable[tuple[Case, Evaluation]]], Iterator[dict[str, Any]]]
@@ -237,7 +259,7 @@ class RunShape:
 
 @runtime_checkable
 class HasRunShapes(Protocol):
-    """A dialect that has shapes of whole runs."""
+    """A dialect that can write the results of a whole run as JSON objects."""
 
     @property
     def run_shapes(self) -> Mapping[str, RunShape]:
@@ -274,7 +296,7 @@ answer passes. `no_verdict`: no check decides, so every answer is left to people
 
 @runtime_checkable
 class HasFixedOutcomes(Protocol):
-    """A dialect that can have cases with a fixed outcome."""
+    """A dialect that can recognise cases whose outcome no answer changes."""
 
     def fixed_outcome(self, case: Case) -> FixedOutcome | None:
-        """The outcome of any answer; `None` if the answer decides."""
+        """The outcome that every answer has; `None` if the answer decides."""

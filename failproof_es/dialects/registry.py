@@ -48,14 +48,17 @@ def names() -> list[str]:
 
 
 def dialect_named(name: str) -> Dialect:
-    """The dialect of that name. Raises `InvalidInput` when there is none, or it is broken."""
+    """The dialect of that name. Raises `InvalidInput` if there is none, or if it is broken."""
     if name not in _made:
         _made[name] = instance(DIALECTS.load(name))
     return _made[name]
 
 
 def default_dialect(command: TakesADialect) -> str:
-    """The command's default dialect. Raises `InvalidInput` if there is none."""
+    """The name of the default dialect for this use.
+
+    Raises `InvalidInput` if no installed dialect is the default for it.
+    """
     for name in names():
         with suppress(InvalidInput):  # a broken one must not keep another from use
             if taken_by_default(dialect_named(name), command):
@@ -141,7 +144,7 @@ def recognise_each(
 def refuse_other_dialects(
     dialect: Dialect, files: Sequence[Path], problems: Problems
 ) -> list[Path]:
-    """The files that can be of this dialect. A file of another dialect is an error.
+    """The files that can be of this dialect; any other file is an error in `problems`.
 
     A file is of another dialect if this one does not recognise it and exactly one other does.
     """
@@ -162,7 +165,7 @@ def refuse_other_dialects(
 
 
 def _find_other_dialects(dialect: Dialect, file: Path) -> Iterator[str]:
-    """The other dialects that the file looks like. A broken dialect is skipped."""
+    """The names of other dialects that the file looks like; broken dialects are skipped."""
     for name in names():
         with suppress(InvalidInput):
             if name != dialect.name and _recognises(dialect_named(name), file):
@@ -178,7 +181,11 @@ def _table(file: Path) -> Shape | None:
 
 
 def _candidates(file: Path, dialects: Iterable[Dialect], is_named: bool) -> list[Dialect] | None:
-    """The dialects that the file may be of; `None` for a file to skip."""
+    """The dialects that the file may be of, all that recognise it or else one by its suffix.
+
+    `None` for a file to skip: an unrecognised JSON or YAML file that no path names itself
+    (`is_named`). Empty if no dialect uses the suffix.
+    """
     recognised = [dialect for dialect in dialects if _recognises(dialect, file)]
     if not recognised and not is_named and file.suffix.lower() in _GENERAL_SUFFIXES:
         return None
@@ -201,14 +208,17 @@ def _recognises(dialect: Dialect, file: Path) -> bool:
 
 
 def _is_named(file: Path, paths: str | list[str]) -> bool:
-    """Whether one of the paths names the file itself, not its folder or a glob."""
+    """Whether one of `paths` names the file itself, not its folder or a glob."""
     return any(
         Path(path).name == file.name for path in ([paths] if isinstance(paths, str) else paths)
     )
 
 
 def package_of_dialect(name: str) -> tuple[str, str] | None:
-    """Name and version of the package that offers the dialect; `None` for one of ours."""
+    """Name and version of the package that offers the dialect.
+
+    `None` for a built-in dialect, and if several packages or none offer it.
+    """
     return DIALECTS.package_of(name)
 
 
@@ -217,6 +227,6 @@ def _join_names(words: Iterable[str]) -> str:
 
 
 def forget() -> None:
-    """Forget the installed dialects; the next call looks for them again."""
+    """Forget the dialects that were found; the next call looks for installed ones again."""
     DIALECTS.forget()
     _made.clear()

@@ -33,7 +33,10 @@ _SHOWN_VALUES = 5
 
 
 class ReplyCheck(BaseModel):
-    """One check of a reply. The module's docstring explains the fields."""
+    """One check of a reply, which the reply meets or not.
+
+    A check is met by any one of its `values`. The module's docstring explains the other fields.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -56,7 +59,8 @@ class ReplyCheck(BaseModel):
 def met(check: ReplyCheck, text: str) -> bool:
     """Whether the reply's text meets the check.
 
-    Raises `untrusted_patterns.PatternStopped` outside of a grading that has limits.
+    Raises `untrusted_patterns.PatternStopped` if a pattern takes too long. Not in a grading
+    process, which is stopped itself.
     """
     return _any_value_matches(check, text) is not check.negate
 
@@ -73,7 +77,10 @@ def is_always_met(check: ReplyCheck) -> bool | None:
 
 
 def is_bounded(check: ReplyCheck, text: str) -> bool:
-    """Whether the time to match the check's values is bounded by construction."""
+    """Whether matching the check against `text` is certain to take little time.
+
+    True without regular expressions; otherwise if RE2 can match all of them in bounded work.
+    """
     text = text.strip() if check.trim else text
     return check.kind != "regex" or all(
         untrusted_patterns.is_bounded(value, text, ignore_case=check.ignore_case)
@@ -82,13 +89,19 @@ def is_bounded(check: ReplyCheck, text: str) -> bool:
 
 
 def pattern_problem(pattern: str, *, ignore_case: bool = False) -> str | None:
-    """Why the pattern is no usable regular expression; `None` if it is one."""
+    """The reason why the pattern is no usable regular expression; `None` if it is one.
+
+    A pattern that costs too much is not usable either.
+    """
     fault = untrusted_patterns.fault_of(pattern, ignore_case=ignore_case)
     return None if fault is None else fault.message
 
 
 def describe_unmet(check: ReplyCheck) -> str:
-    """What a reply does that does not meet the check, in words."""
+    """The way in which a reply fails the check, as a predicate: `does not contain "Paris"`.
+
+    At most five values are listed, each shortened to 200 characters.
+    """
     does, does_not = _VERBS[check.kind]
     mark = "/" if check.kind == "regex" else '"'
     values = " or ".join(

@@ -73,7 +73,7 @@ SCORERS: EntryPoints[Any] = EntryPoints(
 
 
 def scorers_of(configuration: Mapping[str, Any]) -> tuple[Scorer, ...]:
-    """The scorers of a resolved configuration, in its order; none without `grading.scorers`.
+    """The scorers of a resolved configuration, in its order; empty without `grading.scorers`.
 
     Raises `InvalidInput` with every scorer that is not installed, is broken, is named twice or
     refuses its options.
@@ -105,13 +105,20 @@ def scorers_of(configuration: Mapping[str, Any]) -> tuple[Scorer, ...]:
 
 
 def packages_of_scorers(configuration: Mapping[str, Any]) -> dict[str, str]:
-    """The version of each package that offers one of the configuration's scorers."""
+    """The version of each package that offers one of the configuration's scorers, by name.
+
+    A scorer that is not installed, or that several packages offer, is left out. Raises
+    `InvalidInput` if `grading.scorers` is malformed.
+    """
     packages = map(SCORERS.package_of, names_of_scorers(configuration))
     return dict(package for package in packages if package is not None)
 
 
 def names_of_scorers(configuration: Mapping[str, Any]) -> list[str]:
-    """The names of a configuration's scorers, installed or not."""
+    """The names of a configuration's scorers, in its order, installed or not.
+
+    Raises `InvalidInput` if `grading.scorers` is malformed.
+    """
     return [
         _parse_reference(reference, "grading.scorers")[0]
         for reference in _list_references(configuration)
@@ -128,8 +135,9 @@ def grade(
 ) -> Score | Failure:
     """The final score of an evaluation: the dialect's own, and the scorers' numbers.
 
-    Scorers are not called if the dialect gives no score. A number under a name that is taken is a
-    failure.
+    Scorers are not called if the dialect gives no score. The result is a `Failure` if a scorer
+    raises, or if it returns an invalid number or a name that another score has. `judgement` is
+    `None` if no judge was asked.
     """
     score = dialect.score(case, classification, judgement)
     for scorer in scorers:
@@ -176,7 +184,11 @@ def _describe_error(error: BaseException) -> str:
 
 
 def _name_numbers(scorer: str, returned: float | Mapping[str, float]) -> dict[str, float]:
-    """The numbers by their recorded names. Raises if a name or a number is invalid."""
+    """The numbers by their recorded names: `scorer`, or `scorer:name` for each of several.
+
+    `returned` is the result of the scorer. Raises `TypeError` or `ValueError` if a name or a number
+    is invalid.
+    """
     if not isinstance(returned, Mapping):
         return {scorer: _number(returned)}
     numbers = {}
@@ -192,7 +204,10 @@ def _is_a_name(name: Any) -> bool:
 
 
 def _number(value: Any) -> float:
-    """The value as a finite Python float, as JSON stores it. Raises if it is none."""
+    """The value as a finite Python float, as JSON stores it.
+
+    Raises `TypeError`, `ValueError` or `OverflowError` if it is none.
+    """
     number = float(value)
     if isinstance(value, str) or not math.isfinite(number):
         raise ValueError(f"{value!r} is not a finite number")
@@ -200,7 +215,10 @@ def _number(value: Any) -> float:
 
 
 def _list_references(configuration: Mapping[str, Any]) -> Sequence[Any]:
-    """The entries of `grading.scorers` in any configuration. Raises `InvalidInput` for no list."""
+    """The entries of `grading.scorers` in any configuration; empty without that key.
+
+    Raises `InvalidInput` if its value is no list.
+    """
     grading = configuration.get("grading") or {}
     references = grading.get("scorers") or () if isinstance(grading, Mapping) else None
     if not isinstance(references, list | tuple):
@@ -209,7 +227,11 @@ def _list_references(configuration: Mapping[str, Any]) -> Sequence[Any]:
 
 
 def _parse_reference(scorer: Any, field: str) -> tuple[str, Mapping[str, Any]]:
-    """Name and options of one entry of `grading.scorers`. Raises `InvalidInput`."""
+    """Name and options of one entry of `grading.scorers`.
+
+    `field` is the entry's place in the configuration, for the message. Raises `InvalidInput` if the
+    entry is neither a name nor a mapping with a name.
+    """
     name, options = scorer, None
     if isinstance(scorer, Mapping):
         name, options = scorer.get("name"), scorer.get("options")

@@ -98,14 +98,12 @@ async def branch(
 ) -> Outcome:
     """Begin a run from the state of a source run at `position`, and drive it.
 
-    The source run may be running, paused or over. Without a position, its present state counts.
-    `again` chooses the finished evaluations to ask again, `settings` change how the models are
-    reached, `permissions` are as in `resume`, `on_carried_over` is called with each carried-over
-    evaluation.
-
-    Raises `InvalidInput` when the position lies outside the source run, when there is nothing to
-    ask again, when a setting changes what is asked, or when a check of the new run fails. A failed
-    check is recorded, as in `start`. Otherwise raises as `start` does.
+    The source run may be running, paused or over; `None` means its present state. `again` chooses
+    the finished evaluations to ask again (`None`: none), `settings` (`path=value`) change how the
+    models are reached, `permissions` say where secrets may go. Raises `InvalidInput` when the
+    position lies outside the source run, when there is nothing to ask again, when a setting changes
+    what is asked, or when a check of the new run fails, which is recorded. Otherwise raises as
+    `start` does.
     """
     checked = _checked_branch(run_id, position, store, again, settings, say, permissions)
     async with checked as new:
@@ -133,9 +131,10 @@ async def create_branch(
     also: AlsoBegin | None = None,
     permissions: Permissions | None = None,
 ) -> RunStarted:
-    """Record a branched run for workers to drive. Nothing is sent.
+    """Record a branched run for workers to drive; return its first event.
 
-    `also` runs in the transaction that records the run. Raises `InvalidInput` as `branch` does.
+    Nothing is sent. The arguments are those of `branch`; `also` runs in the transaction that
+    records the run. Raises `InvalidInput` as `branch` does.
     """
     checked = _checked_branch(run_id, position, store, again, settings, say, permissions)
     async with checked as new:
@@ -159,11 +158,11 @@ class _NewBranch:
     """Numbers of evaluations asked again and carried over, in words; empty without `again`."""
 
     async def record(self, store: Store, also: AlsoBegin | None = None) -> RunStarted:
-        """Record the new run."""
+        """Record the new run, and return its first event. `also` runs in the same transaction."""
         return await asyncio.to_thread(_begin, store, self, also)
 
     def description(self, started: RunStarted) -> str:
-        """The message about the run that has begun."""
+        """The message for the user about the run that `started` began."""
         return (
             f"run {started.run_number} branched from run {self.source.started.run_number} "
             f"at position {self.branched.position}{self.retry_note}"
@@ -180,7 +179,11 @@ async def _checked_branch(
     say: Say,
     permissions: Permissions | None,
 ) -> AsyncIterator[_NewBranch]:
-    """Yield the checked branch, and close its targets on exit. Raises `InvalidInput`."""
+    """Yield the checked branch, which is not recorded yet, and close its models on exit.
+
+    Without `permissions` those count that the user has given before, and the servers that
+    `settings` name are permitted. Raises `InvalidInput` as `branch` does.
+    """
     with store.connect() as connection:
         require_attached(connection, run_id)
         source = read_run(connection, run_id)
@@ -213,7 +216,11 @@ async def _checked_branch(
 
 
 def configured_again(source: Run, settings: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The source run's configuration with `settings` applied, and the changes by their path."""
+    """The source run's configuration with `settings` applied, and the changed values by their path.
+
+    The changes are empty without settings. Raises `InvalidInput` if a setting changes more than how
+    a model is reached.
+    """
     resolved = source.started.configuration
     own = {**resolved, "test_run": {**resolved["test_run"], "id": None, "timestamp": None}}
     if not settings:
@@ -223,14 +230,15 @@ def configured_again(source: Run, settings: Sequence[str]) -> tuple[dict[str, An
 
 
 def _describe_origin(source: Run, branched: Branch) -> str:
-    """The origin of the new run's configuration, in words."""
+    """A phrase about where the new run's configuration comes from: the source run, and what was
+    changed."""
     again = f", {its_again(branched.again)} asked again" if branched.again else ""
     changed = "".join(f", {path} set to {value}" for path, value in branched.settings.items())
     return f"run {source.started.run_number} at position {branched.position}{again}{changed}"
 
 
 def _read_position_range(connection: Connection, run_id: UUID) -> tuple[int, int]:
-    """The first and the last position of a run in the log."""
+    """The positions of the first and the last event with this run's id."""
     row = connection.execute(
         "SELECT min(notification_id), max(notification_id) FROM failproof.stored_events "
         "WHERE run_id = %s",
@@ -241,7 +249,8 @@ def _read_position_range(connection: Connection, run_id: UUID) -> tuple[int, int
 
 
 def _require_within(source: Run, position: int, first: int, last: int) -> None:
-    """Raise `InvalidInput` unless the position lies between the run's first and last event."""
+    """Raise `InvalidInput` unless `position` lies between `first` and `last`, the positions of the
+    source run's first and last event, both included."""
     number = source.started.run_number
     if not first <= position <= last:
         side = "before" if position < first else "beyond"
@@ -256,9 +265,10 @@ def _require_within(source: Run, position: int, first: int, last: int) -> None:
 async def _check(
     store: Store, source: Run, branched: Branch, configuration: Configuration, targets: Targets
 ) -> PreflightResult[tuple[PlannedCases, str]]:
-    """Check the models, the gates and the spend ceiling of an accepted configuration again.
+    """Check the models, the gates and the spend ceiling of the branch's configuration again.
 
-    The result is the cases of the whole plan, and the `retry_note`. Raises `InvalidInput`.
+    The result holds the cases of the whole plan, and the `retry_note`. Raises `InvalidInput` if a
+    check fails, or if the branch asks again and there is nothing to ask again.
     """
     dialect = usable_dialect(source.started.dialect)
     scorers_of(configuration.model_dump(include={"grading"}))
@@ -291,7 +301,7 @@ def _nothing_to_ask_again(source: Run, again: Again) -> InvalidInput:
 def _estimate(
     store: Store, source: Run, branched: Branch, estimates: Estimates
 ) -> tuple[PlannedCases, int, int]:
-    """Add every evaluation that is not carried over to the estimates.
+    """Add every evaluation that is not carried over to `estimates`.
 
     Returns the cases of the whole plan, the number of finished evaluations that are asked again,
     and the number of carried-over evaluations.
@@ -322,7 +332,9 @@ def _estimate(
 def _begin(store: Store, new: _NewBranch, also: AlsoBegin | None) -> RunStarted:
     """Record the new run with the source run's whole plan, in one transaction.
 
-    Both runs ask the same cases, so they are attempts of one experiment.
+    `also` runs in that transaction, too. Both runs ask the same cases, so they are attempts of one
+    experiment. Raises `InvalidInput` if the source run was archived meanwhile, or if a gate's
+    baseline run is no longer complete.
     """
     of, run_id, configuration = new.source.started, new.run_id, new.configuration
     resolved = new.resolved.configuration
@@ -366,7 +378,10 @@ def _begin(store: Store, new: _NewBranch, also: AlsoBegin | None) -> RunStarted:
 def _update_connections(
     snapshots: Sequence[ModelSnapshot], models: Sequence[Model]
 ) -> tuple[ModelSnapshot, ...]:
-    """The recorded models, with their present connections."""
+    """The recorded models with the present server address and name of the key's variable.
+
+    `models` are the same models as configured now, in the same order.
+    """
 
     def now(snapshot: ModelSnapshot, model: Model) -> ModelSnapshot:
         endpoint = {"base_url": model.base_url, "api_key_env": model.api_key_env}
@@ -383,7 +398,8 @@ def _plan(
     header: EventHeader,
     prices: tuple[ModelPrices, ...],
 ) -> Iterator[Draft]:
-    """The events of the plan, of skipped cases and of the prices, as events of the new run."""
+    """The source run's events of the plan and of skipped cases, under the new run's `header`, and
+    the event of the prices."""
     topics = (CasesPlanned.__name__, CaseSkipped.__name__)
     with store.connect() as connection:
         for row in find(connection, stream_id=source_id, topics=topics):

@@ -38,7 +38,10 @@ class Outcome:
 
     @classmethod
     def of(cls, run: Run, *, interrupted: bool) -> Outcome:
-        """The outcome according to the run's own stream."""
+        """The outcome according to the run's own stream.
+
+        `interrupted` says whether a stop was requested; it counts only if the run is paused.
+        """
         manifest = run.started
         planned = manifest.planned_evaluations
         return cls(

@@ -59,7 +59,11 @@ class Driver:
         phases: Sequence[Phase] | None = None,
         max_spend_usd: Decimal | None = None,
     ) -> None:
-        """`max_spend_usd` replaces the run's spend ceiling; `None` leaves it as it is."""
+        """`stop` requests a stop when it is set, `phases` replace the phases of the configuration.
+
+        `on_text`, `on_carried_over` and `on_begun` are called as their types say. `max_spend_usd`
+        replaces the run's spend ceiling; `None` leaves it as it is.
+        """
         self._store = store
         self._lease = lease
         self._configuration = configuration
@@ -75,9 +79,10 @@ class Driver:
     async def drive(self, *, resumed: bool) -> Outcome:
         """Run every planned evaluation to its end, or until a stop is requested.
 
-        Raises a `JournalError` or `LogUnavailable` when the log could not be written. Recorded
-        events stay, and the run can be resumed. Raises `InvalidInput`, before anything is recorded,
-        if the run has spent more than its new ceiling.
+        `resumed` says that the run was driven before: then `RunResumed` is recorded. Raises a
+        `JournalError` or `LogUnavailable` when the log could not be written. Recorded events stay,
+        and the run can be resumed. Raises `InvalidInput`, before anything is recorded, if the run
+        has spent more than its new ceiling.
         """
         run = await self._reader.read(read_run, self._lease.run_id)
         if run.sealed:
@@ -106,10 +111,9 @@ class Driver:
         return Outcome.of(stream.run, interrupted=self._requested_stop.is_set())
 
     async def _spend_limiter(self, run: Run) -> SpendLimiter | None:
-        """The spend limiter, with the recorded spending; `None` without a ceiling.
-
-        This process holds the lease, so no other process spends meanwhile.
-        """
+        """The spend limiter for the drive, which begins with the recorded spending; `None` if the
+        run has no ceiling. Raises `InvalidInput` if the run has spent more than its new ceiling.
+        This process holds the lease, so no other process spends meanwhile."""
         ceiling = ceiling_of(run) if self._max_spend_usd is None else self._max_spend_usd
         if ceiling is None:
             return None
@@ -122,7 +126,10 @@ class Driver:
     async def _carry_on(
         self, journal: Journal, stream: RunStream, checks: LiveChecks, *, resumed: bool
     ) -> FinalScan | None:
-        """Drive all phases and record how the drive ended; return the scan if the run ended."""
+        """Drive all phases, and record how the drive ended.
+
+        Returns the scan of the finished run; `None` if the run did not end.
+        """
         if resumed:
             await stream.record(
                 RunResumed,
@@ -185,7 +192,8 @@ class Driver:
             await asyncio.gather(*watchers, return_exceptions=True)
 
     async def _watch_for_stop(self, evaluations: EvaluationDrive) -> None:
-        """After a stop, cancel evaluations whose requests are still in flight after `drain_s`."""
+        """Wait for a stop, close the limiters, and cancel the requests that are still in flight
+        after `drain_s`."""
         requested = asyncio.ensure_future(self._requested_stop.wait())
         internal = asyncio.ensure_future(self._stop.wait())
         try:

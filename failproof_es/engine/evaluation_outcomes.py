@@ -14,7 +14,8 @@ def evaluation_outcome(
 ) -> EvaluationOutcome:
     """The outcome of an evaluation of this run, from its events.
 
-    `folded` is the folded state of the events, if it is known already.
+    `folded` is the folded state of the events, if it is known already; otherwise they are folded
+    here.
     """
     return outcome_of(
         recorded.key,

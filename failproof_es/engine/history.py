@@ -69,18 +69,22 @@ class RecordedEvaluation:
     """The row of the case, if the case was read from the log."""
 
     def state(self) -> Evaluation:
-        """The history, folded. Raises `broken` if there is one, or `ImpossibleHistory`."""
+        """The evaluation's state, folded from its history.
+
+        Raises `broken` if there is one, or `ImpossibleHistory` if an event cannot follow those
+        before it.
+        """
         if self.broken is not None:
             raise self.broken
         return fold(self.history)
 
 
 class HistoryRow(Protocol):
-    """A row of a stream."""
+    """A row of a stream, read from the log."""
 
     @property
     def position(self) -> int:
-        """Its position in the log."""
+        """The position of the row in the log."""
 
     def event(self) -> Event:
         """The event. Raises one of `UNREADABLE` if it cannot be read."""
@@ -91,7 +95,11 @@ ReadStreams = Callable[[Connection, Sequence[UUID]], Mapping[UUID, Sequence[Hist
 
 
 def read_run(connection: Connection, run_id: UUID) -> Run:
-    """The run, folded from its own stream. Raises `InvalidInput` when there is none."""
+    """The run, folded from its own stream.
+
+    Raises `InvalidInput` if there is no such run, and one of `UNREADABLE` if an event cannot be
+    read.
+    """
     run = fold_run(row.event() for row in iterate_stream(connection, run_id))
     if not run.version:
         raise InvalidInput.because(
@@ -101,7 +109,10 @@ def read_run(connection: Connection, run_id: UUID) -> Run:
 
 
 def read_run_prefix(connection: Connection, run_id: UUID) -> tuple[Run, Exception | None]:
-    """The run, folded as far as its stream is valid, and the defect that follows."""
+    """The run, folded as far as its stream is valid, and the error that follows, if there is one.
+
+    Raises the error if not even the run's first event is valid.
+    """
     run, broken = Run(), None
     try:
         for row in iterate_stream(connection, run_id):
@@ -134,11 +145,11 @@ def read_evaluations(
     read: ReadStreams = read_streams,
     started_keys: Collection[EvaluationKey] | None = None,
 ) -> list[RecordedEvaluation]:
-    """The evaluations of these keys, in order, with their events up to position `up_to`.
-
-    A carried-over evaluation has the history of its source. `read` reads each stream once. Only the
-    streams of `started_keys` are read; those of all keys if it is `None`.
-    """
+    """The evaluations of these keys, in order, with their events up to position `up_to` (all if it
+    is `None`). An evaluation that has not begun has no events. A carried-over evaluation has the
+    history of its source. `read` reads each stream once. Only the streams of `started_keys` are
+    read; those of all keys if it is `None`. Raises `ImpossibleHistory` if the log has not the case
+    of a key."""
     prompts = read_streams(connection, list({key.prompt_id for key in keys}))
     cases = {prompt: stored_case(prompts, prompt) for prompt in {key.prompt_id for key in keys}}
     stream_ids = [key.evaluation_id for key in keys if started_keys is None or key in started_keys]
@@ -184,7 +195,10 @@ def _history(rows: Sequence[HistoryRow], up_to: int | None) -> History:
 def _follow_reference(
     history: History, reference: CarriedOver, sources: Mapping[UUID, Sequence[RecordedEvent]]
 ) -> History:
-    """The events that a reference refers to. No event may follow the reference."""
+    """The events of the carried-over evaluation that `reference` names, with this run's ids.
+
+    If they cannot be read, the run's own events and the error. No event may follow the reference.
+    """
     own, broken = history
     try:
         fold(own)
@@ -204,7 +218,7 @@ def split_by_size(
 ) -> Iterator[list[EvaluationKey]]:
     """The keys in order, in batches that `read_evaluations` can read in little memory.
 
-    `started_keys` is as in `read_evaluations`.
+    Only `started_keys` have events; all keys may have some if it is `None`.
     """
     by_id = {key.evaluation_id: key for key in keys}
     related_streams = {key.evaluation_id: [key.prompt_id] for key in keys}
@@ -230,7 +244,10 @@ def iterate_evaluations(
     up_to: int | None = None,
     read: ReadStreams = read_streams,
 ) -> Iterator[RecordedEvaluation]:
-    """As `read_evaluations`, one by one, in bounded memory however long the answers are."""
+    """The evaluations of these keys, read as by `read_evaluations`, one by one.
+
+    Memory is bounded however long the answers are.
+    """
     for portion in split_by_size(connection, keys):
         yield from read_evaluations(connection, portion, up_to=up_to, read=read)
 
@@ -253,8 +270,9 @@ def read_unfinished(
 ) -> UnfinishedPart:
     """The unfinished evaluations of these models in the next chunk that has any.
 
-    Reads chunks from `first_chunk` on, at most `_CHUNKS_AT_ONCE`. Of finished evaluations only the
-    topics are read: validation reads their content.
+    Reads chunks from `first_chunk` on, at most `_CHUNKS_AT_ONCE`; go on with the result's
+    `next_chunk`, also if it has no keys. Of finished evaluations only the topics are read:
+    validation reads their content.
     """
     run_id = run.started.originator_id
     scored = abandoned = 0
@@ -276,17 +294,17 @@ def read_unfinished_part(
 ) -> UnfinishedPart:
     """The unfinished evaluations of these models in a part of the plan.
 
-    Otherwise as `read_unfinished`. Raises `ImpossibleHistory` if a chunk of the recorded plan is
-    too short.
+    Of finished evaluations only the topics are read. Raises `ImpossibleHistory` if a chunk of the
+    recorded plan is too short.
     """
     planned = _planned_part(connection, run, part, models)
     return UnfinishedPart(run.chunks, *_unfinished_of(connection, run, planned))
 
 
 def read_planned_streams(connection: Connection, run: Run, part: PlanPart) -> Iterator[list[str]]:
-    """The stream ids of the evaluations in a part of the plan, in batches.
+    """The stream ids of the evaluations of all models in a part of the plan, in batches.
 
-    Raises as `read_unfinished_part` does.
+    Raises `ImpossibleHistory` if a chunk of the recorded plan is too short.
     """
     models = [model.key for model in run.started.models]
     for planned in _batches(_planned_part(connection, run, part, models)):
@@ -296,14 +314,17 @@ def read_planned_streams(connection: Connection, run: Run, part: PlanPart) -> It
 def _planned_part(
     connection: Connection, run: Run, part: PlanPart, models: Sequence[str]
 ) -> Iterator[PlannedEvaluation]:
-    """The evaluations of this part of the plan, in plan order."""
+    """The planned evaluations of these models in this part of the plan, in plan order."""
     digests, planned = _read_digests(connection, run, part.cases), repetitions_of(run.started)
     for case, digest in zip(part.cases, digests, strict=True):
         yield from planned_names([digest], models, part.repetitions(case, planned))
 
 
 def _read_digests(connection: Connection, run: Run, cases: range) -> list[str]:
-    """The digests of the cases at these places in the plan."""
+    """The digests of the cases at these places in the plan, counted from 0.
+
+    Raises `ImpossibleHistory` if a chunk of the plan is too short.
+    """
     run_id = run.started.originator_id
     digests: list[str] = []
     for piece in chunk_slices(cases):
@@ -355,7 +376,8 @@ def _batches(evaluations: Iterable[PlannedEvaluation]) -> Iterator[list[PlannedE
 def planned_windows(
     run: Run, digests: Sequence[str], models: Sequence[str]
 ) -> Iterator[list[EvaluationKey]]:
-    """The evaluations planned for these digests and models, in order, a window at a time."""
+    """The evaluations planned for these digests and models, in plan order: lists of up to `WINDOW`
+    keys."""
     manifest = run.started
     planned = planned_evaluations(
         manifest.originator_id,
@@ -374,9 +396,10 @@ def recorded_evaluations(
     up_to: int | None = None,
     read: ReadStreams = read_streams,
 ) -> Iterator[RecordedEvaluation]:
-    """Every planned evaluation in plan order, begun or not; holds a few of them in memory.
+    """Every planned evaluation in plan order, begun or not, with its events up to position `up_to`.
 
-    Raises `RunIsArchived` where the run is archived meanwhile.
+    Holds a few of them in memory. `read` is as in `read_evaluations`. Raises `RunIsArchived` if the
+    run is archived meanwhile.
     """
     run_id = run.started.originator_id
     models = [model.key for model in run.started.models]
@@ -388,7 +411,10 @@ def recorded_evaluations(
 
 
 def stored_case(streams: Mapping[UUID, Sequence[RecordedEvent]], prompt: UUID) -> Case:
-    """The case in a prompt's stream. Raises `ImpossibleHistory` if it holds anything else."""
+    """The case in a prompt's stream.
+
+    Raises `ImpossibleHistory` if the stream is missing from `streams` or holds anything else.
+    """
     rows = streams.get(prompt)
     if not rows:
         raise ImpossibleHistory(f"prompt {prompt} is planned but not in the log")

@@ -21,14 +21,15 @@ OUR_PACKAGES = (
 
 
 def code_version() -> str:
-    """This package's version."""
+    """The version of this package, as it is recorded with runs."""
     return metadata.version("failproof-es")
 
 
 def package_versions(configuration: Configuration, dialect: str) -> dict[str, str]:
-    """The versions of Python and of the packages that a result can depend on.
+    """The versions of Python and of the packages that a result can depend on, by package.
 
-    Includes the packages of the run's providers, classes, dialect, scorers and gates.
+    Includes the packages of the run's providers, classes, dialect, scorers and gates. The key of
+    Python is `python`; the version of a package that is not installed may be `absent`.
     """
     from failproof_es.models import provider_type  # not needed to read a log
 
@@ -43,7 +44,8 @@ def package_versions(configuration: Configuration, dialect: str) -> dict[str, st
 
 
 def versions_of_ours() -> dict[str, str]:
-    """The versions of Python and of `OUR_PACKAGES`."""
+    """The versions of Python (`python`) and of `OUR_PACKAGES`, by package; `absent` if not
+    installed."""
     versions = {"python": platform.python_version()}
     for package in OUR_PACKAGES:
         try:
@@ -54,7 +56,10 @@ def versions_of_ours() -> dict[str, str]:
 
 
 def current_user() -> str:
-    """The account that this process runs as: the system's, whatever `LOGNAME` or `USER` say."""
+    """The name of the account that this process runs as, whatever `LOGNAME` or `USER` say.
+
+    `uid N` if the system has no name for it.
+    """
     uid = os.geteuid()
     try:
         return pwd.getpwuid(uid).pw_name
@@ -63,7 +68,7 @@ def current_user() -> str:
 
 
 def current_host() -> str:
-    """The host this process runs on."""
+    """The name of the host this process runs on."""
     return socket.gethostname()
 
 

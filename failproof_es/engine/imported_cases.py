@@ -70,7 +70,7 @@ class PreparedImport:
 
     @property
     def told_options(self) -> dict[str, Any]:
-        """The options that have a value."""
+        """The options of the import that have a value, by name: `columns`, `match`, `split`."""
         options = {
             "columns": dict(self.options.columns),
             "match": self.options.match,
@@ -80,10 +80,15 @@ class PreparedImport:
 
 
 class CaseImport:
-    """One import, from its source to the files. Leaving its context deletes the staged files."""
+    """One import of cases, from its source to the staged files.
+
+    `record_and_write` completes it. Leaving its context deletes the staged files.
+    """
 
     def __init__(self, kind: str, path: Path, output: Path, name: str | None = None) -> None:
-        """Raises `InvalidInput` if the kind is unknown or the path does not exist."""
+        """`output` is the folder for the files, `name` the name of the run to configure (`None`:
+        taken from the source). Raises `InvalidInput` if the kind is unknown or the path does not
+        exist."""
         self._importer = importer_named(kind)
         self._source = Source(path)
         self._output = output
@@ -101,10 +106,12 @@ class CaseImport:
     def prepare(
         self, options: Options, models: Sequence[dict[str, Any]], *, force: bool
     ) -> PreparedImport:
-        """Read the whole source and stage the files. Raises `InvalidInput`.
+        """Read the whole source, and stage the suites and their configurations.
 
-        `models` replace the models that the source names. With `force`, existing files are
-        replaced.
+        `models` replace the models that the source names. With `force`, existing files will be
+        replaced. Raises `InvalidInput` if an option does not fit the kind, if the source is
+        unreadable, changes or holds no case, if a configuration is not valid, or if a file exists
+        already.
         """
         self._require_options(options)
         prepared = PreparedImport(self._importer, self._source, options, Findings())
@@ -167,7 +174,10 @@ class CaseImport:
         self._configure(aside / CONFIGURATIONS[CASES], text)
 
     def _usable_models(self, findings: Findings) -> list[dict[str, Any]]:
-        """The models that the source names and whose settings are valid here."""
+        """The models that the source names and whose settings are valid here.
+
+        The others are noted in `findings`.
+        """
         usable = []
         for model in findings.models:
             text = configuration_text(self._name, [CASES], DIALECTS[CASES], [model], judged=False)
@@ -183,7 +193,10 @@ class CaseImport:
         return usable
 
     def _configure(self, path: Path, text: str) -> None:
-        """Write a configuration. Raises `InvalidInput` if it is not valid."""
+        """Write a configuration.
+
+        Raises `InvalidInput` if it is not valid, with its final place as the path.
+        """
         path.write_text(text, encoding="utf-8")
         try:
             load_configuration(path)
@@ -194,7 +207,7 @@ class CaseImport:
             ) from None
 
     def _no_case_problems(self, findings: Findings) -> list[Problem]:
-        """Problems that say why the source gives no case."""
+        """Problems that say why the source gives no case: the first 20 entries that became none."""
         problems = [
             Problem(
                 unmapped.reason,
@@ -223,7 +236,11 @@ class CaseImport:
 
 
 def record_and_write(store: Store, prepared: PreparedImport) -> None:
-    """Record the import, then put each file in its place. Raises `InvalidInput`, `ReadOnlyLog`."""
+    """Record the import, then put each file in its place.
+
+    Raises `InvalidInput` if a file cannot be written (the import then stays on record), and
+    `ReadOnlyLog` if the log cannot be written.
+    """
     record_operations(store, prepared.import_id, [(CasesImported, _describe_import(prepared))])
     for file in prepared.files:
         try:
@@ -264,7 +281,10 @@ def _source_fields(file: DigestedFile) -> dict[str, Any]:
 
 
 def name_of(text: str) -> str:
-    """The text, made a valid name of a run."""
+    """The text made a valid name of a run: other characters become `-`.
+
+    `imported` if nothing is left.
+    """
     return _NOT_IN_A_NAME.sub("-", text).strip("-._") or "imported"
 
 

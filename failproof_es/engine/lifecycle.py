@@ -78,12 +78,15 @@ from failproof_es.store.writing.lease import HeldLease, Lease
 
 
 class AlsoBegin(Protocol):
-    """Called with a new run, in the transaction that records it."""
+    """A function that is called with a new run, in the transaction that records it."""
 
     def __call__(
         self, connection: Connection, run_id: UUID, cases: int, configuration: Configuration
     ) -> None:
-        """`cases` is the number of planned cases. If the call raises, no run is recorded."""
+        """Add to the transaction through `connection`.
+
+        `cases` is the number of planned cases. If the call raises, no run is recorded.
+        """
 
 
 async def start(
@@ -100,10 +103,11 @@ async def start(
 ) -> Outcome:
     """Plan a new run and drive it to its end, or until `stop` is set.
 
-    All input is checked before anything is sent: raises `InvalidInput`. `observe` gets every event
-    once it is durable; `say` gets remarks for people; `on_text` gets the text of streamed answers
-    as it arrives; `on_carried_over` gets each reused evaluation; `step` is entered around each long
-    step before the first request; `permissions` say where secrets may go.
+    `observe` gets every event once it is durable; `say` gets remarks for people; `on_text` gets the
+    text of streamed answers as it arrives; `on_carried_over` gets each reused evaluation; `step` is
+    entered around each long step before the first request; `permissions` say where secrets may go.
+    Raises `InvalidInput` before anything is sent if a check fails or the run's id is taken; later
+    as `Driver.drive` does.
     """
     configuration = loaded.configuration
     targets = _own_targets(loaded, permissions)
@@ -137,10 +141,9 @@ async def create(
     also: AlsoBegin | None = None,
     permissions: Permissions = OWN,
 ) -> RunStarted:
-    """Record a new run with its whole plan, for `resume` or for workers to drive. Nothing is sent.
-
-    `also` runs in the transaction that records the run. Raises `InvalidInput` as `start` does.
-    """
+    """Record a new run with its whole plan, for `resume` or for workers to drive; return its first
+    event. Nothing is sent. `also` runs in the transaction that records the run. Raises
+    `InvalidInput` as `start` does."""
     targets = _own_targets(loaded, permissions)
     try:
         run_id = _run_id(loaded.configuration)
@@ -219,7 +222,11 @@ async def resume(
 
 
 def _own_targets(loaded: LoadedConfiguration, permissions: Permissions) -> Targets:
-    """The targets of a user's own configuration. Raises `InvalidInput` with places in its file."""
+    """The models of a configuration file of the user, with their providers, not opened yet.
+
+    Raises `InvalidInput` if the configuration demands something that is not permitted, with the
+    place in the file.
+    """
     try:
         return Targets(loaded.configuration, permissions)
     except InvalidInput as error:
@@ -227,7 +234,10 @@ def _own_targets(loaded: LoadedConfiguration, permissions: Permissions) -> Targe
 
 
 def _take_from_workers(store: Store, run_id: UUID) -> bool:
-    """Close the run for workers; return whether a worker has driven a shard of it."""
+    """Close the run for workers, so that this process can drive all of it.
+
+    Returns whether a worker has driven a shard of it.
+    """
     with store.connect() as connection:
         connection.execute("SELECT failproof.close_shards(%s)", (run_id,))
         row = connection.execute(
@@ -240,7 +250,10 @@ def _take_from_workers(store: Store, run_id: UUID) -> bool:
 async def require_models(
     run_id: UUID, store: Store, targets: Targets, dialect: str, say: Say
 ) -> None:
-    """Check whether the models can be reached. Records a failure and raises `InvalidInput`."""
+    """Check whether the run's models can be reached and its dialect can be used.
+
+    If not, records that and raises `InvalidInput`. `say` gets the remarks of the checks.
+    """
     try:
         usable_dialect(dialect)
         remarks = await targets.check()
@@ -269,7 +282,11 @@ async def _plan(
     say: Say,
     step: Step = nullcontext,
 ) -> tuple[Dialect, Plan]:
-    """Check everything, store the prompts, and record the checks. Raises `InvalidInput`."""
+    """Check everything, store the prompts, and record the checks.
+
+    The run is not recorded yet. Returns the dialect and the plan. Raises `InvalidInput` if a check
+    fails.
+    """
     announce(loaded.configuration, say, loaded.placed)
     if (unwritten := remember_own(loaded.configuration)) is not None:
         say(f"warning: {unwritten}")
@@ -303,7 +320,8 @@ async def _check_and_store(
 
 
 def _run_id(configuration: Configuration) -> UUID:
-    """The run's stream id: its UUID, one derived from its text id, or a new one."""
+    """The id of the run, and of its stream: derived from the id in the configuration, or a new
+    one."""
     text_id = configuration.test_run.id
     return uuid4() if text_id is None else run_id_of(text_id)
 
@@ -324,7 +342,11 @@ def _begin(
     plan: Plan,
     also: AlsoBegin | None = None,
 ) -> RunStarted:
-    """Record the run with its number, its whole plan and its prices, in one transaction."""
+    """Record the run with its number, its whole plan and its prices, in one transaction.
+
+    `also` runs in it, too. Returns the first event. Raises `InvalidInput` if a run has this id, or
+    if a run that it refers to was archived meanwhile.
+    """
     configuration = loaded.configuration
     models, judges = targets.snapshots(), targets.judge_snapshots()
     resolved = loaded.resolved()
@@ -381,7 +403,7 @@ def _selection(loaded: LoadedConfiguration, plan: Plan) -> Selection | None:
 
 
 def _planned(header: EventHeader, plan: Plan, prices: tuple[ModelPrices, ...]) -> Iterator[Draft]:
-    """The events of the plan, of skipped cases and of the prices."""
+    """The run's events after its first: the plan, the skipped cases and the prices."""
     questions = chunked(plan.planned_cases.questions())
     for chunk, digests in enumerate(chunked(plan.planned_cases.digests())):
         yield Draft(CasesPlanned, header, chunk=chunk, digests=digests, questions=next(questions))
@@ -400,6 +422,10 @@ def _planned(header: EventHeader, plan: Plan, prices: tuple[ModelPrices, ...]) -
 def prices_of(
     configuration: dict[str, Any], models: Sequence[ModelSnapshot]
 ) -> tuple[ModelPrices, ...]:
-    """The prices of the models and judges for a run that begins now. Unknown ones have no rates."""
+    """The prices of the models and judges for a run that begins now, in the same order.
+
+    `configuration` is the resolved one: it may set prices. A model without a known price has no
+    rates.
+    """
     book, now = PriceBook.of(configuration), datetime.now(UTC)
     return tuple(book.prices(model, now) for model in models)

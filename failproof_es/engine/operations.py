@@ -21,10 +21,8 @@ Operation = tuple[type[OperationEvent], dict[str, Any]]
 
 
 def record_operations(store: Store, run_id: UUID, operations: Sequence[Operation]) -> None:
-    """Append operations, in order, to the end of the run's stream of operations.
-
-    Raises as `failproof_es.store.writing.appending.append` does, such as `ReadOnlyLog`.
-    """
+    """Append operations, each an event type with its fields, to the stream of operations of the
+    run. Raises as `failproof_es.store.writing.appending.append` does, such as `ReadOnlyLog`."""
     header = EventHeader(
         operations_id(run_id), None, about=run_id, who=current_user(), where=current_host()
     )

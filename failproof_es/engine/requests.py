@@ -29,7 +29,11 @@ class AnsweringModel:
     has_matched: bool = False
 
     def require(self, model: Model, answered: str | None) -> None:
-        """Raise `ModelError` (`model_mismatch`) when another model answered than was asked."""
+        """Note that the requested model answered.
+
+        Raises `ModelError` (`model_mismatch`) if another model did. `answered` is the model that
+        the answer names, if it names one.
+        """
         require_model(model.model, model.version, answered, model.version_check)
         self.has_matched = True
 
@@ -52,7 +56,10 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """The requests of one run. Pure: nothing is opened or sent."""
+    """Prepares the requests of one run, to send or to compare them.
+
+    Pure: nothing is opened or sent.
+    """
 
     dialect: Dialect
     targets: Mapping[str, Target]
@@ -69,7 +76,8 @@ class Requests:
         object.__setattr__(self, "_judge_schema", schema)
 
     def target(self, model_key: str, action: Send) -> Target | None:
-        """The model or judge to ask; `None` if the dialect wants a judge and the run has none."""
+        """The model or judge that `action` asks; `None` if the dialect wants a judge and the run
+        has none."""
         if action.purpose == "target":
             return self.targets[model_key]
         return None if action.judge is None else self.judges[action.judge]
@@ -77,12 +85,16 @@ class Requests:
     def prepare(
         self, state: Evaluation, case: Case, action: Send, target: Target
     ) -> PreparedRequest:
-        """The request that this action sends."""
+        """The request that `action` sends to `target`, as bytes.
+
+        Raises `InvalidInput` if a user's own class refuses to prepare it.
+        """
         messages = apply_template(target.model.prompt_template, action.messages)
         return target.provider.prepare(messages, self._options(state, case, action))
 
     def _options(self, state: Evaluation, case: Case, action: Send) -> ResponseOptions:
-        """The response options: tools for the model under test, a schema for judges."""
+        """What a request demands of the answer: tools for the model under test, a schema for
+        judges."""
         if action.purpose == "target" and self._tools is not None:
             return ResponseOptions(tools=self._tools.tools(case))
         if action.purpose == "judge" and self._judge_schema is not None:

@@ -20,7 +20,8 @@ from failproof_es.support.entry_points import EntryPoints
 
 
 def packages_beside_ours(packages: Mapping[str, str]) -> dict[str, str]:
-    """The recorded packages that a user added: plugins, and packages of their own classes."""
+    """The recorded packages that are neither Python nor dependencies of this program, with their
+    versions. These are plugins, and packages of users' own classes."""
     ours = {"python", *OUR_PACKAGES}
     return {name: version for name, version in packages.items() if name not in ours}
 
@@ -34,7 +35,8 @@ def installed_version(package: str) -> str | None:
 
 
 def describe_packages(started: RunStarted) -> list[str]:
-    """The added packages that a run began with, each with the version installed here."""
+    """A phrase about each plugin and user's package that a run began with: its version then, and
+    the one installed here if that differs."""
     descriptions = []
     for package, version in packages_beside_ours(started.packages).items():
         here = installed_version(package)
@@ -47,7 +49,8 @@ def describe_packages(started: RunStarted) -> list[str]:
 
 
 def other_versions(started: RunStarted) -> list[str]:
-    """Warnings about packages installed in another version than the run began with."""
+    """A warning for each plugin and user's package whose installed version is not the one that the
+    run began with. Packages that are not installed are left out."""
     return [
         f"{package} {here} is installed; the run began with {version}"
         for package, version in packages_beside_ours(started.packages).items()
@@ -56,10 +59,8 @@ def other_versions(started: RunStarted) -> list[str]:
 
 
 def require_plugins(started: RunStarted) -> None:
-    """Raise `InvalidInput` with every plugin that the run needs and that is not installed.
-
-    These are its dialect, scorers, providers and gates.
-    """
+    """Raise `InvalidInput` with every plugin that the run needs and that is not installed: its
+    dialect, its scorers, its providers, its gates."""
     configuration = started.configuration
     models = [*configuration["models"], configuration.get("judge")]
     models += configuration.get("judges") or ()
@@ -78,13 +79,19 @@ def require_plugins(started: RunStarted) -> None:
 
 
 def require_grading(started: RunStarted) -> Dialect:
-    """The dialect of the run. Raises `InvalidInput` if it or a scorer is not installed."""
+    """The dialect of the run, to grade with.
+
+    Raises `InvalidInput` if it, an extra that it needs, or a scorer is not installed.
+    """
     _raise_missing(started, *_missing_grading(started))
     return usable_dialect(started.dialect)
 
 
 def require_dialect(started: RunStarted) -> Dialect:
-    """The dialect of the run. Raises `InvalidInput` if it is not installed."""
+    """The dialect of the run.
+
+    Raises `InvalidInput` if it, or an extra that it needs, is not installed.
+    """
     _raise_missing(started, *_missing(DIALECTS, "dialect", [started.dialect]))
     return usable_dialect(started.dialect)
 

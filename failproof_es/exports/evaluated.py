@@ -26,7 +26,7 @@ from failproof_es.store.reading.archives import require_attached
 
 @dataclass(frozen=True, slots=True)
 class ExportedEvaluation:
-    """One evaluation of a run that has begun."""
+    """One evaluation that has begun, with its case, its outcome and its conversation."""
 
     case: Case
     outcome: EvaluationOutcome
@@ -40,7 +40,7 @@ class ExportedEvaluation:
 
 
 def arguments_of(call: ToolCall) -> dict[str, Any] | None:
-    """The arguments of a tool call; `None` where what the model wrote is no JSON object. Pure."""
+    """The arguments of a tool call by name; `None` if the model wrote no JSON object. Pure."""
     try:
         arguments = orjson.loads(call.arguments)
     except ValueError:
@@ -57,7 +57,8 @@ _LEAVES = (
 def evaluated(run: RecordedRun, dialect: Dialect, model: str) -> Iterator[ExportedEvaluation]:
     """The evaluations of one model that have begun, in plan order, a few in memory.
 
-    Raises `ImpossibleHistory` as `exporter.outcomes` does.
+    `model` is a model's key in the configuration. Raises `ImpossibleHistory` if the record of an
+    evaluation contradicts itself.
     """
     planned = run.keys()
     keys = (key for _, key in planned if key.model_key == model)

@@ -42,23 +42,27 @@ ACCURACY, PASS_RATE = "accuracy", "pass_rate"
 
 @dataclass(frozen=True, slots=True)
 class EveryEvalEver:
-    """Records for the Every Eval Ever datastore: `data/SUITES/DEVELOPER/MODEL/`."""
+    """The exporter `every-eval-ever`: files `data/RUN/DEVELOPER/MODEL/` for the datastore."""
 
     organization: str = "unknown"
     relationship: str = "other"
 
     @property
     def name(self) -> str:
-        """See `Exporter.name`."""
+        """`every-eval-ever`, the name for `export --shape`."""
         return "every-eval-ever"
 
     @property
     def says(self) -> str:
-        """See `Exporter.says`."""
+        """The content of the files, for the help."""
         return "Every Eval Ever: an aggregate record and a file of samples for each model"
 
     def with_settings(self, settings: Mapping[str, str]) -> Self:
-        """`organization` provides the data. `relationship` is the evaluator's to the model."""
+        """The exporter with these settings: `organization` and `relationship`.
+
+        `organization` provides the data; `relationship` is the evaluator's to the model's
+        developer. Raises `InvalidInput` for an unknown setting or relationship.
+        """
         refuse_settings(self.name, settings, _SETTINGS)
         relationship = settings.get("relationship", self.relationship)
         if relationship not in _RELATIONSHIPS:
@@ -79,7 +83,11 @@ class EveryEvalEver:
         )
 
     def files(self, runs: Sequence[RecordedRun], export: Export) -> Iterator[ExportedFile]:
-        """For each run and model the samples, and then the aggregate with their digest."""
+        """For each run and model the samples, and then the aggregate record with their digest.
+
+        A model without a score has no files. Raises `InvalidInput` if a run's dialect, or an extra
+        that it needs, is not installed.
+        """
         for run in runs:
             require_dialect(run.started)
         for run in runs:
@@ -153,7 +161,10 @@ class EveryEvalEver:
 
 
 class _Identity(NamedTuple):
-    """The ids and the folder that all records of one model of a run share."""
+    """The ids and the folder that all records of one model of a run share.
+
+    `retrieved` is the time of the export, in seconds since 1970.
+    """
 
     evaluation_id: str
     model_id: str
@@ -175,14 +186,17 @@ class _Identity(NamedTuple):
         return cls(evaluation_id, model_id, retrieved, uuid, folder)
 
     def result_id(self, suite: str, metric: str) -> str:
-        """The id of the aggregate result for the samples of this suite and metric."""
+        """The id of the aggregate result for a suite and a metric, to which its samples refer."""
         return f"{self.uuid}/{suite}/{metric}"
 
 
 def results_of(
     run: RecordedRun, model: ModelSnapshot, identity: _Identity
 ) -> Iterator[dict[str, Any]]:
-    """An aggregate result for each suite and metric, with the numbers of the run's summary."""
+    """The aggregate results of a model, one for each suite and metric that has a score.
+
+    Each is an object of the format; the numbers are those of the run's summary.
+    """
     of_file = {"files": ", ".join(f"{s.path} sha256:{s.sha256}" for s in run.started.suites)}
     judges = ", ".join(judge.key for judge in run.started.judges)
     generation = {
@@ -256,7 +270,10 @@ def _samples(
 
 
 def samples_of(evaluation: ExportedEvaluation, identity: _Identity) -> Iterator[dict[str, Any]]:
-    """A sample for each metric that the evaluation has a score for. Pure."""
+    """A sample, an object of the format, for each metric with a score. Pure.
+
+    Empty if the evaluation has no score.
+    """
     case, outcome = evaluation.case, evaluation.outcome
     scores = [(ACCURACY, outcome.accuracy), (PASS_RATE, outcome.passed)]
     prompts = [turn.content for turn in case.turns if turn.role == "user"]
@@ -354,7 +371,10 @@ def _message(at: int, turn: ConversationTurn) -> dict[str, Any]:
 
 
 def _arguments(call: ToolCall) -> dict[str, str]:
-    """The arguments as texts, as the format requires: other values as JSON, no object verbatim."""
+    """A tool call's arguments as texts, as the format requires: other values become JSON.
+
+    Arguments that are no JSON object stand verbatim under an empty name.
+    """
     arguments = arguments_of(call)
     if arguments is None:
         return {"": call.arguments}

@@ -18,7 +18,10 @@ DEEP = "values nested deeper than 200"
 
 
 def exact_json(value: Any, left_out: LeftOut, *, indent: bool = False) -> bytes:
-    """The value as JSON in UTF-8. Values that JSON or readers cannot hold become counted text."""
+    """The value as JSON in UTF-8.
+
+    Values that JSON or its readers cannot hold become text, and are counted in `left_out`.
+    """
     document = _convert_value(value, left_out, 0)
     return orjson.dumps(document, option=orjson.OPT_INDENT_2 if indent else 0)
 

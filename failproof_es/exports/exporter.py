@@ -27,7 +27,10 @@ class LeftOut:
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def add(self, what: str, why: str, count: int = 1) -> None:
-        """Count data that are missing or changed in the export."""
+        """Count `count` data that are missing or changed in the export.
+
+        `what` is the kind of data, a plural noun; `why` is the reason.
+        """
         if count:
             self._counts[what, why] += count
 
@@ -78,7 +81,7 @@ class Pieces:
 
 @dataclass(frozen=True, slots=True)
 class ExportedFile:
-    """A file to write: its path below the folder, the kind of its records, its bytes."""
+    """A file to write: its path below the folder, what its records are, its bytes."""
 
     name: PurePosixPath
     collection: str
@@ -87,30 +90,36 @@ class ExportedFile:
 
 
 class Exporter(Protocol):
-    """One format. Its name is that of its entry point in the group `failproof_es.exporters`.
+    """One format of `export`. Its entry point, in the group `failproof_es.exporters`, has its name.
 
     It may be a `RequiresExtra`, and take settings from `--with NAME=VALUE`.
     """
 
     @property
     def name(self) -> str:
-        """Its name for `export --shape`."""
+        """The exporter's name, as `export --shape` takes it."""
 
     @property
     def says(self) -> str:
-        """The content of its files, in a few words."""
+        """The content of the exporter's files, in a few words, for the help."""
 
     def with_settings(self, settings: Mapping[str, str]) -> Self:
-        """The exporter with these settings. Raises `InvalidInput` with all invalid ones."""
+        """The exporter with these settings.
+
+        Raises `InvalidInput` with all invalid or unknown ones.
+        """
 
     def files(self, runs: Sequence[RecordedRun], export: Export) -> Iterator[ExportedFile]:
-        """The files; the caller writes each before it takes the next."""
+        """The files to write for these runs. The caller writes each before it takes the next."""
 
 
 def refuse_settings(
     exporter: str, settings: Mapping[str, str], allowed: Sequence[str] = ()
 ) -> None:
-    """Raise `InvalidInput` with every setting that the exporter does not know."""
+    """Raise `InvalidInput` with every setting that is not in `allowed`.
+
+    `exporter` is the exporter's name, for the message.
+    """
     unknown = [name for name in settings if name not in allowed]
     if unknown:
         has = f"has the settings {', '.join(allowed)}" if allowed else "has no settings"
@@ -123,10 +132,10 @@ def refuse_settings(
 
 
 def outcomes(run: RecordedRun) -> Iterator[PlannedOutcome]:
-    """All planned evaluations in plan order, a window of them in memory.
+    """All planned evaluations in plan order, finished or not, a window of them in memory.
 
-    Raises `ImpossibleHistory` if the record of one contradicts itself: no other tool may rely on
-    that record.
+    Raises `ImpossibleHistory` if the record of an evaluation contradicts itself: no other tool may
+    rely on that record.
     """
     for planned in run.outcomes():
         require_possible(planned.outcome)
@@ -134,6 +143,6 @@ def outcomes(run: RecordedRun) -> Iterator[PlannedOutcome]:
 
 
 def require_possible(outcome: EvaluationOutcome) -> None:
-    """Raise `ImpossibleHistory` if the record contradicts itself."""
+    """Raise `ImpossibleHistory` if the evaluation's record contradicts itself."""
     if outcome.impossible is not None:
         raise ImpossibleHistory(outcome.impossible)

@@ -14,9 +14,10 @@ _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d|data)(\..*)?", re.IGNORECA
 
 
 def file_name(text: str, *, ascii_only: bool = True) -> str:
-    """A name that every file system accepts, without separators and without `..`.
+    """A file name made of `text` that every file system accepts, without separators and `..`.
 
-    Without `ascii_only` it keeps letters and digits of every script.
+    It is shortened to 80 characters; `unnamed` if nothing of the text is left. Without `ascii_only`
+    it keeps letters and digits of every script.
     """
     unusable = _NOT_IN_A_NAME if ascii_only else _NOT_IN_ANY_NAME
     name = unusable.sub("-", text).strip(".-")[:_LONGEST]

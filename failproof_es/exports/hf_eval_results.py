@@ -32,7 +32,7 @@ _METRICS = ("accuracy", "pass_rate")
 
 @dataclass(frozen=True, slots=True)
 class HfEvalResults:
-    """Scores for the Hub's pages of models and leaderboards of benchmarks."""
+    """The exporter `hf-eval-results`: scores for model pages of the Hugging Face Hub."""
 
     dataset: str = ""
     task_id: str = ""
@@ -42,16 +42,21 @@ class HfEvalResults:
 
     @property
     def name(self) -> str:
-        """See `Exporter.name`."""
+        """`hf-eval-results`, the name for `export --shape`."""
         return "hf-eval-results"
 
     @property
     def says(self) -> str:
-        """See `Exporter.says`."""
+        """The content of the files, for the help."""
         return "a score for each model, as .eval_results/*.yaml for the Hugging Face Hub"
 
     def with_settings(self, settings: Mapping[str, str]) -> Self:
-        """`dataset` and `task_id` name the benchmark; `metric`, `source_url`, `revision`."""
+        """The exporter with these settings; `dataset` and `task_id` are required.
+
+        `dataset` (`OWNER/NAME`) and `task_id` name the benchmark; `metric` is `accuracy` or
+        `pass_rate`; `source_url` is a page about the result, `revision` one of the dataset. Raises
+        `InvalidInput` with all invalid ones.
+        """
         refuse_settings(self.name, settings, _SETTINGS)
         problems = Problems()
         dataset = settings.get("dataset", "")
@@ -73,7 +78,7 @@ class HfEvalResults:
         return replace(self, **settings)
 
     def files(self, runs: Sequence[RecordedRun], export: Export) -> Iterator[ExportedFile]:
-        """One file for each run and model, for the repository of the model."""
+        """One YAML file for each run and model with a score, for the repository of the model."""
         paths: set[PurePosixPath] = set()
         for run in runs:
             for number, model in enumerate(run.started.models, 1):
@@ -92,7 +97,10 @@ class HfEvalResults:
             export.left_out.add("single results", "a score is one number; other shapes have them")
 
     def entry_of(self, group: Group, run: RecordedRun, left_out: LeftOut) -> dict[str, Any] | None:
-        """The entry, with the number of the run's summary; `None` without a score."""
+        """The content of a model's file, with its score in the run; `None` without a score.
+
+        `group` is the model's part of the run's summary.
+        """
         rate = group.accuracies if self.metric == "accuracy" else group.passes
         if rate.rate is None:
             return None

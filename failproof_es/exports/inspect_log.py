@@ -48,18 +48,21 @@ _LONGEST_NAME = 60
 
 
 class InspectLog:
-    """Results, conversations and scores for Inspect."""
+    """The exporter `inspect`: results, conversations and scores as logs of Inspect."""
 
     name = "inspect"
     says = "an Inspect evaluation log (JSON) for each model, with every conversation and score"
 
     def with_settings(self, settings: Mapping[str, str]) -> Self:
-        """The exporter itself: it has no settings."""
+        """The exporter itself. Raises `InvalidInput` for any setting: it has none."""
         refuse_settings(self.name, settings)
         return self
 
     def files(self, runs: Sequence[RecordedRun], export: Export) -> Iterator[ExportedFile]:
-        """One file for each run and model."""
+        """One log for each run and model.
+
+        Raises `InvalidInput` if a run's dialect is not installed.
+        """
         for run in runs:
             require_dialect(run.started)
         for run in runs:
@@ -72,7 +75,10 @@ class InspectLog:
 
 
 def _file_name(run: RecordedRun, moment: datetime, model: int) -> str:
-    """The file name that `inspect view` expects: the time, the task, an id."""
+    """The file name that `inspect view` expects: the time, the task, an id.
+
+    `model` is the model's number in the run, from 1.
+    """
     task = _NOT_IN_A_NAME.sub("-", run.started.name).strip("-")[:_LONGEST_NAME] or "run"
     time = moment.strftime("%Y-%m-%dT%H-%M-%S+00-00")
     return f"{time}_{task}_run{run.started.run_number}model{model}.json"
@@ -81,7 +87,11 @@ def _file_name(run: RecordedRun, moment: datetime, model: int) -> str:
 def _log(
     run: RecordedRun, number: int, model: ModelSnapshot, export: Export, pieces: Pieces
 ) -> Iterator[bytes]:
-    """The log, sample by sample, so that only one sample is in memory."""
+    """The bytes of one model's log, sample by sample, so that one sample is in memory.
+
+    `number` is the model's number in the run, from 1. Counts samples in `pieces`, and what the
+    format cannot hold in `export`.
+    """
     left_out = export.left_out
     head = exact_json(head_of(run, model), left_out)
     before, ids, after = head.partition(_IDS)  # unique: quotes in texts are escaped
@@ -105,7 +115,10 @@ def _log(
 
 
 def _sample_ids(run: RecordedRun, left_out: LeftOut) -> Iterator[bytes]:
-    """The ids of all samples: Inspect finds only samples whose ids are listed here."""
+    """The ids of all samples as elements of a JSON array, commas included.
+
+    Inspect finds only samples whose ids are listed in a log's head.
+    """
     for number, case in enumerate(run.cases()):
         yield (b"," if number else b"") + exact_json(_sample_id(case), left_out)
 
@@ -115,7 +128,7 @@ def _sample_id(case: Case) -> str:
 
 
 def head_of(run: RecordedRun, model: ModelSnapshot) -> dict[str, Any]:
-    """The log without its samples, with the numbers of the run's summary."""
+    """The log as an object without its samples, with the numbers of the run's summary."""
     started, summary = run.started, run.summary
     group = summary.group(model=model.key)
     spent = summary.counts.spending
@@ -195,7 +208,7 @@ def head_of(run: RecordedRun, model: ModelSnapshot) -> dict[str, Any]:
 
 
 def _numbers(settings: Mapping[str, object]) -> dict[str, object]:
-    """The numeric settings: Inspect accepts no others as parameters of a model."""
+    """The settings that are numbers: Inspect accepts no others as parameters of a model."""
     return {
         name: value
         for name, value in settings.items()
@@ -223,7 +236,7 @@ def _scores(group: Group) -> Iterator[dict[str, Any]]:
 
 
 def sample_of(evaluation: ExportedEvaluation) -> dict[str, Any]:
-    """One evaluation as a sample. Pure."""
+    """One evaluation as a sample, an object of Inspect's log. Pure."""
     case, outcome = evaluation.case, evaluation.outcome
     model = outcome.model_answered or outcome.model_key
     messages = [
@@ -310,7 +323,7 @@ def _message(role: str, text: str) -> dict[str, Any]:
 
 
 def _answer(reply: ModelReply, model: str) -> dict[str, Any]:
-    """A reply as a message: its text, its refusal (marked as such), its tool calls."""
+    """A model's reply as a message: its text, its refusal (marked as such), its tool calls."""
     message: dict[str, Any] = {
         "role": "assistant",
         "content": reply.text,
@@ -342,7 +355,10 @@ def _call(number: int, call: ToolCall) -> dict[str, Any]:
 def _usage(
     input_tokens: int | None, output_tokens: int | None, usd: Decimal | None
 ) -> dict[str, int | float]:
-    """Numbers of tokens; unknown ones become 0, as Inspect has no other value."""
+    """A sample's or model's token counts and cost; unknown counts become 0.
+
+    Inspect has no value for "unknown". An unknown cost is left out.
+    """
     cost = {} if usd is None else {"total_cost": float(usd)}
     return {
         "input_tokens": input_tokens or 0,

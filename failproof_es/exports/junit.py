@@ -46,18 +46,18 @@ _OUTCOMES = {"failure": "failures", "error": "errors", "skipped": "skipped"}
 
 
 class JUnit:
-    """Results as JUnit XML, for continuous integration."""
+    """The exporter `junit`: results as JUnit XML, for continuous integration."""
 
     name = "junit"
     says = "results as JUnit XML, failures and errors told apart"
 
     def with_settings(self, settings: Mapping[str, str]) -> Self:
-        """The exporter itself: it has no settings."""
+        """The exporter itself. Raises `InvalidInput` for any setting: it has none."""
         refuse_settings(self.name, settings)
         return self
 
     def files(self, runs: Sequence[RecordedRun], export: Export) -> Iterator[ExportedFile]:
-        """One file of all runs."""
+        """One file of all runs together."""
         if runs:
             export.left_out.add("scores, tokens and costs", "JUnit has no place for them")
         pieces = Pieces(lambda own: junit(runs, own, export.left_out))
@@ -67,9 +67,11 @@ class JUnit:
 def junit(
     runs: Sequence[RecordedRun], pieces: Pieces | None = None, left_out: LeftOut | None = None
 ) -> Iterator[bytes]:
-    """The file's bytes, in UTF-8. Large parts are kept in temporary files, not in memory.
+    """The bytes of a JUnit file of these runs, in UTF-8.
 
-    `pieces` counts the test cases; `left_out` counts the texts that are truncated.
+    Large parts are kept in temporary files, not in memory. `pieces` counts the test cases;
+    `left_out` counts the texts that are truncated. Raises `ImpossibleHistory` if an evaluation's
+    record contradicts itself.
     """
     names = [f"run {run.started.run_number} {run.started.name}{_remarks(run)}" for run in runs]
     name = quoteattr(_attribute(", ".join(names)))
@@ -112,7 +114,7 @@ def _spool() -> SpooledTemporaryFile[bytes]:
 
 @dataclass(slots=True)
 class _Suite:
-    """A suite's test cases, buffered because its counts are written before them."""
+    """A JUnit suite with its test cases, buffered because its counts are written before them."""
 
     name: str
     run: RecordedRun
@@ -193,7 +195,10 @@ def _add_outcome(element: ET.Element, planned: PlannedOutcome) -> None:
 
 
 def _failure_details(case: Case, outcome: EvaluationOutcome) -> dict[str, str]:
-    """Prompt, expected answer and answer, so that a failure can be judged without the log."""
+    """An evaluation's last prompt, expected answer and answer, under the keys that a reader sees.
+
+    The keys are `prompt`, `expected` and `got`. With them a failure can be judged without the log.
+    """
     prompts = [turn.content for turn in case.turns if turn.role == "user"]
     expected = dict(case.expectation)
     expected_answer = expected.get("expected_response")
@@ -216,7 +221,11 @@ def _gate(name: str, gate: dict[str, Any]) -> ET.Element:
 def _outcome(
     case: ET.Element, outcome: str, kind: str, reason: str, details: Mapping[str, str] | None = None
 ) -> None:
-    """Add an outcome: reason and details, short in the attribute `message`, long in the text."""
+    """Add a failure or an error to a test case, with its reason and details.
+
+    `outcome` is the element's tag, `kind` its type; `details` are texts by name. They stand short
+    in the attribute `message`, long in the element's text.
+    """
     pairs = (details or {}).items()
     short = [shortened(reason, _LONGEST_PART), *(f"{n}: {_part(text)}" for n, text in pairs)]
     element = ET.SubElement(case, outcome, type=_attribute(kind))

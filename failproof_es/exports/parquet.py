@@ -39,7 +39,7 @@ coalesce(max(scale({0})), 0)::int, coalesce(bool_and({0}::text !~ '[aI]'), true)
 
 
 class ExportedRelation(NamedTuple):
-    """A table or view, and the clauses that select the rows of the chosen runs."""
+    """A table or view, and the SQL clauses that select the rows of the chosen runs."""
 
     name: str
     columns: Sequence[tuple[str, str]]
@@ -49,19 +49,22 @@ class ExportedRelation(NamedTuple):
 
 
 class Parquet:
-    """The tables of the projections, for data frames and query engines."""
+    """The exporter `parquet`: the tables of the projections, for data frames and query engines."""
 
     name = "parquet"
     says = "every table of the projections, one Parquet file each"
     extra = "data"
 
     def with_settings(self, settings: Mapping[str, str]) -> Self:
-        """The exporter itself: it has no settings."""
+        """The exporter itself. Raises `InvalidInput` for any setting: it has none."""
         refuse_settings(self.name, settings)
         return self
 
     def files(self, runs: Sequence[RecordedRun], export: Export) -> Iterator[ExportedFile]:
-        """One file for each table or view."""
+        """One file for each table or view, with the rows of these runs.
+
+        Tables of other packages' projections are included. Empty without runs.
+        """
         if not runs:
             return
         why = "no projection holds them; the log does"
@@ -86,7 +89,10 @@ class Parquet:
 def _relation(
     connection: Connection, name: str, runs: Sequence[UUID], left_out: LeftOut
 ) -> ExportedRelation | None:
-    """The relation with the rows of these runs; `None` if it is left out of the export."""
+    """The table or view with the rows of these runs.
+
+    `None` if it is left out of the export, which `left_out` then counts.
+    """
     columns = connection.execute(_COLUMNS, (f"{LIVE}.{name}",)).fetchall()
     if not columns:
         left_out.add(name, "the table is not there: rebuild it")
@@ -102,9 +108,9 @@ def _relation(
 def _condition(
     connection: Connection, columns: Sequence[tuple[str, str]], runs: Sequence[UUID]
 ) -> sql.Composable | None:
-    """The condition for the rows of these runs, or of their cases in a table without runs.
+    """The SQL condition for the rows of these runs, or of their cases in a table without runs.
 
-    `None` if no column tells them from the rows of other runs.
+    `columns` are names and types. `None` if no column tells the rows from those of other runs.
     """
     run_ids = sql.Literal(list(runs))
     names = [name for name, kind in columns if kind == "uuid"]
@@ -118,7 +124,7 @@ def _condition(
 
 
 def columns_of(connection: Connection, relation: ExportedRelation) -> list[ParquetColumn]:
-    """The columns, each of a type that holds every value of these rows exactly."""
+    """The columns for Parquet, each of a type that holds every value of the rows exactly."""
     from failproof_es.exports.parquet_types import Digits, column_of
 
     numeric = [name for name, kind in relation.columns if kind == "numeric"]
@@ -136,7 +142,7 @@ def columns_of(connection: Connection, relation: ExportedRelation) -> list[Parqu
 def _file(
     connection: Connection, relation: ExportedRelation, left_out: LeftOut, pieces: Pieces
 ) -> Iterator[bytes]:
-    """The bytes of a file, a batch of rows at a time."""
+    """The bytes of a Parquet file, a batch of rows at a time."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -161,7 +167,7 @@ def _file(
 def _batches(
     connection: Connection, relation: ExportedRelation, columns: Sequence[ParquetColumn]
 ) -> Iterator[list[list[Any]]]:
-    """The rows, in batches. JSON is read as the stored text."""
+    """The converted rows in batches of at most `BATCH`. JSON is read as the stored text."""
     column_list = sql.SQL(", ").join(
         sql.SQL("{}::text").format(sql.Identifier(name))
         if kind in ("json", "jsonb")
@@ -190,7 +196,7 @@ def _batches(
 
 
 class _Sink:
-    """A file for Parquet's writer, whose bytes are taken away as they come."""
+    """A file object for Parquet's writer; `take_bytes` removes and returns its content."""
 
     closed = False
 
@@ -208,10 +214,10 @@ class _Sink:
         return self._position
 
     def flush(self) -> None:
-        """Do nothing: the caller of `take_bytes` writes the bytes."""
+        """Do nothing: the bytes stay until `take_bytes`."""
 
     def close(self) -> None:
-        """Do nothing."""
+        """Do nothing: the writer calls it at its end."""
 
     def readable(self) -> bool:
         return False
@@ -223,7 +229,7 @@ class _Sink:
         return False
 
     def take_bytes(self) -> bytes:
-        """The bytes written since the last call."""
+        """The bytes written since the last call, which are then forgotten."""
         content = b"".join(self._pieces)
         self._pieces.clear()
         return content

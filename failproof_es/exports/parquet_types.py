@@ -17,7 +17,10 @@ _MOST_DIGITS = 76
 
 @dataclass(frozen=True, slots=True)
 class Digits:
-    """Numbers of digits that the values of a column need before and after the decimal point."""
+    """The most digits that a column's values have before and after the decimal point.
+
+    `finite` is false if a value is infinite or not a number.
+    """
 
     before: int = 0
     after: int = 0
@@ -26,7 +29,10 @@ class Digits:
 
 @dataclass(frozen=True, slots=True)
 class ParquetColumn:
-    """A column: its name, its type, and the function that converts PostgreSQL's values."""
+    """A column of a file: its name, its type, and the function that converts PostgreSQL's values.
+
+    Without a function the values stay as they are.
+    """
 
     name: str
     type: pa.DataType
@@ -43,10 +49,10 @@ _PLAIN = {
 
 
 def column_of(name: str, kind: str, digits: Digits) -> ParquetColumn:
-    """The column that holds this type (its name in `pg_type`) exactly.
+    """The column for a database type `kind` (its name in `pg_type`), without loss.
 
     Times are in UTC, to the microsecond. Ids and JSON are text. Decimal numbers stay decimal; if no
-    decimal type holds them they are text, and so is an unknown type.
+    decimal type holds `digits` they are text, and so is an unknown type.
     """
     if kind in _PLAIN:
         return ParquetColumn(name, _PLAIN[kind]())

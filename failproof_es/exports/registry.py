@@ -28,13 +28,16 @@ EXPORTERS: EntryPoints[Any] = EntryPoints(
 
 
 def exporter_named(name: str) -> Exporter:
-    """The exporter of this name. Raises `InvalidInput` if it cannot be loaded."""
+    """The exporter of this name.
+
+    Raises `InvalidInput` if there is none, or if it cannot be loaded.
+    """
     exporter: Exporter = instance(EXPORTERS.load(name))
     return exporter
 
 
 def usable_exporters() -> Iterator[Exporter]:
-    """Every exporter that can be loaded. A broken one is reported when it is named."""
+    """Every exporter that can be loaded; a broken one is skipped."""
     for name in EXPORTERS.names():
         with suppress(InvalidInput):
             yield exporter_named(name)

@@ -34,18 +34,18 @@ _WHY = "a spreadsheet hides or obeys them: written as escapes"
 
 
 class ResultTable:
-    """Results as a table for spreadsheets."""
+    """The exporter `csv`: results as a table for spreadsheets."""
 
     name = "csv"
     says = "results, one row for each evaluation"
 
     def with_settings(self, settings: Mapping[str, str]) -> Self:
-        """The exporter itself: it has no settings."""
+        """The exporter itself. Raises `InvalidInput` for any setting: it has none."""
         refuse_settings(self.name, settings)
         return self
 
     def files(self, runs: Sequence[RecordedRun], export: Export) -> Iterator[ExportedFile]:
-        """One file of all runs."""
+        """One file of all runs, with one row for each planned evaluation."""
         pieces = Pieces(lambda own: _lines(_rows(runs, export.left_out), own, export.left_out))
         yield ExportedFile(PurePosixPath(f"{export.prefix}_results.csv"), "results", pieces)
 

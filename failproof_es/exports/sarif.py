@@ -32,18 +32,18 @@ _LEVEL = "warning"
 
 
 class Sarif:
-    """Findings for code scanning."""
+    """The exporter `sarif`: each failed case as a finding, for code scanning."""
 
     name = "sarif"
     says = "each failed case as a finding, in SARIF 2.1.0"
 
     def with_settings(self, settings: Mapping[str, str]) -> Self:
-        """The exporter itself: it has no settings."""
+        """The exporter itself. Raises `InvalidInput` for any setting: it has none."""
         refuse_settings(self.name, settings)
         return self
 
     def files(self, runs: Sequence[RecordedRun], export: Export) -> Iterator[ExportedFile]:
-        """One file, with a SARIF run for each run."""
+        """One file, with an entry of SARIF's `runs` for each run."""
         pieces = Pieces(lambda own: _log(runs, export, own))
         yield ExportedFile(PurePosixPath(f"{export.prefix}_findings.sarif"), "findings", pieces)
 
@@ -58,7 +58,7 @@ def _log(runs: Sequence[RecordedRun], export: Export, pieces: Pieces) -> Iterato
 
 
 def _run(run: RecordedRun, export: Export, pieces: Pieces) -> Iterator[bytes]:
-    """The findings while they are read, then the rules that they name."""
+    """The bytes of one entry of `runs`: the findings, then the tool with the rules of these."""
     left_out = export.left_out
     places = SuitePlaces(run.started.suites)
     rules: dict[str, dict[str, Any]] = {}
@@ -111,7 +111,7 @@ def _tool(run: RecordedRun, rules: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def rule_of(case: Case) -> dict[str, Any]:
-    """The rule that a case tests: its category and severity. Pure."""
+    """A SARIF rule for the case's category and severity, which is what the case tests. Pure."""
     category = one_line(case.category or case.suite_id)
     severity = one_line(case.severity or "unrated")
     return {
@@ -123,7 +123,10 @@ def rule_of(case: Case) -> dict[str, Any]:
 
 
 def finding(planned: PlannedOutcome, place: SuitePlace | None) -> dict[str, Any]:
-    """A failed case as a result, with the same fingerprint in every run of its model. Pure."""
+    """A failed evaluation as a SARIF result, with a fingerprint of its case and model. Pure.
+
+    The fingerprint is the same in every run. Without a `place` the result has no file.
+    """
     case, outcome = planned.case, planned.outcome
     qualified_name = f"{case.suite_id}/{case.case_id}"
     summary = f"{qualified_name} failed with {outcome.model_key}: {outcome.class_ or 'failed'}"

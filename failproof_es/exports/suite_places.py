@@ -25,14 +25,17 @@ _ID = re.compile(
 
 
 class SuitePlace(NamedTuple):
-    """A file as the run recorded it, and the line in it, from 1, if known."""
+    """The file of a case as the run recorded its path, and the case's line from 1, if known."""
 
     path: str
     line: int | None
 
     @property
     def uri(self) -> str:
-        """The file's URI; relative to the current folder if the file is below it."""
+        """The file's URI: relative if the file is below the current folder, else `file://`.
+
+        A relative path that the run recorded stays relative.
+        """
         path = PurePath(self.path)
         if path.is_absolute() and not path.is_relative_to(Path.cwd()):
             return f"file://{quote(path.as_posix(), errors='replace')}"
@@ -41,7 +44,7 @@ class SuitePlace(NamedTuple):
 
 
 class SuitePlaces:
-    """The places of a run's cases. A changed or missing file has no lines."""
+    """The files and lines of a run's cases. A file that has changed or is missing has no lines."""
 
     def __init__(self, suites: Sequence[SuiteSnapshot]) -> None:
         self._only = suites[0].path if len(suites) == 1 else None
@@ -52,7 +55,7 @@ class SuitePlaces:
                 self._places[case_id] = None if case_id in self._places else place
 
     def of(self, case_id: str) -> SuitePlace | None:
-        """The place of the case; `None` if its file is uncertain."""
+        """The file and line of the case, found by its id; `None` if its file is uncertain."""
         place = self._places.get(case_id)
         if place is None and self._only is not None:
             return SuitePlace(self._only, None)

@@ -23,7 +23,10 @@ DAMAGED = 3
 
 
 def main(kind: str, path: str, names: str | None = None) -> int:
-    """Write the rows to standard output; errors go to standard error. Returns the exit code."""
+    """Write the rows to standard output; errors go to standard error. Returns the exit code.
+
+    `kind` is `parquet` or `arrow`; `names` is a JSON list of columns, `None` for no rows.
+    """
     count = 0
     try:
         import pyarrow as pa
@@ -51,7 +54,10 @@ def main(kind: str, path: str, names: str | None = None) -> int:
 
 
 def parquet(path: str) -> Any:
-    """The schema, the bytes of the largest row group, and a function from columns to batches."""
+    """The schema, the bytes of the largest row group, and a function from columns to batches.
+
+    `path` is a Parquet file. pyarrow's exceptions for a damaged file pass through.
+    """
     from pyarrow import parquet as reading
 
     file = reading.ParquetFile(path)
@@ -79,21 +85,27 @@ def arrow(path: str) -> Any:
 
 
 def values(column: Any, pa: Any) -> Any:
-    """The column's values. A date or a time becomes a text with its full precision."""
+    """The column's values as Python objects. A date or a time becomes a text in full precision.
+
+    `pa` is the module `pyarrow`.
+    """
     if pa.types.is_temporal(column.type) and not pa.types.is_duration(column.type):
         column = column.cast(pa.string())
     return column.to_pylist()
 
 
 def other(value: Any) -> Any:
-    """The JSON form of other types: a decimal's digits; a mark (`no text`) for any other value."""
+    """The JSON form of a value of another type: the digits of a decimal number as a text.
+
+    For any other value an object that names its type: `{"no text": TYPE}`.
+    """
     if isinstance(value, decimal.Decimal) and value.is_finite():
         return f"{value:f}"
     return {"no text": type(value).__name__}
 
 
 def write(value: Any) -> None:
-    """Write a value as one line."""
+    """Write a value to standard output, as one line of JSON."""
     sys.stdout.write(json.dumps(value, default=other) + "\n")
 
 

@@ -34,12 +34,20 @@ _KINDS = {"parquet": "is not Parquet", "arrow": "is no Arrow stream"}
 
 
 def read_parquet(source: Source, path: Path) -> SourceRows:
-    """The rows of a Parquet file. Raises `InvalidInput`, also during `read`."""
+    """The rows of a Parquet file.
+
+    Raises `InvalidInput`, also during `read`, if the file is damaged or too large, or if the extra
+    `data` is not installed.
+    """
     return _read_rows(source, path, "parquet")
 
 
 def read_arrow(source: Source, path: Path) -> SourceRows:
-    """The rows of an Arrow stream of `save_to_disk`. Raises `InvalidInput`, also during `read`."""
+    """The rows of an Arrow stream, as `save_to_disk` of `datasets` writes it.
+
+    Raises `InvalidInput`, also during `read`, if the file is damaged or too large, or if the extra
+    `data` is not installed.
+    """
     return _read_rows(source, path, "arrow")
 
 
@@ -98,7 +106,10 @@ def _unreadable(
 
 
 def _with_class_name(value: Any, classes: Sequence[str] | None) -> Any:
-    """The value; for a column of classes, the name of the class. `datasets` writes -1 for none."""
+    """The value; for a column of classes, the name of the class, and `None` for -1 (no class).
+
+    `classes` are the names by number; `None` for a column of other values.
+    """
     if classes is None:
         return value
     if value == -1:
@@ -107,7 +118,10 @@ def _with_class_name(value: Any, classes: Sequence[str] | None) -> Any:
 
 
 def _class_names(metadata: str) -> Mapping[str, Sequence[str]]:
-    """The names of the classes by column, from the metadata of `datasets`."""
+    """The names of the classes by column, from the metadata of `datasets` as JSON.
+
+    Columns of other values are absent.
+    """
     try:
         features = orjson.loads(metadata)["info"]["features"].items()
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -33,7 +33,12 @@ _PROGRAMS = (".py", ".ipynb", ".js", ".ts")
 
 @dataclass(frozen=True, slots=True)
 class RecordImporter:
-    """An importer of files of records. `defaults`: the field for each role in this kind of file."""
+    """An importer of files of records, such as rows of a table.
+
+    `defaults` is the field for each role of a case (`prompt`, `expected`, ...) in this kind of
+    file, `match` the default comparison of answers, and `blocking` the fields with which a record
+    cannot become a case.
+    """
 
     name: str
     says: str
@@ -44,7 +49,10 @@ class RecordImporter:
     takes: frozenset[str] = frozenset({"columns", "match"})
 
     def cases(self, source: Source, options: Options, findings: Findings) -> Iterator[ImportedCase]:
-        """See `Importer.cases`."""
+        """Yield the cases in the order of the source; note unmapped parts in `findings`.
+
+        Raises `InvalidInput` if the source cannot be read or the options do not fit it.
+        """
         return self._cases(source, _record_files(source, self.suffixes), options, findings)
 
     def _cases(
@@ -80,7 +88,11 @@ class HuggingFaceImporter(RecordImporter):
     takes: frozenset[str] = frozenset({"columns", "match", "split"})
 
     def cases(self, source: Source, options: Options, findings: Findings) -> Iterator[ImportedCase]:
-        """See `Importer.cases`."""
+        """Yield the cases of the split in `options`; note unmapped parts in `findings`.
+
+        Raises `InvalidInput` if the source cannot be read, there are several splits and none is
+        named, or the options do not fit.
+        """
         files = _split_files(source, options.split, findings)
         return self._cases(source, files, options, findings)
 
@@ -103,7 +115,11 @@ def _record_files(source: Source, suffixes: Sequence[str]) -> list[Path]:
 
 
 def _split_files(source: Source, split: str | None, findings: Findings) -> list[Path]:
-    """The files of one split. Raises `InvalidInput` if there are several and none is named."""
+    """The files of the split.
+
+    Raises `InvalidInput` if there are several splits and none is named, if there is no such split,
+    or if one of its files is missing.
+    """
     if not source.path.is_dir():
         raise InvalidInput([Problem("is no folder", source.path, remedy="name the data set's")])
     splits: dict[str, list[Path]] = {}
@@ -125,7 +141,10 @@ def _split_files(source: Source, split: str | None, findings: Findings) -> list[
 
 
 def _data_set_files(source: Source, findings: Findings) -> Iterator[Path]:
-    """The data set's files; in a folder of `save_to_disk`, only those that `state.json` names."""
+    """Yield the data set's files; in a folder of `save_to_disk`, those that `state.json` names.
+
+    Others in such a folder are noted in `findings`.
+    """
     files_by_folder: dict[Path, frozenset[Path] | None] = {}
     for path in source.all_files(".parquet", ".arrow"):
         if path.parent not in files_by_folder:
@@ -139,7 +158,7 @@ def _data_set_files(source: Source, findings: Findings) -> Iterator[Path]:
 
 
 def _split_of(source: Source, path: Path) -> str:
-    """The name of a file's split, from its folder and the common name of its shards."""
+    """The name of a file's split: its folder and the common name of its numbered parts."""
     folders = list(path.parent.resolve().relative_to(source.folder).parts)
     shard = _SHARD.match(path.stem)
     split = shard["split"] if shard else path.stem
@@ -148,7 +167,10 @@ def _split_of(source: Source, path: Path) -> str:
 
 
 def _require_every_shard(files: Sequence[Path]) -> None:
-    """Raises `InvalidInput` with each shard that is missing by the numbers in the others' names."""
+    """Raises `InvalidInput` if shards (numbered parts of a split) are missing.
+
+    The names of the others say how many there are.
+    """
     there = set(files)
     expected = {
         path.with_name(f"{shard['split']}-{n:05}-of-{shard['of']}{path.suffix}")
@@ -164,7 +186,7 @@ def _require_every_shard(files: Sequence[Path]) -> None:
 def _named_files(source: Source, folder: Path) -> frozenset[Path] | None:
     """The files that `state.json` of `save_to_disk` names; `None` without a `state.json`.
 
-    Raises `InvalidInput` if one of them is missing.
+    Raises `InvalidInput` if it is malformed, or if one of the files is missing.
     """
     state = folder / "state.json"
     if not state.is_file():

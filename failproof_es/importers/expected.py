@@ -24,9 +24,10 @@ class NotExpressible(Exception):
 
 
 def expected_response(checks: Sequence[Check]) -> str | None:
-    """A text or a pattern that matches exactly the answers that meet all checks.
+    """The `expected_response` that matches exactly the answers that meet all checks.
 
-    `None` without checks. A single `contains` check becomes its text. Raises `NotExpressible`.
+    It is a pattern; `None` without checks. A single `contains` check becomes its text. Raises
+    `NotExpressible` if no single pattern expresses the checks.
     """
     if not checks:
         return None
@@ -52,7 +53,10 @@ def _is_plain_text(checks: Sequence[Check]) -> bool:
 
 
 def _pattern(checks: Sequence[Check]) -> str:
-    """The pattern of all checks. Raises `NotExpressible`."""
+    """One pattern for all checks.
+
+    Raises `NotExpressible` if one of several expressions refers to its groups by number.
+    """
     if _is_plain_text(checks):
         [text] = checks[0].texts
         return text if len(text) > MAX_PATTERN_CHARACTERS else escaped(text)

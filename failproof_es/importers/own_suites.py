@@ -16,21 +16,24 @@ _IN_LIST = re.compile(r"\[\d+\]")
 
 
 class SuiteImporter:
-    """Imports case files of a dialect: the dialect checks them, and they are copied unchanged."""
+    """The importer `suite`, of case files of this program's dialects.
+
+    The dialect checks the files, and they are copied unchanged.
+    """
 
     name = "suite"
     says = "Case files of the five specifications, as they are: read by their dialect, and copied."
     takes: frozenset[str] = frozenset()
 
     def cases(self, source: Source, options: Options, findings: Findings) -> Iterator[ImportedCase]:
-        """Always raises `InvalidInput`: case files are copied, see `files`."""
+        """Always raises `InvalidInput`: case files are copied, not mapped; `files` names them."""
         raise InvalidInput.because("case files are copied, not mapped")
 
     def files(self, source: Source, findings: Findings) -> tuple[Dialect, list[Path], int]:
         """The dialect, its files and the number of their valid cases.
 
         A defective case stays in its file and is noted in `findings`. Raises `InvalidInput` if no
-        case is valid.
+        case is valid, or a file cannot be read or is a link out of the folder.
         """
         dialect, files = recognise(str(source.path))
         problems = Problems()

@@ -28,7 +28,10 @@ CheckKind = Literal["contains", "equals", "begins", "ends", "regex"]
 
 
 class Check(NamedTuple):
-    """A condition on an answer: it matches one of `texts` (negated: none of them)."""
+    """A condition on an answer: it contains, equals, begins with, ... one of `texts`.
+
+    `negated`: none of them.
+    """
 
     kind: CheckKind
     texts: tuple[str, ...]
@@ -37,7 +40,7 @@ class Check(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A place in the source. `line` is the line or the row, counted from 1."""
+    """A place in the source. `line` is the line or the row, counted from 1, `None` if unknown."""
 
     path: str
     line: int | None = None
@@ -65,7 +68,10 @@ class NotMappedList:
     """The number of further places, which are not listed, by reason."""
 
     def add(self, place: Place, reason: str) -> None:
-        """Add an unmapped place. Reasons are counted, so they must not hold texts of the source."""
+        """Add an unmapped place. Reasons are counted, so they must not hold texts of the source.
+
+        Beyond 200 places only the number of each reason is kept.
+        """
         self.count += 1
         short_reason = reason[:_LONGEST_REASON]
         if len(self.entries) < MOST_LISTED:
@@ -119,12 +125,15 @@ class Findings:
     """The number of records in the source: rows, samples, tests."""
 
     def note(self, place: Place, reason: str) -> None:
-        """See `NotMappedList.add`."""
+        """Note a part of the source that has no counterpart here.
+
+        Reasons are counted, so they must not hold texts of the source.
+        """
         self.not_mapped.add(place, reason)
 
 
 class Importer(Protocol):
-    """Imports one kind of source."""
+    """The interface of an importer, which reads one kind of source."""
 
     name: str
     """The KIND of `failproof-es import KIND PATH`."""

@@ -75,7 +75,10 @@ class UnusableRecord(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ColumnMap:
-    """The column, or dotted path in one, of each role."""
+    """The column of each role of a case, or a dotted path in a column.
+
+    `match` is a key of `MATCHES`, the comparison with the expected answer.
+    """
 
     columns: Mapping[str, str]
     match: str
@@ -83,13 +86,13 @@ class ColumnMap:
     """Fields without a counterpart: a record with a value there cannot become a case."""
 
     def used(self, names: Sequence[str]) -> frozenset[str]:
-        """The fields of a record that are read."""
+        """The fields that are read of a record with the fields `names`."""
         paths = self.columns.values()
         first = (path if path in names else path.partition(".")[0] for path in paths)
         return self.blocking.union(first)
 
     def unmapped(self, names: Sequence[str]) -> list[str]:
-        """The fields of a record that are not read."""
+        """The fields that are not read, of a record with the fields `names`, in that order."""
         used = self.used(names)
         return [name for name in names if name not in used]
 
@@ -101,7 +104,12 @@ def mapping_of(
     match: str,
     blocking: frozenset[str] = frozenset(),
 ) -> ColumnMap:
-    """The mapping for records with these fields. Raises `InvalidInput` with every mistake."""
+    """The mapping for records with the fields `names`.
+
+    `options` override `defaults`, the field of each role, and `match`, the comparison with the
+    expected answer. A record with a value in one of `blocking` cannot become a case. Raises
+    `InvalidInput` with every mistake in the options.
+    """
     problems = Problems()
     columns = {role: column for role, column in defaults.items() if column in names}
     for role, column in options.columns.items():
@@ -133,7 +141,11 @@ def mapping_of(
 def case_of(
     record: Mapping[str, Any], mapping: ColumnMap, place: Place, number: int, findings: Findings
 ) -> ImportedCase:
-    """The case of one record. Raises `UnusableRecord`."""
+    """The case of one record; doubtful and unmapped values are noted in `findings`.
+
+    `number`, from 1, is the case's id if the record has none. Raises `UnusableRecord` if the record
+    cannot become a case.
+    """
     for name in mapping.blocking:
         if record.get(name):
             raise UnusableRecord(
@@ -167,7 +179,10 @@ def case_of(
 def _note_doubtful(
     record: Mapping[str, Any], mapping: ColumnMap, place: Place, findings: Findings
 ) -> None:
-    """Note values that probably do not mean what the source's author intended."""
+    """Note, in `findings`, values that probably do not mean what the source's author intended.
+
+    For example NaN or `N/A`.
+    """
     for role, column in mapping.columns.items():
         value = _look_up_value(record, mapping, role)
         for part in value if isinstance(value, list | tuple) else (value,):
@@ -176,7 +191,7 @@ def _note_doubtful(
 
 
 def _doubt_about(role: str, value: Any) -> str | None:
-    """Why a value is doubtful; `None` if it is not."""
+    """Why a value of this role is doubtful; `None` if it is not."""
     if _is_nan(value):
         return f"the {role} is no number (NaN): it is read as missing"
     word = value.strip() if isinstance(value, str) else ""
@@ -193,7 +208,11 @@ def _is_nan(value: Any) -> bool:
 
 
 def expectations(expected: Sequence[str], match: str) -> tuple[tuple[Check, ...], tuple[str, ...]]:
-    """The checks, or the criteria for a judge, for an answer that matches one of `expected`."""
+    """The checks and the criteria for an answer that matches one of `expected`.
+
+    `match` is a key of `MATCHES`. With `judge` there is one criterion and no check, else one check
+    and no criterion.
+    """
     way = MATCHES[match]
     if way is None:
         one_of = " or: ".join(expected)
@@ -203,7 +222,11 @@ def expectations(expected: Sequence[str], match: str) -> tuple[tuple[Check, ...]
 
 
 def messages_of(value: Any, place: Place, findings: Findings) -> tuple[Turn, ...]:
-    """The turns of a conversation that ends with the user's turn. Raises `UnusableRecord`."""
+    """The turns of a conversation, a list of messages; other fields are noted in `findings`.
+
+    Raises `UnusableRecord` if a message is not plain text of system, user or assistant, or if the
+    last one is not the user's.
+    """
     turns = []
     for message in value:
         if not isinstance(message, dict) or not isinstance(message.get("role"), str):
@@ -294,7 +317,10 @@ def _tags(
 
 
 def _value_of_role(record: Mapping[str, Any], mapping: ColumnMap, role: str) -> Any:
-    """The value of a role in a record; `None` for NaN, the data frames' mark of a missing value."""
+    """The value of a role in a record; `None` if there is none, or for NaN.
+
+    NaN is the data frames' mark of a missing value.
+    """
     value = _look_up_value(record, mapping, role)
     return None if _is_nan(value) else value
 
@@ -316,7 +342,10 @@ def _choices(value: Any) -> list[str]:
 
 
 def _split_texts(value: Any, role: str) -> list[str]:
-    """The texts of a list, of a JSON list in a text, or of a text with commas."""
+    """The texts of a list, of a JSON list in a text, or of a text with commas.
+
+    Raises `UnusableRecord` if one is neither a text nor a finite number.
+    """
     if isinstance(value, str):
         if value.lstrip().startswith("["):
             value = _parse_json(value)

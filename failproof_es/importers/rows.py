@@ -24,7 +24,7 @@ class _FewProblems(Problems):
     """Problems that raise `InvalidInput` at the 100th one, for files with a million bad lines."""
 
     def error(self, message: str, **place: Any) -> None:
-        """See `Problems.error`. Raises `InvalidInput`."""
+        """Add an error. Raises `InvalidInput`, with all errors, at the 100th one."""
         Problems.error(self, message, **place)
         if len(self.problems) >= _MOST_PROBLEMS:
             self.raise_errors()
@@ -50,7 +50,11 @@ class SourceRows:
 
 
 def read_csv(source: Source, path: Path) -> SourceRows:
-    """The rows of a CSV file with a heading. Raises `InvalidInput`, also during `read`."""
+    """The rows of a CSV or TSV file with a heading.
+
+    Raises `InvalidInput`, also during `read`, if the file is not UTF-8 or not CSV, or if a row has
+    another number of cells than the heading.
+    """
     source.check(path)
     display_path = source.display_path(path)
     csv.field_size_limit(MAX_LINE_BYTES)
@@ -67,7 +71,11 @@ def read_csv(source: Source, path: Path) -> SourceRows:
 
 
 def _csv_records(path: Path, display_path: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the first line number and the cells of each record that is not blank."""
+    """Yield the first line number and the cells of each record that is not blank.
+
+    Raises `InvalidInput` if the file is not UTF-8 or not CSV; `display_path` is its path in the
+    error.
+    """
     with path.open("r", encoding="utf-8-sig", newline="") as file:
         before = 0
         try:
@@ -106,7 +114,10 @@ def _csv_rows(
 
 
 def read_json_lines(source: Source, path: Path) -> SourceRows:
-    """The rows of JSON Lines, one object a line. Raises `InvalidInput`, also during `read`."""
+    """The rows of a JSON Lines file, one object a line.
+
+    Raises `InvalidInput`, also during `read`, if a line is not a JSON object.
+    """
     source.check(path)
     display_path = source.display_path(path)
     names: dict[str, None] = {}
@@ -128,7 +139,10 @@ def read_json_lines(source: Source, path: Path) -> SourceRows:
 
 
 def read_json(source: Source, path: Path) -> SourceRows:
-    """The rows of a JSON list of objects, as strict as JSON Lines. Raises `InvalidInput`."""
+    """The rows of a JSON list of objects.
+
+    As strict as JSON Lines. Raises `InvalidInput` if the file is anything else.
+    """
     display_path = source.display_path(path)
     text = source.text(path)
     try:

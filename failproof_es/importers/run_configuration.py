@@ -25,10 +25,10 @@ def configuration_text(
     judged: bool,
     skip: bool = False,
 ) -> str:
-    """A configuration with these models, or with the embedded one if there are none.
+    """The YAML of a configuration with these models, or with the embedded one without any.
 
-    `suites` are the case files, in the configuration's folder. `judged`: people or judges have to
-    decide. `skip`: defective cases are skipped, and recorded as skipped.
+    `name` is the run's name. `suites` are the case files, in the configuration's folder. `judged`:
+    people or judges have to decide. `skip`: defective cases are skipped, and recorded as skipped.
     """
     document = {
         "test_run": {"name": name},

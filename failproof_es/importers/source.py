@@ -67,9 +67,10 @@ class Source:
         return list(self._files.values())
 
     def within(self, reference: str, base: Path | None = None) -> Path:
-        """The file that a reference names. Raises `OutsideSource`.
+        """The file that a reference, relative to `base`, names.
 
-        The reference is relative to `base`, by default the source's folder.
+        `base` is the source's folder by default. Raises `OutsideSource` if the reference leads out
+        of the source's folder, or to no file.
         """
         if "\x00" in reference:
             raise OutsideSource("is no path")
@@ -86,7 +87,11 @@ class Source:
         return file
 
     def matching(self, pattern: str, base: Path | None = None) -> list[Path]:
-        """The files that match a pattern with `*`, sorted. Raises `OutsideSource`."""
+        """The files that a pattern with `*`, relative to `base`, matches, sorted.
+
+        `base` is the source's folder by default. Raises `OutsideSource` if the pattern leads out of
+        the source's folder, matches no file, or too many.
+        """
         parts = Path(pattern).parts
         if ".." in parts or Path(pattern).is_absolute() or "\x00" in pattern:
             raise OutsideSource("leads out of the folder of the source: it is not read")
@@ -143,7 +148,11 @@ class Source:
         return str(self.path / resolved.relative_to(self.folder))
 
     def check(self, path: Path, most: int = MAX_FILE_BYTES) -> DigestedFile:
-        """Record a file as read, with size and digest. Raises `InvalidInput` if unreadable."""
+        """Record a file as read, with its size and SHA-256.
+
+        Raises `InvalidInput` if it cannot be read, is longer than `most` bytes, or is one file too
+        many.
+        """
         resolved = path.resolve()
         if resolved not in self._files:
             if len(self._files) >= MAX_FILES:

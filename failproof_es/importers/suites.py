@@ -45,7 +45,8 @@ def write_suites(
 ) -> list[WrittenSuite]:
     """Write the cases into `folder`, which is empty; a suite without cases is not written.
 
-    Raises `InvalidInput` for duplicate ids, for too many cases and for invalid ones.
+    `name` is the suite of cases that name none. Unmapped parts are noted in `findings`. Raises
+    `InvalidInput` for duplicate ids, for too many cases and for invalid ones.
     """
     counts = dict.fromkeys(DIALECTS, 0)
     problems, size = Problems(), 0
@@ -100,7 +101,7 @@ def _claim(case: ImportedCase, suite: str, seen_ids: SeenIds, problems: Problems
 def _documents(
     case: ImportedCase, name: str, findings: Findings
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the file and the document of the case in each dialect that it needs."""
+    """Yield the name of the file and the document of the case in each dialect that it needs."""
     judged = bool(case.criteria or case.refused)
     expected = None
     try:
@@ -150,7 +151,7 @@ def _redteam_document(case: ImportedCase, name: str) -> dict[str, Any]:
 
 
 def _require_valid(suite: WrittenSuite) -> None:
-    """Read the suite with its dialect. Raises `InvalidInput` with all defects."""
+    """Raises `InvalidInput`, with all defects, unless the dialect reads the written suite."""
     problems = Problems()
     for _ in dialect_named(suite.dialect).load([suite.file], problems):
         pass

@@ -242,10 +242,11 @@ def verify(bundle: Bundle, key: PublicKey, cosigners: Sequence[PublicKey] = ()) 
 def judge(
     contents: Contents, events: int, root: bytes | None, signed: Note, key: PublicKey
 ) -> LogProof:
-    """Verify a run that was read from the log itself, as `verify` does with its bundle.
+    """Verify a run whose events were read from the log itself, as `verify` does with a bundle.
 
-    `root` is the root of the tree of the checkpoint's size, `None` if that tree does not hold the
-    events. Raises `EvidenceError` with the first reason.
+    `events` is their number. `root` is the root that they give a tree of the checkpoint's size;
+    `None` if that tree does not hold them. `signed` is the checkpoint, `key` its signer's key.
+    Raises `EvidenceError` if the signature is invalid or the signed root is another.
     """
     try:
         of_tree = checkpoint.opened(signed, key)

@@ -25,7 +25,7 @@ _HEAD = "<svg "
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One chart: a self-contained SVG document."""
+    """One chart, which a notebook displays: a caption and a self-contained SVG document."""
 
     caption: str
     svg: str
@@ -75,7 +75,7 @@ class Charts(Sequence[Chart]):
 
 
 def charts_of(connection: Connection, run_id: UUID) -> Charts:
-    """The charts of the run's report."""
+    """The charts of the run's report, in its order; empty if nothing is finished yet."""
     page = build_page(build_report(connection, [run_id]), ())
     figures = (block for section in page.sections for block in section.blocks)
     return Charts([_chart(figure) for figure in figures if isinstance(figure, Figure)])
@@ -92,7 +92,7 @@ def _chart(figure: Figure) -> Chart:
 
 @cache
 def _style() -> str:
-    """The styles of the report, with a background for an image of its own."""
+    """The CSS of a chart: the report's styles, with a background for an image of its own."""
     return "".join([*_sheets(), "svg { background: var(--paper); }"])
 
 

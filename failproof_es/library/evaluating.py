@@ -50,13 +50,14 @@ Drive = Callable[..., Coroutine[Any, Any, Outcome]]
 
 
 class FilesNotWritten(Exception):
-    """The run is on record, but a file that its configuration names could not be written."""
+    """A file that the run's configuration names could not be written; the run is on record."""
 
 
 def load(configuration: ConfigurationSource, settings: Sequence[str] = ()) -> LoadedConfiguration:
-    """The checked configuration. Raises `InvalidInput` with all its problems.
+    """Read and check a configuration. Raises `InvalidInput` with all its problems.
 
-    Relative paths of a mapping start from the current folder.
+    `settings` (`KEY=VALUE`) override the configuration. Relative paths of a mapping start from the
+    current folder.
     """
     __tracebackhide__ = True  # of pytest: a failure points to the test, not here
     if not isinstance(configuration, Mapping):
@@ -80,6 +81,7 @@ def load(configuration: ConfigurationSource, settings: Sequence[str] = ()) -> Lo
 def planned_cases(loaded: LoadedConfiguration, database_url: str | None = None) -> list[Case]:
     """The cases that a run would ask, in order. Nothing is sent and nothing is stored.
 
+    Without a `database_url`, the database is that of the environment, else the embedded server.
     Raises `InvalidInput` with every error in the suites.
     """
     cases: list[Case] = []
@@ -95,11 +97,12 @@ def evaluate(
     on_begun: OnRunStarted = lambda started: None,
     allow: Sequence[str] = (),
 ) -> Outcome:
-    """Start a run and drive it to its end. An interrupt pauses it, and it can be resumed.
+    """Start a run, drive it to its end, and return its outcome. An interrupt pauses it.
 
-    A vendor's key may go to the vendor's own host only, unless `allow` names another host
-    (`VARIABLE=HOST`). Everything is checked before anything is sent: raises `InvalidInput`. Raises
-    `LedgerBroken` or `Forked` if the log was changed meanwhile, and `FilesNotWritten`.
+    A paused run can be resumed. A vendor's key may go to the vendor's own host only, unless `allow`
+    names another host (`VARIABLE=HOST`). Everything is checked before anything is sent: raises
+    `InvalidInput` if anything is wrong. Raises `LedgerBroken` or `Forked` if the log was changed
+    meanwhile, and `FilesNotWritten`.
     """
     with open_store(database_url, logger.warning) as store:
         permissions = permissions_here(allow, own=True)
@@ -114,11 +117,12 @@ def go_on(
     allow: Sequence[str] = (),
     allow_class: Sequence[str] = (),
 ) -> Outcome:
-    """Resume a run, named as for the commands. A run that has ended stays as it is.
+    """Resume a run, named by its number, its id or `latest`, and return its outcome.
 
-    The run may do what this user started before, and what `allow` (`VARIABLE=HOST`) and
-    `allow_class` (`module:Name`) permit: anybody who can write to the log may have planned it.
-    Raises as `evaluate` does, and `RunBusy` while another process drives it.
+    A run that has ended stays as it is. The run may do what this user started before, and what
+    `allow` (`VARIABLE=HOST`) and `allow_class` (`module:Name`) permit: anybody who can write to the
+    log may have planned it. Raises as `evaluate` does, and `RunBusy` while another process drives
+    it.
     """
     with open_store(database_url, logger.warning) as store:
         with store.connect() as connection:
@@ -179,7 +183,11 @@ def _write_files(store: Store, run_id: UUID) -> bool:
 
 
 def _driven(drive: Drive) -> Outcome:
-    """Drive a run in a thread. The first keyboard interrupt stops it, the second stops waiting."""
+    """Drive a run in a thread and return its outcome; raises what driving raises.
+
+    The first keyboard interrupt stops the run after the requests in flight, the second stops
+    waiting for it.
+    """
     ended: Future[Outcome] = Future()
     stopping: queue.Queue[Callable[[], object]] = queue.Queue()
 
@@ -205,5 +213,5 @@ def _driven(drive: Drive) -> Outcome:
 
 
 def _of_mapping(problem: Problem, file: Path) -> Problem:
-    """The problem without its temporary file."""
+    """The problem without the path of the temporary file that a mapping was written to."""
     return replace(problem, path=None, line=None) if problem.path == file else problem

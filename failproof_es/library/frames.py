@@ -22,7 +22,7 @@ def frame_of(results: Iterable[RecordedResult], library: FrameLibrary | None = N
     """A data frame with one row for each result. Costs are floating-point numbers.
 
     `library` is by default the installed one, pandas first. Raises `InvalidInput` if none is
-    installed.
+    installed, or `library` is not.
     """
     module_name = library or next(
         (n for n in ("pandas", "polars") if find_spec(n) is not None), None
@@ -47,7 +47,11 @@ def frame_of(results: Iterable[RecordedResult], library: FrameLibrary | None = N
 
 
 def _columns(results: Iterable[RecordedResult]) -> tuple[dict[str, Kind], dict[str, list[Any]]]:
-    """Kinds and cells by column. Each named score becomes a column, after the others."""
+    """The kind of each column, and its cells, by column name.
+
+    Each named score becomes a column `score:NAME`, after the others; a result without it has
+    `None`.
+    """
     columns = [column for column in columns_of(RecordedResult) if column.kind != "numbers"]
     kinds: dict[str, Kind] = {column.name: column.kind for column in columns}
     values: dict[str, list[Any]] = {name: [] for name in kinds}

@@ -40,11 +40,17 @@ _SUMMARY_COLUMNS = ("evaluations", "passed", "failed", "abandoned", "awaiting_re
 
 
 class GatesNotMet(AssertionError):
-    """A run is not complete, its record has errors, or a gate is not met."""
+    """The error of `assert_gates`.
+
+    A run is not complete, its record has errors, or a gate is not met.
+    """
 
 
 class OpenedRun:
-    """A run as it was in the log when it was opened, and a connection to read more of it."""
+    """A run as it was in the log when it was opened, and a connection to read more of it.
+
+    A context manager: leaving the context closes the connection.
+    """
 
     def __init__(self, store: Store, reference: str) -> None:
         with ExitStack() as opening:
@@ -57,7 +63,11 @@ class OpenedRun:
 
     @classmethod
     def open(cls, reference: str, *, database_url: str | None = None) -> Self:
-        """Open a run; see `failproof_es.open`."""
+        """Open the run with this number or id, or `latest`.
+
+        Without a `database_url`, the database is that of the environment, else the embedded server.
+        Raises `InvalidInput` if there is no such run.
+        """
         with ExitStack() as opening:
             run = cls(opening.enter_context(open_store(database_url, logger.warning)), reference)
             run._closing.push(opening.pop_all())
@@ -67,7 +77,7 @@ class OpenedRun:
 
     @property
     def id(self) -> UUID:
-        """The run's id."""
+        """The run's id, a UUID; `number` is the short one for people."""
         return self.recorded.run_id
 
     @property
@@ -87,18 +97,18 @@ class OpenedRun:
 
     @cached_property
     def document(self) -> RunDocument:
-        """The document that `show --json` prints, as of now."""
+        """The facts of the run as a document, the one that `show --json` prints, read now."""
         return run_document(self.recorded, standing_of(self._reading(), self.recorded.feeder))
 
     @cached_property
     def summary(self) -> RunSummary:
-        """Every count, sum and rate of the run."""
+        """Every count, sum and rate of the run. Raises `ValueError` after `close`."""
         self._reading()
         return self.recorded.summary
 
     @property
     def gates(self) -> Mapping[str, Mapping[str, Any]]:
-        """Each gate's limit and measurement, by name; empty until the run is complete."""
+        """Each gate's limit, measurement and whether it is met, by name; empty until completion."""
         return self.recorded.gates
 
     @property
@@ -109,10 +119,11 @@ class OpenedRun:
     # -- what happened --
 
     def results(self, *, after: int = 0, limit: int | None = None) -> Iterator[RecordedResult]:
-        """Planned evaluations in plan order, finished or not, from the one after number `after` on.
+        """The planned evaluations in plan order, finished or not, a part of them in memory.
 
-        Holds a part of them in memory. Raises `RunIsArchived`, and `ImpossibleHistory` if the
-        record of one contradicts itself.
+        Begins after the plan's place `after`, counted from 1, and yields at most `limit`, or all.
+        Raises `RunIsArchived` if the run's events are in an archive file, and `ImpossibleHistory`
+        if the record of an evaluation contradicts itself.
         """
         self._reading()
         for planned in self.recorded.outcomes(after=after, limit=limit):
@@ -121,7 +132,10 @@ class OpenedRun:
             yield RecordedResult.of(planned, self.recorded)
 
     def frame(self, library: FrameLibrary | None = None) -> Any:
-        """All results as a data frame of pandas or polars. Raises `InvalidInput` without either."""
+        """All results as a data frame of pandas or polars; by default of the installed one.
+
+        Raises `InvalidInput` if neither is installed, or `library` is not.
+        """
         from failproof_es.library.frames import frame_of
 
         return frame_of(self.results(), library)
@@ -135,11 +149,11 @@ class OpenedRun:
         return charts_of(self._reading(), self.id)
 
     def events(self) -> Iterator[RecordedEvent]:
-        """Every event of the run in commit order; `RecordedEvent.event()` is its typed form."""
+        """Every event of the run in commit order; each one's `event()` is its typed form."""
         return find(self._reading(), run_id=self.id)
 
     def _reading(self) -> Connection:
-        """The connection. Raises `ValueError` if it was closed or lost."""
+        """The connection to the log. Raises `ValueError` if it was closed or lost."""
         if self._connection.closed:
             message = f"run {self.number} can't be read further: its connection is closed"
             raise ValueError(f"{message}; open it again by failproof_es.open({self.number})")

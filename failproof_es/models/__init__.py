@@ -40,9 +40,11 @@ __all__ = [
 
 
 def create_provider(model: Model, *, timeout_ms: int, connections: int) -> Provider:
-    """The provider that `model.provider` names, without opening anything. Raises `InvalidInput`.
+    """Create the provider that `model.provider` names, without opening anything.
 
-    `timeout_ms` applies where the model configures no time-out.
+    `timeout_ms` (milliseconds) applies where the model configures no time-out; `connections` is the
+    most connections to the model's server. Raises `InvalidInput` if the provider does not exist,
+    cannot be loaded or lacks a setting.
     """
     kind = provider_type(model.provider)
     longest_ms = timeout_ms if model.timeout_ms is None else model.timeout_ms
@@ -66,9 +68,10 @@ def max_concurrency(model: Model) -> int | None:
 
 
 def stuck_after_s(model: Model, timeout_s: float) -> float:
-    """Seconds after which an attempt that has not ended counts as stuck; may be infinite.
+    """Seconds after which a request that has not ended counts as stuck: twice the time-out.
 
-    `timeout_s` applies where the model configures no time-out.
+    Infinite for a provider that waits as long as there is progress. `timeout_s` (seconds) applies
+    where the model configures no time-out.
     """
     kind = provider_type(model.provider)
     longest_s = timeout_s if model.timeout_ms is None else model.timeout_ms / 1000
@@ -81,12 +84,15 @@ def server_of(model: Model) -> str:
 
 
 def secret_variables(model: Model) -> tuple[str, ...]:
-    """The environment variables whose values must never be recorded."""
+    """The names of the environment variables whose values must never be recorded."""
     return provider_type(model.provider).secret_variables(model)
 
 
 def sent_parameters(model: Model) -> dict[str, Any]:
-    """The parameters of every request to the model, named as in a configuration."""
+    """The parameters of every request to the model, by their names in a configuration.
+
+    Parameters that are not set, or that the provider does not send, are absent.
+    """
     kind = provider_type(model.provider)
     unsent = kind.unsent(model) if isinstance(kind, BaseProviderType) else frozenset()
     own = {"max_tokens": model.max_tokens, "temperature": model.temperature, "seed": model.seed}
@@ -103,8 +109,10 @@ def _recorded_parameters(model: Model) -> dict[str, Any]:
 
 
 def snapshot(model: Model, key: str) -> ModelSnapshot:
-    """The model's configuration as a run records it: only the variable's name of a secret, and
-    only a fingerprint of a header's value."""
+    """The model's configuration as a run records it, under its `key` in the run.
+
+    Of a secret only the variable's name is recorded, and of a header's value only a fingerprint.
+    """
     kind = provider_type(model.provider)
     optional_settings = {
         "base_url": kind.base_url(model),

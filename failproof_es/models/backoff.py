@@ -13,10 +13,11 @@ _SHORTEST_DEFERRAL_MS = 100
 def wait_s(
     failures: int, delay_ms: int, retry_after_s: float | None, *, deferred: bool = False
 ) -> float:
-    """Seconds to wait after the n-th failure (`failures`): exponential back-off with jitter.
+    """Seconds to wait after a failure, before the retry: exponential back-off with jitter.
 
-    At least the provider's `Retry-After`, and otherwise at most 60 s. `deferred`: the provider
-    declined the request, so that the wait is at least 100 ms.
+    `failures` is the number of failures so far, from 1; `delay_ms` is the wait after the first one.
+    The wait is at least `retry_after_s`, which the server stated, and otherwise at most 60 s.
+    `deferred`: the server declined the request, so that `delay_ms` counts as at least 100 ms.
     """
     delay_s = max(delay_ms, _SHORTEST_DEFERRAL_MS if deferred else 0) / 1000
     policy = wait_exponential(multiplier=delay_s) + wait_random(0, delay_s / 2)

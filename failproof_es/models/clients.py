@@ -43,57 +43,61 @@ class _Client:
         )
 
     def get_completion(self, prompt: str, params: dict[str, Any]) -> str:
-        """The text of the model's response. Raises an exception if the call fails."""
+        """The text of the model's response to `prompt`, from one request. Blocks.
+
+        `params` are sent with the request. Raises `ModelError` if the request fails or another
+        model answers, and `InvalidInput` if the model cannot be used.
+        """
         return self._provider.get_completion(prompt, params)
 
 
 class OpenAIClient(_Client):
-    """A model behind OpenAI's chat completions, or a compatible server."""
+    """A client of OpenAI's chat completions, or of a compatible server at `base_url`."""
 
     provider = "openai"
     base_url = "https://api.openai.com/v1"
 
 
 class OpenAIResponsesClient(_Client):
-    """A model behind OpenAI's Responses API."""
+    """A client of OpenAI's Responses API."""
 
     provider = "openai-responses"
 
 
 class GeminiClient(_Client):
-    """A model behind Google's Gemini API."""
+    """A client of Google's Gemini API."""
 
     provider = "gemini"
 
 
 class MistralClient(_Client):
-    """A model behind Mistral's chat completions."""
+    """A client of Mistral's chat completions."""
 
     provider = "mistral"
 
 
 class OpenRouterClient(_Client):
-    """A model behind OpenRouter."""
+    """A client of OpenRouter."""
 
     provider = "openrouter"
 
 
 class OllamaClient(OpenAIClient):
-    """A model of an Ollama server, over OpenAI's protocol. The key may be empty."""
+    """A client of an Ollama server, over OpenAI's protocol. The key may be empty."""
 
     base_url = "http://127.0.0.1:11434/v1"
 
 
 class AnthropicClient(_Client):
-    """A model behind Anthropic's Messages API."""
+    """A client of Anthropic's Messages API."""
 
     provider = "anthropic"
 
 
 class LocalClient(_Client):
-    """A model on this machine: `smollm2` or the path of a GGUF file. The key is not used.
+    """A client of a model on this machine: `smollm2` or the path of a GGUF file.
 
-    Each call starts the model's server and stops it again.
+    The key is not used. Each call starts the model's server and stops it again.
     """
 
     provider = "local"

@@ -14,15 +14,15 @@ from failproof_es.models.replies.model_name_check import require_model
 
 
 def with_parameters(model: Model, params: Mapping[str, Any]) -> Model:
-    """The model with these parameters added; they override its own of the same name."""
+    """The model with `params` added to its parameters; they override its own of the same name."""
     return model.model_copy(update={"parameters": {**model.parameters, **params}})
 
 
 def complete(provider: Provider, model: Model, prompt: str) -> str:
-    """The text of one answer, from one attempt. Closes the provider. Blocks; thread-safe.
+    """The text of the model's answer to `prompt`, from one request. Blocks; thread-safe.
 
-    Raises `ModelError` if the attempt fails or another model answers, and `InvalidInput` if the
-    model cannot be used.
+    Opens the provider, and closes it afterwards. Raises `ModelError` if the request fails or
+    another model answers, and `InvalidInput` if the model cannot be used.
     """
 
     async def ask_model() -> Answer:
@@ -38,7 +38,10 @@ def complete(provider: Provider, model: Model, prompt: str) -> str:
 
 
 def _run_in_new_thread(work: Coroutine[Any, Any, Answer]) -> Answer:
-    """Run the coroutine in a new thread: the caller's thread may already run an event loop."""
+    """Run the coroutine in a new thread, and return its result or raise its exception.
+
+    The caller's thread may already run an event loop.
+    """
     answers: list[Answer] = []
     raised: list[BaseException] = []
 

@@ -14,7 +14,10 @@ SHORTEST_KEY = 16
 
 
 def credential_problems(model: Model, kind: str) -> Iterator[EntryProblem]:
-    """Errors in the option `credentials` and in `api_key_env`: exactly one of them must be set."""
+    """Errors in the option `credentials` and in `api_key_env`: exactly one of them must be set.
+
+    `kind` is the only value of `credentials` that the provider supports, for example `google`.
+    """
     if CREDENTIALS not in model.options:
         if model.api_key_env is None:
             missing = f"is missing: provider `{model.provider}` needs it, or `{CREDENTIALS}`"

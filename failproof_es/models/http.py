@@ -65,7 +65,7 @@ _SHOWN_CHARACTERS = 80
 
 @dataclass(frozen=True, slots=True)
 class OutgoingRequest:
-    """A request as it will be sent, for providers that sign requests."""
+    """A request as it will be sent; `HttpProvider.sign` computes its authentication headers."""
 
     method: str
     url: str
@@ -81,7 +81,10 @@ class Stream(Protocol):
     """A streamed reply, assembled as it arrives."""
 
     def feed(self, piece: bytes) -> str:
-        """Take the next bytes; return the text that they add. Raises `InvalidReply`."""
+        """Take the next bytes of the body; return the answer's text in them.
+
+        Raises `InvalidReply` if the stream is malformed or reports an error.
+        """
 
 
 @dataclass(slots=True)
@@ -99,7 +102,10 @@ class _PartialReply:
 
     @property
     def latency_ms(self) -> float:
-        """The server's latency. `RequestBody.latency_ms` defines it."""
+        """Milliseconds from the first written byte of the request to the latest data of the reply.
+
+        Without data the time until now counts; 0 if nothing was written.
+        """
         latency_ms = self.request.latency_ms()
         return (self.given_up_after_ms() or 0.0) if latency_ms is None else latency_ms
 
@@ -109,7 +115,10 @@ class _PartialReply:
         return None if written_at is None else (time.perf_counter() - written_at) * 1000
 
     def reply(self) -> HttpReply:
-        """The reply. Empties `body`, so that a long body is not in memory twice."""
+        """The reply as received so far.
+
+        Empties `body`, so that a long body is not in memory twice.
+        """
         body, self.body = bytes(self.body), bytearray()
         return HttpReply(
             self.status or 0,
@@ -141,7 +150,10 @@ class HttpProvider(ABC):
         connections: int,
         key: str | None = None,
     ) -> None:
-        """`key` is sent if the model names no variable for its key; it is never shown."""
+        """`timeout_ms` limits each request, and `connections` the connections to the server.
+
+        `key` is sent if the model names no variable for its key; it is never shown.
+        """
         self.model = model
         """The model's entry in `models:`."""
         self._given_key = key
@@ -160,7 +172,7 @@ class HttpProvider(ABC):
     def prepare(
         self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
     ) -> PreparedRequest:
-        """The exact bytes to be sent."""
+        """The request for these messages, with the exact bytes to be sent. Sends nothing."""
 
     @abstractmethod
     def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
@@ -177,7 +189,7 @@ class HttpProvider(ABC):
     @staticmethod
     @abstractmethod
     def read(reply: HttpReply, stream: Any) -> Answer:
-        """The answer in a complete reply. Pure. Raises `ModelError`.
+        """The answer in a complete reply. Pure. Raises `ModelError` if the reply holds none.
 
         `stream` is the assembler that `stream_of` returned, fed with the whole body, or `None`.
         """
@@ -199,11 +211,15 @@ class HttpProvider(ABC):
 
     @staticmethod
     def refuses_key(status: int, body: bytes) -> bool:
-        """Whether the reply to the request for the list of models rejects the key."""
+        """Whether the server rejects the key, by its reply to a request for the list of models."""
         return status in (401, 403)
 
     def get_completion(self, prompt: str, params: Mapping[str, Any]) -> str:
-        """See `Provider.get_completion`."""
+        """The text of one answer to `prompt`. Blocks; `params` override the model's parameters.
+
+        Raises `ModelError` if the request fails or another model answers, and `InvalidInput` if the
+        model cannot be used.
+        """
         model = with_parameters(self.model, params)
         once = type(self)(
             model, self.base_url, timeout_ms=self._timeout_ms, connections=1, key=self._given_key
@@ -222,13 +238,20 @@ class HttpProvider(ABC):
         await transport.aclose()
 
     async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
-        """One attempt. Raises `ModelError` with all bytes that were received."""
+        """Send the request once, and return the answer in the reply.
+
+        `on_text` receives each piece of a streamed text on arrival. Raises `ModelError`, with all
+        bytes that were received, if there is no answer.
+        """
         return await self.relay(request, None, on_text)
 
     async def relay(
         self, request: PreparedRequest, headers: Mapping[str, str] | None, on_text: OnText | None
     ) -> Answer:
-        """One attempt, like `send`, with these headers, by lower-case name, in place of its own."""
+        """Send the request once, like `send`, with `headers` in place of the provider's own.
+
+        `headers` are by lower-case name; `None` means the provider's own, authentication included.
+        """
         came = _PartialReply(RequestBody(request.body))
         try:
             async with asyncio.timeout(self._timeout_s):
@@ -259,7 +282,10 @@ class HttpProvider(ABC):
         came: _PartialReply,
         on_text: OnText | None,
     ) -> None:
-        """Send the request, and read the reply as it arrives."""
+        """Send the request, and read the reply into `came` as it arrives.
+
+        `prepared_headers`, if given, replace the provider's own headers.
+        """
         endpoint = self._endpoint
         if endpoint is None or endpoint.given != request.endpoint:
             endpoint = self._endpoint = Endpoint(request.endpoint)
@@ -299,7 +325,10 @@ class HttpProvider(ABC):
     async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
         """Request the list of models, to check that the server is up and accepts the key.
 
-        Models that share `looks` send one request for each server and key. See `Provider.check`.
+        Returns a remark to show, or `None`. Models that share `looks` send one request for each
+        server and key. `offline`: only the settings are checked. Raises `InvalidInput` if a setting
+        is missing, the server is not reached or it refuses the key, and `UnlistedModel` if the list
+        lacks the model.
         """
         self.require_settings()
         if offline:
@@ -327,14 +356,17 @@ class HttpProvider(ABC):
         return remark
 
     async def available_models(self) -> list[str]:
-        """See `Provider.available_models`. The names that the server lists."""
+        """The names in the first page of the server's list; empty if it cannot be read."""
         try:
             return self.model_names((await self._fetch_listing(CheckCache())).body)
         except (*UNUSABLE, ValueError, InvalidInput):
             return []
 
     async def list_models(self) -> list[str]:
-        """See `ModelLister`."""
+        """The names of the models, from every page of the server's list, in its order.
+
+        Raises `InvalidInput` if the server can't be reached, refuses the key, or has no list.
+        """
         return await listed_models(self)
 
     def listing(self) -> str:
@@ -364,7 +396,11 @@ class HttpProvider(ABC):
         )
 
     async def look_at(self, where: str) -> WholeReply:
-        """The reply to a GET request of this URL. Raises one of `UNUSABLE`, or `InvalidInput`."""
+        """The reply to a GET request of the URL `where`, with the model's key.
+
+        Raises one of `UNUSABLE` if no usable reply arrives within 10 s, and `InvalidInput` if the
+        key, a header's value or a token is missing.
+        """
         if self.tokens is not None:
             await require_token(self.tokens)
         return await fetch(
@@ -378,7 +414,11 @@ class HttpProvider(ABC):
         return Transport(self._connections, proxy=self.model.proxy, ca_file=self.model.certificates)
 
     async def _fetch_listing(self, looks: CheckCache) -> WholeReply:
-        """The server's list of models. Raises one of `UNUSABLE`, or `InvalidInput`."""
+        """The reply to a request for the server's list of models, from `looks` if it is there.
+
+        Raises one of `UNUSABLE` if no usable reply arrives, and `InvalidInput` if the key, a
+        header's value or a token is missing.
+        """
         where = self.listing()
 
         async def look() -> WholeReply:
@@ -390,7 +430,10 @@ class HttpProvider(ABC):
         return await looks.get((type(self), where, key, repr(ways)), look)
 
     def _signed_headers(self, method: str, at: Endpoint, body: bytes) -> dict[str, str]:
-        """The headers of a request, authentication included. Raises `InvalidInput`."""
+        """The headers of a request by lower-case name, authentication included.
+
+        Raises `InvalidInput` if an environment variable for them is not set or not usable.
+        """
         headers = {"host": at.host}
         if method == "POST":
             headers["content-type"] = "application/json"
@@ -416,7 +459,10 @@ class HttpProvider(ABC):
         return self._read_variable(variable, f"the key of {self.base_url}")
 
     def _read_variable(self, variable: str, what: str) -> str:
-        """The variable's value. Raises `InvalidInput` if unset or if no header can carry it."""
+        """The variable's value. Raises `InvalidInput` if unset or if no header can carry it.
+
+        `what` says in the error what the variable is for.
+        """
         value = os.environ.get(variable, "")
         if not value:
             raise InvalidInput.because(

@@ -89,7 +89,10 @@ _OVERLOAD_WORDS = (
 
 
 def kept_headers(headers: Mapping[str, str], own: Collection[str] = ()) -> dict[str, str]:
-    """The headers to record, by lower-case name. `own`: a provider's prefixes of further ones."""
+    """The headers to record, by lower-case name.
+
+    `own`: prefixes of further headers that the provider records.
+    """
     allowed, beginnings = {}, (*LIMIT_HEADERS, *own)
     for name, value in headers.items():
         lower = name.lower()
@@ -108,7 +111,10 @@ class InvalidReply(Exception):
         disposition: Disposition,
         error: Any = None,
     ) -> None:
-        """`error` is the error object in the reply, if it has one."""
+        """`kind` and `disposition` become those of the `ModelError`.
+
+        `error` is the error object in the reply, if it has one.
+        """
         super().__init__(message)
         self.kind = kind
         self.message = message
@@ -128,7 +134,10 @@ class HttpReply:
     first_token_ms: float | None = None
 
     def error(self, flaw: InvalidReply) -> ModelError:
-        """The flaw as the error of this attempt, with the reply's status, headers and bytes."""
+        """The error for this reply: the flaw, with the reply's status, headers, bytes and wait.
+
+        The wait is the one that the reply states before a retry, if it states one.
+        """
         wait = stated_wait(
             self.headers, flaw.error, self.received_at, at_limit=flaw.kind in _AT_LIMIT
         )
@@ -158,7 +167,7 @@ class HttpReply:
 
 
 class ReplyReader(Protocol):
-    """Reads the replies of one protocol: see `HttpProvider`."""
+    """Reads the replies of one protocol. `HttpProvider` implements it."""
 
     @staticmethod
     def stream_of(headers: Mapping[str, str]) -> Any:
@@ -166,11 +175,18 @@ class ReplyReader(Protocol):
 
     @staticmethod
     def read(reply: HttpReply, stream: Any) -> Answer:
-        """The answer in a complete reply. Raises `ModelError`."""
+        """The answer in a complete reply. Raises `ModelError` if the reply holds none.
+
+        `stream` is the assembler that `stream_of` returned, fed with the whole body, or `None`.
+        """
 
 
 def read_document(reply: HttpReply, read: Callable[[Any], Answer]) -> Answer:
-    """The answer that `read` finds in the reply's JSON. Raises `ModelError` unless there is one."""
+    """The answer that `read` finds in the reply's JSON.
+
+    Raises `ModelError` if the status is not 200, the body is not JSON, or `read` raises
+    `InvalidReply`.
+    """
     try:
         if reply.status != _ANSWERED:
             raise _invalid_status(reply)
@@ -180,7 +196,7 @@ def read_document(reply: HttpReply, read: Callable[[Any], Answer]) -> Answer:
 
 
 def read_as_it_came(reader: ReplyReader, reply: HttpReply, stream: Any) -> Answer:
-    """The answer in a complete reply. Raises `ModelError`.
+    """The answer in a complete reply. Raises `ModelError` if the reply holds none.
 
     `stream` is the assembler for the declared content type, fed with the body. Where the body
     contradicts its content type, the body counts: some servers declare a stream as JSON or plain
@@ -295,12 +311,18 @@ def _status_verdict(status: int) -> tuple[str, Disposition]:
 
 
 def document_of(text: bytes | str) -> Any:
-    """The JSON value of a whole reply, half characters replaced. Raises `InvalidReply`."""
+    """The JSON value of a whole reply, with U+FFFD for each half character (lone surrogate).
+
+    Raises `InvalidReply` if the text is not JSON or would take too much memory.
+    """
     return _read_by(read_whole, text)
 
 
 def piece_of(text: bytes | str) -> Any:
-    """The JSON value of one event of a stream, half characters kept. Raises `InvalidReply`."""
+    """The JSON value of one event of a stream, half characters (lone surrogates) kept.
+
+    Raises `InvalidReply` if the text is not JSON or would take too much memory.
+    """
     return _read_by(read_piece, text)
 
 
@@ -328,12 +350,18 @@ def _error_message(document: Any) -> str | None:
 
 
 def finish_word(value: Any) -> str | None:
-    """The finish reason as received (`word_of`). Raises `InvalidReply` if it is too long."""
+    """The finish reason as received, a value other than text as JSON; `None` without one.
+
+    Raises `InvalidReply` if it is longer than 1,000 characters.
+    """
     return name_or_none(word_of(value))
 
 
 def reason_or_none(value: Any) -> str | None:
-    """`finish_word`. Raises `InvalidReply` also if the reason means an interrupted answer."""
+    """The finish reason as received, a value other than text as JSON; `None` without one.
+
+    Raises `InvalidReply` if it is longer than 1,000 characters, or means an interrupted answer.
+    """
     reason = finish_word(value)
     if was_interrupted(reason):
         message = f"the answer was broken off by an error: {reason}"
@@ -344,8 +372,8 @@ def reason_or_none(value: Any) -> str | None:
 def require_readable(content: Content, reason: str | None, *, more: bool) -> None:
     """Raises `InvalidReply` for a complete answer whose content cannot be read.
 
-    `more`: the reply also holds a refusal or a tool call. An answer that is not complete passes:
-    its finish reason decides, whatever the content is.
+    `reason` is the finish reason. `more`: the reply also holds a refusal or a tool call. An answer
+    that is not complete passes: its finish reason decides, whatever the content is.
     """
     is_missing = content.is_unreadable and not (more and content.text is None)
     if is_missing and meaning_of(reason) in ("complete", "tool_call"):
@@ -355,10 +383,11 @@ def require_readable(content: Content, reason: str | None, *, more: bool) -> Non
 
 
 def require_said(reason: str | None, text: str | None, *, more: bool) -> Meaning:
-    """The meaning of the finish reason. `more`: the reply holds a refusal or a tool call.
+    """The meaning of the finish reason `reason`.
 
-    A reply without content is an answer if its finish reason explains that: an empty text, a
-    withheld one, a text that was cut off in its thoughts. Raises `InvalidReply` for any other.
+    `more`: the reply also holds a refusal or a tool call. A reply without content is an answer if
+    its finish reason explains that: an empty text, a withheld one, a text that was cut off in its
+    thoughts. Raises `InvalidReply` for any other.
     """
     meaning = meaning_of(reason)
     says_nothing = not text and not more
@@ -383,7 +412,8 @@ class CutInput:
 def input_of(text: str, reason: Any) -> Any:
     """The input of a streamed tool call; `CutInput` if it is no JSON and the answer was cut off.
 
-    Raises `InvalidReply` if it is no JSON and the answer is complete.
+    `reason` is the answer's finish reason. Raises `InvalidReply` if the input is no JSON and the
+    answer is complete.
     """
     try:
         return document_of(text)
@@ -405,7 +435,10 @@ def text_or_none(value: Any) -> str | None:
 
 
 def name_or_none(value: Any) -> str | None:
-    """A name of a model, a reply or a reason. Raises `InvalidReply` beyond 1,000 characters."""
+    """A name of a model, a reply or a reason; `None` if it is empty or not text.
+
+    Raises `InvalidReply` if it is longer than 1,000 characters.
+    """
     name = text_or_none(value)
     if name is not None and len(name) > _LONGEST_NAME:
         raise InvalidReply("malformed_response", f"a name has {len(name)} characters", "transient")
@@ -413,6 +446,6 @@ def name_or_none(value: Any) -> str | None:
 
 
 def count_or_none(value: Any) -> int | None:
-    """The value if it is a plausible count of tokens; `None` for anything else."""
+    """The value if it is a whole number from 0 to 1,000,000,000; `None` for anything else."""
     counted = isinstance(value, int) and not isinstance(value, bool)
     return value if counted and 0 <= value <= _MOST_TOKENS else None

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class HttpProviderType(BaseProviderType):
-    """A provider whose models stand behind a base URL.
+    """Base class of the provider types whose models are behind a base URL, over HTTP.
 
-    A subclass defines `name`, `capabilities` and `implementation`; `vendor` if the table of
-    vendors has it, and `default_base_url` if the vendor has one.
+    A subclass defines `name`, `capabilities` and `implementation`; `vendor` if the table of vendors
+    has it, and `default_base_url` if the vendor has one.
     """
 
     takes = frozenset({"base_url", "api_key_env", "headers", "proxy", "ca_file"})
@@ -33,18 +33,25 @@ class HttpProviderType(BaseProviderType):
         """The provider class. Import it in this method: only it needs the HTTP client."""
 
     def default_key_variable(self, base_url: str | None) -> str | None:
-        """The vendor's variable for the vendor's own URL; `None` for any other."""
+        """The vendor's key variable if the URL is the vendor's own; `None` for any other URL.
+
+        Without a `base_url` the default one counts.
+        """
         own = self.vendor is not None and self.vendor.owns(base_url or self.default_base_url)
         return self.vendor.variable if self.vendor is not None and own else None
 
     def base_url(self, model: Model) -> str | None:
-        """See `ProviderType`."""
+        """The URL of the model's server: the configured one, or else `default_base_url`."""
         return model.base_url or self.default_base_url
 
     def create(
         self, model: Model, *, timeout_ms: int, connections: int, key: str | None = None
     ) -> Provider:
-        """See `ProviderType`."""
+        """Create the model's `Provider`, without opening anything.
+
+        `key` is sent if the model names no variable for its key. Raises `InvalidInput` if the model
+        has no `base_url` and the provider no default one.
+        """
         base_url = self.base_url(model)
         if base_url is None:
             message = f"model {model.model}: provider `{self.name}` needs `base_url`"
@@ -53,7 +60,7 @@ class HttpProviderType(BaseProviderType):
         return kind(model, base_url, timeout_ms=timeout_ms, connections=connections, key=key)
 
     def describe_check(self, model: Model, *, offline: bool) -> str:
-        """See `ProviderType`."""
+        """What a check did, for people: the URL of the request, and the variable of the key."""
         base_url = self.base_url(model) or ""
         if offline:
             return f"not looked at (--offline): {base_url}"
@@ -61,7 +68,10 @@ class HttpProviderType(BaseProviderType):
         return f"sent GET {base_url.rstrip('/')}{self.implementation().listing_path} {key}"
 
     def reparse(self, response: ResponseReceived) -> Answer | None:
-        """See `ProviderType`. Uses the functions that parsed the reply when it was received."""
+        """Parse a recorded reply again, by the functions that parsed it when it was received.
+
+        Raises `ModelError` if the recorded bytes hold no answer.
+        """
         from failproof_es.models.http_reply import HttpReply, InvalidReply, read_as_it_came
 
         body = raw_body(response) or b""

@@ -23,8 +23,8 @@ _DEEPEST = 20
 def local_trouble(error: BaseException) -> ModelError | None:
     """The error as a `ModelError` that halts the run, if this machine caused it; else `None`.
 
-    Such an error says nothing about the provider, so it must not count as one of the evaluation's
-    attempts.
+    Such an error says nothing about the provider, so it must not use up one of the evaluation's
+    retries.
     """
     seen: BaseException | None = error
     for _ in range(_DEEPEST):

@@ -13,7 +13,10 @@ RECORDED_AS = "prompt_template"
 
 
 def apply_template(template: PromptTemplate | None, messages: Sequence[Turn]) -> tuple[Turn, ...]:
-    """The messages as sent: the template's system text, and its user text around each user turn."""
+    """The messages as sent: the template's system text, and its user text around each user turn.
+
+    Without a template (`None`) the messages are unchanged.
+    """
     if template is None:
         return tuple(messages)
     turns = [
@@ -31,6 +34,9 @@ def apply_template(template: PromptTemplate | None, messages: Sequence[Turn]) ->
 
 
 def recorded_template(parameters: Mapping[str, Any]) -> PromptTemplate | None:
-    """The template among a model's recorded parameters. Raises `ValueError` if it is malformed."""
+    """The prompt template among a model's recorded parameters; `None` without one.
+
+    Raises `ValueError` if it is malformed.
+    """
     template = parameters.get(RECORDED_AS)
     return None if template is None else PromptTemplate.model_validate(template)

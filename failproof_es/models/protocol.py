@@ -28,7 +28,10 @@ OnText = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class ResponseOptions:
-    """Response options besides text. A provider that supports neither ignores both."""
+    """What an answer may hold besides plain text: tool calls, or JSON of a schema.
+
+    A provider that supports neither ignores both.
+    """
 
     tools: tuple[str, ...] = ()
     """The names of tools to offer, each with a definition that takes any arguments."""
@@ -74,11 +77,11 @@ class UnlistedModel(InvalidInput):
 
 
 class ModelError(Exception):
-    """An attempt failed. `kind` is one of the words below; the text is for people.
+    """A request failed. `kind` is one of the words below; the text is for people.
 
     kinds: `connection`, `timeout`, `rate_limited`, `overloaded`, `server_error`, `authentication`,
-    `not_found`, `bad_request`, `unexpected_status`, `malformed_response`,
-    `provider_error` (an error object under status 200), `empty_choices`,
+    `payment_required`, `not_found`, `bad_request`, `conflict`, `too_early`, `unexpected_status`,
+    `malformed_response`, `provider_error` (an error object under status 200), `empty_choices`,
     `missing_content`, `stream_broken`, `client_exception` (a user's own class raised),
     `model_mismatch` (a model other than the requested one answered), `local_trouble` (this machine
     has no file descriptors, ports or memory left).
@@ -108,7 +111,10 @@ class ModelError(Exception):
 
 
 def require_short(answer: Answer) -> Answer:
-    """The answer. Raises `ModelError` if it is longer than `LONGEST_TEXT_BYTES`."""
+    """The answer. Raises `ModelError` if its texts have more than `LONGEST_TEXT_BYTES` bytes.
+
+    The refusal and the tool calls count, too.
+    """
     texts = [answer.text, answer.refusal or ""]
     texts += [text for call in answer.tool_calls for text in (call.name, call.arguments)]
     if sum(map(_utf8_length, texts)) > LONGEST_TEXT_BYTES:
@@ -150,13 +156,13 @@ class Provider(Protocol):
     def prepare(
         self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
     ) -> PreparedRequest:
-        """The exact request for these messages. Pure: no I/O, no clock."""
+        """The exact request for these messages, without sending it. Pure: no I/O, no clock."""
 
     async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
-        """One attempt. Raises `ModelError`, and nothing else except cancellation.
+        """Send the request once. Raises `ModelError`, and nothing else except cancellation.
 
-        `on_text` receives each piece of a streamed answer's text on arrival. The attempt may
-        still fail after that: only the `Answer` is the answer.
+        `on_text` receives each piece of a streamed answer's text on arrival. The request may still
+        fail after that: only the `Answer` is the answer.
         """
 
     def get_completion(self, prompt: str, params: Mapping[str, Any]) -> str:

@@ -56,7 +56,7 @@ class PriceSource:
 
 
 class ProviderType(EntryRules, Protocol):
-    """One provider: everything that differs between providers."""
+    """The interface of a provider type: everything that differs between providers."""
 
     # -- the server ------------------------------------------------------------------------
 
@@ -73,7 +73,7 @@ class ProviderType(EntryRules, Protocol):
         """The number of requests that the server answers in parallel; `None` if unknown."""
 
     def secret_variables(self, model: Model) -> tuple[str, ...]:
-        """The environment variables whose values must never be recorded."""
+        """The names of the environment variables whose values must never be recorded."""
 
     def destination(self, model: Model) -> str:
         """Where the secrets are sent, for people: `api.example.com (https)`."""
@@ -86,15 +86,16 @@ class ProviderType(EntryRules, Protocol):
     def snapshot(self, model: Model) -> Mapping[str, str]:
         """Settings to record with a run in addition to those of every model; no secrets.
 
-        A setting `identity` identifies the model in place of its name: runs are comparable if
-        it is the same. Raises `InvalidInput`.
+        A setting `identity` identifies the model in place of its name: runs are comparable if it is
+        the same. Raises `InvalidInput` if a setting cannot be determined, for example without the
+        model's file.
         """
 
     def packages(self, model: Model) -> Mapping[str, str]:
-        """The packages that a result can depend on, with their versions."""
+        """The installed packages that a result can depend on: the version of each, by its name."""
 
     def too_weak_to_judge(self, model: Model) -> bool:
-        """Whether its verdicts as a judge must not be trusted (a test model, for example)."""
+        """Whether the model's verdicts as a judge must not be trusted, as those of a test model."""
 
     def price_source(self, model: ModelSnapshot) -> PriceSource | None:
         """The key of the model's published prices; `None` if there can be none."""
@@ -104,31 +105,40 @@ class ProviderType(EntryRules, Protocol):
     def create(
         self, model: Model, *, timeout_ms: int, connections: int, key: str | None = None
     ) -> Provider:
-        """Create the model's `Provider`, without opening anything. Raises `InvalidInput`.
+        """Create the model's `Provider`, without opening anything.
 
-        `key` is sent if the entry names no variable for its key.
+        `timeout_ms` (milliseconds) limits each request, `connections` the connections to the
+        server. `key` is sent if the model names no variable for its key. Raises `InvalidInput` if a
+        required setting is missing.
         """
 
     @property
     def waits_for_progress(self) -> bool:
-        """Whether an attempt may exceed its time-out as long as it makes progress.
+        """Whether a request may exceed its time-out as long as it makes progress.
 
-        If not, an attempt that has not ended after twice that time is given up.
+        If not, a request that has not ended after twice that time is given up.
         """
 
     async def fetch_model(self, model: Model) -> bool:
-        """Make the server fetch a missing model; returns whether it can. Raises `InvalidInput`."""
+        """Make the server fetch a missing model; returns whether the server can do that.
+
+        Raises `InvalidInput` if the server can, and fails to fetch the model.
+        """
 
     # -- reading recorded replies ----------------------------------------------------------
 
     def reparse(self, response: ResponseReceived) -> Answer | None:
         """Parse recorded raw bytes again, exactly as they were parsed when received. Pure.
 
-        `None` if there is nothing to parse: the bytes are only the text. Raises `ModelError`.
+        `None` if there is nothing to parse: the bytes are only the text. Raises `ModelError` if the
+        bytes hold no answer.
         """
 
     def request_is_complete(self, body: bytes, messages: Sequence[Turn]) -> bool:
-        """Whether a request's body holds every message in full. Pure."""
+        """Whether the body of a recorded request holds every message in full. Pure.
+
+        A body that cannot be read does not.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,13 +157,16 @@ class Installable:
 
 @runtime_checkable
 class ModelInstaller(Protocol):
-    """A provider with models that `failproof-es models` lists and installs."""
+    """A provider type with models that `failproof-es models` lists and installs."""
 
     def installable(self) -> Sequence[Installable]:
         """All models that can be installed."""
 
     def install(self, name: str) -> str:
-        """Install a model unless it is present; returns its path. Raises `InvalidInput`."""
+        """Install the model `name` unless it is present; return its path.
+
+        Raises `InvalidInput` if there is no such model or the installation fails.
+        """
 
 
 @runtime_checkable
@@ -168,7 +181,7 @@ class ModelLister(Protocol):
 
 
 def provider_type(name: str) -> ProviderType:
-    """The provider of that name, imported on first use.
+    """The provider type of that name, imported on first use.
 
     Raises `InvalidInput` if it does not exist or cannot be loaded.
     """
@@ -192,80 +205,98 @@ class BaseProviderType:
     waits_for_progress = False
 
     def default_key_variable(self, base_url: str | None) -> str | None:
-        """See `EntryRules`. No default."""
+        """`None`: the provider has no default variable for a key."""
         return None
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
-        """See `EntryRules`. No problems."""
+        """The errors in a model's entry, besides those that a configuration finds itself: none."""
         return ()
 
     def base_url(self, model: Model) -> str | None:
-        """See `ProviderType`. The configured URL."""
+        """The configured URL of the model's server; `None` without one."""
         return model.base_url
 
     def server(self, model: Model) -> str:
-        """See `ProviderType`. The base URL; without one, a name for each model."""
+        """The name of the server, whose limits its models share: the base URL.
+
+        Without a base URL each model (or each user's class) has a name of its own.
+        """
         base_url = self.base_url(model)
         if base_url is None:
             return f"{model.provider}:{model.class_ or model.model}"
         return base_url.rstrip("/")
 
     def max_concurrency(self, model: Model) -> int | None:
-        """See `ProviderType`. Unknown."""
+        """`None`: it is unknown how many requests the server answers in parallel."""
         return None
 
     def secret_variables(self, model: Model) -> tuple[str, ...]:
-        """See `ProviderType`. The variables that `api_key_env` and `headers` name."""
+        """The variables that `api_key_env` and `headers` name; their values are never recorded."""
         key = (model.api_key_env,) if model.api_key_env else ()
         return (*key, *dict.fromkeys(model.headers.values()))
 
     def destination(self, model: Model) -> str:
-        """See `ProviderType`."""
+        """Where the secrets are sent, for people: the server's host and scheme, and the proxy."""
         parts = urlsplit(self.base_url(model) or "")
         where = f"{parts.netloc} ({parts.scheme})" if parts.netloc else self.server(model)
         return where if model.proxy is None else f"{where}, by {urlsplit(model.proxy).netloc}"
 
     def describe_check(self, model: Model, *, offline: bool) -> str:
-        """See `ProviderType`."""
+        """What `Provider.check` did, for people: the server that it looked at."""
         return f"{'not looked at (--offline)' if offline else 'looked at'}: {self.server(model)}"
 
     def snapshot(self, model: Model) -> Mapping[str, str]:
-        """See `ProviderType`. No further settings."""
+        """The settings to record in addition to those of every model: none."""
         return {}
 
     def unsent(self, model: Model) -> frozenset[str]:
-        """Those of `temperature` and `seed` that no request contains; they are not recorded."""
+        """The parameters that no request contains, of `temperature` and `seed`.
+
+        A run does not record them.
+        """
         return frozenset()
 
     def packages(self, model: Model) -> Mapping[str, str]:
-        """See `ProviderType`. The package of the provider, unless it is this one."""
+        """The version of the provider's package, by its name.
+
+        Empty if the provider ships with this program.
+        """
         package = PROVIDERS.package_of(self.name)
         return {} if package is None else dict([package])
 
     def too_weak_to_judge(self, model: Model) -> bool:
-        """See `ProviderType`. Only the user's configuration can tell."""
+        """`False`: no model of the provider is known to be too weak to judge."""
         return False
 
     def price_source(self, model: ModelSnapshot) -> PriceSource | None:
-        """See `ProviderType`. By its URL: the same name on another server may cost anything."""
+        """The key of the model's published prices: its URL; `None` without a URL.
+
+        A model of the same name on another server may have any price.
+        """
         base_url = model.settings.get("base_url")
         return None if base_url is None else PriceSource(api_url=base_url)
 
     async def fetch_model(self, model: Model) -> bool:
-        """See `ProviderType`. Not supported."""
+        """Returns `False`: the server cannot be made to fetch a missing model."""
         return False
 
     def reparse(self, response: ResponseReceived) -> Answer | None:
-        """See `ProviderType`. Not supported."""
+        """Returns `None`: recorded bytes are not parsed again."""
         return None
 
     def request_is_complete(self, body: bytes, messages: Sequence[Turn]) -> bool:
-        """See `ProviderType`. For a JSON body with the list `messages`, as most APIs have it."""
+        """Whether a request's body holds every message in full.
+
+        For a JSON body with the list `messages`, as most APIs have it.
+        """
         return holds_messages(body, messages)
 
 
 def holds_messages(body: bytes, messages: Sequence[Turn]) -> bool:
-    """Whether the JSON body's `messages` have exactly these roles and contents, in this order."""
+    """Whether the JSON body's `messages` have exactly these roles and contents, in this order.
+
+    `False` for a body that is not JSON.
+    """
     try:
         document = orjson.loads(body)
         sent = [(message.get("role"), message.get("content")) for message in document["messages"]]

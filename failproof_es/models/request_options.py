@@ -17,23 +17,23 @@ _NAMES = ("max_tokens", "max_completion_tokens")
 
 
 def left_out(model: Model) -> frozenset[str]:
-    """The parameters that no request contains; they are not recorded."""
+    """The parameters that the option `leave_out` names: no request contains them."""
     return frozenset(model.options.get(LEAVE_OUT, ()))
 
 
 def max_tokens_name(model: Model) -> str:
-    """The name of the token limit in requests."""
+    """The name of the token limit in requests: the option `max_tokens_as`, or else `max_tokens`."""
     return str(model.options.get(MAX_TOKENS_AS, _NAMES[0]))
 
 
 def without_left_out(body: dict[str, Any], model: Model) -> dict[str, Any]:
-    """The body of a request without the omitted parameters."""
+    """The body of a request without the parameters that the option `leave_out` names."""
     unsent = left_out(model)
     return {name: value for name, value in body.items() if name not in unsent}
 
 
 def option_problems(model: Model) -> Iterator[EntryProblem]:
-    """The errors in these two options."""
+    """The errors in the options `leave_out` and `max_tokens_as`."""
     names = model.options.get(LEAVE_OUT, [])
     if not (isinstance(names, list) and all(name in _MAY_BE_LEFT_OUT for name in names)):
         message = f"`{LEAVE_OUT}` is a list that may hold `temperature`"
@@ -49,7 +49,7 @@ def option_problems(model: Model) -> Iterator[EntryProblem]:
 
 
 def unknown_options(model: Model, supported: tuple[str, ...]) -> Iterator[EntryProblem]:
-    """An error for each option that the provider does not support."""
+    """Yield an error for each option of the model's entry that is not `supported`."""
     names = ", ".join(f"`{name}`" for name in supported)
     there = f"there {'is' if len(supported) == 1 else 'are'} {names}"
     for name in sorted(set(model.options) - set(supported)):

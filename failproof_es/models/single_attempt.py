@@ -10,10 +10,10 @@ from failproof_es.models.protocol import Answer, ModelError, OnText, PreparedReq
 async def send_once(
     provider: Provider, request: PreparedRequest, on_text: OnText | None, longest_s: float
 ) -> Answer:
-    """Call `send` and enforce its contract. `longest_s` may be infinite.
+    """Call `provider.send` once, and enforce its contract: an `Answer` or a `ModelError`.
 
-    A provider has to end an attempt itself, and to raise only `ModelError`. An attempt that exceeds
-    `longest_s`, or that raises another exception, ends in a `ModelError`, and the run goes on.
+    A call that takes more than `longest_s` seconds, or that raises another exception, ends in a
+    `ModelError`, and the run goes on. `longest_s` may be infinite.
     """
     limit_s = None if longest_s == float("inf") else longest_s
     try:

@@ -23,13 +23,16 @@ class Token:
 
 
 class TokenSource:
-    """The current token of one source, for one event loop at a time."""
+    """Holds the current token of a vendor's library, and renews it before it expires.
+
+    For one event loop at a time.
+    """
 
     def __init__(self, name: str, fetch: Callable[[], Token]) -> None:
-        """`name` replaces the tokens in the record.
+        """`name` and a number replace each token in the record.
 
-        `fetch` requests a token and blocks. It raises `InvalidInput` if there are no
-        credentials, and `ModelError` if the request fails.
+        `fetch` requests a token and blocks. It raises `InvalidInput` if the library or the
+        credentials are missing, and `ModelError` if the request fails.
         """
         self._name = name
         self._fetch = fetch
@@ -44,7 +47,7 @@ class TokenSource:
         return None if self._token is None else self._token.text
 
     async def renew(self) -> None:
-        """Fetch a new token if the current one expires soon. Raises as `fetch` does.
+        """Fetch a new token if the current one expires within 5 minutes. Raises as `fetch` does.
 
         If that fails, the current token stays in use until it expires.
         """
@@ -73,7 +76,7 @@ class TokenSource:
 
 
 async def require_token(tokens: TokenSource) -> None:
-    """Fetch a token before a run. Raises `InvalidInput`."""
+    """Fetch a token before a run. Raises `InvalidInput` if none can be fetched."""
     try:
         await tokens.renew()
     except ModelError as error:

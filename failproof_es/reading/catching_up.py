@@ -22,9 +22,10 @@ _CANNOT = (psycopg.Error, UnreadableState, OutdatedProjection, InvalidInput)
 
 
 def catch_up_problem(connection: Connection) -> str | None:
-    """Update the projections; return `None`, or the problem that prevents it.
+    """Update the projections; return `None`, or a warning with the problem that prevents it.
 
-    One query if there is nothing new. Raises `psycopg.OperationalError` if the server is away.
+    One query if there is nothing new. Projections other than those of `READ` are updated along if
+    they are level with them. Raises `psycopg.OperationalError` if the server is away.
     """
     if is_at_head(connection):
         return None
@@ -48,7 +49,7 @@ def catch_up_problem(connection: Connection) -> str | None:
 
 
 def _bring_up(connection: Connection, projections: Sequence[Projection], head: int) -> None:
-    """Update these until the projections of `READ` reach the head, or do not move any more."""
+    """Update these projections until those of `READ` reach the position `head`, or stop moving."""
     while (position := reached(connection, READ)) < head:
         if not catch_up(connection, projections) and reached(connection, READ) == position:
             break
@@ -78,7 +79,10 @@ def _other_current_projections(connection: Connection) -> list[Projection]:
 
 
 def is_at_head(connection: Connection) -> bool:
-    """Whether the projections of `READ` exist in this program's version and are current."""
+    """Whether the projections of `READ` exist in this program's version and reach the log's end.
+
+    Also false if they are not installed, or the user may not read them.
+    """
     names = [projection.name for projection in READ]
     versions = [projection.version for projection in READ]
     relations = [

@@ -92,7 +92,7 @@ EVERY_RESULT = ResultFilter()
 
 
 class ResultKey(NamedTuple):
-    """The place of a result in the order of the list."""
+    """The place of a result in the list: index of its state in `STATES`, last position, id."""
 
     place: int
     last_position: int
@@ -178,11 +178,12 @@ def page_of_results(
     limit: int,
     backwards: bool = False,
 ) -> ResultPage:
-    """At most `limit` results after a key; with `backwards`, before it, in reverse order.
+    """At most `limit` results that match `which`, after the key `after`, or from the first one.
 
-    A filter that may match few scans only the next `LOOKED_AT` results (`LOOKED_INTO` for a text),
-    so that the cost of a page is bounded. A page whose scan was stopped has a following page, even
-    if it has no row.
+    With `backwards`, those before the key, in reverse order. Only results whose last event is at or
+    before the position `up_to` are listed. A filter that may match few scans only the next
+    `LOOKED_AT` results (`LOOKED_INTO` for a text), so that the cost is bounded. A page whose scan
+    was stopped has a following page, even if it has no row.
     """
     most = LOOKED_AT if which.text is None else LOOKED_INTO
     results = _scan_results(connection, run_id, which, up_to, after, limit + 1, most, backwards)
@@ -197,7 +198,10 @@ def page_of_results(
 def list_results(
     connection: Connection, run_id: UUID, which: ResultFilter, *, up_to: int
 ) -> Iterator[ListedResult]:
-    """All matching results in the order of the list; reads 500 at a time."""
+    """All results that match `which`, in the order of the list; reads 500 at a time.
+
+    Only results whose last event is at or before the position `up_to` are listed.
+    """
     after = None
     while True:
         results = _scan_results(connection, run_id, which, up_to, after, 500, None, False)
@@ -217,7 +221,10 @@ def _scan_results(
     most: int | None,
     backwards: bool,
 ) -> list[ListedResult]:
-    """At most `limit` matching results among the next `most` results after a key."""
+    """At most `limit` matching results among the next `most` results after a key.
+
+    `None` for `most` scans all; `after` and `backwards` mean the same as in `page_of_results`.
+    """
     near, values = _from_key(run_id, which, up_to, after, backwards)
     where, more = where_of(which)
     direction = "DESC" if backwards else "ASC"
@@ -290,7 +297,7 @@ def _from_key(
 
 
 def place_of(connection: Connection, evaluation_id: UUID) -> ResultKey | None:
-    """The key of an evaluation in the list of its run; `None` if it has no row."""
+    """The key of an evaluation in the list of its run; `None` if the list does not have it."""
     row = connection.execute(
         f"SELECT {PLACE}, e.last_position, e.evaluation_id FROM projections.evaluations AS e "
         "WHERE e.evaluation_id = %s AND e.counted",
@@ -314,7 +321,11 @@ def places_of(status: str | None) -> list[int]:
 
 
 def where_of(which: ResultFilter) -> tuple[str, dict[str, Any]]:
-    """The filter's condition without the status, each part after an `AND`, and its values."""
+    """SQL for the filter's fields other than `status`, and the values of its named parameters.
+
+    Each condition follows an `AND`; empty if no other field is set. The tables are aliased `e`
+    (`evaluations`) and `p` (`prompts`).
+    """
     conditions: list[str] = []
     values: dict[str, Any] = {}
     for name, column in (
@@ -378,7 +389,10 @@ def _build_result(row: Sequence[Any]) -> ListedResult:
 
 
 def beginning(json_text: str | None) -> tuple[str | None, bool]:
-    """The text in a JSON string that may be cut off, and whether it is."""
+    """The text of a JSON string that was cut to `_EXCERPT` characters, and whether it was cut.
+
+    `json_text` begins with its quote. `None` gives `(None, False)`.
+    """
     if json_text is None:
         return None, False
     if len(json_text) < _EXCERPT:

@@ -24,7 +24,7 @@ from failproof_es.store.reading.reader import Connection, RecordedEvent, read_st
 
 @dataclass(frozen=True, slots=True)
 class ReadEvent:
-    """A row of the log and its event; `event` is `None` if it cannot be read."""
+    """A row of the log with its parsed event; `event` is `None` if it cannot be read."""
 
     row: RecordedEvent
     event: Event | None
@@ -32,7 +32,7 @@ class ReadEvent:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One attempt: a request and its recorded outcome."""
+    """One request to a model and its recorded outcome: an answer, an error, or that it was lost."""
 
     sent: ReadEvent
     body: SentBody
@@ -50,7 +50,11 @@ class Exchange:
 
 
 def read_history(connection: Connection, evaluation_id: UUID, up_to: int) -> list[ReadEvent]:
-    """The events of an evaluation up to a position, after those of the source of a carry-over."""
+    """The events of an evaluation, in order, up to the position `up_to` inclusive.
+
+    If the evaluation was carried over from another run, the events of its source come first. Empty
+    if there are none.
+    """
     own = _read_events(connection, evaluation_id, up_to)
     first = own[0].event if own else None
     if isinstance(first, CarriedOver):
@@ -59,7 +63,7 @@ def read_history(connection: Connection, evaluation_id: UUID, up_to: int) -> lis
 
 
 def exchanges_of(history: Sequence[ReadEvent]) -> Iterator[Exchange]:
-    """Each request in order, with its outcome."""
+    """Each request of an evaluation's history in order, with its outcome."""
     sent: ReadEvent | None = None
     body: SentBody | None = None
     outcome: dict[str, ReadEvent] = {}
@@ -81,7 +85,10 @@ def exchanges_of(history: Sequence[ReadEvent]) -> Iterator[Exchange]:
 
 
 def body_at(history: Sequence[ReadEvent], position: int) -> bytes | None:
-    """The recorded body of the request or response at this position; `None` without one."""
+    """The recorded body of the request or response at this position; `None` if it has no body.
+
+    Also `None` if the history has no request or response at this position.
+    """
     bodies = RequestBodies()
     for read in history:
         body = None
@@ -95,7 +102,10 @@ def body_at(history: Sequence[ReadEvent], position: int) -> bytes | None:
 
 
 def digest_of_body(event: ResponseReceived | ErrorRecorded) -> str | None:
-    """The SHA-256 of the received body, in hexadecimal; `None` without a body."""
+    """The SHA-256 of the whole received body, in hexadecimal; `None` without a body.
+
+    It is of the body as received, even if only a part of it was recorded.
+    """
     if event.withheld is not None:
         return event.withheld.sha256
     body = raw_body(event)
@@ -116,5 +126,8 @@ def _read_events(connection: Connection, stream: UUID, up_to: int) -> list[ReadE
 
 
 def is_evaluation(history: Sequence[ReadEvent]) -> bool:
-    """Whether the last event of the history is an evaluation's."""
+    """Whether the history is of an evaluation, by its last event.
+
+    False without a readable last event.
+    """
     return bool(history) and isinstance(history[-1].event, EvaluationEvent)

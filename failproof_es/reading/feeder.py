@@ -15,7 +15,7 @@ from failproof_es.core.summary import RunSummary, RunTotals
 
 @dataclass(frozen=True, slots=True)
 class UnreadableRun:
-    """A run without a summary: its record cannot be true or be read."""
+    """A run without a summary, and the reason: its record contradicts itself or cannot be read."""
 
     run_id: UUID
     run_number: int
@@ -24,9 +24,9 @@ class UnreadableRun:
 
 @dataclass(frozen=True, slots=True)
 class RunInArchive(UnreadableRun):
-    """An archived run: its own stream is in the log, `why` names the file with its evaluations.
+    """An archived run: its evaluations are in a file, which `why` names.
 
-    `run` has the counts of its end.
+    `run` is folded from its own stream, which is in the log; it has the counts of its end.
     """
 
     run: Run
@@ -92,15 +92,17 @@ class Feeder(Protocol):
         """Why a slower source than intended is read, as a warning for the user; else `None`."""
 
     def run(self, run_id: UUID) -> Run:
-        """The state of the run's own stream. Raises `InvalidInput` if it has not begun.
+        """The run, folded from its own stream, without its evaluations.
 
-        Raises `RunIsArchived` if the events of its evaluations are in an archive file.
+        Raises `InvalidInput` if there is no such run, or it begins after `up_to`. Raises
+        `RunIsArchived` if the events of its evaluations are in an archive file.
         """
 
     def summary(self, run: Run, *, messages: int | None = None, reviews: bool = True) -> RunSummary:
-        """The summary of the run, with at most `messages` different messages of failed requests.
+        """The summary of the run: its counts and the states of its reviews.
 
-        Without `reviews` people's reviews are not read.
+        It has at most `messages` different messages of failed requests, the most frequent; `None`:
+        all. Without `reviews` people's reviews are not read, and their counts are empty.
         """
 
     def summaries(
@@ -110,10 +112,10 @@ class Feeder(Protocol):
         before: int | None = None,
         which: RunFilter = EVERY_RUN,
     ) -> Iterator[RunSummary | UnreadableRun]:
-        """The summaries of runs, newest first, at most `limit`; a damaged run hides no other.
+        """The summaries of runs, newest first, at most `limit`; an unreadable run hides no other.
 
-        With `before`, only runs with smaller numbers; with `which`, only those that it matches. A
-        filter excludes runs without a summary.
+        With `before`, only runs with smaller numbers; with `which`, only runs that match it.
+        Without a filter, a run without a summary is an `UnreadableRun`; a filter leaves it out.
         """
 
     def totals(
@@ -123,13 +125,16 @@ class Feeder(Protocol):
         before: int | None = None,
         which: RunFilter = EVERY_RUN,
     ) -> Iterator[RunTotals | UnreadableRun]:
-        """As `summaries`, but only the sums that a list shows, a small part of each summary."""
+        """As `summaries`, but with `RunTotals`: only the sums that a list shows."""
 
     def summaries_of(self, runs: Sequence[UUID]) -> dict[UUID, RunSummary]:
-        """The brief summaries (`RunSummary.brief`) of those of these runs that have one."""
+        """The brief summaries (`RunSummary.brief`) of these runs, by run id.
+
+        Runs without a summary are missing.
+        """
 
     def outcomes(self, run: Run, keys: Sequence[EvaluationKey]) -> list[EvaluationOutcome]:
-        """The outcomes of these evaluations of the run, in the order given."""
+        """The outcomes of these evaluations of the run, one for each key, in the order given."""
 
     def impossible(self, run: Run, *, limit: int) -> list[EvaluationOutcome]:
         """The first evaluations in plan order, at most `limit`, whose records are contradictory or

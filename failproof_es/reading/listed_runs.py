@@ -115,7 +115,10 @@ def list_runs(
     before: int | None = None,
     which: RunFilter = EVERY_RUN,
 ) -> Iterator[ListedRun]:
-    """The runs, newest first, at most `limit`; reads `PAGE` at a time."""
+    """The rows of the runs that match `which`, newest first, at most `limit`.
+
+    With `before`, only runs with smaller numbers. Reads `PAGE` at a time.
+    """
     places = AttemptNumbers(connection)
     totals = feeder.totals(limit=limit, before=before, which=which)
     while page := list(islice(totals, PAGE)):
@@ -127,7 +130,7 @@ def list_runs(
 
 
 def _branches(connection: Connection, page: Sequence[RunTotals | UnreadableRun]) -> dict[UUID, str]:
-    """`describe_branch` of the branched runs among these, by run."""
+    """What each branched run of the page carries over and from which run, in words, by run id."""
     branches = {
         run.run_id: branch
         for run in page
@@ -158,10 +161,11 @@ class TrendPoint:
 def trends_of(
     connection: Connection, feeder: Feeder, runs: Sequence[ListedRun]
 ) -> Mapping[tuple[str, str], tuple[TrendPoint, ...]]:
-    """The newest attempts in order, by experiment and model, of experiments with several attempts.
+    """The newest attempts of the runs' experiments, in order, by (experiment digest, model key).
 
-    One query for all. Empty if the feeder reads the log, which would be folded for each attempt. A
-    run that the rows do not cover is read from the log.
+    Only experiments with several attempts; at most `MOST_ATTEMPTS` of each. One query for all.
+    Empty if the feeder reads the log, which would be folded for each attempt. A run that the
+    projections do not cover is read from the log.
     """
     if feeder.source == "log":
         return {}
@@ -194,7 +198,10 @@ def _point(number: int, attempt: int, total: Group) -> TrendPoint:
 
 
 def model_rate(model: str, group: Group, sums: ClusterSums) -> ModelRate:
-    """The `ModelRate` of a model's finished evaluations and cluster sums."""
+    """The pass rate of one model: `group` counts its evaluations.
+
+    `sums` are its sums over independent cases, for the interval.
+    """
     rates = group.passes
     return ModelRate(
         model=model,
@@ -249,7 +256,10 @@ def _list_run(
 
 
 def _archived(run: RunInArchive, attempt: int | None, attempts: int | None) -> ListedRun:
-    """The row from the run's own stream and the counts of its end; the rest is unknown."""
+    """The row of an archived run, from its own stream and the counts of its end.
+
+    Other values are unknown.
+    """
     started, counts = run.run.started, run.run.counts
     return ListedRun(
         run_id=run.run_id,

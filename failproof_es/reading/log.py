@@ -35,7 +35,7 @@ _MOST = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class LogFeeder:
-    """Reads events only, no projections."""
+    """A feeder that reads only events, no projections: up to the position `up_to`, or all."""
 
     connection: Connection
     up_to: int | None = None
@@ -48,7 +48,7 @@ class LogFeeder:
         return "log"
 
     def run(self, run_id: UUID) -> Run:
-        """See `Feeder`."""
+        """The run, folded from its own stream. Raises as `Feeder.run` does."""
         require_attached(self.connection, run_id)
         return self._fold_stream(run_id)
 
@@ -64,7 +64,7 @@ class LogFeeder:
         return run
 
     def summary(self, run: Run, *, messages: int | None = None, reviews: bool = True) -> RunSummary:
-        """See `Feeder`. Reads every event of the run."""
+        """The summary of the run, as `Feeder.summary`. Reads every event of the run."""
         clusters = SharedClusters(repeated=repetitions_of(run.started) > 1)
         counts, left_to_people = RunCounts(clusters=clusters), list[UUID]()
         for recorded in recorded_evaluations(self.connection, run, up_to=self.up_to):
@@ -92,7 +92,10 @@ class LogFeeder:
         before: int | None = None,
         which: RunFilter = EVERY_RUN,
     ) -> Iterator[RunSummary | UnreadableRun]:
-        """See `Feeder`."""
+        """The summaries of runs, newest first, as `Feeder.summaries`.
+
+        Reads every event of each run.
+        """
         most = None if limit is None or which.chooses else min(limit, _MOST)
         rows = self.connection.execute(
             "SELECT run_id, run_number FROM failproof.run_list "
@@ -117,14 +120,14 @@ class LogFeeder:
         before: int | None = None,
         which: RunFilter = EVERY_RUN,
     ) -> Iterator[RunTotals | UnreadableRun]:
-        """See `Feeder`."""
+        """The totals of runs, newest first, as `Feeder.totals`. Reads every event of each run."""
         summaries = self.summaries(limit=limit, before=before, which=which)
         return (
             summary.totals if isinstance(summary, RunSummary) else summary for summary in summaries
         )
 
     def summaries_of(self, runs: Sequence[UUID]) -> dict[UUID, RunSummary]:
-        """See `Feeder`. Reads every event of each."""
+        """The brief summaries of these runs, by run id. Reads every event of each run."""
         summaries = ((run_id, self.summarize_or_explain(run_id, 0)) for run_id in runs)
         return {
             run_id: summary.brief
@@ -135,7 +138,11 @@ class LogFeeder:
     def summarize_or_explain(
         self, run_id: UUID, run_number: int, run: Run | None = None
     ) -> RunSummary | UnreadableRun:
-        """The run's summary, or the reason why there is none. `run`: if it is read already."""
+        """The run's summary, or the reason why there is none.
+
+        `run` is the run if it was read already; `None` reads it. `run_number` is only for the
+        reason.
+        """
         try:
             return self.summary(run or self.run(run_id))
         except RunIsArchived as error:
@@ -146,14 +153,17 @@ class LogFeeder:
     def archived(
         self, run_id: UUID, run_number: int, error: RunIsArchived
     ) -> RunInArchive | UnreadableRun:
-        """The entry of an archived run in a list."""
+        """The list's entry of a run whose reading raised `error`, which names the archive file.
+
+        An `UnreadableRun` if its own stream cannot be read either.
+        """
         try:
             return RunInArchive(run_id, run_number, str(error), self._fold_stream(run_id))
         except (*UNREADABLE, InvalidInput) as unreadable:
             return UnreadableRun(run_id, run_number, str(unreadable))
 
     def outcomes(self, run: Run, keys: Sequence[EvaluationKey]) -> list[EvaluationOutcome]:
-        """See `Feeder`."""
+        """The outcomes of these evaluations in the order of `keys`, from their events."""
         return [
             evaluation_outcome(run, recorded)
             for start in range(0, len(keys), WINDOW)
@@ -163,7 +173,10 @@ class LogFeeder:
         ]
 
     def impossible(self, run: Run, *, limit: int) -> list[EvaluationOutcome]:
-        """See `Feeder`. Reads the run's events until `limit` is reached."""
+        """The first evaluations with contradictory or unreadable records, at most `limit`.
+
+        In plan order. Reads the run's events until `limit` is reached.
+        """
         outcomes = (
             evaluation_outcome(run, recorded)
             for recorded in recorded_evaluations(self.connection, run, up_to=self.up_to)

@@ -24,7 +24,11 @@ ALL_CASES = "all cases"
 
 @dataclass(frozen=True, slots=True)
 class PeopleFigure:
-    """What people decided of a group of evaluations that were left to them."""
+    """What people decided of one model's evaluations in a group that `dimension` and `name` give.
+
+    `severity` and `high` are the cases of high severity; `overall` has all cases. Evaluations that
+    were not left to people are not counted.
+    """
 
     model: str
     dimension: PeopleDimension
@@ -45,11 +49,11 @@ class PeopleFigure:
 
     @property
     def decided(self) -> int:
-        """Those that people passed or failed."""
+        """Number of evaluations that people passed or failed."""
         return self.passed + self.failed
 
     def as_json(self) -> dict[str, Any]:
-        """The counts, the rate and its interval."""
+        """The counts (`n`: those decided), the rate, and its interval as [low, high] or `None`."""
         return {
             "passed": self.passed,
             "failed": self.failed,
@@ -66,7 +70,7 @@ class PeopleFigure:
 
 @dataclass(slots=True)
 class _Group:
-    """The statuses of a group, and the clusters of those decided."""
+    """The counts of a group by people's decision, and the clusters of the evaluations decided."""
 
     counts: Counter[str] = field(default_factory=Counter)
     passed: list[bool] = field(default_factory=list)
@@ -98,7 +102,7 @@ class _Group:
 
 
 def people_figures(run: RecordedRun) -> tuple[PeopleFigure, ...]:
-    """The figures of each model: overall, by severity, category and tag.
+    """The figures of each model: overall, by severity, by category and by tag.
 
     Empty, without reading the run's evaluations, if nothing was left to people.
     """
@@ -110,7 +114,11 @@ def people_figures(run: RecordedRun) -> tuple[PeopleFigure, ...]:
 def figures_of(
     evaluations: Iterable[PlannedOutcome], models: Sequence[str]
 ) -> tuple[PeopleFigure, ...]:
-    """The figures of the evaluations left to people, by model in the order of `models`. Pure."""
+    """The figures of the evaluations left to people, by model in the order of `models`.
+
+    Evaluations without a review status are ignored; each model of the others must be in `models`.
+    Reads nothing from the database.
+    """
     groups: defaultdict[tuple[str, PeopleDimension, str], _Group] = defaultdict(_Group)
     for _, case, outcome, status in evaluations:
         if status is not None:

@@ -42,7 +42,11 @@ class PeopleJudgement:
 
 
 def judge_by_people(run: RecordedRun) -> PeopleJudgement:
-    """Judge the gates on rates. An undecided evaluation counts as not passed."""
+    """Judge the run's gates on rates by the verdicts of people.
+
+    An evaluation that people did not decide counts as not passed. Gates that were judged when the
+    run ended, and those on the share of unscored evaluations, are left out.
+    """
     judgement = PeopleJudgement()
     evaluations = list(_reviewed(run))
     unreviewed, raised = _engine_scores(evaluations, judgement)
@@ -72,7 +76,7 @@ def judge_by_people(run: RecordedRun) -> PeopleJudgement:
 
 
 def _reviewed(run: RecordedRun) -> Iterator[tuple[PlannedOutcome, ReviewStatus]]:
-    """Every ended evaluation of the run, with the status of its reviews."""
+    """Every ended evaluation of the run, with the status of its reviews, `awaiting` without any."""
     ended = (planned for planned in run.outcomes() if planned.outcome.finished)
     while window := list(islice(ended, WINDOW)):
         ids = [planned.outcome.evaluation_id for planned in window]
@@ -101,7 +105,11 @@ def _engine_scores(
 
 
 def _decision(outcome: EvaluationOutcome, status: ReviewStatus) -> bool | None:
-    """Whether people passed the evaluation; `None` if the engine's result stands."""
+    """Whether people passed the evaluation; `None` if its own result stands.
+
+    The result stands if nobody reviewed the evaluation and it was not left to people. Disputed and
+    unclear evaluations, and those that still await people, are not passed.
+    """
     if status == "awaiting" and not outcome.awaiting_review:
         return None
     return status == "pass"
@@ -118,7 +126,10 @@ def _decided(outcome: EvaluationOutcome, passed: bool) -> EvaluationOutcome:
 
 
 def _with_undecided(gate: dict[str, Any], undecided: Counter[str]) -> dict[str, Any]:
-    """The gate, with the number of its model's undecided evaluations in its reason."""
+    """The gate, with the number of its model's undecided evaluations, if any, in its reason.
+
+    A gate without a model counts those of all models.
+    """
     count = undecided[gate["model"]] if "model" in gate else undecided.total()
     if not count:
         return gate

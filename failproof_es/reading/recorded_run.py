@@ -40,7 +40,7 @@ Origin = Literal["asked", "imported"]
 
 
 class PlannedOutcome(NamedTuple):
-    """An evaluation of a run's plan."""
+    """An evaluation of a run's plan, with its case and its outcome so far."""
 
     place: int
     """Its place in the plan, from 1."""
@@ -57,7 +57,7 @@ class PlannedOutcome(NamedTuple):
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """A run, and the connection to read more of it from."""
+    """A run as it is recorded, which reads more of itself from the database when it is needed."""
 
     connection: Connection
     run: Run
@@ -72,7 +72,11 @@ class RecordedRun:
 
     @classmethod
     def read(cls, connection: Connection, run_id: UUID, up_to: int | None = None) -> RecordedRun:
-        """The run up to a position of the log. Raises `InvalidInput` if it begins later."""
+        """The run up to the position `up_to` of the log; `None`: all of it.
+
+        Raises `InvalidInput` if there is no such run or it begins later, and `RunIsArchived` if its
+        evaluations are in an archive file.
+        """
         feeder = feeder_for(connection, up_to)
         return cls(connection, feeder.run(run_id), feeder)
 
@@ -80,7 +84,8 @@ class RecordedRun:
     def read_events(cls, connection: Connection, run_id: UUID) -> RecordedRun:
         """The run from its events: the projections are neither read nor updated.
 
-        For callers that need evaluations, but no counts. Raises as `read` does.
+        For callers that need evaluations, but no counts. Raises `InvalidInput` if there is no such
+        run, and `RunIsArchived` if its evaluations are in an archive file.
         """
         feeder = LogFeeder(connection)
         return cls(connection, feeder.run(run_id), feeder)
@@ -111,18 +116,21 @@ class RecordedRun:
 
     @property
     def awaits_closing(self) -> bool:
-        """Whether people decide the run's gates on rates, and its reviews are not closed yet."""
+        """Whether people decide the run's gates on rates, and nobody closed its reviews yet."""
         by_people = recorded_configuration(self.started).gates.by == "people"
         return by_people and self.closing is None
 
     @property
     def gates(self) -> dict[str, Any]:
-        """The run's gates by name: those judged when it ended, then those judged by people."""
+        """The run's gates by name: those judged when it ended, and those judged by people.
+
+        If both have a name, people's is the one.
+        """
         return {**(self.run.gates or {}), **(self.closing.gates if self.closing else {})}
 
     @cached_property
     def summary(self) -> RunSummary:
-        """The summary of the run."""
+        """The summary of the run. Raises `RunIsArchived` if the run is archived meanwhile."""
         summary = self.feeder.summary(self.run, messages=self.messages)
         require_attached(self.connection, self.run_id)
         return summary
@@ -130,12 +138,11 @@ class RecordedRun:
     def outcomes(
         self, *, after: int = 0, limit: int | None = None, choice: ResultChoice = EVERY_RESULT
     ) -> Iterator[PlannedOutcome]:
-        """Planned evaluations in plan order, begun or not, from the one after `after` on.
+        """Planned evaluations in plan order, begun or not, at most `limit`.
 
-        With `choice` only those that it takes; at most `limit`.
-
-        Holds a window of them in memory; the cost depends only on the number that is consumed.
-        Raises `RunIsArchived` if the run is archived meanwhile.
+        `after` is a place in the plan, counted from 1: the first evaluation is the next one. With
+        `choice` only those that match it. Holds a window of them in memory; the cost depends only
+        on the number that is consumed. Raises `RunIsArchived` if the run is archived meanwhile.
         """
         if choice is not EVERY_RESULT:
             yield from islice(filter(choice.takes, self.outcomes(after=after)), limit)
@@ -152,7 +159,7 @@ class RecordedRun:
                 yield PlannedOutcome(place, cases[key.prompt_id], outcome, status)
 
     def keys(self, *, after: int = 0) -> Iterator[tuple[int, EvaluationKey]]:
-        """(place from 1, key) of the planned evaluations after the place `after`."""
+        """(place in the plan from 1, key) of the planned evaluations after the place `after`."""
         models = [model.key for model in self.started.models]
         repetitions = repetitions_of(self.started)
         of_a_case = len(models) * repetitions
@@ -194,7 +201,7 @@ class RecordedRun:
             require_attached(self.connection, self.run_id)
 
     def places_by_prompt(self) -> dict[UUID, int]:
-        """The index in the plan of each planned prompt, from 0."""
+        """The index in the plan, from 0, of each planned case, by the id of its stream."""
         digests = (
             digest
             for chunk in range(self.run.chunks)
@@ -222,10 +229,11 @@ class RecordedRun:
 
 
 def feeder_for(connection: Connection, up_to: int | None = None) -> Feeder:
-    """A feeder of the projections, updated to the head of the log; with `up_to`, of the log itself.
+    """A feeder that reads the projections, after updating them to the head of the log.
 
-    Also of the log, with a `warning`, if the projections cannot be updated: the user may not write
-    them, or an event in the log or a table prevents it.
+    With `up_to`, a feeder that reads the log up to this position. Without it, too, the log is read,
+    with a `warning`, if the projections cannot be updated: the user may not write them, or an event
+    in the log or a table prevents it.
     """
     if up_to is not None:
         return LogFeeder(connection, up_to)

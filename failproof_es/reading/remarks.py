@@ -9,8 +9,10 @@ from failproof_es.store.reading.experiments import run_numbers
 
 
 def remarks_on(run: RecordedRun) -> tuple[str, ...]:
-    """The remarks that apply: imported from another tool, only a part was asked, branched from
-    another run, rates of questions that were asked again because of their results.
+    """The remarks that apply to the run, each a sentence or phrase; empty if none does.
+
+    It was imported from another tool; only a part was asked; it was branched from another run; its
+    rates are of questions that were asked again because of their results.
     """
     remarks = [run.run.imported_from, describe_selection(run.started)]
     branch = run.started.branched_from

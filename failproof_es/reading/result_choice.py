@@ -11,7 +11,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ResultChoice:
-    """Conditions on a result: at least one of the set states, and every other given condition."""
+    """Conditions on a result: at least one of the set states, and every other given condition.
+
+    The states are `failed`, `errors` and `unscored`: if none is set, every state matches. An empty
+    tuple or `None` is no condition; with several tags a case needs only one of them.
+    """
 
     failed: bool = False
     """Scored and not passed, by people's verdict where people decide."""

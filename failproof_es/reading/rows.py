@@ -94,7 +94,7 @@ _DECODED_AT_ONCE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class RunListCounts:
-    """The number of runs in a list, and the numbers by the values of its filters."""
+    """The number of runs in a list, and the number of runs by status and by model."""
 
     total: int
     matching: int
@@ -107,7 +107,10 @@ class RunListCounts:
 
 @dataclass(frozen=True, slots=True)
 class RowFeeder:
-    """Reads the rows of `run_results` and `reviews`, updated beforehand. See `Feeder`."""
+    """A feeder that reads the rows of the projections `run_results` and `reviews`.
+
+    It does not update them. Runs that the rows do not cover are read from the log.
+    """
 
     connection: Connection
     warning: str | None = None
@@ -126,18 +129,21 @@ class RowFeeder:
 
     @property
     def up_to(self) -> None:
-        """`None`: rows have no past states, which are read from the log."""
+        """Always `None`: rows have no past states."""
         return None
 
     def run(self, run_id: UUID) -> Run:
-        """See `Feeder`."""
+        """The run from its row, or else folded from the log. Raises as `Feeder.run` does."""
         row = self.connection.execute(_RUN, (run_id,)).fetchone()
         if row is None:
             return self._log.run(run_id)
         return run_of(row[0])
 
     def summary(self, run: Run, *, messages: int | None = None, reviews: bool = True) -> RunSummary:
-        """See `Feeder`. Two queries, whatever the size of the run."""
+        """The summary of the run, as `Feeder.summary`.
+
+        The number of queries does not depend on the size of the run.
+        """
         run_id = run.started.originator_id
         with _snapshot(self.connection):
             summary = self._summaries([run], messages, reviews).get(run_id)
@@ -155,7 +161,10 @@ class RowFeeder:
         before: int | None = None,
         which: RunFilter = EVERY_RUN,
     ) -> Iterator[RunSummary | UnreadableRun]:
-        """See `Feeder`. The number of queries is the same for 100 runs as for one."""
+        """The summaries of runs, newest first, as `Feeder.summaries`.
+
+        The number of queries is the same for 100 runs as for one.
+        """
         return self._list_pages(limit, before, which, self._summaries, lambda summary: summary)
 
     def totals(
@@ -165,7 +174,10 @@ class RowFeeder:
         before: int | None = None,
         which: RunFilter = EVERY_RUN,
     ) -> Iterator[RunTotals | UnreadableRun]:
-        """See `Feeder`. The database sums: the cost does not depend on the size of a run."""
+        """The totals of runs, newest first, as `Feeder.totals`.
+
+        The database sums: the cost does not depend on the size of a run.
+        """
         return self._list_pages(limit, before, which, self._totals, lambda summary: summary.totals)
 
     def _list_pages(
@@ -191,14 +203,17 @@ class RowFeeder:
             remaining = None if remaining is None else remaining - page
 
     def summaries_of(self, runs: Sequence[UUID]) -> dict[UUID, RunSummary]:
-        """See `Feeder`. The number of queries is the same for 100 runs as for one."""
+        """The brief summaries of these runs, by run id.
+
+        The number of queries is the same for 100 runs as for one.
+        """
         with _snapshot(self.connection):
             rows = self.connection.execute(_RUNS_BY_ID, {"runs": list(runs)}).fetchall()
             summaries = self._build_page(rows, self._briefs, lambda summary: summary.brief)
         return {summary.run_id: summary for summary in summaries if isinstance(summary, RunSummary)}
 
     def count_runs(self, which: RunFilter) -> RunListCounts:
-        """Number of runs, of runs that the filter matches, and of runs by status and model."""
+        """The numbers of all runs and of those that `which` matches; of all by status and model."""
         by_status = self.connection.execute(_STATUS_COUNTS, self._bind_filter(which)).fetchall()
         models = self.connection.execute(_MODELS).fetchall()
         return RunListCounts(
@@ -213,7 +228,7 @@ class RowFeeder:
         return {**parameters, "reached": self.reached}
 
     def outcomes(self, run: Run, keys: Sequence[EvaluationKey]) -> list[EvaluationOutcome]:
-        """See `Feeder`. Reads only the row of each evaluation."""
+        """The outcomes of these evaluations in the order of `keys`, from the row of each."""
         ids = [key.evaluation_id for key in keys]
         with _snapshot(self.connection):
             rows = self.connection.execute(_OUTCOMES, (ids,), binary=True).fetchall()
@@ -231,7 +246,10 @@ class RowFeeder:
         ]
 
     def impossible(self, run: Run, *, limit: int) -> list[EvaluationOutcome]:
-        """See `Feeder`. Reads the plan only if there are such evaluations."""
+        """The first evaluations with contradictory or unreadable records, at most `limit`.
+
+        In plan order. Reads the plan only if there are such evaluations.
+        """
         run_id = run.started.originator_id
         impossible_keys = {
             (prompt, exact_text(model), repetition)
@@ -258,7 +276,11 @@ class RowFeeder:
         of_rows: Callable[[Sequence[Run]], Mapping[UUID, S]],
         of_log: Callable[[RunSummary], S],
     ) -> list[S | UnreadableRun]:
-        """The list's entries of these runs. `rows`: (id, number, stored run document or `None`)."""
+        """The list's entries of these runs, in order. `rows`: (id, number, stored run or `None`).
+
+        `of_rows` gives the entries of the runs that the projections cover; `of_log` makes an entry
+        from the summary of any other run.
+        """
         read = {run_id: self._read_run(run_id, number, stored) for run_id, number, stored in rows}
         runs = [run for run in read.values() if isinstance(run, Run)]
         covered = of_rows(runs)
@@ -332,7 +354,7 @@ class RowFeeder:
         return counts
 
     def _read_reviews(self, runs: Sequence[UUID]) -> dict[UUID, list[tuple[list[str], int]]]:
-        """By run, the number of evaluations with each set of last verdicts."""
+        """By run id: (distinct last verdicts of reviewers, number of evaluations with these)."""
         reviews: dict[UUID, list[tuple[list[str], int]]] = {}
         for run_id, verdicts, evaluations in self.connection.execute(
             sql_file("reviews_of_runs"), (list(runs),)

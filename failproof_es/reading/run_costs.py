@@ -26,7 +26,7 @@ _USES = (
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Answers of one model for one purpose, on behalf of one model under test."""
+    """The answers of one model for one purpose, on behalf of one model under test."""
 
     model: str
     """The model under test."""
@@ -63,7 +63,7 @@ class AttemptCost:
 def uses_of(connection: Connection, feeder: Feeder, summary: RunSummary) -> list[Use]:
     """The answers of a run by model, purpose, judge and the model name in the answers.
 
-    A summary from the log distinguishes only the model or judge that was asked.
+    If the feeder reads the log, they are only by the model or judge that was asked.
     """
     if feeder.source == "log":
         return list(_by_asked(summary))
@@ -108,9 +108,10 @@ def _by_asked(summary: RunSummary) -> Iterator[Use]:
 def attempt_costs(
     connection: Connection, feeder: Feeder, summary: RunSummary
 ) -> tuple[AttemptCost, ...]:
-    """The costs of the newest attempts of the experiment in order, this run included.
+    """The costs of the newest attempts of the run's experiment in order, this run included.
 
-    Only this run if its attempts are not indexed yet, or the feeder reads the log.
+    At most `MOST_ATTEMPTS`. Only this run if its attempts are not indexed yet, or the feeder reads
+    the log.
     """
     run_id = summary.run_id
     (place, _) = AttemptNumbers(connection).of([run_id]).get(run_id, (1, 1))

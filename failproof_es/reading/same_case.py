@@ -27,7 +27,7 @@ _ELSEWHERE = f"{_SELECTED} AND e.run_id <> %(run)s ORDER BY e.last_position DESC
 
 @dataclass(frozen=True, slots=True)
 class SameCase:
-    """Another evaluation of the case."""
+    """Another evaluation of the same case, for a list."""
 
     __pydantic_config__ = KEYS
 
@@ -59,9 +59,10 @@ def same_case(
     in_run: bool,
     limit: int,
 ) -> list[SameCase]:
-    """Evaluations of the case other than `own`, at most `limit`.
+    """Evaluations of the case other than `own`, with no event after `up_to`; at most `limit`.
 
-    With `in_run` those of the same run, by model; else those of other runs, the newest first.
+    With `in_run` those of the run `run_id`, by model and repetition; else those of other runs, the
+    newest first.
     """
     rows = connection.execute(
         _IN_THE_RUN if in_run else _ELSEWHERE,

@@ -104,7 +104,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class ScanExtent:
-    """The extent of an unindexed scan."""
+    """How far an unindexed scan for `what` went: it covered `looked_at` things of the kind `of`."""
 
     what: str
     looked_at: int
@@ -129,10 +129,11 @@ class SearchResult:
 
 
 def search(connection: Connection, text: str, *, projected: bool) -> SearchResult:
-    """Search for the text. `projected`: whether the projections can be read.
+    """Search for an id, number, name or words. `projected`: whether the projections can be read.
 
     A kind before the text restricts the search: `run 12`, `event 12`. Request ids and words in
-    answers are searched for only if no name or id matches exactly.
+    answers are searched for only if no name or id matches exactly. At most `MOST_OF_A_KIND` hits
+    for each way to search.
     """
     return _Search(connection, text, projected).search()
 
@@ -320,7 +321,7 @@ class _Search:
 def _describe_evaluation(
     number: int, case: str | None, model: str, carried_over: bool
 ) -> tuple[str, str]:
-    """The title and the description of an evaluation."""
+    """The title of an evaluation (case and model), and its description (the run's `number`)."""
     case_name = "a case" if case is None else exact_text(case)
     return (
         f"{case_name} by {exact_text(model)}",

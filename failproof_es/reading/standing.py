@@ -20,7 +20,7 @@ _RELATIONS = "SELECT count(to_regclass(name)) FROM unnest(%s::text[]) AS name"
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Up to where what is shown was read, and how far that is behind the log."""
+    """Up to which position a feeder reads, and how many positions that is behind the log."""
 
     events_up_to: int
     """The position of the last event that is counted; 0 where there is none."""
@@ -36,15 +36,15 @@ class Standing:
 
     @property
     def why_log(self) -> str | None:
-        """The same, without what follows from it."""
+        """The warning without its remark that the log is slower; `None` without a warning."""
         return None if self.warning is None else self.warning.removesuffix(_SLOWER)
 
 
 def feeder_as_it_stands(connection: Connection) -> tuple[Feeder, Standing]:
-    """A feeder that does not update the projections, and its standing. Call it in a snapshot.
+    """A feeder that does not update the projections, and its standing.
 
     It reads the projections, however far behind, if they are complete and of this program's
-    versions; else the log.
+    versions; else the log. Call it in a transaction with a snapshot, so that both fit together.
     """
     head = max_position(connection)
     versions = {projection.name: projection.version for projection in READ}
@@ -80,7 +80,7 @@ def feeder_as_it_stands(connection: Connection) -> tuple[Feeder, Standing]:
 
 
 def standing_of(connection: Connection, feeder: Feeder) -> Standing:
-    """The standing of a feeder, which reads up to its own position or else all of the log.
+    """The standing of a feeder: it reads up to `feeder.up_to`, or else all of the log.
 
     If it reads all of the log outside a snapshot, it may count events recorded meanwhile.
     """

@@ -17,7 +17,11 @@ _MESSAGES = 3
 
 
 def suite_rows(summary: RunSummary) -> list[dict[str, Any]]:
-    """A row per model and suite with finished evaluations."""
+    """A row per model and suite with finished evaluations: `model`, `suite` and the counts.
+
+    The counts are `cases`, `evaluations`, each of `CLASSES`, `scored`, `passed`, `failed` and so
+    on, with `accuracy` and its bounds, as shares.
+    """
     return [
         {"model": model, "suite": suite, **_row(group)}
         for (model, suite), group in summary.by_suite().items()
@@ -26,18 +30,24 @@ def suite_rows(summary: RunSummary) -> list[dict[str, Any]]:
 
 
 def unscored_row(summary: RunSummary, model: str | None = None) -> dict[UnscoredGroup, int]:
-    """Number of evaluations of a model, or of all, without a score, by group."""
+    """Number of evaluations without a score by group, in a fixed order, without zeros.
+
+    Those of the model with this key; of all models if `None`.
+    """
     counts = summary.unscored(model)
     return {group: counts[group] for group in GROUPS if counts[group]}
 
 
 def total_row(summary: RunSummary) -> dict[str, Any]:
-    """All suites and models together."""
+    """The row of all suites and models together: `suite` is `total`, `model` is empty."""
     return {"model": "", "suite": "total", **_row(summary.total)}
 
 
 def model_rows(summary: RunSummary) -> list[dict[str, Any]]:
-    """A row per model over all suites, with its lost evaluations and the mean of its suites."""
+    """A row per model over all suites, by key, with the keys of `suite_rows` and five more figures.
+
+    Added are `lost`, `unscored` (by group), `mean_of_suites` and `mean_of_suites_bounds`.
+    """
     return [
         {
             "model": model,
@@ -81,7 +91,7 @@ def errors_by_kind(summary: RunSummary) -> Counter[str]:
 
 
 def errors_by_message(summary: RunSummary) -> Counter[str]:
-    """The number of failed requests, by message, with the status first."""
+    """The number of failed requests, by message; an HTTP status comes first in a message."""
     messages: Counter[str] = Counter()
     for key, count in summary.messages():
         messages[key.message] += count

@@ -18,7 +18,7 @@ from failproof_es.support.plurals import plural
 
 @dataclass(frozen=True, slots=True)
 class RunWorker:
-    """One process that drove shards of the run, from when it joined until it left."""
+    """One process that asked a part of the run's evaluations, from joining to leaving it."""
 
     worker: UUID
     who: str
@@ -37,9 +37,9 @@ class RunWorker:
 def workers_of(
     connection: Connection, run_id: UUID, up_to: int | None = None
 ) -> Sequence[RunWorker]:
-    """The workers of a run in the order of joining, up to a position of the log.
+    """The workers of a run in the order of joining, up to the position `up_to`; `None`: to the end.
 
-    A worker that left and joined again is listed twice.
+    A worker that left and joined again is listed twice. Empty if one process asked the run alone.
     """
     topics = (WorkerJoined.__name__, WorkerLeft.__name__)
     joined: list[RunWorker] = []

@@ -113,8 +113,9 @@ def read_every_eval_ever(path: Path) -> ForeignRun:
 
 
 def _samples_path(aggregate: Json, path: Path, remainder: Remainder) -> Path:
-    """The path of an aggregate's samples. Raises `InvalidInput`.
+    """The path of an aggregate's samples.
 
+    Raises `InvalidInput` if the aggregate names none, the file is missing, or its checksum differs.
     The fields of the aggregate that are not read are listed in `remainder`.
     """
     if "evaluation_results" not in aggregate:
@@ -149,8 +150,10 @@ def _samples_path(aggregate: Json, path: Path, remainder: Remainder) -> Path:
 
 
 def _require_checksum(details: Json, samples: Path, remainder: Remainder) -> None:
-    """Raise `InvalidInput` if the samples have another checksum. One that cannot be checked is
-    listed in `remainder`."""
+    """Raise `InvalidInput` if the samples have another checksum than the aggregate's `details`.
+
+    A checksum that cannot be checked is listed in `remainder`.
+    """
     checksum, algorithm = details.get("checksum"), details.get("hash_algorithm")
     if not isinstance(checksum, str) or algorithm not in ("sha256", "md5"):
         if checksum is not None:
@@ -242,8 +245,10 @@ def _answers_of_sample(
 def _conversation(
     sample: Json, remainder: Remainder, place: str
 ) -> tuple[tuple[Turn, ...], list[tuple[ImportedReply, ...]], tuple[dict[str, Any], ...]]:
-    """The turns of the prompt, each answer as its replies, and the messages of a longer
-    conversation."""
+    """The turns of the prompt, each answer as its replies, and the messages after the prompt.
+
+    The messages are empty unless there are several. Unmapped parts are listed in `remainder`.
+    """
     sample_input, output = object_of(sample.get("input")), object_of(sample.get("output"))
     messages = [message for message in list_of(sample.get("messages")) if isinstance(message, dict)]
     if object_of(sample.get("output")).get("reasoning_trace"):

@@ -34,7 +34,11 @@ class RecordedSample(NamedTuple):
 
 
 def read_samples(path: Path, remainder: Remainder) -> Iterator[RecordedSample]:
-    """Yield the answers in the order of their first records. Raises `InvalidInput`."""
+    """Yield the answers in the order of their first records.
+
+    Lines that are no object are listed in `remainder`. Raises `InvalidInput` if a line is not JSON
+    or is too long.
+    """
     evaluations: dict[int, dict[str, Json]] = defaultdict(dict)
     first_lines: dict[tuple[str, int], int] = {}
     stood: Counter[tuple[str, str]] = Counter()

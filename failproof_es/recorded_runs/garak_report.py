@@ -49,7 +49,10 @@ _NOT_KEPT = {
 
 
 def read_garak_report(path: Path) -> ForeignRun:
-    """The run in a report. Raises `InvalidInput` if it is not a report."""
+    """The run in a report.
+
+    Raises `InvalidInput` if the file is not JSON Lines, or is no report of garak.
+    """
     file = source_file(path)
     remainder = Remainder()
     began = ended = version = None
@@ -106,7 +109,10 @@ def read_garak_report(path: Path) -> ForeignRun:
 
 
 def _model_name(setup: Json, remainder: Remainder, place: str) -> str | None:
-    """The evaluated model, which garak calls target, and earlier model."""
+    """The evaluated model, which garak calls target (earlier: model), as `TYPE/NAME`.
+
+    `None` if the entry `setup` names none.
+    """
     for kind, name in (
         ("plugins.target_type", "plugins.target_name"),
         ("plugins.model_type", "plugins.model_name"),
@@ -130,7 +136,10 @@ def _hits(attempt: Json) -> Iterator[tuple[str, str]]:
 def _probes_with_other_totals(
     claims: list[Any], hits: Mapping[tuple[str, str], int]
 ) -> frozenset[str]:
-    """The probes whose totals in the report differ from those by `_HIT_FROM`."""
+    """The probes whose totals in the report differ from those with hits from `_HIT_FROM` on.
+
+    `claims` are the report's own results; `hits` is the number of hits by probe and detector.
+    """
     return frozenset(
         str(claim.get("probe"))
         for claim in map(object_of, claims)
@@ -143,7 +152,10 @@ def _probes_with_other_totals(
 def _answers(
     path: Path, model: str, otherwise: frozenset[str], remainder: Remainder
 ) -> Iterator[RecordedAnswer]:
-    """Yield the answers. An attempt has two entries: after its outputs and after the detectors."""
+    """Yield the answers. An attempt has two entries: after its outputs and after the detectors.
+
+    No verdict is taken from the probes in `otherwise`, whose totals in the report are different.
+    """
     done = {
         str(object_of(entry).get("uuid"))
         for _, entry in load_json_lines(path)
@@ -221,7 +233,10 @@ def _answers_of_attempt(
 
 
 def _passed(scores: Json) -> bool | None:
-    """Whether no detector has a hit in the output; `None` without detector results."""
+    """Whether no detector has a hit in the output; `None` without detector results.
+
+    `scores` is the score of each detector for the output, by the detector's name.
+    """
     numeric_scores = [score for score in scores.values() if type(score) in (int, float)]
     return all(score < _HIT_FROM for score in numeric_scores) if numeric_scores else None
 
@@ -229,7 +244,10 @@ def _passed(scores: Json) -> bool | None:
 def _messages_after_prompt(
     conversation: list[Any], prompt_length: int, remainder: Remainder, place: str
 ) -> tuple[dict[str, Any], ...]:
-    """The messages after the prompt in an output's conversation; empty for the output alone."""
+    """The messages after the prompt in an output's conversation; empty for the output alone.
+
+    `prompt_length` is the number of turns of the prompt.
+    """
     turns = [turn for part in conversation for turn in list_of(object_of(part).get("turns"))]
     after = turns[prompt_length:]
     if len(after) < 2:
@@ -243,13 +261,19 @@ def _messages_after_prompt(
 
 
 def _text(output: Any, remainder: Remainder, place: str) -> str | None:
-    """The text of an output: of a message, or, in older reports, the output itself."""
+    """The text of an output: of a message, or, in older reports, the output itself.
+
+    `None` if it has no text.
+    """
     text = output.get("text") if isinstance(output, dict) else output
     return plain_text(text, remainder, place) if isinstance(text, str) else None
 
 
 def _turns(prompt: Any, remainder: Remainder, place: str) -> tuple[Turn, ...]:
-    """The turns of a prompt: a conversation, or, in older reports, a message or a text."""
+    """The turns of a prompt: a conversation, or, in older reports, a message or a text.
+
+    Other turns are listed in `remainder`. Without a prompt, the empty text.
+    """
     turns = []
     for turn in map(object_of, list_of(object_of(prompt).get("turns"))):
         text = _text(turn.get("content"), remainder, place)

@@ -53,7 +53,10 @@ def read_inspect_log(path: Path) -> ForeignRun:
 
 
 def run_of(path: Path, lines: Lines, files: tuple[SourceFile, ...]) -> ForeignRun:
-    """The run in the lines of `inspect_program`, of which the header is the first."""
+    """The run in the lines of `inspect_program`, of which the header is the first.
+
+    `path` is the log, and `files` its file with size and digest.
+    """
     header = object_of(next(lines, {}).get("header"))
     spec = object_of(header.get("eval"))
     stats = object_of(header.get("stats"))
@@ -109,7 +112,7 @@ def _answers(
 
 
 def _other_roles(spec: Json, model: str) -> tuple[str, ...]:
-    """The other roles of the evaluated model, such as grader."""
+    """The names of the roles, such as grader, that the evaluated model has besides."""
     roles = object_of(spec.get("model_roles")).items()
     return tuple(name for name, role in roles if object_of(role).get("model") == model)
 
@@ -175,7 +178,10 @@ def _answer(
 def _split_conversation(
     sample: Json, remainder: Remainder, place: str
 ) -> tuple[tuple[Turn, ...], list[dict[str, Any]]]:
-    """The turns of the prompt, and the messages from the first generated one on."""
+    """The turns of the prompt, and the messages from the first generated one on.
+
+    Messages that a prompt cannot hold are listed in `remainder`.
+    """
     messages = [message for message in list_of(sample.get("messages")) if isinstance(message, dict)]
     generated = [
         at
@@ -228,7 +234,10 @@ def _read_text(content: Any, remainder: Remainder, place: str) -> str:
 def _replies(
     output: Json, answered: list[dict[str, Any]], remainder: Remainder, place: str
 ) -> tuple[ImportedReply, ...]:
-    """The messages that the model generated; the last one was scored."""
+    """The messages that the model generated; the last one was scored.
+
+    `output` is the sample's last output, and `answered` are the messages after the prompt.
+    """
     replies = [
         ImportedReply(
             text=_read_text(message.get("content"), Remainder(), place),
@@ -283,7 +292,10 @@ def _error(
 def _scores(
     sample_scores: Any, replies: tuple[ImportedReply, ...], remainder: Remainder, place: str
 ) -> dict[str, Any]:
-    """The scores by name, without an explanation that only repeats the reply."""
+    """The scores by scorer's name, without an explanation that only repeats the reply.
+
+    The omission is listed in `remainder`.
+    """
     scores = {}
     text = replies[-1].text if replies else None
     for name, score in object_of(sample_scores).items():
@@ -301,8 +313,12 @@ def _scores(
 def _usage_and_cost(
     sample: Json, output: Json, model: str, roles: tuple[str, ...]
 ) -> tuple[Usage, str | None]:
-    """The tokens and the cost of all calls of the sample if the log sums them, else of the last
-    call. Inspect's input tokens exclude cache reads and writes, which are added here."""
+    """The tokens, and the cost in USD, of all calls of the sample if the log sums them.
+
+    Otherwise those of the last call. The cost is `None` if unknown. `roles` are the model's other
+    roles, whose tokens are subtracted. Inspect's input tokens exclude cache reads and writes, which
+    are added here.
+    """
     summed = object_of(object_of(sample.get("model_usage")).get(model))
     used = summed or object_of(output.get("usage"))
     role_usages = [object_of(object_of(sample.get("role_usage")).get(role)) for role in roles]

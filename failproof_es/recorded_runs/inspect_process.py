@@ -30,8 +30,9 @@ Lines = Iterator[dict[str, Any]]
 def read_lines(path: Path) -> Lines:
     """Yield the log as Inspect's own reader reads it: the header, each sample, and the end.
 
-    Raises `InvalidInput` during the iteration if Inspect is not installed or cannot read the file,
-    or if a sample is longer than `MOST_LINE_BYTES`.
+    Each line has one of the keys `header`, `sample` and `end`. Raises `InvalidInput` during the
+    iteration if Inspect is not installed or cannot read the file, or if a sample is longer than
+    `MOST_LINE_BYTES`.
     """
     python = os.environ.get(PYTHON) or sys.executable
     lines = read_json_lines(

@@ -32,7 +32,7 @@ _OF_THE_RUN = "an imported run has no place for it"
 
 
 def list_header(header: Json, remainder: Remainder) -> None:
-    """List the parts of the log's header that are not imported."""
+    """List the parts of the log's header that are not imported, in `remainder`."""
     steps = list_of(object_of(header.get("plan")).get("steps"))
     for at, step in enumerate(map(object_of, steps)):
         name = text_of(step.get("solver"), remainder, "plan") or "unknown"
@@ -56,7 +56,10 @@ def list_header(header: Json, remainder: Remainder) -> None:
 
 
 def list_sample(sample: Json, left_out: Json, remainder: Remainder, place: str) -> None:
-    """List the parts of a sample that are not imported."""
+    """List the parts of a sample that are not imported, in `remainder`.
+
+    `left_out` is the number of entries of each field that was not read.
+    """
     for what, count in left_out.items():
         if count and what in _LEFT_OUT:
             remainder.add(f"{what} of a sample", _LEFT_OUT[what], place)
@@ -75,13 +78,16 @@ class PlannedSamples:
         self._seen: set[tuple[str, int]] = set()
 
     def take(self, sample: str, epoch: int) -> bool:
-        """Record a sample as present. Returns whether it is the first with this id and epoch."""
+        """Record a sample as present.
+
+        Returns whether it is the first with this id and epoch (repetition).
+        """
         first = (sample, epoch) not in self._seen
         self._seen.add((sample, epoch))
         return first
 
     def list_missing(self, remainder: Remainder) -> None:
-        """List the planned samples that are not in the log."""
+        """List the planned samples that are not in the log, in `remainder`."""
         planned = len(self._ids) * self._epochs
         missing = planned - sum(
             sample in self._ids and epoch <= self._epochs for sample, epoch in self._seen

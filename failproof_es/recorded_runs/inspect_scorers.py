@@ -15,9 +15,10 @@ Checks = Callable[[Sequence[str]], list[dict[str, Any]]]
 
 
 def checks_of(scorers: Any, remainder: Remainder) -> Checks:
-    """A function from targets to checks, one for each scorer of the log with a counterpart.
+    """A function from a case's targets to its checks.
 
-    Scorers without a counterpart are listed in `remainder`.
+    It makes a check of the dialect `checks` for each of the log's `scorers` that decides in the
+    same way. Other scorers are listed in `remainder`.
     """
     made = []
     for scorer in map(object_of, list_of(scorers)):
@@ -41,7 +42,10 @@ def checks_of(scorers: Any, remainder: Remainder) -> Checks:
 
 
 def passed_by(scores: Mapping[str, Any]) -> bool | None:
-    """Whether the source's only score means correct; `None` for other values and several scores."""
+    """Whether the source's only score means correct: `C` or 1, as opposed to `I` or 0.
+
+    `None` for other values, and for several scores.
+    """
     if len(scores) != 1:
         return None
     value = object_of(next(iter(scores.values()))).get("value")

@@ -18,7 +18,11 @@ _LONGEST_KEY = 60
 
 
 def load_json(path: Path) -> Any:
-    """The JSON value in a file. Raises `InvalidInput` if it is not JSON, or too large."""
+    """The JSON value in a file.
+
+    Raises `InvalidInput` if the file cannot be read, is not JSON, has a key twice in one object, or
+    is larger than `MOST_BYTES`.
+    """
     try:
         with open_regular(path) as file:
             content = file.read(MOST_BYTES + 1)
@@ -30,9 +34,10 @@ def load_json(path: Path) -> Any:
 
 
 def load_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
-    """Yield the number and the value of each line that is not blank.
+    """Yield the number, from 1, and the value of each line that is not blank.
 
-    Raises `InvalidInput` at the first line that is not JSON, or longer than `MOST_LINE_BYTES`.
+    Raises `InvalidInput` at the first line that is not JSON, has a key twice in one object, or is
+    longer than `MOST_LINE_BYTES`.
     """
     try:
         with open_regular(path) as file:

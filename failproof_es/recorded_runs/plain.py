@@ -21,7 +21,10 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def plain_text(text: str, remainder: Remainder, where: str) -> str:
-    """The text with U+FFFD for each lone surrogate, which UTF-8 cannot encode."""
+    """The text with U+FFFD for each lone surrogate, which UTF-8 cannot encode.
+
+    A change is listed in `remainder` with the place `where`.
+    """
     if _SURROGATE.search(text) is None:
         return text
     remainder.add("half a character (a lone surrogate)", "no text holds it: it is U+FFFD", where)
@@ -29,7 +32,11 @@ def plain_text(text: str, remainder: Remainder, where: str) -> str:
 
 
 def plain_value(value: Any, remainder: Remainder, where: str, depth: int = 0) -> Any:
-    """The value as JSON. Values that JSON cannot hold become texts, listed in `remainder`."""
+    """The value as the log can hold it: values that JSON lacks become texts.
+
+    A value nested deeper than 100 levels becomes `None`. Changes are listed in `remainder` with the
+    place `where`. `depth` is the number of levels around the value.
+    """
     match value:
         case None | bool():
             return value
@@ -63,7 +70,7 @@ def plain_value(value: Any, remainder: Remainder, where: str, depth: int = 0) ->
 
 
 def digest_of(value: Any) -> str:
-    """SHA-256, in hexadecimal, of a plain value as canonical JSON."""
+    """SHA-256, in hexadecimal, of the canonical JSON of a value that `plain_value` returned."""
     return hashlib.sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
@@ -73,7 +80,7 @@ def count_of(value: Any) -> int | None:
 
 
 def milliseconds_of(value: Any, unit_ms: int = 1) -> float | None:
-    """A duration in units of `unit_ms` milliseconds; `None` if the value is not a duration."""
+    """Milliseconds of a duration in units of `unit_ms` ms; `None` if it is not a duration."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) * unit_ms if 0 <= value < _LONGEST_MS / unit_ms else None

@@ -33,7 +33,10 @@ def is_transformed(test: Json) -> bool:
 
 
 def checks_of(test: Json, row: Json, remainder: Remainder, place: str) -> list[dict[str, Any]]:
-    """The checks of a result's case; assertions without a check are listed in `remainder`."""
+    """The checks of a result's case; assertions without a check are listed in `remainder`.
+
+    `row` is the result of the `test`. Empty if the checks would not decide as the test does.
+    """
     expected = TestExpectation()
     rendered = _RenderedAssertions(row)
     for assertion in list_of(test.get("assert")):
@@ -61,7 +64,10 @@ def checks_of(test: Json, row: Json, remainder: Remainder, place: str) -> list[d
 
 
 def _other_rules(test: Json) -> dict[str, str]:
-    """The settings by which a test may pass without all of its assertions, with the reasons."""
+    """The settings by which a test may pass without all of its assertions.
+
+    By name, with the reason why no check is made.
+    """
     rules = {}
     if test.get("threshold") is not None:
         rules["threshold"] = "not all assertions have to hold: no check is made"
@@ -96,7 +102,10 @@ class _RenderedAssertions:
         )
 
     def fill(self, text: str) -> str:
-        """The text with the variables filled in. Raises `ValueError` for any other template."""
+        """The text with the variables filled in.
+
+        Raises `ValueError` for a template that does more than insert variables with values.
+        """
         return fill(text, self._variables)
 
 

@@ -71,7 +71,10 @@ _READ: Mapping[str, frozenset[str]] = {
 
 
 def read_promptfoo_results(path: Path) -> ForeignRun:
-    """The run in a file of results. Raises `InvalidInput` if it is not such a file."""
+    """The run in a file of results.
+
+    Raises `InvalidInput` if the file is not JSON, or has no `results.results`.
+    """
     file = source_file(path)
     document = object_of(load_json(path))
     summary = object_of(document.get("results"))
@@ -123,9 +126,10 @@ def _list_others(what: str, record: Json, remainder: Remainder, place: str) -> N
 
 
 def _earlier_twins(summary: Json, remainder: Remainder) -> Mapping[int, int]:
-    """For each prompt column, the number of earlier ones with the same prompt and provider.
+    """For each prompt column, by its index, the number of earlier ones that are the same.
 
-    One provider may occur in several configurations that have the same name.
+    The same are those of one prompt and one provider: a provider may occur in several
+    configurations that have the same name.
     """
     seen: Counter[str] = Counter()
     counts = {}
@@ -230,9 +234,10 @@ def _case(
 def _first_test_number(
     row: Json, test: Json, document: Json, numbers: dict[str, int]
 ) -> int | None:
-    """The number of the first test with the same content.
+    """The number of the first test with the same content; `None` for a test without a number.
 
-    promptfoo counts a repetition (`--repeat`) as a further test.
+    promptfoo counts a repetition (`--repeat`) as a further test. `numbers`, which is updated, is
+    the first number by the digest of the content.
     """
     number = count_of(row.get("testIdx"))
     if number is None:
@@ -243,7 +248,10 @@ def _first_test_number(
 
 
 def _turns(raw: Any, remainder: Remainder, place: str) -> tuple[Turn, ...]:
-    """The turns of a prompt: a text, or messages as JSON, which promptfoo sends as such."""
+    """The turns of a prompt: a text, or messages as JSON, which promptfoo sends as such.
+
+    Any other value is sent as its JSON.
+    """
     text = (
         plain_text(raw, remainder, place)
         if isinstance(raw, str)
@@ -298,7 +306,10 @@ def _error(
     remainder: Remainder,
     place: str,
 ) -> ImportedError | None:
-    """The provider's error. A failed assertion is a verdict, not an error."""
+    """The provider's error; `None` without one.
+
+    A failed assertion is a verdict, not an error.
+    """
     error = response.get("error")
     if error is None and (row.get("failureReason") == _ERROR or reply is None):
         error = row.get("error") or "the result has no output and no error"

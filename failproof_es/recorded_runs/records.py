@@ -29,12 +29,18 @@ SOURCE_ERROR = "source_error"
 
 @dataclass(slots=True)
 class Remainder:
-    """The parts of a source that are not imported, by kind and reason, with the first place."""
+    """Collects the parts of a source that are not imported.
+
+    By kind and reason, with the first place and their number.
+    """
 
     _unmapped: dict[tuple[str, str], Unmapped] = field(default_factory=dict)
 
     def add(self, what: str, why: str, where: str, count: int = 1) -> None:
-        """Add `count` unmapped parts of one kind; beyond `MOST_KINDS` kinds only their number."""
+        """Add `count` parts of the kind `what` that are not imported for the reason `why`.
+
+        `where` is the first place. Beyond `MOST_KINDS` kinds only the number of parts is kept.
+        """
         what, why, where = shortened(what, LONGEST), shortened(why, LONGEST), where[:LONGEST]
         if len(self._unmapped) >= MOST_KINDS and (what, why) not in self._unmapped:
             what, why = "other parts", f"more than {MOST_KINDS} kinds do not map"

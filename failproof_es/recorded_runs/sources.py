@@ -14,7 +14,7 @@ _PIECE = 2**20
 
 
 def source_file(path: Path) -> SourceFile:
-    """The file's name, size and SHA-256. Raises `InvalidInput` if it cannot be read."""
+    """The file's name, size in bytes and SHA-256. Raises `InvalidInput` if it cannot be read."""
     try:
         with open_regular(path) as stream:
             sha256, size = hashlib.sha256(), 0
@@ -31,7 +31,10 @@ def source_file(path: Path) -> SourceFile:
 
 
 def digest_of_files(files: Sequence[SourceFile]) -> str:
-    """The SHA-256 of a source: of its only file, or of the sorted digests of its files."""
+    """The SHA-256, in hexadecimal, of a source: of its only file, or of its files' digests.
+
+    The digests are sorted.
+    """
     if len(files) == 1:
         return files[0].sha256
     lines = "\n".join(sorted(file.sha256 for file in files))

@@ -92,12 +92,12 @@ __all__ = [
 if not TYPE_CHECKING:  # type checkers see only the imports above
 
     def __getattr__(name: str) -> object:
-        """A public name, imported from its part. Raises `AttributeError`."""
+        """A public name, imported from its part. Raises `AttributeError` for any other name."""
         if name not in _PART_OF:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return getattr(import_module(f"{__name__}.{_PART_OF[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    """The public names, imported or not."""
+    """The names of the module, with the public ones that are not imported yet."""
     return sorted({*globals(), *__all__})

@@ -15,7 +15,7 @@ class ShellAnalysisError(Exception):
 
 
 class Unparseable(ShellAnalysisError):
-    """The text is not a command. `code` is for programs, `reason` for people."""
+    """The error for a text that is not a command. `code` is for programs, `reason` for people."""
 
     def __init__(self, reason: str, code: Refusal = "syntax") -> None:
         super().__init__(reason)
@@ -24,7 +24,10 @@ class Unparseable(ShellAnalysisError):
 
 
 class ProgramMissing(ShellAnalysisError):
-    """`shfmt` or `shellcheck` is not installed. The message says what to install."""
+    """`shfmt` or `shellcheck` is not installed. The message says what to install.
+
+    `missing` is the message without the remedy.
+    """
 
     remedy = "pip install 'failproof-es[commands]'"
     """The remedy, without the name of the missing program."""
@@ -36,8 +39,8 @@ class ProgramMissing(ShellAnalysisError):
 
 
 class ProgramTooSlow(ShellAnalysisError):
-    """A program was stopped at its time limit."""
+    """The error for a program that was stopped at its time limit."""
 
 
 class ProgramEnded(ShellAnalysisError):
-    """A program ended without an answer: it was killed or failed."""
+    """The error for a program that ended without an answer: it was killed or failed."""

@@ -48,7 +48,10 @@ class Lender:
             connection.close()
 
     def close(self) -> None:
-        """Close the idle connections."""
+        """Close the idle connections.
+
+        Connections that are lent stay open, and the lender usable.
+        """
         _close(self._idle)
 
     def _take_idle(self) -> psycopg.Connection[Any] | None:

@@ -242,7 +242,10 @@ class Store:
         return number
 
     def close(self) -> None:
-        """Close every connection. The embedded server keeps running."""
+        """Close the idle connections and those of the log; connections that are lent stay open.
+
+        The embedded server keeps running.
+        """
         self._lender.close()
         if self._log is not None:
             self._log.close()

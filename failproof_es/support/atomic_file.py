@@ -44,11 +44,11 @@ class WrittenFile(NamedTuple):
 
 
 def atomic_write(path: Path, pieces: Iterable[bytes], mode: int = 0o666) -> WrittenFile:
-    """Replace the content of a file by these pieces.
+    """Replace the content of a file by these pieces; return its size and digest.
 
-    Missing folders are created. The file has `mode`, less the umask. Raises `OSError`, and whatever
-    `pieces` raises; no partial file stays behind. The next write removes the partial file of a
-    killed process.
+    Missing folders are created. The file has `mode`, less the umask. Raises `OSError`, also if
+    `path` is no regular file, and whatever `pieces` raises; no partial file stays behind. The next
+    write removes the partial file of a killed process.
     """
     check_replaceable(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -60,9 +60,9 @@ def atomic_write(path: Path, pieces: Iterable[bytes], mode: int = 0o666) -> Writ
 
 
 def describe_write_error(path: Path, error: OSError) -> str:
-    """Why `path` could not be written: the reason, and the folder if the folder is the cause.
+    """The reason why `path` could not be written, without the temporary file's name.
 
-    The temporary file is not mentioned.
+    It names the folder if the folder is the cause. `path` is the file that was to be written.
     """
     reason = (error.strerror or str(error)).lower()
     folder = path.absolute().parent
@@ -76,7 +76,11 @@ def describe_write_error(path: Path, error: OSError) -> str:
 
 
 def atomic_create(path: Path, pieces: Iterable[bytes], mode: int) -> WrittenFile:
-    """Write a new file. Raises `FileExistsError` if the file exists."""
+    """Write a new file and return its size and digest. Missing folders are not created.
+
+    The file has `mode`, less the umask. Raises `FileExistsError` if the file exists, and `OSError`
+    if it cannot be written; no partial file stays behind.
+    """
     with _open_partial(path, mode) as (partial, file):
         written_file = _write(file, pieces)
         path.hardlink_to(partial)
@@ -87,7 +91,10 @@ def atomic_create(path: Path, pieces: Iterable[bytes], mode: int) -> WrittenFile
 
 @contextlib.contextmanager
 def _open_partial(path: Path, mode: int) -> Iterator[tuple[Path, BinaryIO]]:
-    """A temporary file for `path`, locked until the context ends and removed on an exception."""
+    """A temporary file for `path`, locked until the context ends and removed on an exception.
+
+    Yields its path and the open file. The caller renames or links it to `path`.
+    """
     _remove_leftovers(path)
     partial, file = _create_partial(path, mode)
     with file:
@@ -125,7 +132,10 @@ def _write(file: BinaryIO, pieces: Iterable[bytes]) -> WrittenFile:
 
 
 def _lock(file: BinaryIO) -> bool:
-    """Lock a new file; false if another process locked it first."""
+    """Lock a new file; false if another process locked it first.
+
+    True on file systems without locks.
+    """
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -144,7 +154,7 @@ def _is_still(path: Path, file: BinaryIO) -> bool:
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove temporary files of `path` whose writers on this host are gone."""
+    """Remove temporary files for `path` whose writers were processes of this host and are gone."""
     name = re.escape(path.name[:_NAME_CHARACTERS])
     ours = re.compile(rf"\.{name}\.{HOST}-[0-9a-f]{{12}}\.partial")
     for partial_file in path.parent.glob(f".*.{HOST}-*.partial"):
@@ -156,7 +166,7 @@ def _remove_leftovers(path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
+    """Make created, renamed and removed names in a folder durable (fsync). Raises `OSError`."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -59,7 +59,7 @@ class RelationColumn:
 
     @property
     def plain_hint(self) -> Any:
-        """The type of a cell that is not `None`."""
+        """The declared type of a cell without `None`."""
         if get_origin(self.hint) not in (Union, types.UnionType):
             return self.hint
         (hint,) = (member for member in get_args(self.hint) if member is not type(None))
@@ -67,7 +67,7 @@ class RelationColumn:
 
     @property
     def kind(self) -> Kind:
-        """The kind of the cells. Raises `TypeError` for a type that no column holds."""
+        """The kind of the cells. Raises `TypeError` if the declared type fits no kind."""
         hint = self.plain_hint
         if get_origin(hint) is Literal:
             return "text"
@@ -91,6 +91,6 @@ def columns_of(row: type[Any]) -> tuple[RelationColumn, ...]:
 
 
 def computed_column(row: type[Any], attribute: str) -> RelationColumn:
-    """The column that a property of the row type computes."""
+    """A column whose cells the property `attribute` of the row type computes."""
     getter: property = getattr(row, attribute)
     return RelationColumn(row, attribute, get_type_hints(getter.fget)["return"])

@@ -6,7 +6,7 @@ import os
 
 
 def usable_cores() -> int:
-    """The cores that this process may run on; at least 1."""
+    """The number of processor cores that this process may use; at least 1."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

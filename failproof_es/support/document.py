@@ -17,6 +17,6 @@ KEYS = ConfigDict(alias_generator=json_name, validate_by_name=True, serialize_by
 
 
 class Document(BaseModel):
-    """An immutable JSON object with known fields."""
+    """The base of an immutable JSON object; unknown fields are an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", **KEYS)

@@ -67,7 +67,10 @@ class EntryPoints(Generic[T]):
         return name in self._find_offers()
 
     def package_of(self, name: str) -> tuple[str, str] | None:
-        """Name and version of the other package that alone registers the name; else `None`."""
+        """Name and version of the package that registers the plugin `name`.
+
+        `None` if this program, several packages or no package register it.
+        """
         offers = self._find_offers().get(name, [])
         if len(offers) != 1 or _is_ours(offers):
             return None
@@ -148,7 +151,7 @@ def _of_group(group: str) -> Points:
 
 @lru_cache(maxsize=1)
 def _installed(_path: tuple[str, ...]) -> Any:
-    """The entry points of all packages on this path, read once for all groups.
+    """The entry points of all packages on `_path`, read once for all groups.
 
     Reading the metadata of every package takes milliseconds, and there are half a dozen groups.
     """
@@ -159,7 +162,8 @@ def _installed(_path: tuple[str, ...]) -> Any:
 def _package(dist: Distribution) -> tuple[str, str] | None:
     """Name and version of a package, read once for all of its entry points.
 
-    `None` if the metadata cannot be read or has no name.
+    `None` if the metadata cannot be read or has no name. `None` if the metadata cannot be read or
+    has no name.
     """
     try:
         metadata = dist.metadata

@@ -10,9 +10,9 @@ T = TypeVar("T")
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
-    """The factory of `uvloop`, which needs less processor time, or of asyncio if that is missing.
+    """A function that creates event loops of `uvloop`, or of asyncio if that is missing.
 
-    Nothing that is recorded depends on the choice.
+    `uvloop` needs less processor time. Nothing that is recorded depends on the choice.
     """
     try:
         import uvloop
@@ -23,6 +23,6 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine like `asyncio.run`, in a loop of `loop_factory`."""
+    """Run a coroutine like `asyncio.run`, in a loop of `loop_factory`; return its result."""
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(work)

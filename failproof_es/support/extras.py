@@ -19,7 +19,7 @@ from failproof_es.problems import InvalidInput
 
 @dataclass(frozen=True, slots=True)
 class Extra:
-    """The modules and the programs that an extra installs."""
+    """One optional extra: the importable modules and the programs that it installs."""
 
     modules: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
@@ -55,9 +55,9 @@ class RequiresExtra(Protocol):
 
 
 def require(extra: str, feature: str) -> None:
-    """Raise `InvalidInput` unless the extra that `feature` needs is installed.
+    """Raise `InvalidInput` if anything of the extra that `feature` needs is missing.
 
-    `feature` is the subject of the message: "a report".
+    `extra` is a key of `EXTRAS`; `feature` is the subject of the message, for example "a report".
     """
     if missing := _missing(extra):
         raise InvalidInput.because(
@@ -68,7 +68,7 @@ def require(extra: str, feature: str) -> None:
 
 
 def is_installed(extra: str) -> bool:
-    """Whether everything that the extra brings is installed."""
+    """Whether all modules and programs of the extra, a key of `EXTRAS`, are installed."""
     return not _missing(extra)
 
 
@@ -81,14 +81,20 @@ def _missing(extra: str) -> list[str]:
 
 
 def require_for(needy: object, feature: str) -> None:
-    """Call `require` if `needy` is a `RequiresExtra`."""
+    """Call `require` with the extra of `needy` if that is a `RequiresExtra`.
+
+    `feature` is the subject of the message. Raises `InvalidInput` if the extra is missing.
+    """
     if isinstance(needy, RequiresExtra):
         require(needy.extra, feature)
 
 
 @cache
 def installed_program(name: str) -> Path | None:
-    """Path of a program that a package of this environment installed. PATH is not searched."""
+    """Path of a program that a package of this environment installed. PATH is not searched.
+
+    `None` if there is none.
+    """
     for folder in program_folders():
         for path in (folder / name, folder / f"{name}.exe"):
             if path.is_file():

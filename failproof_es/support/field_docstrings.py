@@ -13,9 +13,9 @@ from typing import Any
 
 
 def field_docstring(declared: type[Any], field: str) -> str | None:
-    """The docstring under the field, in the class of the method resolution order that declares it.
+    """The docstring under a field of the class `declared`, which may be inherited.
 
-    `None` where there is none, or the source cannot be read.
+    `None` if the field has none, or if the source cannot be read.
     """
     declaring = next(cls for cls in declared.__mro__ if field in inspect.get_annotations(cls))
     return _docstrings(declaring.__module__).get(declaring.__name__, {}).get(field)
@@ -23,7 +23,10 @@ def field_docstring(declared: type[Any], field: str) -> str | None:
 
 @cache
 def _docstrings(module: str) -> dict[str, dict[str, str]]:
-    """The docstrings of a module's fields, by class and field."""
+    """The docstrings of fields in a module, by the name of their class, then of the field.
+
+    Empty if the source cannot be read.
+    """
     try:
         tree = ast.parse(inspect.getsource(sys.modules[module]))
     except OSError:

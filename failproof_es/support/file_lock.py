@@ -22,10 +22,10 @@ _PATIENCE_S = 30.0
 
 @contextlib.contextmanager
 def locked(path: Path, patience_s: float = _PATIENCE_S) -> Iterator[None]:
-    """Hold the lock file at `path`, which is created and never removed.
+    """Hold an exclusive lock on the file at `path` until the context ends.
 
-    Raises `OSError` if it cannot be created, and `TimeoutError` if another holder keeps it for
-    more than `patience_s` seconds.
+    The file is created if it is missing, and never removed. Raises `OSError` if it cannot be
+    created, and `TimeoutError` if another holder keeps it for more than `patience_s` seconds.
     """
     with open_regular(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW) as file:
         waiting = Retrying(
@@ -42,5 +42,5 @@ def locked(path: Path, patience_s: float = _PATIENCE_S) -> Iterator[None]:
 
 
 def lock_beside(path: Path) -> Path:
-    """Path of the lock file for changes of the file at `path`."""
+    """Path of the lock file that guards changes of the file at `path`: `.NAME.lock` beside it."""
     return path.with_name(f".{path.name}.lock")

@@ -17,14 +17,14 @@ _MARKS = regex.compile(rf"\p{{M}}{{{_FEWEST_MARKS},}}+")
 
 
 def composed(text: str) -> str:
-    """The text in normal form C, as `unicodedata.normalize` gives it."""
+    """The text in Unicode's normal form C, as `unicodedata.normalize` gives it."""
     if text.isascii():
         return text
     return unicodedata.normalize("NFC", _MARKS.sub(_in_order, text))
 
 
 def _in_order(marks: regex.Match[str]) -> str:
-    """The same marks, decomposed, in Unicode's canonical order."""
+    """The same combining marks, decomposed, in Unicode's canonical order."""
     pieces = (unicodedata.normalize("NFD", mark) for mark in marks[0])
     order = unicodedata.combining
     ordered: list[str] = []

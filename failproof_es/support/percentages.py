@@ -14,7 +14,10 @@ def ratio(part: int | Fraction, whole: int) -> float | None:
 
 
 def percent(share: float) -> str:
-    """A share in percent, with one decimal. Only 1 is written as 100 %, and only 0 as 0 %."""
+    """A share from 0 to 1 as text in percent, with one decimal.
+
+    Only 1 is written as `100.0 %`, and only 0 as `0.0 %`.
+    """
     rounded = round(share * 100, 1)
     if 0.0 < share < 1.0:
         rounded = min(max(rounded, 0.1), 99.9)

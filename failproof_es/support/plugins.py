@@ -11,12 +11,16 @@ from typing import Any
 
 
 def instance(offered: Any) -> Any:
-    """The plugin: the offered instance, or a new instance of the offered class."""
+    """The plugin that an entry point offers: an instance, or a new one of an offered class."""
     return offered() if isinstance(offered, type) else offered
 
 
 def plugin_problem(offered: Any, name: str, members: Sequence[str]) -> str | None:
-    """The fault of a plugin offered under `name`: missing members, another name; or `None`."""
+    """What is wrong with a plugin that is registered as `name`; `None` if nothing is.
+
+    It cannot be constructed, lacks one of `members`, or has another name. The text is the predicate
+    of a sentence, for example "lacks judge".
+    """
     try:
         one = instance(offered)
         missing = [member for member in members if not hasattr(one, member)]

@@ -13,7 +13,10 @@ from typing import BinaryIO
 
 
 def open_regular(path: Path, flags: int = os.O_RDONLY) -> BinaryIO:
-    """Open a regular file with flags of `os.open`. Raises `OSError`, also for other kinds."""
+    """Open a regular file for binary reading, without waiting; `flags` are those of `os.open`.
+
+    Raises `OSError` if it cannot be opened, or is not a regular file.
+    """
     descriptor = os.open(path, flags | os.O_NONBLOCK, 0o600)
     try:
         _refuse_irregular(path, os.fstat(descriptor).st_mode)
@@ -24,9 +27,10 @@ def open_regular(path: Path, flags: int = os.O_RDONLY) -> BinaryIO:
 
 
 def read_regular(path: Path, most: int) -> bytes:
-    """The content of a file. Raises `OSError`, also if it has more than `most` bytes.
+    """The content of a regular file of at most `most` bytes.
 
-    A file that is too large is not read: a sparse file takes no disk, but its NULs all memory.
+    Raises `OSError` if it cannot be opened, is not a regular file, or is larger. A file that is too
+    large is not read: a sparse file takes no disk, but its NULs all memory.
     """
     with open_regular(path) as file:
         too_large = os.fstat(file.fileno()).st_size > most
@@ -37,7 +41,7 @@ def read_regular(path: Path, most: int) -> bytes:
 
 
 def check_replaceable(path: Path) -> None:
-    """Raise `OSError` unless the path is a regular file or does not exist."""
+    """Raise `OSError` if something other than a regular file exists at the path."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:

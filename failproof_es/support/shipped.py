@@ -17,19 +17,22 @@ PREFIX = "shipped:"
 
 
 def resolve(path: str, folder: str | Path | None) -> Path:
-    """The absolute path, from `folder` if it is relative (`None`: the current one). Expands `~`."""
+    """The absolute path of `path`, which may be relative to `folder`. Expands `~`.
+
+    `None` as `folder` is the current folder.
+    """
     return Path(folder or Path.cwd()).absolute() / Path(path).expanduser()
 
 
 def shorten(path: str | Path) -> str:
-    """The path for people: relative if it is below the current folder."""
+    """The path as text for people: relative if it is below the current folder, else unchanged."""
     path = Path(path)
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def folder() -> Path:
-    """The folder that holds `suites/` and `configs/`: in the package, or in its checkout."""
+    """The folder with the shipped `suites/` and `configs/`, in the package or its checkout."""
     package = Path(__file__).parents[1]
     installed = package / "data"
     return installed if installed.is_dir() else package.parent
@@ -46,10 +49,10 @@ def suite_names() -> list[str]:
 
 
 def configuration(argument: Path) -> Path | None:
-    """The shipped configuration that a command-line argument names; `None` for a file.
+    """Path of the shipped configuration that a command-line argument names.
 
-    Raises `InvalidInput` if a bare word names both a configuration and a file, or if no
-    configuration has the name after `shipped:`.
+    `None` if the argument is the path of a file. Raises `InvalidInput` if a word without `shipped:`
+    names both a configuration and a file, or if no configuration has the name after `shipped:`.
     """
     name = str(argument)
     if name.startswith(PREFIX):
@@ -64,15 +67,16 @@ def configuration(argument: Path) -> Path | None:
 
 
 def suites(path: str) -> Path | None:
-    """The file or folder of the suites that `shipped:NAME` names; `None` for any other path.
+    """Path of the suite, or of the folder of suites, that `shipped:NAME` names.
 
-    Raises `InvalidInput` if nothing of that name ships.
+    `None` if `path` does not begin with `shipped:`. Raises `InvalidInput` if no suite or folder of
+    that name ships.
     """
     return _find_shipped(path, _suites()) if path.startswith(PREFIX) else None
 
 
 def describe(path: Path) -> str | None:
-    """`shipped:NAME` for the path of a suite that ships; `None` for any other path."""
+    """`shipped:NAME` for the path of a shipped suite or folder; `None` for any other path."""
     return next((f"{PREFIX}{name}" for name, file in _suites().items() if file == path), None)
 
 

@@ -6,10 +6,10 @@ _OPENS_A_FORMULA = frozenset("=+-@＝＋－＠'")
 
 
 def escaped(cell: str) -> str:
-    """The cell, escaped so that no spreadsheet takes it for a formula."""
+    """The text of a cell, with a `'` before it if a spreadsheet could take it for a formula."""
     return f"'{cell}" if cell.lstrip()[:1] in _OPENS_A_FORMULA else cell
 
 
 def unescaped(cell: str) -> str:
-    """The inverse of `escaped`."""
+    """The original text of a cell that `escaped` wrote."""
     return cell[1:] if cell[:1] == "'" and cell[1:].lstrip()[:1] in _OPENS_A_FORMULA else cell

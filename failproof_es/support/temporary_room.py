@@ -11,7 +11,11 @@ from failproof_es.problems import InvalidInput
 
 @contextmanager
 def room_said(what: str, source: str) -> Iterator[None]:
-    """Raise `InvalidInput` for an `OSError` of writing `what`, made of `source`, to a file."""
+    """Raise `InvalidInput` for an `OSError` of writing `what` to a temporary file.
+
+    `what` and `source`, from which it is made, are nouns of the message. The context is the
+    writing; the remedy is a folder with space.
+    """
     try:
         yield
     except OSError as error:

@@ -24,7 +24,7 @@ Kind = Literal["same", "base", "other", "folded"]
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """A line of both texts (`same`), a line of one, or a fold of equal lines that are not shown."""
+    """A line of both texts (`same`), of one (`base`, `other`), or a fold of hidden equal lines."""
 
     kind: Kind
     text: str
@@ -34,7 +34,7 @@ class DiffLine:
 
 @dataclass(frozen=True, slots=True)
 class TextDifference:
-    """The differences of two texts, within the compared lines."""
+    """The differences of two texts. Lines after the compared ones are only counted."""
 
     same: bool
     """Whether the compared lines are equal."""
@@ -44,7 +44,10 @@ class TextDifference:
 
 
 def text_difference(base: str, other: str) -> TextDifference:
-    """The differences of `base` and `other`, in the order of the texts."""
+    """The differences of `base` and `other`, line by line, in the order of the texts.
+
+    Compared are the first 200 lines of each, consecutive equal lines as one.
+    """
     one, more_one = _rows(base)
     two, more_two = _rows(other)
     matcher = SequenceMatcher(None, one, two, autojunk=False)
@@ -61,7 +64,10 @@ def text_difference(base: str, other: str) -> TextDifference:
 
 
 def _rows(text: str) -> tuple[list[tuple[str, int]], int]:
-    """The first lines, each with its number of consecutive repetitions; how many more there are."""
+    """The first lines of a text, each with its count of repetitions; the number of lines cut.
+
+    Consecutive equal lines are one line here.
+    """
     rows = [
         (shortened(line, LONGEST_LINE), sum(1 for _ in same))
         for line, same in groupby(text.split("\n") if text else ())
@@ -70,7 +76,10 @@ def _rows(text: str) -> tuple[list[tuple[str, int]], int]:
 
 
 def _equal(rows: Sequence[tuple[str, int]], *, first: bool, last: bool) -> Iterator[DiffLine]:
-    """Equal lines, with the middle ones folded."""
+    """Equal lines with all but two at either side of a difference folded.
+
+    `first` and `last`: the lines begin or end the text, so no difference is on that side.
+    """
     before = 0 if first else CONTEXT
     after = 0 if last else CONTEXT
     if len(rows) <= before + after + 1:

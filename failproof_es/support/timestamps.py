@@ -6,5 +6,5 @@ from datetime import UTC, datetime
 
 
 def utc_text(moment: datetime) -> str:
-    """A timestamp as documents have it: ISO 8601 in UTC, with `Z`."""
+    """A timestamp (with a time zone) in ISO 8601 in UTC, with `Z`."""
     return moment.astimezone(UTC).isoformat().removesuffix("+00:00") + "Z"

@@ -50,17 +50,17 @@ _WHITESPACE = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def one_line(text: object) -> str:
-    """`text` for a table cell or a message: line breaks and tabs are escaped too."""
+    """`text` on one line, for a table cell or a message: line breaks and tabs are escaped, too."""
     return _UNSAFE.sub(_escape, str(text))
 
 
 def lines(text: object) -> str:
-    """`text` for a place of its own: line feeds and tabs stay, everything else is escaped."""
+    """`text` for a block of its own: unsafe characters but line feeds and tabs become escapes."""
     return UNSAFE_IN_LINES.sub(_escape, str(text))
 
 
 def marked_lines(text: object) -> Iterator[tuple[str, bool]]:
-    """The pieces of `lines(text)`, each with whether it is an escape.
+    """The pieces of `lines(text)`; the boolean says whether the piece is an escape.
 
     A page can mark escapes, so that an escaped character differs from an escape that the model
     wrote.
@@ -77,12 +77,18 @@ def marked_lines(text: object) -> Iterator[tuple[str, bool]]:
 
 
 def shortened(text: str, width: int) -> str:
-    """`text` in at most `width` characters, `…` for the rest: for display, never for data."""
+    """`text` in at most `width` characters, its end replaced by `…`.
+
+    For display, never for data.
+    """
     return text if len(text) <= width else text[: max(width - 1, 0)] + "…"
 
 
 def shortened_inside(text: str, width: int) -> str:
-    """`text` in at most `width` characters, `…` for the middle: for names alike at their start."""
+    """`text` in at most `width` characters, its middle replaced by `…`.
+
+    For names that are alike at their start.
+    """
     if len(text) <= width:
         return text
     end = max(width - 1, 0) // 2

@@ -72,7 +72,10 @@ class DefectiveFile:
 
 
 class DialectContract:
-    """Subclass it, set the attributes without a value, and let `pytest` collect the subclass."""
+    """Contract tests of a dialect.
+
+    Subclass it, set the attributes without a value, and let `pytest` collect the subclass.
+    """
 
     dialect: ClassVar[str]
     """The name of the dialect under test."""
@@ -88,7 +91,10 @@ class DialectContract:
     """Replies that pass, fail, or do neither."""
 
     def judge_reply(self, messages: Sequence[Turn], sample: SampleReply) -> str:
-        """A judge's reply that leads to the outcome of `sample`. For dialects with judges."""
+        """A judge's reply to `messages` that leads to the outcome of `sample`.
+
+        Override it for a dialect that asks judges.
+        """
         raise NotImplementedError("the dialect asks judges: say what one answers")
 
     def many(self, count: int) -> tuple[str, str] | None:
@@ -328,7 +334,7 @@ class DialectContract:
     # -- inside ----------------------------------------------------------------------------
 
     def made(self) -> Dialect:
-        """The dialect under test, with `options`."""
+        """The dialect under test, created with `options`."""
         return configured(dialect_named(self.dialect), self.options)
 
     @contextmanager

@@ -53,9 +53,9 @@ def stages(
 ) -> Iterator[Evaluation]:
     """Yield the state of one evaluation after each of its events, as in the engine.
 
-    `answer` returns the reply to each turn, or `None` for an error that ends the evaluation.
-    `judged` returns the judge's reply to its messages; without it there is no judge. Raises
-    `AssertionError` if the evaluation does not end within 200 steps.
+    `answer` returns the reply to each turn, counted from 0, or `None` for an error that ends the
+    evaluation. `judged` returns the judge's reply to its messages; without it there is no judge.
+    Raises `AssertionError` if the evaluation does not end within 200 steps.
     """
     header: Any = _Header()
     judging = Judging((JUDGE,) if judged else (), "majority", 1)

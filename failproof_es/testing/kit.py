@@ -25,7 +25,7 @@ SCHEMA = {"type": "object", "properties": {"zyzzyva": {"type": "string"}}}
 
 @contextmanager
 def key_set() -> Iterator[None]:
-    """Set the API key in the environment for the duration of the context."""
+    """Set the variable of the contract's API key for the duration of the context."""
     before = os.environ.get(KEY_VARIABLE)
     os.environ[KEY_VARIABLE] = KEY
     try:
@@ -42,12 +42,12 @@ def ask(text: str) -> Sequence[Turn]:
 
 
 def error_text(error: BaseException) -> str:
-    """The text of an error and of all its causes."""
+    """The tracebacks, as text, of an error and of all its causes."""
     return "".join(traceback.format_exception(error))
 
 
 def recorded(provider: Provider, answer: Answer) -> ResponseReceived:
-    """The event that a run records for the answer."""
+    """The event `ResponseReceived` that a run records for the provider's answer."""
     header = EventHeader.of_evaluation(EvaluationKey(UUID(int=1), UUID(int=2), "m"))
     prepared = provider.prepare(ask("hi"))
     request = RequestSent(

@@ -72,7 +72,10 @@ class Reply:
 
 
 class ProviderServer(Protocol):
-    """A fake server for a provider, in this process. For one event loop."""
+    """A fake server for a provider, in this process.
+
+    For one event loop. The test sets its replies.
+    """
 
     requests: list[ReceivedRequest]
     """All requests for an answer so far, in order."""
@@ -92,7 +95,7 @@ class ProviderServer(Protocol):
         """Stop the server and close all connections."""
 
     def answer_with(self, text: str, fault: Fault | None = None) -> None:
-        """Set the answer to all further requests."""
+        """Set the answer to all further requests: `text`, or a `fault` in its place."""
 
     def call_tool(self, name: str, arguments: dict[str, object]) -> None:
         """Set a call of this tool as the answer to all further requests."""
@@ -113,28 +116,29 @@ class WireFormat(ABC):
     ) -> Reply:
         """A good answer, streamed in several pieces if the request asks for a stream.
 
-        It names the requested model, or else `model`; it has 10 input and 5 output tokens, or
-        no token counts without `usage`.
+        It names the requested model, or else `model`; it has 10 input and 5 output tokens, or no
+        token counts without `usage`. `call` is a tool call, name and arguments, in place of the
+        text.
         """
 
     @abstractmethod
     def error(self, status: int, message: str) -> Reply:
-        """A reply with an error object and this status."""
+        """A reply with this status and an error object that holds the message."""
 
     @abstractmethod
     def listing(self, names: Sequence[str]) -> Reply:
         """A reply with the list of models."""
 
     def empty(self, request: ReceivedRequest) -> Reply:
-        """See `Fault.EMPTY`."""
+        """A reply without any choice or message."""
         return Reply(200, [b"{}"])
 
     @abstractmethod
     def without_content(self, request: ReceivedRequest) -> Reply:
-        """See `Fault.WITHOUT_CONTENT`."""
+        """A reply whose message has no content."""
 
     def cut_stream(self, request: ReceivedRequest, text: str) -> Reply:
-        """See `Fault.CUT_STREAM`. The first half of the pieces of a good answer."""
+        """A stream that ends early: the first half of the pieces of a good answer."""
         whole = self.answer(request, text)
         return Reply(200, whole.pieces[: len(whole.pieces) // 2], whole.content_type)
 
@@ -162,20 +166,20 @@ class FakeServer:
         """The server's URL without a path, after `start`."""
 
     def answer_with(self, text: str, fault: Fault | None = None) -> None:
-        """See `ProviderServer`."""
+        """Set the answer to all further requests: `text`, or a `fault` in its place."""
         self._text, self._fault, self._call = text, fault, None
 
     def call_tool(self, name: str, arguments: dict[str, object]) -> None:
-        """See `ProviderServer`."""
+        """Set a call of this tool as the answer to all further requests."""
         self._text, self._fault, self._call = "", None, (name, arguments)
 
     async def start(self) -> None:
-        """See `ProviderServer`."""
+        """Start the server on a free port, and set `url`."""
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     async def stop(self) -> None:
-        """See `ProviderServer`."""
+        """Stop the server and close all connections."""
         if self._server is not None:
             self._server.close()
         for task in self._serving:
@@ -183,7 +187,7 @@ class FakeServer:
         await asyncio.gather(*self._serving, return_exceptions=True)
 
     def reply(self, request: ReceivedRequest) -> Reply | None:
-        """The reply to a request for an answer; `None` for no reply."""
+        """The reply to a request for an answer, as set by the test; `None` for no reply."""
         wire, text = self._wire, self._text
         match self._fault:
             case None:

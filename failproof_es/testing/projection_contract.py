@@ -52,7 +52,10 @@ _KINDS = {"r": "TABLE", "v": "VIEW"}
 
 
 class ProjectionContract:
-    """Subclass it, set the attributes without a value, and let `pytest` collect the subclass."""
+    """Contract tests of a projection.
+
+    Subclass it, set the attributes without a value, and let `pytest` collect the subclass.
+    """
 
     projection: ClassVar[str]
     """The name of the projection under test."""
@@ -149,7 +152,10 @@ class ProjectionContract:
         return projection
 
     def _rows_after(self, size: int, events: Sequence[Event] | None = None) -> Rows:
-        """The rows of each relation after these events, applied in batches of `size`."""
+        """The rows of each relation, as texts by its name, after these events.
+
+        The events, by default those of `events`, are applied in batches of `size`.
+        """
         facts = _to_facts(self.events() if events is None else events)
         with self._empty_relations() as connection, connection.cursor() as cursor:
             self._apply(cursor, facts, size)
@@ -166,7 +172,7 @@ class ProjectionContract:
             }
 
     def _apply(self, cursor: Cursor, facts: Sequence[Fact], size: int) -> None:
-        """Apply the events, each batch with a new instance of the projection."""
+        """Apply the events in batches of `size`, each with a new instance of the projection."""
         for begin in range(0, len(facts), size):
             mine = self.made()
             batch = facts[begin : begin + size]
@@ -211,7 +217,7 @@ class ProjectionContract:
         return cases
 
     def _evaluation_events(self, case: Case, repetition: int, text: str) -> Iterator[Event]:
-        """The events of one evaluation, as the engine records them."""
+        """Yield the events of one evaluation, as the engine records them; `text` is the answer."""
         key = EvaluationKey(RUN, prompt_id(case.digest()), "model", repetition)
         placed = {
             "originator_id": key.evaluation_id,

@@ -44,7 +44,10 @@ from failproof_es.testing.provider_under_test import PATIENCE_MS, ProviderUnderT
 
 
 class ProviderContract(ProviderUnderTest):
-    """Subclass it, define the abstract methods, and let `pytest` collect the subclass."""
+    """Contract tests of a provider.
+
+    Subclass it, define the abstract methods, and let `pytest` collect the subclass.
+    """
 
     # -- interface -------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ Work = Callable[[ProviderServer, Provider], Awaitable[None]]
 
 
 class ProviderUnderTest:
-    """The settings and methods that subclasses of `ProviderContract` define."""
+    """Base class of `ProviderContract`: what a subclass defines, and the set-up of each test."""
 
     provider: str
     """The name of the provider under test."""
@@ -44,10 +44,13 @@ class ProviderUnderTest:
 
     @abstractmethod
     def settings(self, side: ProviderServer) -> dict[str, Any]:
-        """An entry of `models:` for the server, without `provider` and `api_key_env`."""
+        """The entry of `models:` for the server `side`, without `provider` and `api_key_env`."""
 
     def create(self, side: ProviderServer, model: Model, timeout_ms: int) -> Provider:
-        """The provider under test. Override it if the configuration alone does not suffice."""
+        """The provider under test. Override it if the configuration alone does not suffice.
+
+        `side` is the running fake server.
+        """
         return self.type.create(model, timeout_ms=timeout_ms, connections=2)
 
     @property
@@ -56,7 +59,7 @@ class ProviderUnderTest:
         return provider_type(self.provider)
 
     def model(self, side: ProviderServer, **more: Any) -> Model:
-        """The entry of `models:` under test."""
+        """The entry of `models:` under test, for the server `side`; `more` are further fields."""
         key = {"api_key_env": KEY_VARIABLE} if "api_key_env" in self.type.takes else {}
         entry = {"provider": self.provider, **self.settings(side), **key, **more}
         return Model.model_validate(entry)
@@ -64,8 +67,10 @@ class ProviderUnderTest:
     def _expect_error(
         self, fault: Fault, *kinds: str, stream: bool = False, timeout_ms: int = PATIENCE_MS
     ) -> ModelError:
-        """Check that a fault gives one error of these kinds, after one request, with all received
-        bytes and without the key; return the error."""
+        """Check that a fault of the server gives one error, of one of these kinds; return it.
+
+        The error must come after one request, with all received bytes and without the key.
+        """
         errors: list[ModelError] = []
 
         async def work(side: ProviderServer, provider: Provider) -> None:
@@ -98,7 +103,10 @@ class ProviderUnderTest:
     def _run_with_server(
         self, work: Work, fault: Fault | None = None, *, timeout_ms: int = PATIENCE_MS, **more: Any
     ) -> None:
-        """Run the test with a new server, a new provider, and a key in the environment."""
+        """Run the test `work` with a new server, a new provider, and a key in the environment.
+
+        Skips it if the `fault` cannot occur. `more` are further fields of the model's entry.
+        """
         if fault in self.unable:
             raise SkipTest("that can't happen to it")
 

@@ -37,14 +37,17 @@ _CLASSIFIED = Classification("right", {"why": ["said so"]}, "contract", "1")
 
 @dataclass(frozen=True, slots=True)
 class SampleAnswer:
-    """An answer and its expected scores, by their recorded names."""
+    """An answer, and the scores that the scorer must give it, by their recorded names."""
 
     text: str
     numbers: Mapping[str, float]
 
 
 class ScorerContract:
-    """Subclass it, set the attributes without a value, and let `pytest` collect the subclass."""
+    """Contract tests of a scorer.
+
+    Subclass it, set the attributes without a value, and let `pytest` collect the subclass.
+    """
 
     scorer: ClassVar[str]
     """The name of the scorer under test."""
@@ -123,7 +126,10 @@ class ScorerContract:
                 raise AssertionError(f"it takes {options}")
 
     def made(self, options: Mapping[str, Any] | None = None) -> Scorer:
-        """The scorer under test with these options. Raises `InvalidInput`."""
+        """The scorer under test with these options, by default `options`.
+
+        Raises `InvalidInput` if the scorer refuses the options.
+        """
         configuration = {
             "name": self.scorer,
             "options": dict(self.options if options is None else options),
@@ -138,7 +144,7 @@ class ScorerContract:
     def _numbers_elsewhere(
         self, transcripts: Sequence[Transcript], *options: Mapping[str, Any]
     ) -> list[list[Any]]:
-        """For each of the options, the numbers of all transcripts, computed in another process."""
+        """For each of the options, the scores of all transcripts, computed in another process."""
         return _run_in_another_process(
             {
                 "path": sys.path,
@@ -213,5 +219,5 @@ class _PassingDialect:
     def score(
         self, case: Case, classification: Classification, judgement: Judgement | None
     ) -> Score:
-        """A passing score."""
+        """A passing score for any case."""
         return Score({"accuracy": 1.0}, "", "contract", "1", passed=True)

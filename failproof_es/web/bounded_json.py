@@ -25,7 +25,11 @@ class JsonTooComplex(ValueError):
 
 
 def read_json(text: bytes | str) -> Any:
-    """The value of the JSON `text`. Raises `JsonTooComplex`, or `ValueError` if it is not JSON."""
+    """The value of the JSON `text`.
+
+    Raises `JsonTooComplex` if its structure would take more than 96 MiB of memory, or `ValueError`
+    if it is not JSON.
+    """
     data = text.encode() if isinstance(text, str) else text
     if len(data) > _ALWAYS_READ_BYTES and _structure_bytes(data) > _MOST_STRUCTURE_BYTES:
         most = _MOST_STRUCTURE_BYTES // 2**20

@@ -58,7 +58,10 @@ class WholeReply:
 
 
 class Body:
-    """The body of a reply, decompressed as it arrives, up to `limit` bytes."""
+    """The body of a reply, decompressed as it arrives, up to `limit` bytes.
+
+    `headers` are those of the reply, and `stream` yields its body as received.
+    """
 
     def __init__(self, headers: RawHeaders, stream: httpx.AsyncByteStream, limit: int) -> None:
         self._stream = stream
@@ -69,8 +72,11 @@ class Body:
         """The received bytes of a compressed body, for a body that cannot be decompressed."""
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Yield the decompressed body. Raises `BodyTooLong` after `limit` bytes, compressed or not,
-        `Undecodable`, or one of `LOST`."""
+        """Yield the decompressed body in pieces.
+
+        Raises `BodyTooLong` after `limit` bytes, compressed or not, `Undecodable` if it cannot be
+        decompressed, or one of `LOST` if it does not arrive completely.
+        """
         codings = self.headers.get("content-encoding")
         if codings is None:
             async for raw in self._raw():
@@ -109,7 +115,10 @@ class Body:
 
 
 def header_texts(headers: RawHeaders) -> dict[str, str]:
-    """Headers by lower-case name, repeated ones joined. Decoded as by httpx if not ASCII."""
+    """Headers by lower-case name, repeated ones joined by commas.
+
+    Headers that are not ASCII are decoded as by httpx.
+    """
     texts: dict[str, str] = {}
     try:
         for name, value in headers:
@@ -123,7 +132,10 @@ def header_texts(headers: RawHeaders) -> dict[str, str]:
 def open_client(
     timeout_s: float, connections: int = 1, transport: Transport | None = None
 ) -> httpx.AsyncClient:
-    """A client with `transport`, or with at most `connections` connections. Close it."""
+    """A client with `transport`, or else with at most `connections` connections to each server.
+
+    The caller closes it.
+    """
     return httpx.AsyncClient(
         transport=transport or Transport(connections),
         timeout=httpx.Timeout(timeout_s),
@@ -137,11 +149,11 @@ def open_client(
 async def post(
     transport: Transport, endpoint: Endpoint, headers: Mapping[str, str], body: RequestBody
 ) -> ReplyStream | ProxiedReply:
-    """Send a POST request; return the reply once its headers are there. Raises one of `LOST`.
+    """Send a POST request; return the reply once its headers are there.
 
-    `Body` reads the reply's body. `headers` need not hold those of every request. Follows no
-    redirect and sets no time-out: the caller sets one, and closes the reply. An httpx client would
-    do the same for twice the processor time.
+    Raises one of `LOST` if none arrives. `Body` reads the reply's body. `headers` need not hold
+    those of every request. Follows no redirect and sets no time-out: the caller sets one, and
+    closes the reply. An httpx client would do the same for twice the processor time.
     """
     sent = [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
     usual = [header for header in _EVERY_REQUEST if header[0].decode() not in headers]
@@ -158,7 +170,11 @@ async def fetch(
     headers: Mapping[str, str] | None = None,
     content: bytes | None = None,
 ) -> WholeReply:
-    """The whole reply, up to its last byte within `timeout_s`. Raises one of `UNUSABLE`."""
+    """The whole reply, up to its last byte within `timeout_s` seconds.
+
+    Raises one of `UNUSABLE` if it does not arrive, is longer than `limit` bytes or cannot be
+    decompressed.
+    """
     async with (
         asyncio.timeout(timeout_s),
         client.stream(method, url, headers=headers, content=content) as reply,
@@ -171,7 +187,10 @@ async def fetch(
 
 
 def fetch_now(url: str, *, limit: int, timeout_s: float) -> WholeReply:
-    """`fetch` by GET for programs without an event loop. Raises as `fetch` does."""
+    """The whole reply to a GET request, for programs without an event loop.
+
+    `limit` is in bytes. Raises one of `UNUSABLE`, as `fetch` does.
+    """
 
     async def get() -> WholeReply:
         async with open_client(timeout_s) as client:
@@ -188,7 +207,7 @@ def timed_out(error: BaseException) -> bool:
 
 
 def reason(error: BaseException) -> str:
-    """The cause of a failed connection, for people; otherwise the original exception."""
+    """The cause of a failed connection, for people; an uncommon one as the exception's text."""
     if quotes_reply(error):
         return "it closed the connection, or what it sent is no HTTP"
     return _describe_cause(error) or f"{type(error.__cause__ or error).__name__}: {error}"

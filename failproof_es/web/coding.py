@@ -26,7 +26,10 @@ class Decompressor:
     """Decompresses a body piece by piece. Supports one coding at most."""
 
     def __init__(self, codings: Sequence[str]) -> None:
-        """`codings`: the names in `Content-Encoding`. Raises `Undecodable`."""
+        """`codings`: the names in `Content-Encoding`.
+
+        Raises `Undecodable` if there are several, or one other than gzip and deflate.
+        """
         names = [name for coding in codings if (name := coding.strip().lower()) not in _IDENTITY]
         if len(names) > 1:
             raise Undecodable(f"the reply is packed {len(names)} times: {_list_names(names)}")
@@ -46,7 +49,8 @@ class Decompressor:
     def feed(self, piece: bytes) -> Iterator[bytes]:
         """Yield the decompressed bytes in steps of at most `STEP_BYTES`, some of them empty.
 
-        Raises `Undecodable`.
+        A body that is not compressed is yielded unchanged. Raises `Undecodable` if the bytes
+        contradict the coding.
         """
         if self._coding is None:
             yield piece

@@ -38,7 +38,7 @@ class InvalidHttp(httpx.RemoteProtocolError):
 
 
 class Connection(asyncio.Protocol):
-    """Carries requests in sequence: each after the reply to the previous one."""
+    """Carries HTTP/1.1 requests to a server, each after the reply to the previous one."""
 
     def __init__(self) -> None:
         self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -72,7 +72,10 @@ class Connection(asyncio.Protocol):
     # -- for its pool ------------------------------------------------------------------------
 
     async def send(self, head: bytes, request: RequestBody) -> ReplyStream:
-        """Write a request; return its reply, which then arrives."""
+        """Write a request; return its reply, which then arrives.
+
+        `head` is the request line with the headers.
+        """
         reply = self._reply = ReplyStream(self._set_reading, self._most_unread_bytes)
         self._request, self._is_sent, self._interim_replies = request, False, 0
         request.written_at = time.perf_counter()
@@ -197,14 +200,17 @@ class Connection(asyncio.Protocol):
     # -- inside ------------------------------------------------------------------------------
 
     def _end_reply(self, error: Exception | None) -> None:
-        """End the reply in progress, if there is one."""
+        """End the reply in progress, if there is one; `error` is why it is incomplete, if it is."""
         reply, self._reply, self._request = self._reply, None, None
         if reply is not None:
             reply.end(error)
             reply.wake()
 
     def _end_with_connection(self, exc: Exception | None) -> None:
-        """End the reply in progress because its connection has ended."""
+        """End the reply in progress because its connection has ended.
+
+        `exc` is the connection's error, `None` if the server closed it.
+        """
         reply = self._reply
         if reply is None:
             return
@@ -218,7 +224,7 @@ class Connection(asyncio.Protocol):
             self._end_reply(ConnectionResetError("it closed the connection without an answer"))
 
     def _refuse(self, error: Exception) -> None:
-        """End an invalid reply, and the connection."""
+        """End an invalid reply with its `error`, and close the connection."""
         if isinstance(error.__context__, InvalidHttp):
             error = error.__context__
         elif not isinstance(error, InvalidHttp):
@@ -239,7 +245,7 @@ class Connection(asyncio.Protocol):
                 self._transport.pause_reading()
 
     def _waited_s(self) -> float:
-        """Seconds that the data waited in the kernel; 0 if unknown."""
+        """Seconds that the latest data waited in the kernel; 0 if unknown."""
         if self._socket is None:
             return 0.0
         try:
@@ -251,7 +257,7 @@ class Connection(asyncio.Protocol):
 
 
 def _require_short_head(head_bytes: int) -> None:
-    """Raises `InvalidHttp` beyond `MOST_HEAD_BYTES`."""
+    """Raises `InvalidHttp` if a reply's headers have more than `MOST_HEAD_BYTES` bytes."""
     if head_bytes > MOST_HEAD_BYTES:
         raise InvalidHttp(f"its head is longer than {MOST_HEAD_BYTES // 2**10} KiB")
 

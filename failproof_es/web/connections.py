@@ -40,8 +40,9 @@ class Connections:
     async def send(self, head: bytes, request: RequestBody) -> ReplyStream:
         """Send a request unchanged; return the reply once its headers are there.
 
-        The caller closes the reply. Waits for a connection if all are in use. Raises `OSError`,
-        `UnicodeError` if the host name is invalid, or `httpx.RemoteProtocolError`.
+        `head` is the request line with the headers. The caller closes the reply. Waits for a
+        connection if all are in use. Raises `OSError` or `httpx.TransportError` if the connection
+        fails, or `UnicodeError` if the host name is invalid.
         """
         await self._permits.acquire()
         connection = None
@@ -70,7 +71,7 @@ class Connections:
             raise httpx.CloseError("the connections were closed here")
 
     def _take_idle(self) -> Connection | None:
-        """The most recently used idle connection that is still usable."""
+        """The most recently used idle connection that is still usable; `None` without one."""
         self._close_stale()
         while self._idle:
             connection = self._idle.pop()

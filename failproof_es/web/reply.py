@@ -42,16 +42,19 @@ class RequestBody(httpx.AsyncByteStream):
             yield piece
 
     def add_arrival(self, at: float) -> None:
-        """Record the arrival of reply data at the time `at`, at the earliest when the request was
-        written."""
+        """Record the arrival of reply data at the time `at`, by `time.perf_counter`.
+
+        It counts as no earlier than the writing of the request.
+        """
         # The kernel counts in ticks, and counts too many on a machine that was paused.
         self.received_at = max(at, self.received_at or self.written_at or at)
 
     def latency_ms(self) -> float | None:
-        """The server's latency so far: from `written_at` to `received_at`; `None` before both.
+        """Milliseconds from `written_at` to `received_at`: the server's latency so far.
 
-        Excludes the wait for a connection, connecting, and the time between the arrival of data
-        and its processing here. The last is known only on Linux and without a proxy.
+        `None` until both are known. Excludes the wait for a connection, connecting, and the time
+        between the arrival of data and its processing here. The last is known only on Linux and
+        without a proxy.
         """
         if self.written_at is None or self.received_at is None:
             return None
@@ -66,7 +69,10 @@ class ReplyStream(httpx.AsyncByteStream):
     """
 
     def __init__(self, set_reading: Callable[[bool], None], most_unread_bytes: int) -> None:
-        """`set_reading` pauses and resumes the connection: paused beyond `most_unread_bytes`."""
+        """`set_reading` resumes (`True`) or pauses reading from the connection.
+
+        Reading is paused beyond `most_unread_bytes`.
+        """
         self.status = 0
         """The HTTP status; 0 until the headers are there."""
         self.raw_headers: list[tuple[bytes, bytes]] = []
@@ -81,7 +87,10 @@ class ReplyStream(httpx.AsyncByteStream):
         self._waiter: asyncio.Future[None] | None = None
 
     async def head(self) -> None:
-        """Wait for the status and the headers."""
+        """Wait for the status and the headers.
+
+        Raises `OSError` or `httpx.RemoteProtocolError` if the reply ends before.
+        """
         while not self.status:
             if self.has_ended:
                 raise self.error or AssertionError("a reply that ended has a head or an error")

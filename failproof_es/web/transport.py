@@ -19,7 +19,10 @@ RawHeaders: TypeAlias = Sequence[tuple[bytes, bytes]]
 
 
 def certificates(ca_file: str | None = None) -> ssl.SSLContext:
-    """A TLS context with this machine's trusted certificates and the file's. Raises `OSError`."""
+    """A TLS context with this machine's trusted certificates and those in `ca_file`.
+
+    Raises `OSError` if the file cannot be read or holds no certificate.
+    """
     context = httpx.create_ssl_context(verify=True)
     if ca_file is not None:
         context.load_verify_locations(ca_file)
@@ -27,7 +30,7 @@ def certificates(ca_file: str | None = None) -> ssl.SSLContext:
 
 
 class Endpoint:
-    """The URL of requests, parsed once. Raises as `httpx.URL` does."""
+    """The URL of requests, parsed once. Raises `httpx.InvalidURL` if it is not a URL."""
 
     def __init__(self, url: httpx.URL | str) -> None:
         self.given = url
@@ -53,7 +56,10 @@ class Transport(httpx.AsyncBaseTransport):
     def __init__(
         self, connections: int, *, proxy: str | None = None, ca_file: str | None = None
     ) -> None:
-        """`proxy` is a proxy's URL; `ca_file` has certificates to trust besides the usual ones."""
+        """`connections` is the most connections to each server, and `proxy` a proxy's URL.
+
+        `ca_file` has certificates to trust besides this machine's.
+        """
         self._most = connections
         self._proxy = proxy
         self._ca_file = ca_file
@@ -67,8 +73,8 @@ class Transport(httpx.AsyncBaseTransport):
     ) -> ReplyStream | ProxiedReply:
         """Send a request with exactly these headers; return the reply once its headers are there.
 
-        The caller closes the reply. Raises `OSError`, `httpx.TransportError`, or `UnicodeError`
-        if the host name is invalid.
+        The caller closes the reply. Raises `OSError` or `httpx.TransportError` if the connection
+        fails, or `UnicodeError` if the host name is invalid.
         """
         if self._proxy is not None:
             return await self._send_through_proxy(
@@ -128,7 +134,10 @@ class Transport(httpx.AsyncBaseTransport):
 
 
 class ProxiedReply(httpx.AsyncByteStream):
-    """A reply through a proxy, with the interface of `ReplyStream`."""
+    """A reply through a proxy, with the interface of `ReplyStream`.
+
+    `release` is called once, when the reply is closed.
+    """
 
     def __init__(
         self, response: httpx.Response, request: RequestBody, release: Callable[[], None]
@@ -156,7 +165,10 @@ class ProxiedReply(httpx.AsyncByteStream):
 
 
 def _head(method: str, endpoint: Endpoint, headers: RawHeaders) -> bytes:
-    """The request line and the headers of a request. Raises `httpx.LocalProtocolError`."""
+    """The request line and the headers of a request.
+
+    Raises `httpx.LocalProtocolError` if a header holds a line break or a zero byte.
+    """
     lines = [b"%b %b HTTP/1.1" % (method.encode("ascii"), endpoint.target)]
     lines += [b"%b: %b" % header for header in headers]
     lines += (b"", b"")

@@ -64,7 +64,7 @@ class _Case(NamedTuple):
 
 
 def stored_evaluations(cursor: Cursor, streams: Iterable[str]) -> dict[str, StoredEvaluation]:
-    """The streams among these that have a row in `evaluations`."""
+    """The evaluations with a row in the table `evaluations`, by stream, among these streams."""
     cursor.execute(
         "SELECT evaluation_id::text, run_id, prompt_id, model_key, repetition, first_position "
         "FROM evaluations WHERE evaluation_id = ANY (%s::uuid[])",
@@ -80,7 +80,10 @@ def stored_evaluations(cursor: Cursor, streams: Iterable[str]) -> dict[str, Stor
 def touched_evaluations(
     cursor: Cursor, streams: Streams, stored: dict[str, StoredEvaluation]
 ) -> tuple[list[TouchedEvaluation], list[Fact]]:
-    """The evaluations that the batch touches, and events that belong to no known evaluation."""
+    """The evaluations that the batch touches, and the events that belong to no known evaluation.
+
+    `streams` has the batch's events by stream, `stored` the evaluations with a row.
+    """
     new_streams: list[tuple[str, list[Fact], StreamSummary]] = []
     other_streams: Streams = {}
     for stream, facts in streams.items():
@@ -168,9 +171,10 @@ def take_evaluations(
     touched: Sequence[TouchedEvaluation],
     stored: dict[str, StoredEvaluation],
 ) -> None:
-    """Write the rows of the touched evaluations, and update the counters.
+    """Write the rows of the touched evaluations, and update the counters of their runs.
 
-    Each step handles all of them, which is much faster than evaluation by evaluation.
+    `stored` has the evaluations with a row, which is replaced. Each step handles all of them, which
+    is much faster than evaluation by evaluation.
     """
     by_run = [(run, list(group)) for run, group in groupby(touched, _run_of)]
     runs.load(cursor, {run for run, _ in by_run})
@@ -208,7 +212,7 @@ def _run_of(touched: TouchedEvaluation) -> UUID:
 def _find_counted(
     runs: Runs, touched: Sequence[TouchedEvaluation], cases: Sequence[_Case]
 ) -> list[GroupWords | None]:
-    """The case of each evaluation that counts, else `None`.
+    """The attributes of the case of each evaluation that counts, else `None`; in order.
 
     An evaluation counts if it was planned, and its case stored, before it began.
     """
@@ -269,7 +273,10 @@ def _outcome(
 
 
 def _write(cursor: Cursor, rows: Iterable[Sequence[Any]], stored: Sequence[str]) -> None:
-    """Replace rows in `evaluations`, computing them while the server receives earlier ones."""
+    """Write rows to `evaluations`, computing them while the server receives earlier ones.
+
+    `stored` are the streams of the evaluations that have a row, which is deleted.
+    """
     if stored:
         cursor.execute(
             "DELETE FROM evaluations WHERE evaluation_id = ANY (%s::uuid[])", (id_array(stored),)
@@ -280,7 +287,7 @@ def _write(cursor: Cursor, rows: Iterable[Sequence[Any]], stored: Sequence[str])
 
 
 def _read_cases(cursor: Cursor, keys: Sequence[EvaluationKey]) -> list[_Case]:
-    """The stored case of each of these evaluations, in this order."""
+    """The position and the attributes of the case of each of these evaluations, in this order."""
     cursor.execute(
         sql_file("run_results_cases"),
         (uuid_array(key.run_id for key in keys), uuid_array(key.prompt_id for key in keys)),

@@ -16,7 +16,7 @@ from projections.results.streams import Streams, id_array
 def take_prompts(cursor: Cursor, runs: Runs, streams: Streams, strangers: Streams) -> None:
     """Write the cases of `streams`, and mark cases as spoiled whose streams hold other events.
 
-    `strangers` are events of other kinds, which may be in the stream of a case.
+    `strangers` has events of other kinds by stream, which may be the stream of a case.
     """
     rows = [
         _prompt_row(fact, fact.event)
@@ -55,7 +55,10 @@ def _prompt_row(fact: Fact, event: PromptStored) -> tuple[Any, ...]:
 
 
 def astray(streams: Streams) -> list[Fact]:
-    """The events in a stream that is not their own, which may spoil an evaluation's stream."""
+    """The events that are in a stream in which they do not belong, and unreadable events.
+
+    They may spoil the record of an evaluation or run.
+    """
     strays = []
     for facts in streams.values():
         for fact in facts:

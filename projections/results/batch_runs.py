@@ -46,7 +46,7 @@ class Runs:
 
     @classmethod
     def of(cls, cursor: Cursor, streams: Iterable[str]) -> Self:
-        """The stored runs among these streams."""
+        """The runs among these streams that have a row in the table `runs`."""
         runs = cls({})
         runs._read_runs(cursor, "{" + ",".join(streams) + "}")
         return runs
@@ -66,7 +66,10 @@ class Runs:
         self.by_id.update({r: run_of(text) for r, text in rows if r not in self.by_id})
 
     def plans(self, key: EvaluationKey) -> bool:
-        """Whether this model and repetition are part of the run's plan."""
+        """Whether the evaluation's model and repetition are part of its run's plan.
+
+        False if the run has no row. Its case is not checked.
+        """
         run = self.by_id.get(key.run_id)
         if run is None:
             return False
@@ -76,7 +79,7 @@ class Runs:
         return within and any(model.key == key.model_key for model in started.models)
 
     def repeats(self, run_id: UUID) -> bool:
-        """Whether the run asks a case more than once."""
+        """Whether the run asks a case more than once; false for an unknown run."""
         run = self.by_id.get(run_id)
         return run is not None and (repetitions_of(run.started) or 1) > 1
 
@@ -86,7 +89,7 @@ class Runs:
         return {} if run is None else run.prices
 
     def take(self, cursor: Cursor, streams: Mapping[UUID, Sequence[Fact]]) -> None:
-        """Fold the batch's events of runs, and write the runs' rows."""
+        """Fold the batch's events of runs, by stream, and write the runs' rows."""
         for stream, facts in streams.items():
             before = self.by_id.get(stream)
             run = before or Run()
@@ -159,7 +162,10 @@ class Runs:
             self.untold.add(run_id)  # a case appears twice in the plan, or not in the log
 
     def finish(self, cursor: Cursor, touched: Sequence[tuple[str, int]]) -> None:
-        """Mark the runs that the tables cannot represent, after every row is written."""
+        """Mark the runs that the tables cannot represent, after every row is written.
+
+        `touched` has the (stream, last position) of each evaluation that the batch touched.
+        """
         if self._planning:
             cursor.execute(
                 sql_file("run_results_planned_late"),
@@ -182,14 +188,14 @@ class Runs:
 
 
 def repetitions_of(started: RunStarted) -> int | None:
-    """The repetitions that the configuration sets; `None` if it sets none."""
+    """The number of repetitions that the run's configuration sets; `None` if it sets none."""
     execution: Any = started.configuration.get("execution")
     times = execution.get("repetitions") if isinstance(execution, dict) else None
     return times if isinstance(times, int) else None
 
 
 def prompts_of(digests: Iterable[str]) -> list[UUID]:
-    """The streams of the cases with these digests, without invalid digests."""
+    """The stream ids of the cases with these digests; invalid digests are left out."""
     streams = []
     for digest in digests:
         try:

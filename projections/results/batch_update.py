@@ -70,7 +70,8 @@ def _first_turn(
 ) -> int | None:
     """The first position at which a stream continues with events of another kind; else `None`.
 
-    Its events do not belong together: such a stream exists only in a log that was tampered with.
+    Such a stream exists only in a log that was tampered with. `stored` and `runs` are the
+    evaluations and runs with a row, whose streams are left out.
     """
     run_ids = {str(run_id) for run_id in runs}
     turns = [
@@ -100,7 +101,10 @@ def _is_one_kind(facts: Sequence[Fact]) -> bool:
 def _sort_streams(
     streams: Streams, stored: dict[str, StoredEvaluation], runs: Iterable[UUID]
 ) -> tuple[Streams, Streams, Streams]:
-    """The streams of runs, those of evaluations, and the others."""
+    """The streams of runs, those of evaluations, and the others, each with its events.
+
+    `stored` and `runs` are the evaluations and runs with a row.
+    """
     of_runs: Streams = {}
     of_evaluations: Streams = {}
     other_streams: Streams = {}

@@ -68,7 +68,10 @@ class CounterChange:
         prices: Prices,
         times: int = 1,
     ) -> None:
-        """Add an evaluation with this history; with `times=-1` subtract it. Raises `ValueError`."""
+        """Add an evaluation with this history in the state `outcome`; with `times=-1` subtract it.
+
+        Raises `ValueError` if its accuracy is not a number.
+        """
         self.counts.add_without_spending(outcome, case, times)
         if not outcome.spending:
             return
@@ -149,7 +152,7 @@ CLUSTERS = CounterTable(
 
 
 def save(cursor: Cursor, changes: dict[UUID, CounterChange]) -> None:
-    """Add the changes to the stored counters."""
+    """Add the changes, by run, to the stored counters."""
     runs = sorted(changes)
     for table, rows in (
         (GROUPS, [r for run in runs for r in _groups(run, changes[run].counts)]),
@@ -203,7 +206,10 @@ def _delete_zero_rows(table: CounterTable) -> LiteralString:
 
 
 def decimal_of(number: Fraction) -> Decimal:
-    """The exact value of a fraction whose denominator divides a power of ten."""
+    """The exact value of a fraction whose denominator divides a power of ten.
+
+    Raises `decimal.Inexact` for any other fraction.
+    """
     return UNROUNDED.divide(Decimal(number.numerator), Decimal(number.denominator))
 
 

@@ -63,7 +63,7 @@ class _StoredColumn(NamedTuple):
 
 
 def json_value(text: str) -> Any:
-    """Parse a JSON value of a row."""
+    """The value in a JSON text from a row."""
     return orjson.loads(text)
 
 
@@ -75,14 +75,18 @@ def _json(value: Any) -> str:
 
 
 def spent_list(spent: Spent) -> list[str]:
-    """The numbers of a `Spent` as decimal texts, because a server's claims have no bound."""
+    """The numbers of a `Spent` as decimal texts, because numbers from a server have no bound.
+
+    In order: answers, unpriced, known US dollars, then for each of `TOKENS` the sum of tokens and
+    the number of answers that reported them.
+    """
     tokens = spent.input, spent.output, spent.cached_input, spent.cache_write, spent.cache_write_1h
     numbers = [str(number) for counts in tokens for number in (counts.total, counts.reporting)]
     return [str(spent.answers), str(spent.unpriced), str(spent.known_usd), *numbers]
 
 
 def spent_of(numbers: Sequence[Any]) -> Spent:
-    """The inverse of `spent_list`."""
+    """The `Spent` with these numbers, in the order of `spent_list`."""
     answers, unpriced, known_usd, *rest = numbers
     total = int(answers)
     tokens = {
@@ -179,7 +183,10 @@ SELECTED = ", ".join(
 def outcome_row(
     outcome: EvaluationOutcome, *, counted: bool, first_position: int, last_position: int
 ) -> list[Any]:
-    """The row of an outcome, in the order of `COLUMNS`. `counted`: it is in its run's plan."""
+    """The row of an outcome, in the order of `COLUMNS`. `counted`: it is in its run's plan.
+
+    The positions are those of its first and of its newest event in the log.
+    """
     row = [
         value if write is None else None if value == null else write(value)
         for value, (write, null) in zip(outcome, _WRITES, strict=True)
@@ -190,7 +197,7 @@ def outcome_row(
 
 
 def outcome_of_row(columns: Sequence[Any]) -> EvaluationOutcome:
-    """The outcome that a row of `SELECTED` holds."""
+    """The outcome in a row with the columns `SELECTED`."""
     return EvaluationOutcome._make(
         default if value is None else read(value) if read else value
         for value, (read, default) in zip(columns, _READS, strict=True)
@@ -198,14 +205,17 @@ def outcome_of_row(columns: Sequence[Any]) -> EvaluationOutcome:
 
 
 def evaluations_table() -> str:
-    """The CREATE TABLE statement."""
+    """The CREATE TABLE statement of the table `evaluations`."""
     columns = [stored_column.definition for stored_column in _ALL]
     columns += [f"{name} {kind}" for name, (kind, _) in _PLACED.items()]
     return "CREATE TABLE evaluations (\n    " + ",\n    ".join(columns) + "\n);\n"
 
 
 def comments_on(relation: str) -> str:
-    """The COMMENT statements for the columns of this relation."""
+    """The COMMENT statements for the columns of this table or view.
+
+    It must have the columns of the table `evaluations`.
+    """
     meanings = {
         stored_column.column.name: (
             f"{stored_column.column.description} {stored_column.stored.says}"

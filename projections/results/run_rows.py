@@ -15,5 +15,5 @@ def run_document(run: Run) -> str:
 
 
 def run_of(document: str) -> Run:
-    """The run in a document of `run_document`. Raises pydantic's `ValidationError`."""
+    """The run in a document of `run_document`. Raises pydantic's `ValidationError` for others."""
     return _RUN.validate_json(document)

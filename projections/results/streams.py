@@ -41,14 +41,17 @@ class StreamSlice(NamedTuple):
 
 
 def id_array(ids: Iterable[str]) -> str:
-    """An array of ids in PostgreSQL's text form: `uuid_array` for ids that are text already."""
+    """Ids that are text as a PostgreSQL array in text form. For `UUID` objects use `uuid_array`."""
     return "{" + ",".join(ids) + "}"
 
 
 def read_slices(
     connection: Connection, stretches: Sequence[StreamSlice]
 ) -> Iterator[tuple[StreamSlice, list[RecordedEvent]]]:
-    """All events of each stream up to the end of its slice, in version order."""
+    """Each slice with the events of its stream up to the slice's end, in version order.
+
+    The list includes the events before the slice, too.
+    """
     by_stream = {stretch.stream: stretch for stretch in stretches}
     for portion in portions(connection, list(by_stream)):
         rows = read_streams(connection, portion)
@@ -59,7 +62,10 @@ def read_slices(
 
 
 def summarize_stream(rows: Iterable[RecordedEvent]) -> StreamSummary:
-    """The events in these rows of one stream, up to the first unreadable row."""
+    """The events in these rows of one stream, up to the first unreadable row.
+
+    If there is one, `broken` is its error.
+    """
     history: list[Event] = []
     for row in rows:
         try:
@@ -70,7 +76,10 @@ def summarize_stream(rows: Iterable[RecordedEvent]) -> StreamSummary:
 
 
 def key_of(event: Event) -> EvaluationKey | None:
-    """The key of the event's evaluation; `None` if it is in another stream than that one's."""
+    """The key of the event's evaluation; `None` if the event is not in that evaluation's stream.
+
+    Also `None` for other kinds of events.
+    """
     if not isinstance(event, EvaluationEvent) or event.run_id is None:
         return None
     key = EvaluationKey(event.run_id, event.prompt_id, event.model_key, event.repetition)
@@ -80,7 +89,7 @@ def key_of(event: Event) -> EvaluationKey | None:
 def follow_references(
     connection: Connection, summaries: Sequence[tuple[StreamSummary, int]]
 ) -> list[StreamSummary]:
-    """The summaries, with carried-over ones replaced by those of their sources.
+    """The summaries, with carried-over ones replaced by those of their sources, in order.
 
     Each is given with the position of its reference: later events of its source cannot have been
     carried over.

@@ -36,7 +36,8 @@ _FINAL = (TaskStatus.JUDGEMENT_COMPLETED, TaskStatus.FAILED)
 
 
 class ExtendedDataManager(DataManagerApi, Protocol):
-    """Methods of a data manager that the flow uses if they exist, beside the specification's."""
+    """A data manager with methods that the session uses if they exist, beside the
+    specification's."""
 
     def judge_with(self, judge_model_name: str) -> None:
         """Set the judge of runs that are created later."""
@@ -49,8 +50,10 @@ class ExtendedDataManager(DataManagerApi, Protocol):
 
 
 class JudgingTasks(TaskManagerApi, Protocol):
-    """Methods of a task manager that the flow needs beside the specification's interface.
-    `InterfaceTasks` supplies them for a task manager that lacks them."""
+    """A task manager with the methods that the session needs beside the specification's interface.
+
+    `InterfaceTasks` supplies them for a task manager that lacks them.
+    """
 
     def subscribe(
         self,
@@ -60,7 +63,11 @@ class JudgingTasks(TaskManagerApi, Protocol):
         *,
         calls: CallbackDispatcher | None = None,
     ) -> int:
-        """Register a callback; see `task_manager.TaskManager.subscribe`."""
+        """Register a callback for an event of a submission; returns a token for `unsubscribe`.
+
+        `calls` is the dispatcher that calls the callback; `None` means the task manager's own
+        choice.
+        """
 
     def judge(
         self,
@@ -68,7 +75,11 @@ class JudgingTasks(TaskManagerApi, Protocol):
         on_judged: Callable[[Result], None],
         on_end: Callable[[str | None], None],
     ) -> None:
-        """Judge the answers; see `task_manager.TaskManager.judge`."""
+        """Judge every answer of the run that waits for a judgement.
+
+        `on_judged` gets each result that becomes final by it. `on_end` is called once: with `None`
+        if the judging succeeded, else with the reason why not.
+        """
 
 
 def _can_judge(tasks: TaskManagerApi | JudgingTasks) -> bool:
@@ -82,7 +93,7 @@ def _can_judge(tasks: TaskManagerApi | JudgingTasks) -> bool:
 
 @dataclass(slots=True)
 class _RunStatus:
-    """Counts of the run that was started last."""
+    """Numbers of results of the latest run, and whether it has ended."""
 
     run_id: int = 0
     total: int = 0
@@ -104,11 +115,11 @@ class _RunStatus:
 
 
 class BenchmarkSession:
-    """Runs one benchmark at a time: chooses models, starts, publishes progress, reports.
+    """A `BenchmarkApi` that runs one benchmark at a time and publishes its progress.
 
-    Its methods may be called from any thread. Callbacks get a `notices.Notice`, in order, in
-    the dispatcher's thread. The session's own callbacks use the dispatcher `flow`, so that
-    callbacks of others can't delay the run.
+    Its methods may be called from any thread. Callbacks get a `notices.Notice`, in order, in the
+    dispatcher's thread. The session's own callbacks use the dispatcher `flow`, so that callbacks of
+    others can't delay the run.
     """
 
     def __init__(
@@ -124,8 +135,12 @@ class BenchmarkSession:
         flow: CallbackDispatcher,
         prompts: PromptApi | None = None,
     ) -> None:
-        """`prompts` are used only if `tasks` can't judge; `InterfaceTasks` judges with them then.
-        The default is the prompts of the benchmark dialect."""
+        """`loader` reads the tasks at `dataset_path`; `report` writes a report, returning its path.
+
+        `dispatcher` calls the callbacks of subscribers, `flow` those of the session. `prompts` are
+        used only if `tasks` can't judge: `InterfaceTasks` judges with them then. The default is the
+        prompts of the benchmark dialect.
+        """
         self._models = models
         self._data = data
         self._loader = loader
@@ -146,7 +161,7 @@ class BenchmarkSession:
         self._reported: set[int] = set()
 
     def list_models(self) -> list[str]:
-        """Every model of every reachable configured provider."""
+        """The names of all models of the configured providers that can be reached."""
         return self._models.list_models()
 
     def select_models(self, model_names: list[str]) -> None:
@@ -205,9 +220,9 @@ class BenchmarkSession:
     def get_progress(self) -> dict[str, float]:
         """Progress of the run that was started last: numbers of one moment, by name.
 
-        `total_tasks` = models x tasks. `completed_tasks` = `judged_tasks` + `failed_tasks`,
-        but less than `total_tasks` until the run has ended. `percent_complete` is their ratio.
-        `answered_tasks` have an answer.
+        `total_tasks` = models x tasks. `completed_tasks` = `judged_tasks` + `failed_tasks`, but
+        less than `total_tasks` until the run has ended. `percent_complete` is their ratio, from 0
+        to 100. `answered_tasks` have an answer.
         """
         with self._lock:
             run_status = self._run_status
@@ -222,7 +237,7 @@ class BenchmarkSession:
             }
 
     def generate_report(self, run_id: int) -> str:
-        """Write the report of a run; returns its path. The first report publishes COMPLETED.
+        """Write the report of a run; returns its path. A run's first report publishes COMPLETED.
 
         Raises `InvalidInput` while the run is in progress or if there is no such run.
         """
@@ -242,12 +257,13 @@ class BenchmarkSession:
     def subscribe(self, event: BenchmarkEvent, callback: Callable[[Any], None]) -> int:
         """Register a callback for an event of runs; returns its token.
 
-        If the final notice of the latest run is of that event, the callback gets it at once.
+        If the latest run has had its final notice (COMPLETED or ERROR), and it is of that event,
+        the callback gets it at once.
         """
         return self._subscriptions.subscribe(_RUN, event, callback)
 
     def unsubscribe(self, token: int) -> None:
-        """Remove a callback; idempotent. Raises `UnknownToken`."""
+        """Remove a callback; idempotent. Raises `UnknownToken` if the token was never issued."""
         self._subscriptions.unsubscribe(token)
 
     # -- choosing --------------------------------------------------------------------------
@@ -287,7 +303,11 @@ class BenchmarkSession:
     # -- the flow --------------------------------------------------------------------------
 
     def _submit_all(self, run_id: int, model_names: list[str], tasks: list[BenchmarkTask]) -> None:
-        """Submit every task for every model; their final events continue the flow."""
+        """Submit every task for every model.
+
+        The session subscribes to the submissions' events: it counts the answers, and begins the
+        judging after the last.
+        """
         total = len(model_names) * len(tasks)
         self._run_status = _RunStatus(run_id, total, ended=False)
         self._subscriptions.open(_RUN)
@@ -337,7 +357,7 @@ class BenchmarkSession:
             self._count_final(result)
 
     def _on_end(self, error: str | None) -> None:
-        """Publish that the run has ended, or with `error` that it could not end."""
+        """Publish that the run has ended; with an `error`, publish why it could not end."""
         with self._lock:
             self._run_status.ended = True
             run_id, progress = self._run_status.run_id, self._run_status.progress
@@ -347,7 +367,7 @@ class BenchmarkSession:
                 self._publish(Notice(BenchmarkEvent.ERROR, run_id, progress=progress, error=error))
 
     def _count_final(self, result: Result | None) -> None:
-        """Count a final result and publish the progress."""
+        """Count a final result and publish the progress; `None` is ignored."""
         if result is None:
             return
         if result.status is TaskStatus.FAILED:

@@ -48,7 +48,8 @@ _JUDGEMENT_FIELDS = ("status", "evaluation_score", "evaluation_reason", "error_m
 
 
 class DataManager:
-    """Runs, tasks and results of one log, for one configuration's dataset."""
+    """A `DataManagerApi` on the event log: runs of one configuration's dataset, and their
+    results."""
 
     def __init__(
         self,
@@ -60,7 +61,12 @@ class DataManager:
         permissions: Permissions = OWN,
         end: Callable[[int], None] = lambda run_id: None,
     ) -> None:
-        """`end` ends a run whose results are all final, unless the run is being driven."""
+        """Runs ask the dataset of `loaded`; `models` finds a model's settings by its name.
+
+        `borrow_lease` lends the lease of a run that this program executes; the default lends none.
+        `permissions` say to which hosts the variables with keys may go. `end` ends a run whose
+        results are all final, unless it is being executed; the default does nothing.
+        """
         self._end = end
         self._permissions = permissions
         self._store = store
@@ -73,7 +79,8 @@ class DataManager:
     def judge_with(self, judge_model_name: str) -> None:
         """Set the judge of runs that are created later.
 
-        The default is the judge of the configuration, if it names exactly one.
+        The default is the judge of the configuration, if it names exactly one. Raises
+        `InvalidInput` if there is no such model.
         """
         self._models.judge_named(judge_model_name)
         self._judge = judge_model_name
@@ -91,7 +98,7 @@ class DataManager:
         return started.run_number
 
     def save_tasks(self, run_id: int, tasks: list[BenchmarkTask]) -> None:
-        """Compare the tasks with the recorded plan; nothing is written.
+        """Compare the tasks with the plan that `create_run` recorded; nothing is written.
 
         Raises `InvalidInput` with every task that is missing, superfluous or different.
         """
@@ -113,12 +120,12 @@ class DataManager:
             raise InvalidInput(problems)
 
     def save_result(self, result: Result) -> None:
-        """Append an answer, and its judgement if it has one; compare an answer on record.
+        """Append an answer, and its judgement if it has one. An answer on record is only compared.
 
-        An appended answer has the source `api` and no recorded request. The judgement of an
-        answer on record is treated as in `update_result`. Raises `InvalidInput` for a result that
-        contradicts the record or has no answer, `RunBusy` while another program drives the run
-        or this one asks its judges.
+        An appended answer has the source `api` and no recorded request. The judgement of an answer
+        on record is treated as in `update_result`. Raises `InvalidInput` for a result that
+        contradicts the record or has no answer, `RunBusy` while another program executes the run or
+        this one asks its judges.
         """
         recorded = self._recorded_result(result)
         if recorded.status is TaskStatus.NEW:
@@ -133,16 +140,19 @@ class DataManager:
             self.update_result(result)
 
     def load_results(self, run_id: int, status: TaskStatus) -> list[Result]:
-        """The results of a run that now have this status, in plan order."""
+        """The results of a run that now have this status, in plan order; empty if none has it.
+
+        Raises `InvalidInput` if there is no such benchmark run.
+        """
         results = RecordedBenchmark.read(self._store, run_id).results()
         return [result for result in results if result.status is status]
 
     def update_result(self, result: Result) -> None:
-        """Append a judgement, or the reason for none, to an answer that waits for one.
+        """Append the judgement of an answer that waits for one: its score, or the judge's error.
 
         The recorded judge is `api`. Idempotent: a judgement on record is only compared. Raises
         `InvalidInput` for a result that contradicts the record, `RunBusy` while another program
-        drives the run or this one asks its judges.
+        executes the run or this one asks its judges.
         """
         recorded = self._recorded_result(result)
         self._require_same(result, recorded, _ANSWER_FIELDS)
@@ -172,11 +182,12 @@ class DataManager:
         self._end_if_final(result)
 
     def tasks_of(self, run_id: int) -> list[BenchmarkTask]:
-        """The tasks of a run, in order. Raises `InvalidInput`."""
+        """The tasks of a run, in plan order. Raises `InvalidInput` if there is no such benchmark
+        run."""
         return RecordedBenchmark.read(self._store, run_id).benchmark_tasks()
 
     def configuration_of(self, run_id: int) -> BenchmarkConfig:
-        """The configuration that a run was created with. Raises `InvalidInput`."""
+        """The configuration of a run. Raises `InvalidInput` if there is no such benchmark run."""
         return RecordedBenchmark.read(self._store, run_id).configuration()
 
     # -- inside ----------------------------------------------------------------------------
@@ -208,7 +219,8 @@ class DataManager:
         )
 
     def _record_answer(self, result: Result) -> None:
-        """Append an answer from outside the engine. Raises `InvalidInput`."""
+        """Append an answer from outside the engine. Raises `InvalidInput` if the result's status is
+        NEW."""
         failed = result.status is TaskStatus.FAILED
         if result.status is TaskStatus.NEW:
             raise InvalidInput.because(
@@ -234,7 +246,8 @@ class DataManager:
             )  # fmt: skip
 
     def _end_if_final(self, result: Result) -> None:
-        """End the run if all its results are final; see `TaskManager.end_run`."""
+        """End the run of a result if all its results are final, unless the run is being
+        executed."""
         run_id = self._run_id(result)
         if RecordedBenchmark.read(self._store, run_id).is_final():
             self._end(run_id)
@@ -269,7 +282,11 @@ def _with_streaming(model: Model) -> Model:
 
 
 def _read_verdict(result: Result) -> tuple[dict[str, object] | None, str | None]:
-    """The verdict of a result, or else the problem of its judge. Raises `InvalidInput`."""
+    """The verdict (`score`, `reason`) and `None`; for a FAILED result `None` and the judge's error.
+
+    Raises `InvalidInput` for any other status than JUDGEMENT_COMPLETED or FAILED, for a score that
+    is not from 0 to 1, and for an empty reason.
+    """
     match result.status:
         case TaskStatus.FAILED:
             return None, result.error_message or "failed for judging"
@@ -291,9 +308,10 @@ def _read_verdict(result: Result) -> tuple[dict[str, object] | None, str | None]
 
 
 def _repeats_failure(result: Result, recorded: Result) -> bool:
-    """Whether both have failed, and the result has no other reason than the record.
+    """Whether both have failed, and the result gives no other reason than the record.
 
-    The record puts the kind of the error before the reason that was saved.
+    A result without a reason gives none. The record puts the kind of the error before the reason
+    that was saved.
     """
     if not result.status is recorded.status is TaskStatus.FAILED:
         return False

@@ -15,7 +15,8 @@ from failproof_es.problems import InvalidInput, Problem, Problems
 
 
 class DataSetLoader:
-    """Reads the tasks of a folder, in sorted order, or of one file."""
+    """A `DataSetLoaderApi` for YAML files: the tasks of a folder, in sorted order, or of one
+    file."""
 
     def __init__(
         self,

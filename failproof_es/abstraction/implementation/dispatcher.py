@@ -52,7 +52,7 @@ class Dispatcher:
             self._busy_since = None
 
     def _report_if_slow(self) -> None:
-        """Log a slow call once: at the next `put` or when the call returns."""
+        """Log the current call once if it is slow: at the next `put` or when the call returns."""
         since = self._busy_since
         if since is not None and (seconds := time.monotonic() - since) > self._slow_s:
             self._busy_since = None

@@ -22,7 +22,10 @@ class EngineLoop:
         self._thread.start()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine and return its result. Blocks; for any other thread."""
+        """Run a coroutine and return its result, or raise its exception.
+
+        Blocks, so it must not be called in the loop's own thread.
+        """
         return self.begin(coroutine).result()
 
     def begin(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:

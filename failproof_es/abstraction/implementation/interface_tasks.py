@@ -38,7 +38,10 @@ class _SubmittedTask:
 
 
 class InterfaceTasks:
-    """A `TaskManagerApi` that can also judge. `judge_name` returns the chosen judge's name."""
+    """A `TaskManagerApi` around another one, `tasks`, that can also judge.
+
+    `judge_name` returns the name of the chosen judge. `flow` calls the callbacks.
+    """
 
     def __init__(
         self,
@@ -63,7 +66,8 @@ class InterfaceTasks:
         """Run id, model name and task id of each result that was reported as final."""
 
     def submit_task(self, run_id: int, task: BenchmarkTask, model_name: str) -> int:
-        """See `TaskManagerApi`."""
+        """Submit a task of a run for one model to the wrapped task manager; returns the
+        submission's id."""
         submission_id = self._tasks.submit_task(run_id, task, model_name)
         self._submitted[submission_id] = _SubmittedTask(run_id, task, model_name)
         return submission_id
@@ -76,9 +80,11 @@ class InterfaceTasks:
         *,
         calls: CallbackDispatcher | None = None,
     ) -> int:
-        """See `TaskManagerApi`. The callback gets a `Notice` in place of the manager's payload.
+        """Register a callback for an event of a submission; returns its token.
 
-        Of the final events of a submission only the first is passed on, once to each callback.
+        `calls` calls the callback, by default `flow`. The callback gets a `Notice` in place of the
+        wrapped manager's payload. Of the final events of a submission (COMPLETED, ERROR) only the
+        first is passed on, once to each callback.
         """
         by = calls or self._flow
         is_ended = False
@@ -97,7 +103,7 @@ class InterfaceTasks:
         return self._tasks.subscribe(submission_id, event, forward_notice)
 
     def unsubscribe(self, token: int) -> None:
-        """See `TaskManagerApi`."""
+        """Remove the callback with this token from the wrapped task manager."""
         self._tasks.unsubscribe(token)
 
     def judge(
@@ -106,7 +112,11 @@ class InterfaceTasks:
         on_judged: Callable[[Result], None],
         on_end: Callable[[str | None], None],
     ) -> None:
-        """Judge every waiting answer of the run, one after the other, in the flow's thread."""
+        """Judge every waiting answer of the run, one after the other, in the flow's thread.
+
+        `on_judged` gets each judged result, and each final one that had no ERROR notice. `on_end`
+        is called once, last: with `None`, or with the error that stopped the judging.
+        """
         self._flow.put(lambda: self._judge_all(run_id, on_judged, on_end))
 
     # -- notices ---------------------------------------------------------------------------
@@ -187,7 +197,8 @@ class InterfaceTasks:
         )
 
     def _read_verdict(self, reply: str, task: BenchmarkTask, answer: str) -> tuple[float, str]:
-        """Score and reason in a judge's reply. Raises `ValueError` if they are missing."""
+        """Score and reason in a judge's reply. Raises `ValueError` if they are missing or
+        invalid."""
         if not isinstance(self._prompts, Prompts):
             return _parse_foreign_verdict(reply)
         transcript = Transcript((ModelReply(0, answer, "stop"),))
@@ -203,9 +214,10 @@ def _error_message(payload: Any, notice: Notice | None, result: Result | None) -
 
 
 def _parse_foreign_verdict(reply: str) -> tuple[float, str]:
-    """Score from 0 to 1 and reason in a judge's reply to a foreign prompt.
+    """Score from 0 to 1 and reason in a judge's reply to prompts that are not `Prompts`.
 
-    Raises `ValueError` unless the reply holds exactly one such JSON object.
+    Raises `ValueError` unless the reply has one JSON object with both; repeating the same object is
+    allowed.
     """
     try:
         objects = [dict(pairs) for pairs in outermost_objects(reply, ("score",))]

@@ -36,7 +36,7 @@ class _Listing:
 
 
 class LLMManager:
-    """Lists, prepares and asks the configured models and the other models of their servers.
+    """A `LLMManagerApi` of the configured models and the other models of their servers.
 
     Another model of a server gets the settings of the configured model.
     """
@@ -58,7 +58,8 @@ class LLMManager:
 
     @property
     def unreachable(self) -> dict[str, str]:
-        """Errors of the last `list_models`, by the URL (or model name) of the provider."""
+        """Errors of the last `list_models`, by the URL of the provider, or the model's name if it
+        has none."""
         return dict(self._listing.unreachable)
 
     def list_models(self) -> list[str]:
@@ -83,21 +84,27 @@ class LLMManager:
         return self._listing.models[name]
 
     def judge_named(self, name: str) -> Model:
-        """The configuration of a judge, or else of a model, by name. Raises `InvalidInput`."""
+        """The configuration of the judge of that name, or else of the model.
+
+        Raises `InvalidInput` if there is neither.
+        """
         return self._judges.get(name) or self.model_named(name)
 
     def prepare_model(self, name: str) -> None:
-        """Load an embedded model; have Ollama fetch a missing model; check of any other server
-        that it is reachable, accepts the key and has the model.
+        """Make a model ready: load it if it is embedded, have Ollama fetch it if it is missing.
 
-        Raises `InvalidInput`.
+        Of any other server, check that it is reachable, accepts the key and has the model. Raises
+        `InvalidInput` if there is no such model or it can't be used.
         """
         model = self.model_named(name)
         self._loop.run(_require_offered(model))
         self._loop.run(self._prepare(model))
 
     def generate(self, model_name: str, prompt: str) -> str:
-        """The whole answer to one message. Raises `ModelError` or `InvalidInput`."""
+        """The whole answer to one message, `prompt`.
+
+        Raises `InvalidInput` if the model can't be used, `ModelError` if the request fails.
+        """
         return self._loop.run(self._ask(self.model_named(model_name), prompt, None))
 
     def stream_generate(
@@ -105,8 +112,9 @@ class LLMManager:
     ) -> None:
         """Pass the answer to `on_token` in pieces; in one piece if the provider can't stream.
 
-        `on_token` is called in order, in another thread for streamed pieces. Its exception ends
-        the calls and is raised once the answer is complete. Raises `ModelError` or `InvalidInput`.
+        `on_token` is called in order, in another thread for streamed pieces. Its exception ends the
+        calls and is raised once the answer is complete. Raises `InvalidInput` if the model can't be
+        used, `ModelError` if the request fails.
         """
         raised: list[Exception] = []
 
@@ -157,7 +165,10 @@ class LLMManager:
         return provider
 
     async def _check(self, provider: Provider) -> None:
-        """The check that a run makes before it begins. Raises `InvalidInput`."""
+        """Check the provider as a run does before it begins. Raises `InvalidInput` if it fails.
+
+        A model that the server does not list is accepted with `execution.allow_unlisted`.
+        """
         try:
             await provider.check()
         except UnlistedModel:
@@ -165,7 +176,10 @@ class LLMManager:
                 raise
 
     async def _ask(self, model: Model, prompt: str, on_text: Callable[[str], None] | None) -> str:
-        """The model's answer with the model's key replaced, as in the log."""
+        """The model's answer to `prompt`, the model's key replaced, as in the log.
+
+        `on_text` gets the pieces of a streamed answer. Raises `ModelError` if the request fails.
+        """
         redactor = _redactor(model)
         streaming = redactor.streaming(on_text) if on_text else None
         provider = await self._prepare(model)
@@ -196,7 +210,10 @@ def _redactor(model: Model) -> Redactor:
 
 
 async def _offered_names(model: Model) -> list[str]:
-    """The model names that the provider offers, keys redacted. Raises `InvalidInput`."""
+    """The model names that the provider offers, keys redacted.
+
+    Raises `InvalidInput` if the provider can't be asked for them.
+    """
     redactor = _redactor(model)
     try:
         return [redactor.scrubbed(name) for name in await available_models(model)]

@@ -10,7 +10,8 @@ from failproof_es.dialects.shipped.benchmark.prompts import generation_prompt, j
 
 
 class Prompts:
-    """Builds the prompts of a run from the templates in its `prompts.options`."""
+    """A `PromptApi` with the prompts of the benchmark dialect, from the templates in its
+    options."""
 
     def __init__(self, options: BenchmarkOptions | None = None) -> None:
         self._options = options or BenchmarkOptions()

@@ -33,7 +33,7 @@ DIALECT = dialect_named("benchmark")
 
 @dataclass(frozen=True, slots=True)
 class PlannedTask:
-    """One task of a run's plan, and its index in the plan, from 0."""
+    """One task of a run's plan. `place` is its index in the plan, from 0."""
 
     case: Case
     place: int
@@ -41,7 +41,10 @@ class PlannedTask:
 
 @dataclass(frozen=True, slots=True)
 class RecordedBenchmark:
-    """The start and the plan of a run, which never change; results are read at each call."""
+    """A recorded run of the benchmark dialect: its start and its plan, which never change.
+
+    Results and evaluations are read from the log at each call.
+    """
 
     store: Store
     run: Run
@@ -50,7 +53,8 @@ class RecordedBenchmark:
 
     @classmethod
     def read(cls, store: Store, run_id: int) -> RecordedBenchmark:
-        """The run of that number. Raises `InvalidInput` for no such run or another dialect."""
+        """The run with that number. Raises `InvalidInput` if there is none or it has another
+        dialect."""
         with store.connect() as connection:
             stream = resolve_run(connection, str(run_id))
             require_attached(connection, stream)
@@ -98,7 +102,8 @@ class RecordedBenchmark:
         )
 
     def key(self, task_id: str, model_name: str) -> EvaluationKey:
-        """The key of a planned evaluation. Raises `InvalidInput` if the plan lacks it."""
+        """The key of a planned evaluation. Raises `InvalidInput` if the plan lacks the task or the
+        model."""
         planned = self.tasks.get(task_id)
         if planned is None:
             reason = f"run {self.number} has no task {task_id!r}"
@@ -115,7 +120,7 @@ class RecordedBenchmark:
             return read_evaluations(connection, [key])[0]
 
     def results(self) -> Iterator[Result]:
-        """Every result in plan order, the first with `result_id` 1."""
+        """Every result of the run in plan order, read now, the first with `result_id` 1."""
         with self.store.connect() as connection:
             run = RecordedRun.read(connection, self.run_id)
             for result_id, recorded in enumerate(run.evaluations(), 1):
@@ -124,7 +129,10 @@ class RecordedBenchmark:
                 )
 
     def is_final(self) -> bool:
-        """Whether every planned result is final. Counts final events without reading them."""
+        """Whether every planned result is final: judged or failed.
+
+        Counts final events without reading them.
+        """
         with self.store.connect() as connection:
             row = connection.execute(
                 "SELECT count(*) FROM failproof.stored_events "
@@ -143,7 +151,8 @@ class RecordedBenchmark:
 def result_of(
     case: Case, state: Evaluation, key: EvaluationKey, result_id: int, run_number: int
 ) -> Result:
-    """The specification's `Result` of an evaluation in its current state."""
+    """The specification's `Result` of an evaluation, whose state after its events so far is
+    `state`."""
     fields = DIALECT.result(case, state)
     return Result(
         **{

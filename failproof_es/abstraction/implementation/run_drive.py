@@ -27,17 +27,17 @@ class Watcher(Protocol):
         """Called with each event once the event is durable."""
 
     def on_text(self, key: EvaluationKey, request: RequestSent, text: str) -> None:
-        """Called with each piece of a streamed answer."""
+        """Called with each piece of a streamed answer: `text`, and the request that it answers."""
 
     def on_end(self, error: str | None) -> None:
-        """Called when the drive is over; `error` is the reason if the run has not ended."""
+        """Called once, last: with `None` if the run has ended, else with the reason why not."""
 
 
 class RunDrive:
-    """Drives a recorded run until it ends, is stopped or fails.
+    """Executes ("drives") a recorded run in the engine's thread until it ends, is stopped or fails.
 
-    The drive asks for the answers of submitted evaluations. `judge` closes the submissions:
-    the drive then judges every waiting answer, and ends the run if nothing is left to do.
+    It asks for the answers of submitted evaluations. `judge` closes the submissions: then every
+    waiting answer is judged, and the run ends if nothing is left to do.
     """
 
     def __init__(self, store: Store, loop: EngineLoop, run_id: UUID, watcher: Watcher) -> None:
@@ -49,7 +49,7 @@ class RunDrive:
         self._driving: Future[None] = loop.begin(self._drive())
 
     def submit(self, key: EvaluationKey) -> None:
-        """Ask for the answer of an evaluation."""
+        """Have the model of an evaluation asked for its answer."""
         self._submissions.submit(key)
 
     def judge(self) -> None:
@@ -57,19 +57,25 @@ class RunDrive:
         self._submissions.close()
 
     def lease(self) -> HeldLease | None:
-        """The lease of the drive; `None` if the drive ended before it held one.
+        """The lease of the executed run; `None` if the execution ended before it had one.
 
-        Blocks until that is known. Not for the engine's thread.
+        Blocks until that is known. Must not be called in the engine's thread.
         """
         return self._lease.result()
 
     def finish(self) -> None:
-        """Call `judge` and wait until the drive is over. Not for the engine's thread."""
+        """Call `judge` and wait until the execution is over.
+
+        Must not be called in the engine's thread.
+        """
         self.judge()
         self._driving.result()
 
     def stop(self) -> None:
-        """Stop after the requests in flight, and wait for that. Not for the engine's thread."""
+        """Stop the run after the requests in flight, and wait for that. The run can be resumed.
+
+        Must not be called in the engine's thread.
+        """
         self._wake(self._stop.set)
         self._driving.result()
 
@@ -107,5 +113,5 @@ Wake = Callable[[Callable[[], None]], object]
 
 
 async def _create_signals() -> tuple[asyncio.Event, Submissions, Wake]:
-    """Stop event and submissions of the running loop, and its `call_soon_threadsafe`."""
+    """A stop event, submissions, and `call_soon_threadsafe` of the running loop."""
     return asyncio.Event(), Submissions(), asyncio.get_running_loop().call_soon_threadsafe

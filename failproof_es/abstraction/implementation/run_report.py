@@ -14,7 +14,7 @@ from failproof_es.support.extras import require
 
 
 def write_report(store: Store, run_id: int, folder: Path) -> str:
-    """Write the HTML report into the folder and record a `FileWritten`; returns the path.
+    """Write the HTML report of a run into the folder and record a `FileWritten`; returns the path.
 
     Raises `InvalidInput` if there is no such run or the file can't be written.
     """

@@ -15,18 +15,18 @@ Callback = Callable[[Any], None]
 
 
 class CallbackDispatcher(Protocol):
-    """Calls callbacks in order: a `dispatcher.Dispatcher`, or a test's own."""
+    """Calls callbacks in order: a `dispatcher.Dispatcher`, or one of a test."""
 
     def put(self, call: Callable[[], None]) -> None:
         """Queue a call after all earlier calls."""
 
 
 class UnknownToken(LookupError):
-    """No subscription ever had this token."""
+    """The error for a token that no subscription ever had."""
 
 
 class UnknownSubmission(LookupError):
-    """No submission ever had this id."""
+    """The error for an id that no submission ever had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,11 @@ class _Subject:
 
 
 class Subscriptions:
-    """Passes notices to subscribers in order, through the dispatcher or the subscriber's own.
+    """Passes notices about subjects to their subscribers, in order.
 
-    A final notice is the last one of its subject; a later subscriber to its event gets it at
-    once. All methods may be called from any thread, also from a callback.
+    A subject is a number: a submission's id, or 0 for the runs of a session. Its final notice
+    (COMPLETED or ERROR) is its last one; a later subscriber to that event gets it at once. All
+    methods may be called from any thread, also from a callback.
     """
 
     def __init__(self, dispatcher: CallbackDispatcher) -> None:
@@ -72,9 +73,10 @@ class Subscriptions:
         callback: Callback,
         calls: CallbackDispatcher | None = None,
     ) -> int:
-        """Register a callback, called by `calls` or else by the dispatcher; returns its token.
+        """Register a callback for an event of a subject; returns its token.
 
-        Raises `UnknownSubmission` for an unknown subject.
+        `calls` is the dispatcher that calls it; `None` means the shared one. Raises
+        `UnknownSubmission` for a subject that was never opened.
         """
         with self._lock:
             if subject not in self._subjects:
@@ -98,7 +100,8 @@ class Subscriptions:
             self._subjects[self._subjects_by_token[token]].listeners.pop(token, None)
 
     def publish(self, subject: int, notice: Notice) -> None:
-        """Pass a notice to the subscribers to its event; ignored after the final notice."""
+        """Pass a notice to the subject's subscribers to its event; ignored after the final
+        notice."""
         with self._lock:
             place = self._subjects[subject]
             if place.final is not None:

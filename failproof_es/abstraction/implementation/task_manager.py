@@ -75,7 +75,10 @@ class _Submission:
 
 
 class TaskManager:
-    """Takes submissions from any thread; callbacks are called in the dispatcher's thread."""
+    """A `TaskManagerApi` on the engine, which executes the runs of the submitted tasks.
+
+    Submissions may come from any thread; callbacks are called in the dispatcher's thread.
+    """
 
     def __init__(self, store: Store, loop: EngineLoop, dispatcher: Dispatcher) -> None:
         self._store = store
@@ -89,8 +92,8 @@ class TaskManager:
         """Have a model answer a task of the run's plan; returns the submission's id.
 
         A recorded answer is not asked for again: the submission ends at once with the recorded
-        result. Submitting the same again while the run is driven returns the same id.
-        Raises `InvalidInput` for a task or a model that is not in the plan.
+        result. Submitting the same again while the run is executed returns the same id. Raises
+        `InvalidInput` for a task or a model that is not in the plan, or a run that has ended.
         """
         with self._lock:
             run = self._drive_run(run_id)
@@ -123,22 +126,23 @@ class TaskManager:
         *,
         calls: CallbackDispatcher | None = None,
     ) -> int:
-        """Register a callback, which gets a `Notice`; returns its token.
+        """Register a callback for an event of a submission; it gets a `Notice`. Returns its token.
 
-        `calls` calls the callback, by default the shared dispatcher. Raises `UnknownSubmission`.
+        `calls` calls the callback, by default the shared dispatcher. Raises `UnknownSubmission` if
+        there is no submission with that id.
         """
         return self._subscriptions.subscribe(submission_id, event, callback, calls)
 
     def unsubscribe(self, token: int) -> None:
-        """Remove a callback; idempotent. Raises `UnknownToken`."""
+        """Remove a callback; idempotent. Raises `UnknownToken` if the token was never issued."""
         self._subscriptions.unsubscribe(token)
 
     def judge(self, run_id: int, on_judged: OnJudged, on_end: OnEnd) -> None:
         """Judge every waiting answer of the run; nothing may be submitted afterwards.
 
-        `on_judged` gets every result that becomes final by a judgement. `on_end` is called once,
-        when the drive is over: with `None` if the run has ended, else with the reason why not.
-        Both must not block: most calls come from the engine's thread.
+        `on_judged` gets every result that becomes final by a judgement. `on_end` is called once:
+        with `None` when the run has ended, else with the reason why not, such as that the run is
+        not executed here. Both must not block: most calls come from the engine's thread.
         """
         with self._lock:
             run = self._runs.get(run_id)
@@ -149,10 +153,10 @@ class TaskManager:
 
     @contextlib.contextmanager
     def borrow_lease(self, run_id: int, evaluation_id: UUID) -> Iterator[HeldLease | None]:
-        """Lend the lease of a run, to record a judgement from outside; `None` if not driven here.
+        """Lend the lease of a run, to record a judgement from outside; `None` if not executed here.
 
-        The judges are not asked about that evaluation. Raises `RunBusy` while the run's judges
-        are being asked.
+        The judges are not asked about that evaluation. Raises `RunBusy` while the run's judges are
+        being asked.
         """
         with self._lock:
             run = self._runs.get(run_id)
@@ -165,7 +169,8 @@ class TaskManager:
     def end_run(self, run_id: int) -> None:
         """End a run whose results are all final, and wait for that.
 
-        Does nothing if the run has ended or is driven here: its drive ends it."""
+        Does nothing if the run has ended or is executed here, which ends it.
+        """
         with self._lock:
             if run_id in self._runs or RecordedBenchmark.read(self._store, run_id).run.ended:
                 return
@@ -173,7 +178,7 @@ class TaskManager:
         run.end(judged_outside=True)
 
     def close(self) -> None:
-        """Stop every driven run after its requests in flight. The runs can be resumed.
+        """Stop all runs in execution, each after its requests in flight. They can be resumed.
 
         A run with judgements from outside is ended if all its results are final.
         """
@@ -183,7 +188,8 @@ class TaskManager:
             run.end()
 
     def _drive_run(self, run_id: int) -> _DrivenRun:
-        """The run's drive, begun if necessary. Raises `InvalidInput` for a run that has ended."""
+        """The run in execution, begun if necessary. Raises `InvalidInput` for a run that has
+        ended."""
         if run_id not in self._runs:
             recorded = RecordedBenchmark.read(self._store, run_id)
             if recorded.run.ended:
@@ -200,7 +206,7 @@ class TaskManager:
 
 
 class _DrivenRun:
-    """A run that is being driven: publishes its events to the subscribers."""
+    """A run that is being executed: publishes its events to the subscribers."""
 
     def __init__(
         self,
@@ -223,11 +229,11 @@ class _DrivenRun:
         self._ended: tuple[str | None] | None = None
 
     def begin(self, loop: EngineLoop) -> None:
-        """Begin to drive the run."""
+        """Begin to execute the run in the engine's loop."""
         self.drive = RunDrive(self.recorded.store, loop, self.recorded.run_id, self)
 
     def take(self, submission: _Submission) -> None:
-        """Submit an evaluation to the drive, or publish its recorded outcome."""
+        """Have an evaluation answered, or publish its recorded outcome if it has one."""
         self.submissions[submission.key.evaluation_id] = submission
         if submission.state.finished or submission.waits_for_judge:
             self._publish(submission, submission.notice(BenchmarkEvent.STARTED))
@@ -240,7 +246,10 @@ class _DrivenRun:
             self._publish_unanswered(submission, ended[0])
 
     def judge(self, on_judged: OnJudged, on_end: OnEnd) -> None:
-        """Report the judgements from outside, then let the drive judge the other answers."""
+        """Report the judgements from outside, then let the judges judge the other answers.
+
+        `on_judged` and `on_end` are called as in `TaskManager.judge`.
+        """
         with self._judging_lock:
             self._judging = True
             with self._end_lock:
@@ -258,7 +267,10 @@ class _DrivenRun:
 
     @contextlib.contextmanager
     def borrow_lease(self, evaluation_id: UUID) -> Iterator[HeldLease | None]:
-        """See `TaskManager.borrow_lease`."""
+        """Lend the run's lease, to record a judgement of that evaluation from outside.
+
+        Raises `RunBusy` once the run's judges are being asked.
+        """
         with self._judging_lock:
             if self._judging:
                 raise RunBusy(self.recorded.run_id, "this program, whose judges are being asked")
@@ -266,7 +278,10 @@ class _DrivenRun:
             self._judged_outside.add(evaluation_id)
 
     def end(self, *, judged_outside: bool = False) -> None:
-        """Stop after the requests in flight; end a run that outside judgements have completed."""
+        """Stop after the requests in flight. A run whose last results were judged outside is ended.
+
+        `judged_outside`: there were judgements from outside before this execution began.
+        """
         final = (TaskStatus.JUDGEMENT_COMPLETED, TaskStatus.FAILED)
         with self._judging_lock:
             outside = judged_outside or self._judged_outside
@@ -279,7 +294,8 @@ class _DrivenRun:
     # -- in the engine's thread ------------------------------------------------------------
 
     def on_event(self, event: Event) -> None:
-        """See `run_drive.Watcher`."""
+        """Apply an event to its submission, and publish a notice if the submission began or is
+        answered."""
         submission = self.submissions.get(event.originator_id)
         if submission is None:
             return
@@ -294,7 +310,8 @@ class _DrivenRun:
             self._publish_outcome(submission)
 
     def on_text(self, key: EvaluationKey, request: RequestSent, text: str) -> None:
-        """See `run_drive.Watcher`."""
+        """Publish a piece of a streamed answer to the task; pieces of judges' replies are
+        ignored."""
         submission = self.submissions.get(key.evaluation_id)
         if submission is not None and request.purpose == "target":
             streaming = BenchmarkEvent.STREAMING_RESULT
@@ -302,7 +319,10 @@ class _DrivenRun:
             self._publish(submission, notice)
 
     def on_end(self, error: str | None) -> None:
-        """See `run_drive.Watcher`."""
+        """Publish an ERROR for each unanswered submission, then report the end of the execution.
+
+        `error` is `None` if the run has ended, else the reason why not.
+        """
         self._forget(self.recorded.number)
         with self._end_lock:
             self._ended = (error,)
@@ -330,7 +350,10 @@ class _DrivenRun:
         self._publish(submission, submission.notice(BenchmarkEvent.COMPLETED, result=result))
 
     def _publish_unanswered(self, submission: _Submission, error: str | None) -> None:
-        """Publish an ERROR if this drive has ended without an answer of the submission."""
+        """Publish an ERROR if the execution is over and the submission has no answer.
+
+        `error` is the reason why the run has not ended; `None` if it has.
+        """
         if not submission.answered:
             reason = error or "the run ended without it"
             self._publish(

@@ -98,7 +98,11 @@ def _files(places: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
 def _is_other_evidence(
     connection: Connection, data: bytes, run: ArchivedEvents, key: PublicKey | None
 ) -> bool:
-    """Whether the data is valid evidence with the same events: exported, or archived before."""
+    """Whether a file's content is valid evidence: another export or an earlier archive of the run.
+
+    `data` is the content. With `key`, the log's public key, its proof is verified, too; if the
+    run's events were taken out of the log, the file must hold every one of them, unchanged.
+    """
     rows = archived_rows(connection, run.run_id) if run.taken_out else None
     try:
         read = bundle.read(data)

@@ -21,9 +21,10 @@ NOTIFY_SOCKET = "NOTIFY_SOCKET"
 
 @contextlib.asynccontextmanager
 async def told_alive(file: Path | None) -> AsyncIterator[None]:
-    """Report every 5 seconds within this context: touch `file`, and tell systemd if it listens.
+    """Report every 5 seconds within this context that the process works.
 
-    Raises `InvalidInput` if the first touch of the file fails.
+    The report touches `file`, if there is one, and tells systemd if it listens. Raises
+    `InvalidInput` if the first touch of the file fails.
     """
     try:
         _touch(file)

@@ -11,7 +11,10 @@ _MOST_PLACES = 50
 
 
 def usd_argument(text: str) -> Decimal:
-    """The type of an option that takes an exact amount of US dollars above 0."""
+    """Parse an option's value as an exact amount of US dollars above 0.
+
+    Raises `BadParameter` for any other text, and for more than 50 digits.
+    """
     try:
         amount = Decimal(text)
     except InvalidOperation:

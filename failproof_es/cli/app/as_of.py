@@ -15,12 +15,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def as_of_option(help_text: str) -> Callable[[F], F]:
-    """Give a command `--as-of`; it receives `as_of: str | None`, for `position_of`."""
+    """A decorator that gives a command `--as-of`.
+
+    The command receives `as_of: str | None`, for `position_of`.
+    """
     return click.option("--as-of", metavar="POSITION|TIME", help=help_text)
 
 
 def position_of(connection: Connection, as_of: str) -> int:
-    """The position that `--as-of` names, or the last one recorded by the time that it names."""
+    """The log's position that `--as-of` names, at most the last one.
+
+    A time names the last position recorded by then. Raises `InvalidInput` if `as_of` is neither a
+    position nor a time.
+    """
     if as_of.isascii() and as_of.isdigit():
         return min(int(as_of), max_position(connection))
     moment = parse_moment(as_of)

@@ -17,20 +17,23 @@ _META_KEY = "failproof_es.cli.app.chosen_run.said"
 
 
 def read_run(connection: Connection, run: str, as_of: str | None = None) -> RecordedRun:
-    """The chosen run, up to `--as-of`. Raises `InvalidInput` if there is no such run or time."""
+    """The run that `run` names (number, id or `latest`), as it was at `as_of`, else now.
+
+    Warns if the projections are behind. Raises `InvalidInput` if there is no such run or time.
+    """
     run_id = resolve_run(connection, run)
     position = None if as_of is None else position_of(connection, as_of)
     return with_warning(RecordedRun.read(connection, run_id, position))
 
 
 def with_warning(run: RecordedRun) -> RecordedRun:
-    """The same run, after a warning if it is read from the log instead of the projections."""
+    """The same run, after a warning on stderr if it is read from the log, not the projections."""
     say_warning(run.feeder)
     return run
 
 
 def say_archived(connection: Connection, run_id: UUID) -> bool:
-    """Whether the run is archived; if it is, say so on stderr."""
+    """Whether the run's events are in an archive file; if they are, say so on stderr."""
     archive = archive_of(connection, run_id)
     if archive is not None:
         say(f"what happened in its evaluations is not here: {RunIsArchived(archive)}")
@@ -38,7 +41,7 @@ def say_archived(connection: Connection, run_id: UUID) -> bool:
 
 
 def say_warning(feeder: Feeder) -> None:
-    """Say on stderr why the log is read instead of the projections; once per command."""
+    """Say on stderr why the log is read instead of the projections, if it is; once per command."""
     context = click.get_current_context(silent=True)
     warnings = set[str]() if context is None else context.meta.setdefault(_META_KEY, set())
     if feeder.warning is not None and feeder.warning not in warnings:

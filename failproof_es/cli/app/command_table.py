@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class CommandEntry(NamedTuple):
-    """The location of a command, as `module:name`, and its sentence in the list of commands."""
+    """Where a command is defined (`module:name`), and its sentence in the list of commands."""
 
     place: str
     sentence: str
@@ -214,9 +214,10 @@ class Commands(Program):
     other_words = OTHER_WORDS
 
     def __call__(self, *arguments: Any, **settings: Any) -> Any:
-        """Run as the whole process. Imported modules are frozen: no collection looks at them.
+        """Run the program as the whole process, which has no garbage collector while it imports.
 
-        The cyclic garbage collector would otherwise scan them about ten times before work begins.
+        Imported modules are then frozen: the collector would otherwise scan them about ten times
+        before work begins.
         """
         gc.disable()
         return super().__call__(*arguments, **settings)
@@ -233,7 +234,7 @@ class Commands(Program):
                 formatter.write_dl([(name.ljust(width), COMMANDS[name].sentence) for name in names])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Without arguments: show the commands of a first day."""
+        """Parse the arguments; without any, print the commands of a first day and exit."""
         if not args and not ctx.resilient_parsing:
             formatter = ctx.make_formatter()
             formatter.write_usage(ctx.command_path, "COMMAND [ARGS]...")
@@ -246,7 +247,7 @@ class Commands(Program):
         return super().parse_args(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name, loaded at its first use."""
+        """The command of that name, imported at its first use; `None` if there is none."""
         if (entry := COMMANDS.get(cmd_name)) is None:
             return None
         module, _, name = entry.place.partition(":")

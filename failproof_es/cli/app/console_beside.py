@@ -24,7 +24,10 @@ _PORT_OPTION = "--console-port"
 
 
 def console_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`--console` and `--console-port`, as the parameters `console` and `console_port`."""
+    """A decorator that gives a command `--console` and `--console-port`.
+
+    The command receives `console: bool` and `console_port: int | None`.
+    """
     port = click.option(
         _PORT_OPTION,
         type=click.IntRange(min=1, max=65535),
@@ -42,17 +45,23 @@ def console_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class RunConsole:
-    """The console that runs beside a run."""
+    """The console of `--console`, which runs in a separate process beside the run."""
 
     def __init__(self, console: ConsoleBeside, *, new_token: str | None) -> None:
-        """`new_token` is shown with each URL; a token that the user chose is not."""
+        """`new_token`, made for this console, is shown with each URL.
+
+        `None` if the user chose the token, which is then not shown.
+        """
         self._console = console
         self._needs_token = new_token is None
         self._query = "" if new_token is None else f"?token={new_token}"
         self._is_shown = False
 
     def show(self, run_number: int) -> None:
-        """Serve the console, and print the address of this run's page."""
+        """Serve the console, and print the address of this run's page.
+
+        Only the first call does so.
+        """
         if not self._is_shown:
             self._is_shown = True
             self._console.begin()
@@ -61,7 +70,10 @@ class RunConsole:
                 say(HOW_TO_SHOW_IT)
 
     def stay(self) -> None:
-        """Serve the console until a signal."""
+        """Serve the console until Ctrl-C or another signal; return at once if it was never shown.
+
+        Other signals are SIGTERM and SIGHUP.
+        """
         if not self._is_shown:
             return
         say(f"the console stays open at {self._console.url}/runs{self._query}; Ctrl-C ends it")
@@ -75,7 +87,11 @@ class RunConsole:
 
 
 def require_console(console: bool, port: int | None, *, detach: bool) -> None:
-    """Raise `UsageError` or `InvalidInput` if a requested console cannot be served."""
+    """Raise an error if a requested console cannot be served.
+
+    `UsageError` for `port` without `console`, and for a console with `--detach`; `InvalidInput` if
+    the extra `console` is not installed.
+    """
     if port is not None and not console:
         raise click.UsageError(f"{_PORT_OPTION} is for --console: give both, or none")
     if console and detach:
@@ -91,7 +107,8 @@ def require_console(console: bool, port: int | None, *, detach: bool) -> None:
 def console_beside(store: Store, console: bool, port: int | None) -> Iterator[RunConsole | None]:
     """The requested console, listening; it serves once there is a run to show.
 
-    Raises `InvalidInput` if it cannot listen. `None` if no console was requested.
+    Yields `None` if `console` is false. `port` is by default any free one. Raises `InvalidInput` if
+    the console cannot listen.
     """
     if not console:
         yield None
@@ -111,5 +128,5 @@ def console_beside(store: Store, console: bool, port: int | None) -> Iterator[Ru
 
 
 def at_a_terminal() -> bool:
-    """Whether a person can press Ctrl-C."""
+    """Whether stdin and stderr are a terminal, so that a person can press Ctrl-C."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()

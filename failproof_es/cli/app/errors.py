@@ -38,7 +38,7 @@ class ExitCode(IntEnum):
 
 
 def exit_code_of(outcome: Outcome) -> ExitCode:
-    """The exit code of a run that was driven to `outcome`."""
+    """The exit code of a command that drove a run to `outcome`."""
     if not outcome.intact:
         return ExitCode.FAILED
     if outcome.status == "completed":
@@ -49,7 +49,10 @@ def exit_code_of(outcome: Outcome) -> ExitCode:
 
 
 def report(error: BaseException, *, debug: bool, command: str | None = None) -> ExitCode:
-    """Say on stderr what went wrong with `command` and what to do next; return the exit code."""
+    """Say on stderr what went wrong and what to do next; return the exit code.
+
+    `command` is the name of the command that raised the error. `debug` adds the stack trace.
+    """
     if debug:
         sys.stderr.write(lines(mask_message("".join(traceback.format_exception(error)))))
     match error:
@@ -114,12 +117,18 @@ def report(error: BaseException, *, debug: bool, command: str | None = None) -> 
 
 
 def note_run(error: BaseException, run: str) -> None:
-    """Note in the error the interrupted run, by number or id, for the hint on resuming it."""
+    """Note in the error which run was interrupted, for the hint on resuming it.
+
+    `run` is its number or id.
+    """
     vars(error)[_RUN] = run
 
 
 def _resume_hint(error: BaseException) -> str:
-    """The hint on resuming the run. It never names `latest`, which may be another run by then."""
+    """What to do to resume the run that `note_run` noted in the error, or any unfinished run.
+
+    It never names `latest`, which may be another run by then.
+    """
     run = vars(error).get(_RUN)
     if run is not None:
         return f"resume the run with `failproof-es resume {run}`"
@@ -133,14 +142,17 @@ def _is_refused(error: BaseException | None) -> bool:
 
 
 def _describe_refusal(error: BaseException) -> str:
-    """The server's refusal, without the statement that it quotes."""
+    """The database's reason for refusing, without the statement that it quotes."""
     if isinstance(error, psycopg.Error) and error.diag.message_primary is not None:
         return _text(error.diag.message_primary)
     return _text(error)
 
 
 def _role_hint(why: str) -> str:
-    """The role to use. A refused function changes the log; any other refusal is of a read."""
+    """Which database role to use, by the server's reason.
+
+    A refused function changes the log; any other refusal is of a read.
+    """
     if "function" in why:
         return "Use one that was granted failproof_writer; failproof_auditor only reads."
     return "Use one that was granted failproof_auditor to read, or failproof_writer to run."
@@ -159,7 +171,11 @@ def _say_problems(error: InvalidInput) -> None:
 
 
 def _merge_lines(problems: Sequence[Problem]) -> Iterator[str]:
-    """Each defect, in the order found. A defect of several lines comes once, with all lines."""
+    """The problems as lines of text; the same problem at several lines of a file is one.
+
+    It names its first line number, then the others in brackets: `(and lines 2-9, 12)`. The order is
+    that of first occurrence.
+    """
     lines_of: dict[Problem, list[int]] = {}
     for problem in problems:
         alike = replace(problem, line=None, case_line=None)
@@ -171,7 +187,7 @@ def _merge_lines(problems: Sequence[Problem]) -> Iterator[str]:
 
 
 def _spans(numbers: Sequence[int]) -> str:
-    """Line numbers, consecutive ones as a range: `lines 2-9, 12`."""
+    """Ascending line numbers as text, consecutive ones as a range: `lines 2-9, 12`."""
     spans: list[list[int]] = []
     for number in numbers:
         if spans and number == spans[-1][-1] + 1:

@@ -12,9 +12,9 @@ from projections.follower import Follower
 
 @contextmanager
 def following(store: Store) -> Iterator[None]:
-    """Keep the projections current within this context, and bring them to the end of the log.
+    """Keep the projections current within this context.
 
-    Warns if that failed.
+    At its end they are brought to the end of the log. Warns on stderr if that failed.
     """
     with Follower(store.projections_url) as follower:
         yield

@@ -9,7 +9,11 @@ from failproof_es.support.regular_file import read_regular
 
 
 def read_file(path: Path, most: int) -> bytes:
-    """The content of a file. Raises `InvalidInput`, also if it is larger than `most` bytes."""
+    """The content of a file.
+
+    Raises `InvalidInput` if it cannot be read, is not a regular file, or is larger than `most`
+    bytes.
+    """
     try:
         return read_regular(path, most)
     except OSError as error:

@@ -8,7 +8,7 @@ import click
 
 
 def moment_argument(text: str) -> datetime:
-    """The type of an option that takes a time."""
+    """Parse an option's value as a time. Raises `BadParameter` if it is none."""
     moment = parse_moment(text)
     if moment is None:
         raise click.BadParameter(
@@ -18,7 +18,7 @@ def moment_argument(text: str) -> datetime:
 
 
 def parse_moment(text: str) -> datetime | None:
-    """The time in the text, with its time zone; `None` if the text is not a time."""
+    """The time in the text, with its time zone, by default UTC; `None` if it is not a time."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

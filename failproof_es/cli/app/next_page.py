@@ -14,7 +14,7 @@ def say_next_page(what: str, **changed: Any) -> None:
     """Say on stderr which command prints `what`, for example `older runs`.
 
     The command repeats every argument and option of this call, except those that `changed`
-    replaces. Global options are left out: a database URL may hold a password.
+    replaces, by parameter name. Global options are left out: a database URL may hold a password.
     """
     say(f"{what}: `{_next_page_command(click.get_current_context(), changed)}`")
 

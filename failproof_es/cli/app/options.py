@@ -64,7 +64,10 @@ detach_option = click.option(
 
 
 def require_one_way(workers: int, *, detach: bool, junit: bool = False) -> None:
-    """Raise `UsageError` unless it is clear which process drives the run and writes its files."""
+    """Raise `UsageError` if `--detach` is combined with other options that drive the run here.
+
+    These are more than one of `--workers`, and `--junit`, which needs the result.
+    """
     if detach and junit:
         raise click.UsageError(
             "--detach leaves before there is a result: once the run is over, `failproof-es "
@@ -77,7 +80,10 @@ def require_one_way(workers: int, *, detach: bool, junit: bool = False) -> None:
 
 
 class DialectOption(click.Option):
-    """`--dialect`. The default is the dialect that declares itself the command's default."""
+    """The option `--dialect` of `command`.
+
+    Its default is the dialect that declares itself the command's default.
+    """
 
     def __init__(self, names: Sequence[str], *, command: TakesADialect, **attributes: Any) -> None:
         super().__init__(names, **attributes, metavar="NAME", show_default=True)

@@ -16,7 +16,10 @@ _NOBODY_READS = (errno.EPIPE, errno.EIO, errno.EBADF, errno.ENXIO)
 
 
 def raise_descriptor_limit() -> None:
-    """Raise the limit of open files as far as allowed: each request in flight needs one."""
+    """Raise the limit of open files to 65,536, or as far as the system allows.
+
+    Each request in flight needs one.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < limit:
@@ -26,7 +29,7 @@ def raise_descriptor_limit() -> None:
 
 @contextlib.contextmanager
 def ignore_broken_pipe() -> Iterator[None]:
-    """Ignore a broken pipe: if the reader of the output is gone, drop the output without an error.
+    """Within this context, output to stdout is dropped without an error if its reader is gone.
 
     Any other failure to write (a full disk) is still an error.
     """
@@ -41,7 +44,7 @@ def ignore_broken_pipe() -> Iterator[None]:
 
 @contextlib.contextmanager
 def unbreakable_stderr() -> Iterator[None]:
-    """Within this context, a closed or full stderr makes nothing fail.
+    """Within this context, messages to a closed or full stderr are dropped without an error.
 
     A message for people must not end a run.
     """
@@ -88,6 +91,6 @@ def replace_unencodable() -> None:
 
 
 def _discard_buffer(stream: TextIO) -> None:
-    """Discard the stream's buffer: otherwise Python fails at exit when flushing it."""
+    """Discard what the stream has not written: otherwise Python fails at exit when flushing it."""
     with contextlib.suppress(OSError, ValueError), Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), stream.fileno())

@@ -28,13 +28,16 @@ _LONGEST_SENTENCE = 300
 
 @dataclass(slots=True)
 class Session:
-    """The values of the global options."""
+    """The values of the options that every command takes."""
 
     database_url: str | None = None
     debug: bool = False
 
     def open_store(self) -> Store:
-        """The store that the options, the environment or the default name."""
+        """Open the database that the options, the environment or the default name.
+
+        Raises `InvalidInput` if it cannot be used.
+        """
         # The driver logs, for example, interrupted cancellations: no message for people.
         logging.getLogger("psycopg").setLevel(logging.CRITICAL)
         from failproof_es.assurance.signing.opened_store import open_store
@@ -44,7 +47,7 @@ class Session:
 
 
 def session() -> Session:
-    """The session of the running command."""
+    """The session of the running command, with its global options."""
     return click.get_current_context().ensure_object(Session)
 
 
@@ -59,7 +62,7 @@ def _set_debug(context: click.Context, _: click.Parameter, value: bool) -> None:
 
 
 def global_options() -> list[click.Parameter]:
-    """The program's options that each command takes, too."""
+    """New instances of `--database-url` and `--debug`, which each command takes, too."""
     return [
         click.Option(
             ["--database-url"],
@@ -79,14 +82,14 @@ def global_options() -> list[click.Parameter]:
 
 
 class CliCommand(click.Command):
-    """A command with the global options. Its arguments must be UTF-8."""
+    """A click command that takes the global options, too. Its arguments must be UTF-8."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self.params.extend(global_options())
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Refuse arguments that are not UTF-8: the log, which may record them, is UTF-8."""
+        """Parse the arguments. Raises `UsageError` for one that is not UTF-8, as the log is."""
         for argument in args:
             if any("\ud800" <= sign <= "\udfff" for sign in argument):
                 raise click.UsageError(f"the argument {argument!r} is not UTF-8", ctx)
@@ -94,7 +97,7 @@ class CliCommand(click.Command):
 
 
 class CliGroup(click.Group):
-    """A group of commands; it takes the global options, too."""
+    """A click group of commands; it takes the global options, too."""
 
     command_class = CliCommand
     other_words: Mapping[str, str] = MappingProxyType({})
@@ -118,7 +121,10 @@ class CliGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command. Raises `UsageError` with similar names if there is none."""
+        """Find the command that the first of `args` names.
+
+        Raises `UsageError` with similar names, or what to do instead, if there is none.
+        """
         name = args[0]
         if name[:1] == "-" or ctx.resilient_parsing or self.get_command(ctx, name) is not None:
             return super().resolve_command(ctx, args)
@@ -132,21 +138,30 @@ class CliGroup(click.Group):
         raise click.UsageError(message, ctx)
 
     def sentence_of(self, ctx: click.Context, name: str) -> str | None:
-        """The command's sentence in the list of commands: the first sentence of its help."""
+        """The command's sentence in the list of commands; `None` if there is no such command.
+
+        It is the first sentence of its help.
+        """
         command = self.get_command(ctx, name)
         return None if command is None else command.get_short_help_str(limit=_LONGEST_SENTENCE)
 
 
 class Program(CliGroup):
-    """The whole program. Every error that a command raises becomes a message and an exit code."""
+    """The whole program, a group of commands.
+
+    Every error that a command raises becomes a message and an exit code.
+    """
 
     def main(self, *arguments: Any, **settings: Any) -> Any:
-        """See `click.Group.main`. Unencodable output does not end the program."""
+        """Run the program, as `click.Group.main` does.
+
+        Characters that the terminal cannot show are printed as escapes.
+        """
         replace_unencodable()
         return super().main(*arguments, **settings)
 
     def invoke(self, context: click.Context) -> Any:
-        """Run the command; map its exceptions to exit codes."""
+        """Run the command and exit with the code for its exception, if it raises one."""
         for name in ("stdout", "stderr"):
             if getattr(sys, name) is None:  # closed by the calling process
                 setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115

@@ -34,7 +34,7 @@ _ABSENT = frozenset({"not_found", VOIDS_ANSWER})
 
 
 def summary(outcome: Outcome, exit_code: ExitCode) -> dict[str, Any]:
-    """The object that ends `start --json` (architecture § 7)."""
+    """The JSON object that ends `start --json` (architecture § 7)."""
     return {
         "run_id": str(outcome.run_id),
         "run_number": outcome.run_number,
@@ -49,7 +49,11 @@ def summary(outcome: Outcome, exit_code: ExitCode) -> dict[str, Any]:
 
 
 def write_files(store: Store, run: RecordedRun, junit: Path | None, quiet: bool) -> bool:
-    """Write the configured files that are due. On failure, report it and return false."""
+    """Write the results file that the configuration names, and JUnit XML to `junit`.
+
+    On failure, reports it on stderr and returns false: the run's results are on record anyway.
+    `quiet` leaves out the paths of written files.
+    """
     try:
         PartialResults(store, run).write_due()
         path = write_results_file(store, run) if run.run.ended else None
@@ -81,7 +85,10 @@ def _write_junit(store: Store, run: RecordedRun, path: Path, quiet: bool) -> boo
 
 
 def print_outcome(outcome: Outcome, counted_up: RunSummary) -> None:
-    """Print the results by suite, the errors, the gates, and the findings of the validation."""
+    """Print the results by suite, the errors, the gates, and the findings of the validation.
+
+    `counted_up` is the summary of the run.
+    """
     part = describe_selection(counted_up.run.started)
     suffix = "" if part is None else f" ({part})"
     title = f"run {outcome.run_number} {outcome.name}{suffix}: {outcome.status}"
@@ -103,13 +110,13 @@ def print_outcome(outcome: Outcome, counted_up: RunSummary) -> None:
 
 
 def _absent_models(counted_up: RunSummary) -> list[str]:
-    """The models that their servers lack, or that answered under another name."""
+    """The keys of the models that their servers lack, or that answered under another name."""
     errors = counted_up.counts.errors
     return sorted({error.model_key for error in errors if error.kind in _ABSENT})
 
 
 def say_what_next(counted_up: RunSummary, status: str) -> None:
-    """Say which commands to run next."""
+    """Say on stderr which commands to run next, for a run of this summary and status."""
     number, total = counted_up.run.started.run_number, counted_up.total
     if status == "running":
         say(

@@ -19,7 +19,7 @@ REMINDED_S = 15.0
 
 
 class Drive(Protocol):
-    """A function that drives a run: starts it or resumes it."""
+    """The type of a function that starts or resumes a run and drives it to its outcome."""
 
     def __call__(
         self,
@@ -36,9 +36,10 @@ async def until_stopped(
     progress: AbstractContextManager[object],
     run_told: Callable[[], str | None],
 ) -> Outcome:
-    """Drive the run. The first signal asks it to stop, the second ends the process.
+    """Drive the run to its outcome. The first signal asks it to stop, the second ends the process.
 
-    `run_told` returns the run's name for hints, `None` while it is unknown.
+    `observe` is called with each event. `progress` is entered meanwhile. `run_told` returns the
+    run's name for hints, `None` while it is unknown.
     """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()

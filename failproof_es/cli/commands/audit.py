@@ -73,7 +73,10 @@ def audit(run: str, every: bool, output_format: Format) -> None:
 
 
 def _run_id(connection: Connection, run: str) -> UUID:
-    """The id of the chosen run. A failed validation has an id, but no run."""
+    """The id of the run that `run` names.
+
+    An id may also be that of a failed validation or an import, which have no run.
+    """
     candidate = run_id(run)
     if any(find(connection, stream_id=operations_id(candidate), limit=1)):
         return candidate
@@ -92,7 +95,10 @@ def _records(connection: Connection, run_id: UUID) -> Iterator[dict[str, Any]]:
 
 
 def _every_record(connection: Connection, run_id: UUID) -> Iterator[dict[str, Any]]:
-    """Every event of the run, of operations on it, and of the prompts that it planned."""
+    """Every event of the run, of operations on it, and of the prompts that it planned.
+
+    The records have the keys of specification 001 § 8.2, in the order of the log.
+    """
     planned = [
         prompt_id(digest)
         for row in find(connection, run_id=run_id, topics=[CasesPlanned.__name__])

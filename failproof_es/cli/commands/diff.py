@@ -113,7 +113,7 @@ def diff(left: str, right: str, output_format: Format) -> None:
 
 
 class _RunDifferences:
-    """All that differs between two runs."""
+    """All that differs between two runs, computed when it is constructed."""
 
     def __init__(self, left: RecordedRun, right: RecordedRun) -> None:
         attempts = related_runs(left.connection, left.run_id).attempts
@@ -135,7 +135,7 @@ class _RunDifferences:
         self.changed, self.why_not = _changed(left, right, self.results)
 
     def document(self) -> dict[str, Any]:
-        """All differences as one JSON object."""
+        """All differences as one object for JSON: the object that `diff --json` prints."""
         return {
             **{
                 side: {
@@ -160,7 +160,7 @@ class _RunDifferences:
         }
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """One object for each difference, and for each model's results."""
+        """One object for each difference, and for each model's results; `kind` says which."""
         for kind, values in (("configuration", self.configuration), ("model", self.models)):
             yield from ({"kind": kind, **_value(difference)} for difference in values)
         yield from ({"kind": "case", **row} for row in self._case_rows())
@@ -169,7 +169,7 @@ class _RunDifferences:
         yield from ({"kind": "changed", **row} for row in self.changed or ())
 
     def print(self) -> None:
-        """Print all differences for people."""
+        """Print all differences on stdout as facts and tables."""
         cases = self.cases
         only = f"{len(cases.only_left)} only left, {len(cases.only_right)} only right"
         print_facts(
@@ -234,7 +234,10 @@ def _case_row(
 
 
 def _grading(both: Sequence[Scores]) -> Iterator[dict[str, Any]]:
-    """For each model, the graders whose versions differ on evaluations that both runs scored."""
+    """For each model, the graders whose versions differ on evaluations that both runs scored.
+
+    Each row has the keys `model`, `grader`, `left` and `right`.
+    """
     for scores in both:
         for other in scores.other_versions:
             yield {
@@ -248,9 +251,10 @@ def _grading(both: Sequence[Scores]) -> Iterator[dict[str, Any]]:
 def _results(
     left: RecordedRun, right: RecordedRun, scores: Sequence[Scores]
 ) -> Iterator[dict[str, Any]]:
-    """The results of each model in both runs, `None` for a run that did not ask it.
+    """A row for each model: its results in both runs, and on the pairs of evaluations.
 
-    Then the results on the same questions: `pairs`, and why other evaluations are not paired.
+    A pair was asked and graded alike in both runs. The numbers of a run that did not ask the model
+    are `None`.
     """
     one, other = _by_model(left), _by_model(right)
     both = {model_scores.model: model_scores for model_scores in scores}
@@ -271,7 +275,10 @@ Changed = list[dict[str, Any]]
 def _changed(
     left: RecordedRun, right: RecordedRun, results: Sequence[dict[str, Any]]
 ) -> tuple[Changed | None, str]:
-    """The changed pairs by model, worse ones first; or why they cannot be listed."""
+    """The pairs that passed in only one of the runs, by model, worse ones first.
+
+    Or `None`, and why they cannot be listed. `results` are rows of `_results`.
+    """
     if left.feeder.source == "log" or right.feeder.source == "log":
         return None, "the projections are not up to date (`failproof-es projections status`)"
     from failproof_es.reading.overviews.compared_runs import ComparedRuns, Side
@@ -315,12 +322,15 @@ def _with_answers(
 
 
 def _changed_for_people(row: dict[str, Any]) -> dict[str, Any]:
-    """A pair for people: the first line of each answer."""
+    """A pair that passed in one run only, for the table: the first line of each answer."""
     return {**row, **{f"{side}_answer": first_line(row[f"{side}_answer"]) for side in _SIDES}}
 
 
 def _paired_results(both: Scores | None) -> dict[str, Any]:
-    """The results of a model and its counterpart, on the questions that both were scored for."""
+    """A model's results on the questions that it and its counterpart both have a score for.
+
+    The counterpart is the other run's model; without one, every number is `None`.
+    """
     has_counterpart = both is not None and both.counterpart is not None
     pairs = both.pairs if both is not None else ()
     return {
@@ -341,24 +351,30 @@ def _paired_results(both: Scores | None) -> dict[str, Any]:
 
 
 def _by_model(run: RecordedRun) -> dict[str, Group]:
-    """The results of each model over all its suites."""
+    """The counted results of each model, over all its suites, by the model's key."""
     return {model: run.summary.group(model=model) for model in run.summary.models}
 
 
 def _value(value: Value) -> dict[str, Any]:
-    """A value as JSON: a side without a value has no key."""
+    """A difference of configurations or models as JSON: `path`, `left`, `right`.
+
+    A side without a value has no key.
+    """
     sides = {"left": value.left, "right": value.right}
     present_sides = {side: it for side, it in sides.items() if not isinstance(it, Absent)}
     return {"path": value.path, **present_sides}
 
 
 def _format_value(value: Value) -> dict[str, Any]:
-    """A value for people: as JSON, with no key for a side without a value."""
+    """A difference of configurations or models for the table, each value as JSON text.
+
+    A side without a value has no key.
+    """
     return {
         key: it if key == "path" else orjson.dumps(it).decode() for key, it in _value(value).items()
     }
 
 
 def _shorten_digests(row: dict[str, Any]) -> dict[str, Any]:
-    """A case with shortened digests, for people."""
+    """A row of cases for the table, with digests of 12 characters."""
     return {**row, **{side: row[side] and row[side][:12] for side in ("left", "right")}}

@@ -127,7 +127,10 @@ def _shape_rows() -> Iterator[dict[str, Any]]:
 
 
 def _dialect_shapes() -> dict[str, _DialectShape]:
-    """The shapes that dialects declare, by name. Of two with one name, the first counts."""
+    """The export shapes that dialects declare, by name.
+
+    The first dialect counts if two declare one name, and an exporter's name counts before both.
+    """
     shapes: dict[str, _DialectShape] = {}
     for name in names():
         with suppress(InvalidInput):  # a broken dialect is reported when it is named
@@ -146,7 +149,10 @@ def _check_arguments(
     settings: Sequence[str],
     output: Path | None,
 ) -> tuple[Exporter, Path]:
-    """The exporter and the folder. Raises `InvalidInput` with every defect of the arguments."""
+    """The exporter with its settings, and the folder to write into.
+
+    Raises `InvalidInput` with every defect of the arguments.
+    """
     problems = Problems()
     if bool(runs) == every_run:
         message = "runs are named, and --all" if runs else "no run is named"
@@ -179,14 +185,17 @@ def _check_arguments(
 
 
 def _run_ids(connection: Connection, runs: Sequence[str], every_run: bool) -> list[UUID]:
-    """The ids of the chosen runs, without duplicates."""
+    """The ids of the chosen runs, without duplicates; with `every_run` all, by number.
+
+    Raises `InvalidInput` for an unknown run.
+    """
     if every_run:
         return [row[0] for row in connection.execute(_ALL_RUNS).fetchall()]
     return list(dict.fromkeys(resolve_run(connection, reference) for reference in runs))
 
 
 class _CollectionFile(NamedTuple):
-    """A file that was written."""
+    """A file that was written, with the kind and the number of its records."""
 
     collection: str
     documents: int
@@ -195,7 +204,10 @@ class _CollectionFile(NamedTuple):
 
 
 def _write_files(files: Iterator[ExportedFile], folder: Path) -> Iterator[_CollectionFile]:
-    """Write each file before the next is made. Raises `InvalidInput` if one cannot be written."""
+    """Write each file into the folder before the next is made; yield it afterwards.
+
+    Raises `InvalidInput` if one cannot be written, or lies outside of the folder.
+    """
     for file in files:
         if file.name.is_absolute() or ".." in file.name.parts:
             raise InvalidInput.because(
@@ -235,16 +247,19 @@ class _DialectShape:
 
     @property
     def says(self) -> str:
-        """See `Exporter.says`."""
+        """The content of the files, for the help."""
         return self.export.says
 
     def with_settings(self, settings: Any) -> _DialectShape:
-        """The exporter itself: it has no settings."""
+        """The exporter itself. Raises `InvalidInput` for any setting: it has none."""
         refuse_settings(self.name, settings)
         return self
 
     def files(self, runs: Sequence[RecordedRun], export: Export) -> Iterator[ExportedFile]:
-        """A file for each collection. Raises `InvalidInput` for a run of another dialect."""
+        """A JSON Lines file for each collection.
+
+        Raises `InvalidInput` for a run of another dialect.
+        """
         problems = Problems()
         for run in runs:
             if run.started.dialect != self.dialect:

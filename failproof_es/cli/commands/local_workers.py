@@ -53,7 +53,7 @@ _HEARD_OF_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class LocalWorkers:
-    """Several worker processes of this host for one run, and the reports on it meanwhile."""
+    """Drives one run with `count` worker processes of this host, and reports on it meanwhile."""
 
     store: Store
     count: int
@@ -75,7 +75,11 @@ class LocalWorkers:
         say: Callable[[str], None],
         on_carried_over: OnCarriedOver | None = None,
     ) -> Outcome:
-        """Begin the run and drive it to its end, or until `stop`; else as `lifecycle.start`."""
+        """Begin the run and drive it to its end, or until `stop` is set; return the outcome.
+
+        `observe` is called with each event that matters to the progress or the results files,
+        `on_carried_over` with each evaluation carried over from another run, `say` with messages.
+        """
         usable_queue(self.store)
         # Before it begins: workers elsewhere record at once, and their events would count twice.
         after = await asyncio.to_thread(self.catch_up)
@@ -95,10 +99,10 @@ class LocalWorkers:
     async def _run_processes(
         self, run_id: UUID, folder: str | None, stop: asyncio.Event, say: Callable[[str], None]
     ) -> str | None:
-        """Run the workers until all have left. A stop drains each. They share the results of their
-        checks in the folder, if there is one.
+        """Run the workers until all have left; setting `stop` lets each finish its work.
 
-        Returns why a worker was not replaced any more, `None` if this did not happen.
+        They share the results of their checks in `folder`, if there is one. Returns why a worker
+        was not replaced any more, `None` if this did not happen.
         """
         numbers = range(1, self.count + 1)
         tasks = [
@@ -122,7 +126,8 @@ class LocalWorkers:
     ) -> str | None:
         """Run one worker until it has left. A killed process is replaced, within limits.
 
-        Returns why it is not replaced any more, `None` if it left by itself or was stopped.
+        `number` names the worker in messages; setting `stop` lets it finish its work. Returns why
+        it is not replaced any more, `None` if it left by itself or was stopped.
         """
         deaths = 0
         while not stop.is_set():
@@ -152,7 +157,10 @@ class LocalWorkers:
         stop: asyncio.Event,
         say: Callable[[str], None],
     ) -> int:
-        """Run a worker process until it ends; its return code. A stop drains it."""
+        """Run one worker process until it ends; return its exit code, negative for a signal.
+
+        Setting `stop` lets it finish its work.
+        """
         process = await self._begin_process(run_id, folder)
         self._own.add(process.pid)
         telling = asyncio.create_task(_forward_messages(process, f"worker {number}", say))
@@ -191,7 +199,11 @@ class LocalWorkers:
         )
 
     async def _outcome(self, run_id: UUID, *, stopped: bool, given_up: str | None) -> Outcome:
-        """The outcome after all workers left. Pauses the run unless workers elsewhere drive it."""
+        """The run's outcome after all local workers left.
+
+        Pauses the run unless workers elsewhere drive it. `given_up` is why a worker was not
+        replaced, the reason on record.
+        """
         reader = RetryingReader(self.store)
         run = await reader.read(read_run, run_id)
         if not (run.ended and run.sealed):
@@ -201,8 +213,10 @@ class LocalWorkers:
         return replace(Outcome.of(run, interrupted=stopped), interrupted=stopped and not run.ended)
 
     async def _pause_unless_driven(self, reader: RetryingReader, run_id: UUID, why: str) -> None:
-        """Pause the run unless a worker elsewhere drives it, by holding a shard of it or by a
-        recent heartbeat after joining it. Waits for shards that only a lost host holds.
+        """Pause the run, for the reason `why`, unless a worker elsewhere drives it.
+
+        A worker drives it that holds a shard of it, or that has joined and has a recent heartbeat.
+        Waits for shards that only a lost host holds.
         """
         leases = ShardLeases(self.store.url, process_label())
         coordinator = Coordinator(self.store, leases, lambda event: None)
@@ -224,7 +238,7 @@ class LocalWorkers:
         on_carried_over: OnCarriedOver | None,
         over: asyncio.Event,
     ) -> None:
-        """Report what the workers record after `position`, until `over` is set."""
+        """Report what the workers record after `position`, until `over` is set and all is read."""
         reader = RetryingReader(self.store)
         observed = await reader.read(_observed, run_id, shows_progress=self.shows_progress)
         reads_left = _MOST_READ_AFTERWARDS
@@ -254,7 +268,7 @@ class LocalWorkers:
 
 @contextmanager
 def _folder_for_checks() -> Iterator[str | None]:
-    """A temporary folder that only this user may enter; `None` if none can be made."""
+    """A temporary folder for this user only, removed at the end; `None` if none can be made."""
     with ExitStack() as stack:
         folder = None
         with suppress(OSError):
@@ -264,7 +278,11 @@ def _folder_for_checks() -> Iterator[str | None]:
 
 
 def _observed(connection: Connection, run_id: UUID, *, shows_progress: bool) -> Sequence[str]:
-    """The topics to report: those that the progress, or else partial results files, depend on."""
+    """The topics of events to report.
+
+    With `shows_progress` those that the progress depends on, else those of partial results files,
+    if the run's configuration names such a file.
+    """
     if shows_progress:
         return (*OBSERVED, *RUN_STATUS)
     row = read_event(connection, run_id, 1)
@@ -276,7 +294,10 @@ def _observed(connection: Connection, run_id: UUID, *, shows_progress: bool) -> 
 def _read_new_events(
     connection: Connection, run_id: UUID, after: int, topics: Sequence[str]
 ) -> tuple[list[RecordedEvent], int]:
-    """The next events to report, and the position up to which all were read."""
+    """The next events with these topics, at most 2,000.
+
+    With them the position up to which all events were read, from which the next call goes on.
+    """
     newest = max_position(connection)  # rare topics: read no position twice
     rows = list(
         find(connection, run_id=run_id, topics=topics, after=after, up_to=newest, limit=_AT_ONCE)
@@ -285,12 +306,12 @@ def _read_new_events(
 
 
 def _split_keys(connection: Connection, keys: Sequence[EvaluationKey]) -> list[list[EvaluationKey]]:
-    """The keys in batches that can be read in little memory."""
+    """The keys in batches of evaluations that can be read in little memory."""
     return list(split_by_size(connection, keys))
 
 
 def _driven_elsewhere(connection: Connection, run_id: UUID, own: Collection[int]) -> bool:
-    """Whether a live worker outside of `own` has joined the run and not left.
+    """Whether a live worker outside of the processes `own` has joined the run and not left.
 
     A live worker has a recent heartbeat and, if it holds a shard, a session in the database.
     """
@@ -306,7 +327,7 @@ def _driven_elsewhere(connection: Connection, run_id: UUID, own: Collection[int]
 
 
 async def _terminate(process: asyncio.subprocess.Process, stop: asyncio.Event) -> None:
-    """Let the process drain when `stop` is set."""
+    """Wait until `stop` is set, then send SIGTERM: a worker finishes its work and leaves."""
     await stop.wait()
     with suppress(ProcessLookupError):
         process.terminate()
@@ -322,8 +343,9 @@ def _signal_name(number: int) -> str:
 async def _forward_messages(
     process: asyncio.subprocess.Process, name: str, say: Callable[[str], None]
 ) -> None:
-    """Print a worker's messages. A line that is too long for memory is skipped: without a reader
-    the worker would block.
+    """Say each line that a worker writes to stderr, with its name before it.
+
+    A line that is too long for memory is skipped: without a reader the worker would block.
     """
     assert process.stderr is not None
     while True:

@@ -105,7 +105,10 @@ def log(
 def _follow(
     connection: Connection, *, after: int | None, limit: int | None, **filters: Any
 ) -> Iterator[RecordedEvent]:
-    """Every matching event, including later ones, until `limit` or `up_to` is reached."""
+    """Every matching event, also later ones as they come, until `limit` or `up_to` is reached.
+
+    `filters` are as for `find`; `after` is a position, `None` for the beginning.
+    """
     position = after or 0
     remaining = limit
     while remaining is None or remaining > 0:
@@ -122,7 +125,10 @@ def _follow(
 
 
 def _print_lines(rows: Iterator[RecordedEvent], *, flush: bool) -> None:
-    """Write exact bytes; on a terminal, escape control characters."""
+    """Write each event as a JSON line of exact bytes; on a terminal, escape control characters.
+
+    `flush` shows each line at once.
+    """
     to_terminal = sys.stdout.isatty()
     out = sys.stdout.buffer
     for row in rows:
@@ -134,7 +140,7 @@ def _print_lines(rows: Iterator[RecordedEvent], *, flush: bool) -> None:
 
 
 def json_line(row: RecordedEvent) -> bytes:
-    """The event as one line of JSON, its payload spliced in exactly as stored.
+    """The event as one line of JSON without a line feed, its payload exactly as stored.
 
     Raises `UnreadableEvent` if the payload is not a JSON object: the line would not be JSON.
     """
@@ -154,19 +160,22 @@ def json_line(row: RecordedEvent) -> bytes:
 
 
 def _table_line(row: RecordedEvent, width: int) -> str:
-    """The event as a line of fixed columns, so that a log of any length prints while it is read."""
+    """The event as a line of fixed columns; its content has at most `width` characters.
+
+    So a log of any length prints while it is read.
+    """
     recorded = row.recorded_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
     place = (row.position, recorded, one_line(row.topic), str(row.stream_id), row.version)
     return _LINE.format(*place, summary(row, width))
 
 
 def _summary_width() -> int:
-    """The width of the terminal that the fixed columns leave."""
+    """The width, in characters, that the fixed columns leave on the terminal."""
     if not sys.stdout.isatty():
         return _SUMMARY_WIDTH
     return max(shutil.get_terminal_size().columns - len(_HEADING) + len("says"), 16)
 
 
 def summary(row: RecordedEvent, width: int = _SUMMARY_WIDTH) -> str:
-    """The event's content in a few words, for the table only."""
+    """The event's content in a few words, at most `width` characters, for the table only."""
     return shortened(one_line(line_of(row.topic, row.payload())), width)

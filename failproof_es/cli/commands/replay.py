@@ -77,7 +77,7 @@ def replay(run: str, as_of: str | None, output_format: Format) -> None:
 
 
 def as_json(report: ReplayReport) -> dict[str, Any]:
-    """The whole report as one JSON object."""
+    """The report as the object that `replay --json` prints."""
     return {
         "run_id": str(report.run_id),
         "run_number": report.run_number,
@@ -101,7 +101,10 @@ def as_json(report: ReplayReport) -> dict[str, Any]:
 
 
 def _tree_fields(tree: TreeAsOf | None) -> dict[str, Any]:
-    """Size and root of the tree; the root in base64, as in a checkpoint. Null without a tree."""
+    """Size and root of the tree, under `tree_size` and `tree_root`; both `None` without a tree.
+
+    The root is in base64, as in a checkpoint.
+    """
     if tree is None:
         return {"tree_size": None, "tree_root": None}
     return {"tree_size": tree.size, "tree_root": base64.b64encode(tree.root).decode()}
@@ -151,5 +154,5 @@ def _rows(difference: ReplayDifference) -> list[dict[str, Any]]:
 
 
 def _value(value: dict[str, Any]) -> str:
-    """The decision as JSON, shortened for the table."""
+    """A recorded or derived decision as JSON, shortened for the table."""
     return shortened(one_line(orjson.dumps(value).decode()), _VALUE_WIDTH)

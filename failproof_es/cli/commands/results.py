@@ -159,7 +159,10 @@ def results(
 
 
 class _PlanPage(NamedTuple):
-    """A page of the plan: the first `limit` chosen places after `after`."""
+    """A page of results: the first `limit` chosen ones after the plan's place `after`.
+
+    Places count from 1. `None` as `limit` means all.
+    """
 
     after: int = 0
     limit: int | None = None
@@ -169,7 +172,11 @@ class _PlanPage(NamedTuple):
 def _require_fitting(
     run: RecordedRun, page: _PlanPage, whole_shape: str | None, junit: Path | None
 ) -> None:
-    """Raise `InvalidInput` if the page does not exist, or if an output needs the whole run."""
+    """Raise `InvalidInput` if the page does not exist, or if an output needs the whole run.
+
+    `whole_shape` is the chosen shape if it describes whole runs; `junit` the file if results are
+    chosen.
+    """
     problems = Problems()
     if page.after > run.started.planned_evaluations:
         problems.error(
@@ -187,7 +194,7 @@ def _require_fitting(
 
 
 def _when_empty(run: RecordedRun, page: _PlanPage) -> str:
-    """What to do if the page has no evaluation."""
+    """The message for an empty page: why it has no evaluation, and what to do."""
     number = run.started.run_number
     if page.choice is not EVERY_RESULT:
         return f"no result fits; print all results: `failproof-es results {number}`"
@@ -200,14 +207,14 @@ def _when_empty(run: RecordedRun, page: _PlanPage) -> str:
 
 
 def _say_carried_over(run: RecordedRun) -> None:
-    """Say how many of the results were carried over from another run."""
+    """Say on stderr how many of the results were carried over from another run."""
     carried_over = run.summary.asking().carried_over
     finished = plural(run.summary.total.finished, "finished evaluation")
     say(f"{carried_over:,} of {finished} carried over: `failproof-es show` says from where")
 
 
 def _say_next(run: RecordedRun, page: _PlanPage, last_place: int | None) -> None:
-    """Say how to print the next page, if there is one.
+    """Say on stderr how to print the next page, if there is one.
 
     `last_place` is the place of the last printed result if the page is full.
     """
@@ -225,7 +232,11 @@ def _say_next(run: RecordedRun, page: _PlanPage, last_place: int | None) -> None
 def _table_rows(
     run: RecordedRun, page: _PlanPage, scorers: Sequence[str], places: list[int]
 ) -> Iterator[dict[str, Any]]:
-    """The rows of the table; the place of each is added to `places`."""
+    """The rows of the table, with the columns' keys; the place of each is appended to `places`.
+
+    `scorers` are the names of scorers whose numbers are shown. Raises `ImpossibleHistory` if the
+    record of an evaluation contradicts itself.
+    """
     for planned in run.outcomes(**page._asdict()):
         outcome = planned.outcome
         places.append(planned.place)
@@ -252,7 +263,7 @@ def _table_rows(
 
 
 def _added(outcome: EvaluationOutcome, scorers: Sequence[str]) -> str | None:
-    """The numbers that these scorers added, each with its name."""
+    """The numbers that these scorers added, each with its name, as text; `None` without any."""
     numbers = (
         (name, value)
         for name, value in outcome.scores.items()

@@ -63,12 +63,15 @@ _LARGEST_SHEET = 1 << 28
 
 
 class ReviewGroup(CliGroup):
-    """A group in which `review RUN` means `review run RUN`."""
+    """The command group `review`, in which `review RUN` means `review run RUN`."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The chosen command, and its remaining arguments."""
+        """Find the command that the first of `args` names, by default `run`.
+
+        Returns its name, the command and its remaining arguments.
+        """
         verb = [] if args[0] in self.commands else [_DEFAULT]
         return super().resolve_command(ctx, [*verb, *args])
 
@@ -342,7 +345,7 @@ def _one(connection: Connection, key: EvaluationKey) -> ReviewedEvaluation:
 
 @contextmanager
 def _keeping_up(store: Store) -> Iterator[None]:
-    """Sign and project the events that are appended in this context, as in a run.
+    """Sign the events that are appended in this context, and keep the projections current.
 
     This also holds when the reviewer stops early. Exits 1 if the log was changed.
     """

@@ -116,7 +116,10 @@ def runs(limit: int, before: int | None, everything: bool, output_format: Format
 
 
 def _when_empty(before: int | None) -> str:
-    """What to do if there is no run."""
+    """The message if there is no run to list: why, and what to do.
+
+    `before` is the value of `--before`.
+    """
     if before is None:
         return "no runs yet; start the first: `failproof-es start quickstart`"
     return f"no run before {before}; list the newest: `failproof-es runs`"
@@ -125,7 +128,7 @@ def _when_empty(before: int | None) -> str:
 def _collect_problems(
     rows: Iterable[dict[str, Any]], problems: list[str]
 ) -> Iterator[dict[str, Any]]:
-    """The same rows. Defects of rows are added to `problems`."""
+    """The same rows, unchanged; the defect of a damaged one is appended to `problems`."""
     for row in rows:
         if row["problem"] is not None:
             defect = one_line(row["problem"].rstrip("."))
@@ -134,7 +137,10 @@ def _collect_problems(
 
 
 class _NewestRuns:
-    """The newest runs with a number below `before`: at most `limit`, or all."""
+    """A page of the list: the newest runs with a number below `before`, at most `limit`.
+
+    `None` as `before` begins with the newest run, as `limit` lists all.
+    """
 
     def __init__(self, limit: int | None, before: int | None) -> None:
         self._limit, self._before = limit, before
@@ -142,7 +148,7 @@ class _NewestRuns:
         """The `before` of the next page, set once this one is read; `None` without a next page."""
 
     def read(self, connection: Connection) -> Iterator[dict[str, Any]]:
-        """The rows to print, newest run first."""
+        """The rows to print, newest run first. Sets `next_before` when it is exhausted."""
         limit = None if self._limit is None else self._limit + 1
         last = None
         for n, row in enumerate(run_rows(connection, limit, self._before)):
@@ -156,7 +162,11 @@ class _NewestRuns:
 def run_rows(
     connection: Connection, limit: int | None, before: int | None = None
 ) -> Iterator[dict[str, Any]]:
-    """The rows of every run, newest first; a hundred runs are read at a time."""
+    """A row for each run, newest first, with the keys of `runs --json`.
+
+    Begins below the run number `before` and yields at most `limit`, or all. A hundred runs are read
+    at a time. Warns if the projections are behind.
+    """
     feeder = feeder_for(connection)
     say_warning(feeder)
     for run in list_runs(connection, feeder, limit=limit, before=before):
@@ -174,7 +184,10 @@ def _row(run: ListedRun) -> dict[str, Any]:
 
 
 def _describe_passed(passed: Sequence[dict[str, Any]]) -> str:
-    """`18/20 (90.0%)`; with several models, each with its name."""
+    """The pass rate of each model as text, for the table: `18/20 (90.0%)`.
+
+    With several models each rate has the model's name before it; empty without models.
+    """
     several = len(passed) > 1
     return ", ".join(
         (f"{row['model']} " if several else "")
@@ -184,12 +197,15 @@ def _describe_passed(passed: Sequence[dict[str, Any]]) -> str:
 
 
 def _rate(row: Mapping[str, Any]) -> str:
-    """The rate, with its bounds if evaluations have no score: `100.0%; 10.0% to 100.0%`."""
+    """A model's pass rate as text, with its bounds if evaluations have no score.
+
+    For example `100.0%; 10.0% to 100.0%`: the bounds if those had failed or passed.
+    """
     return "; ".join(filter(None, (percent(row["rate"]), bounds_text(row["bounds"]))))
 
 
 def _describe_workers(workers: Sequence[str]) -> str | None:
-    """The first worker, and how many more there are."""
+    """The first worker's name, and how many more there are; `None` without workers."""
     if not workers:
         return None
     more = len(workers) - 1
@@ -197,7 +213,7 @@ def _describe_workers(workers: Sequence[str]) -> str | None:
 
 
 def _add_remarks(name: str | None, *remarks: str | None) -> str | None:
-    """The name, with remarks that the run's numbers do not show."""
+    """The run's name, with these remarks in brackets; `None` is no remark."""
     text = "; ".join(remark for remark in remarks if remark is not None)
     return f"{name} ({text})" if text else name
 

@@ -23,7 +23,7 @@ Begin = Callable[[Callable[[str], None]], Awaitable[UUID]]
 
 
 def begin_new(store: Store, loaded: LoadedConfiguration, permissions: Permissions) -> Begin:
-    """Plan a new run, with a job for each of its shards."""
+    """A function that plans a new run of the configuration, with a job for each of its shards."""
 
     async def begin(say: Callable[[str], None]) -> UUID:
         from failproof_es.engine.lifecycle import create
@@ -40,7 +40,11 @@ def begin_new(store: Store, loaded: LoadedConfiguration, permissions: Permission
 def begin_branch(
     store: Store, run_id: UUID, position: int | None, permissions: Permissions, **options: Any
 ) -> Begin:
-    """Plan a new run from the state of another one, with a job for each of its shards."""
+    """A function that plans a new run from the state of another one, for workers.
+
+    `run_id` is the other run, `position` the place in the log, `None` for now. `options` are as for
+    `create_branch`.
+    """
 
     async def begin(say: Callable[[str], None]) -> UUID:
         from failproof_es.engine.branching import create_branch
@@ -56,9 +60,9 @@ def begin_branch(
 
 
 def begin_again(store: Store, run_id: UUID, max_spend_usd: Decimal | None) -> Begin:
-    """Resume a run, with a job for each unfinished shard.
+    """A function that resumes a run for workers, with a job for each unfinished shard.
 
-    `max_spend_usd` is its spend ceiling from now on.
+    `max_spend_usd` is the run's spend ceiling from now on; `None` leaves it.
     """
 
     async def begin(say: Callable[[str], None]) -> UUID:
@@ -89,10 +93,11 @@ def drive_locally(
     catch_up: Callable[[], int] = lambda: 0,
     **how: Any,
 ) -> Coroutine[Any, Any, Outcome]:
-    """Drive the run with worker processes of this host.
+    """Drive the run that `begin` begins with `workers` processes of this host.
 
     `granted` are the permissions of its configuration there. `catch_up` counts what was recorded
-    before the run begins, and returns the last position that it read.
+    before the run begins, and returns the last position that it read. `how` is as for
+    `LocalWorkers.drive`.
     """
     from failproof_es.cli.commands.local_workers import LocalWorkers
 
@@ -100,7 +105,7 @@ def drive_locally(
 
 
 def leave_to_workers(store: Store, begin: Begin, output_format: Format) -> None:
-    """Begin the run, and leave it to workers.
+    """Begin the run, leave it to workers, and print its id and number.
 
     The plan is signed here: this host makes the key of a log that was never signed, and workers
     make none.

@@ -95,7 +95,7 @@ def show(run: str, as_of: str | None, output_format: Format) -> None:
 
 
 def show_run(run: RecordedRun, output_format: Format) -> bool:
-    """Print a run's facts up to `run.up_to`. Return false if its record contradicts itself.
+    """Print a run's facts as of `run.up_to`; return false if its record contradicts itself.
 
     Contradictions are reported on stderr.
     """
@@ -143,7 +143,7 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
 
 
 def _say_impossible(run: RecordedRun) -> bool:
-    """Report contradictions in what was shown. Return true if there are none."""
+    """Report on stderr which evaluations' records contradict themselves; true if none do."""
     impossible = run.summary.counts.impossible
     if not impossible:
         return True
@@ -169,7 +169,7 @@ def _other_row(other: RelatedRun) -> dict[str, Any]:
 
 
 def _id_for_people(run: RecordedRun) -> str:
-    """The run's UUID; before it the text that it was derived from, if there is one."""
+    """The run's UUID; before it the configured id that it was derived from, if there is one."""
     configured_id = recorded_configuration(run.started).test_run.id
     made = (
         configured_id is not None
@@ -216,7 +216,7 @@ def _for_people(run: RecordedRun, document: RunDocument) -> dict[str, Any]:
 
 
 def _evaluations_for_people(summary: RunSummary) -> str:
-    """How many evaluations there are, how they ended, and why some have no score."""
+    """How many evaluations there are, how they ended, and why some have no score, as one text."""
     total, unscored = summary.total, summary.unscored()
     unscored.pop("awaiting_people", None)
     why = [f"{count:,} {WORDS[group]}" for group in GROUPS if (count := unscored[group])]
@@ -244,7 +244,10 @@ def _describe_models(models: Sequence[ModelSnapshot]) -> str:
 
 
 def _imported_for_people(imported: Imported | None) -> dict[str, str]:
-    """The origin of an imported run, and the parts of its source that were not imported."""
+    """The origin of an imported run, and what was not imported, as facts to print.
+
+    Empty if the run was not imported.
+    """
     if imported is None:
         return {}
     files = ", ".join(f"{file.name} ({file.bytes:,} bytes)" for file in imported.files)
@@ -316,7 +319,10 @@ def _ledger_for_people(status: ProtectionStatus) -> dict[str, Any]:
 
 
 def _people(document: RunDocument) -> dict[str, str]:
-    """The evaluations that were left to people, by state of review; empty if there are none."""
+    """How many evaluations were left to people, by state of review, as a fact to print.
+
+    Empty if there are none.
+    """
     counts = Counter(document.reviews)
     if not any(counts.values()):
         return {}
@@ -326,7 +332,10 @@ def _people(document: RunDocument) -> dict[str, str]:
 
 
 def _workers_for_people(workers: Sequence[RunWorker], *, over: bool) -> dict[str, str]:
-    """The workers that drove a run together; empty if one process drove it alone."""
+    """The workers that drove a run together, as a fact to print.
+
+    Empty if one process drove it alone. `over`: the run has ended.
+    """
     return {"driven by": describe_workers(workers, over=over)} if workers else {}
 
 

@@ -307,7 +307,7 @@ def resume(
             return
 
         def catch_up() -> int:
-            """Count what is recorded; the last position read.
+            """Count what is recorded of the run; return the last position read.
 
             Nobody adds to a run that is paused, or ours; while workers elsewhere drive it, an event
             of these seconds may count twice.
@@ -354,10 +354,10 @@ def _carry_out(
     *,
     open_it: bool = False,
 ) -> None:
-    """Drive the run, write its files, then print the results.
+    """Drive the run, write its files, print the results, and exit with the run's exit code.
 
-    The files are on record before the follower and the signer end: nothing is appended after the
-    last catch-up of the projections and the last checkpoint.
+    `resumed` is the id of a resumed run. The files are on record before the follower and the signer
+    end: nothing is appended after the last catch-up of the projections and the last checkpoint.
     """
     raise_descriptor_limit()
     with store.connect() as connection:
@@ -419,7 +419,10 @@ def _carry_out(
 def _write_results(
     store: Store, run_id: UUID, junit: Path | None, quiet: bool, *, open_it: bool
 ) -> tuple[RunSummary, bool]:
-    """Count the results and write the run's files; the summary, and whether all are written."""
+    """Write the run's files; return its summary, and whether all files are written.
+
+    `junit` is a further file, `open_it` writes and opens the report.
+    """
     with store.connect() as connection:
         with slow_step("counting the results", quiet=quiet):
             run = with_warning(RecordedRun.read(connection, run_id))
@@ -435,7 +438,7 @@ def _write_results(
 
 
 def _prices(store: Store, started: RunStarted) -> Iterator[Event]:
-    """The prices of a run that has just begun, as recorded with its plan."""
+    """The events that record the prices of a run that has just begun."""
     topics = [PricesRecorded.__name__]
     with store.connect() as connection:
         for row in find(connection, stream_id=started.originator_id, topics=topics):

@@ -103,7 +103,11 @@ def print_preflight(
     offline: bool = False,
     run_classes: bool = False,
 ) -> None:
-    """Run all checks, and print the result. Raises `InvalidInput` with every error."""
+    """Run all checks of `start`, and print the result without starting a run.
+
+    `allow` are values of `--allow`. `offline` sends nothing, `run_classes` constructs classes that
+    the configuration names. Raises `InvalidInput` with every error.
+    """
     configuration = loaded.configuration
     announce(configuration, say, loaded.placed, run_classes=run_classes)
     looked_at, later = (

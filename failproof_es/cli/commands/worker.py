@@ -155,7 +155,10 @@ def worker(
 
 
 def _require_work(done: Worker, run_id: UUID | None, *, drain: bool) -> None:
-    """Raise `InvalidInput` if this host refused every run that it was to work on."""
+    """Raise `InvalidInput` if this host refused every run that it was to work on.
+
+    That is the run `run_id`, or with `drain` every open run.
+    """
     refusals = done.refusals.why
     if run_id is not None and run_id in refusals:
         raise refusals[run_id]
@@ -167,7 +170,10 @@ def _require_work(done: Worker, run_id: UUID | None, *, drain: bool) -> None:
 
 
 def _report_end(state: Run, done: Worker, *, is_chosen: bool) -> ExitCode:
-    """Report how a run ended, unless that was reported or it ended well; its exit code."""
+    """Report how a run ended, unless it ended well or that was reported; return its exit code.
+
+    `is_chosen`: the user named the run, so its end is always reported.
+    """
     outcome = Outcome.of(state, interrupted=False)
     code = exit_code_of(outcome)
     was_reported = state.started.originator_id in done.ended
@@ -180,12 +186,12 @@ def _report_end(state: Run, done: Worker, *, is_chosen: bool) -> ExitCode:
 
 
 def _worse(one: ExitCode, other: ExitCode) -> ExitCode:
-    """The worse exit code: a failure, then a gate that is not met."""
+    """The worse of two exit codes: a failure, then a gate that is not met."""
     return max((one, other), key=(ExitCode.DONE, ExitCode.GATE_NOT_MET, ExitCode.FAILED).index)
 
 
 def _read_ended(store: Store, runs: Collection[UUID]) -> list[Run]:
-    """The runs that are sealed or paused, by number."""
+    """Those of the runs that are sealed or paused, by number."""
     with store.connect() as connection:
         states = [read_run(connection, run_id) for run_id in runs]
     over = [state for state in states if state.sealed or state.status == "paused"]
@@ -199,7 +205,11 @@ def _describe(state: Run) -> str:
 
 
 def _open(run: str | None) -> tuple[Store, UUID | None]:
-    """The store, and the id of the named run to join."""
+    """Open the store; with it the id of the run to join.
+
+    The id is `None` if `run` is, or if that run has ended. Raises `InvalidInput` if workers cannot
+    work there.
+    """
     store = session().open_store()
     try:
         usable_queue(store)
@@ -210,7 +220,10 @@ def _open(run: str | None) -> tuple[Store, UUID | None]:
 
 
 def _run_to_join(store: Store, run: str) -> UUID | None:
-    """The run's id; `None` if it has ended. Raises `InvalidInput` if workers may not drive it."""
+    """The id of the run that `run` names; `None`, with a message, if it has ended.
+
+    Raises `InvalidInput` if workers may not drive it.
+    """
     with store.connect() as connection:
         run_id = resolve_run(connection, run)
         state = read_run(connection, run_id)
@@ -229,7 +242,10 @@ def _run_to_join(store: Store, run: str) -> UUID | None:
 async def _work(
     store: Store, options: WorkerOptions, alive_file: Path | None, *, quiet: bool, attached: bool
 ) -> Worker:
-    """Work until there is no work left, or until a signal."""
+    """Work on runs until no work is left, or until a signal; return the worker with its counts.
+
+    An `attached` worker ends when its parent process does.
+    """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     working = Worker(store, options, observe=lambda event: None, stop=stop, say=say)
@@ -261,7 +277,7 @@ async def _work(
 
 
 def _watch_parent(gone: Callable[[], object]) -> None:
-    """Call `gone` once standard input ends, which means that the parent process is gone."""
+    """Call `gone`, from another thread, once standard input ends: the parent process is gone."""
 
     def watch() -> None:
         sys.stdin.read()
@@ -271,7 +287,7 @@ def _watch_parent(gone: Callable[[], object]) -> None:
 
 
 async def _report_progress(working: Worker) -> None:
-    """Report the number of finished evaluations every 10 seconds."""
+    """Say every 10 seconds how many evaluations are finished, if there are more; never returns."""
     before, since = 0, time.monotonic()
     while True:
         await asyncio.sleep(_LINE_EVERY_S)

@@ -101,7 +101,11 @@ def workers(clear: str | None, output_format: Format) -> None:
 
 
 def _clear(connection: Connection, key: str) -> None:
-    """End all shares of the limits of this key. Raises `InvalidInput` if there is no such key."""
+    """End all shares of the limits of the provider key that `key` names.
+
+    `key` is the beginning of the key's digest, 8 hexadecimal digits or more. Raises `InvalidInput`
+    if there is no such key.
+    """
     remedy = "`failproof-es workers` lists the keys whose limits are shared"
     try:
         cleared = clear_limits(connection, key.lower())

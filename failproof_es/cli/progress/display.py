@@ -37,7 +37,7 @@ LINE_ERRORS = 2
 
 
 class Progress(Protocol):
-    """Something that shows progress between `__enter__` and `__exit__`."""
+    """A context manager that shows a run's progress until it ends."""
 
     def __enter__(self) -> Self: ...
 
@@ -50,7 +50,10 @@ class Progress(Protocol):
 
 
 def progress_for(state: ProgressState, *, quiet: bool, as_json: bool) -> Progress:
-    """The display of `state` that fits stderr: a terminal, a file or a program."""
+    """The display of `state` that fits stderr: a terminal, a file or a program.
+
+    `quiet` shows nothing; `as_json` writes JSON lines.
+    """
     if quiet:
         return NoProgress()
     if as_json:
@@ -70,7 +73,7 @@ def progress_for(state: ProgressState, *, quiet: bool, as_json: bool) -> Progres
 
 
 class NoProgress:
-    """Show nothing."""
+    """A progress display that shows nothing."""
 
     def __enter__(self) -> Self:
         return self
@@ -80,7 +83,11 @@ class NoProgress:
 
 
 class LineProgress:
-    """One line every ten seconds, and one at the end: for log files, pipes and programs."""
+    """A progress display of one line every ten seconds, and one at the end.
+
+    For log files, pipes and programs. `line` makes the text of a line, `every_s` is the interval in
+    seconds.
+    """
 
     def __init__(
         self,
@@ -125,7 +132,7 @@ class LineProgress:
 
 
 def plain_line(state: ProgressState) -> str:
-    """The progress in one line without control sequences."""
+    """The progress of all models in one line, safe to print, without a line feed."""
     parts = []
     for key, model in list(state.models.items()):
         cells = facts(state, model)

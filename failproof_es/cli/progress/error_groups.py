@@ -15,7 +15,7 @@ _LONGEST = 300
 
 @dataclass(frozen=True, slots=True)
 class ErrorCount:
-    """The number of failed requests of a model or judge with the same message."""
+    """How many failed requests of a model or judge have the same message."""
 
     count: int
     model: str
@@ -25,7 +25,7 @@ class ErrorCount:
 
 @dataclass(slots=True)
 class ErrorGroups:
-    """Failed requests by model and by the first line of their message."""
+    """Counts failed requests by model or judge and by the first line of their message."""
 
     _counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
@@ -37,7 +37,7 @@ class ErrorGroups:
         self._counts[key] += 1
 
     def most_frequent(self, limit: int | None = None) -> list[ErrorCount]:
-        """The groups, most frequent first, equally frequent ones in order of arrival."""
+        """At most `limit` groups, or all: most frequent first, equally frequent ones by arrival."""
         # A copy: the display calls this from another thread.
         counts = list(self._counts.copy().items())
         counts.sort(key=lambda pair: -pair[1])
@@ -45,12 +45,15 @@ class ErrorGroups:
 
     @property
     def groups(self) -> int:
-        """The number of groups."""
+        """The number of different messages, at most `MOST_GROUPS` and one for each model."""
         return len(self._counts)
 
 
 def first_line(error: ErrorRecorded) -> str:
-    """An error in one line: its status or kind, and the first line of its message."""
+    """An error in one line of at most 300 characters: its status or kind, and its message.
+
+    Of the message, only the first line that is not blank. Not safe to print.
+    """
     line = next((line.strip() for line in error.message.splitlines() if line.strip()), "")
     head = str(error.status) if error.status is not None else error.kind
     message = line if not line or line.startswith((head, f"HTTP {head}")) else f"{head}: {line}"

@@ -19,14 +19,15 @@ ERROR_GROUPS = 20
 
 
 def json_line(state: ProgressState) -> str:
-    """The state of the run, as one JSON object on one line."""
+    """The progress as one JSON object on one line, without a line feed."""
     return json_text(orjson.dumps(progress_object(state), option=orjson.OPT_UTC_Z).decode())
 
 
 def progress_object(state: ProgressState) -> dict[str, Any]:
-    """The state of the run. Unknown values are `None`, never 0. Error rates are from 0 to 1.
+    """The progress as an object for JSON (specification 001 § 8.1).
 
-    With several models, `passed` and `failed` of the whole run are `None`.
+    Unknown values are `None`, never 0. Error rates are from 0 to 1. With several models, `passed`
+    and `failed` of the whole run are `None`.
     """
     group = state.group
     rows = [_row(state, model) for model in list(state.models.values())]
@@ -81,7 +82,10 @@ def _row(state: ProgressState, model: ModelProgressState) -> dict[str, Any]:
 
 
 def _counts(group: Group, lost: int) -> dict[str, int]:
-    """Counts of finished evaluations by how they ended, carried-over ones included."""
+    """Numbers of finished evaluations by how they ended, carried-over ones included.
+
+    `lost` is the number without a usable answer.
+    """
     return {
         "scored": group.scored,
         "passed": group.passed,

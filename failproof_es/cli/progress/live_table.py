@@ -35,7 +35,7 @@ _INDENT = 2
 
 
 class LiveProgress:
-    """A table of the progress that its own thread repaints. The final state stays on the screen.
+    """A progress display: a table that its own thread repaints, and that stays at the end.
 
     When the window's size changes, the screen is cleared first: terminals differ in how they
     re-wrap the old lines.
@@ -97,7 +97,7 @@ class LiveProgress:
 
 
 def progress_view(state: ProgressState, width: int) -> RenderableType:
-    """The progress in a window of this width, in columns, at least 20."""
+    """The progress for a window of this width, in characters, at least 20."""
     parts: list[RenderableType] = [Text(heading(state), style="bold")]
     if state.models:
         parts.append(_models(state, width))
@@ -113,7 +113,10 @@ def progress_view(state: ProgressState, width: int) -> RenderableType:
 
 
 def _models(state: ProgressState, width: int) -> RenderableType:
-    """One line for each model if its figures fit beside its bar; else the figures below the bar."""
+    """The models' bars: each model on one line if its figures fit beside its bar.
+
+    Else the figures are below the bar. `width` is the window's, in characters.
+    """
     models = list(state.models.values())
     figures = {model.key: facts(state, model) for model in models}
     rows = [(model.key, model.finished, model.planned) for model in models]

@@ -13,7 +13,10 @@ from failproof_es.store.reading.reader import Connection, find, iterate_stream
 
 
 def catch_up_with(state: ProgressState, connection: Connection, run_id: UUID) -> None:
-    """Count the recorded progress of a run; from the projections if they hold all of it."""
+    """Count in `state` what the log has of a run until now.
+
+    It is read from the projections if they hold all of it, else from the events.
+    """
     recorded = RecordedRun.read(connection, run_id)
     state.use_prices(recorded.run.prices or {})
     if recorded.feeder.source != "projections" or recorded.started.judges:
@@ -28,7 +31,7 @@ def catch_up_with(state: ProgressState, connection: Connection, run_id: UUID) ->
 
 
 def count_events(state: ProgressState, connection: Connection, run_id: UUID) -> None:
-    """Count the recorded progress of a run from its events."""
+    """Count in `state` what the log has of a run until now, from its events."""
     carried_over = []
     for row in find(connection, run_id=run_id, topics=OBSERVED):
         state.observe(event := row.event())
@@ -40,5 +43,5 @@ def count_events(state: ProgressState, connection: Connection, run_id: UUID) -> 
 
 
 def carried_over_key(run_id: UUID, event: CarriedOver) -> EvaluationKey:
-    """The evaluation of the run that the event carries over."""
+    """The key, in the run `run_id`, of the evaluation that the event carries over."""
     return EvaluationKey(run_id, event.prompt_id, event.model_key, event.repetition)

@@ -88,23 +88,29 @@ class ModelProgressState:
 
     @property
     def cost_usd(self) -> float | None:
-        """`None` if the model has no recorded price, or if the cost of one answer is unknown."""
+        """The cost of all answers so far, in US dollars.
+
+        `None` if the model has no recorded price, or if the cost of one answer is unknown.
+        """
         cost = self.spent.cost_usd
         return float(cost) if self.priced and cost is not None else None
 
     @property
     def finished(self) -> int:
-        """Evaluations that have their final result, carried-over ones included."""
+        """The number of evaluations with their final result, carried-over ones included."""
         return self.group.finished
 
     @property
     def finished_here(self) -> int:
-        """Evaluations that this run itself finished."""
+        """The number of evaluations that this run itself finished."""
         return self.group.finished - self.carried_over
 
     @property
     def error_rate(self) -> float | None:
-        """The share of finished evaluations that were abandoned and do not await review."""
+        """The share of finished evaluations that were abandoned and do not await review.
+
+        `None` if none is finished.
+        """
         return ratio(self.group.missing, self.group.finished)
 
 
@@ -120,7 +126,10 @@ class _UnfinishedEvaluation:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Finished evaluations per second, and the seconds left; `None` until enough is known."""
+    """A model's finished evaluations per second, and the seconds left.
+
+    Each is `None` until enough evaluations are finished to measure it.
+    """
 
     per_second: float | None
     seconds_left: float | None
@@ -128,7 +137,10 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """A server's limit of concurrent requests, its ceiling, and the end of its `Retry-After`."""
+    """The limit of concurrent requests of a model's or judge's server, and its ceiling.
+
+    While a `Retry-After` holds requests, `held_until` is its end.
+    """
 
     allowed: int | None
     """`None` if neither the run nor its server has set a limit."""
@@ -139,7 +151,11 @@ class RateLimit:
 
 
 class ProgressState:
-    """Folds events into a row per model. `observe` is cheap; call `pace` at each repaint."""
+    """The progress of a run, with the numbers of each model, made from its events.
+
+    Call `observe` with each event, and `pace` at each repaint. `clock` returns monotonic seconds,
+    `now` the time.
+    """
 
     def __init__(
         self,
@@ -166,7 +182,7 @@ class ProgressState:
         self._began = clock()
 
     def observe(self, event: Event) -> None:
-        """Count one event. Events that do not affect progress are ignored."""
+        """Count one event of the run. Events that do not affect progress are ignored."""
         match event:
             case RequestSent():
                 model = self._model(event.model_key)
@@ -225,7 +241,8 @@ class ProgressState:
     def carry_over(self, recorded: RecordedEvaluation) -> None:
         """Count the outcome of an evaluation that was carried over from another run.
 
-        Its event counts it as carried over. Its requests are not counted.
+        Its `CarriedOver` event, which `observe` takes, counts it as carried over. Its requests are
+        not counted.
         """
         outcome = outcome_of(
             recorded.key,
@@ -241,7 +258,7 @@ class ProgressState:
             model.lost += outcome.lost
 
     def restore(self, summary: RunSummary) -> None:
-        """Count the progress of a run from its summary; call it once, before any event.
+        """Count the progress that a summary of the run has; call it once, before any event.
 
         A summary lacks errors by message and the state of unfinished evaluations: see `errors` and
         `remember`. It has the spending for each model only if the run has no judges.
@@ -256,7 +273,10 @@ class ProgressState:
             model.spent.include(summary.counts.spending.get(key, Spent()))
 
     def remember(self, recorded: RecordedEvaluation) -> None:
-        """Restore the state of an evaluation that began before this drive. Counts nothing."""
+        """Restore the state of an evaluation that began before this process drives the run.
+
+        Counts nothing.
+        """
         state = ProgressState(self._clock, self._now)
         for event in recorded.history:
             state.observe(event)
@@ -270,35 +290,41 @@ class ProgressState:
         self.name = started.name
 
     def adopt(self, counted: ProgressState) -> None:
-        """Continue from the state of `counted`. A thread that displays this sees all or nothing."""
+        """Replace this state by that of `counted`, but for the time of its beginning.
+
+        A thread that displays this state sees all or nothing of it.
+        """
         vars(self).update({**vars(counted), "_began": self._began})
 
     def use_prices(self, prices: Prices) -> None:
-        """Set the recorded prices, by which the costs of further answers are computed."""
+        """Set the prices on record, by which the costs of further answers are computed."""
         self._prices = prices
         for model in self.models.values():
             model.priced = priced(prices, [model.key])
 
     @property
     def phase(self) -> Phase:
-        """The current phase. After the last evaluation the record is read, for the gates."""
+        """The current phase.
+
+        After the last evaluation it is `validating`: the record is read, for the gates.
+        """
         if self._phase == "evaluating" and 0 < self.planned <= self.finished:
             return "validating"
         return self._phase
 
     @property
     def planned(self) -> int:
-        """The planned evaluations of all models."""
+        """The number of planned evaluations of all models."""
         return sum(model.planned for model in list(self.models.values()))
 
     @property
     def finished(self) -> int:
-        """The evaluations of all models that have their final result."""
+        """The number of evaluations of all models that have their final result."""
         return sum(model.finished for model in list(self.models.values()))
 
     @property
     def group(self) -> Group:
-        """The finished evaluations of all models."""
+        """The finished evaluations of all models, counted by their results."""
         total = Group()
         for model in list(self.models.values()):
             total.include(model.group)
@@ -306,7 +332,7 @@ class ProgressState:
 
     @property
     def asking(self) -> RequestStats:
-        """The requests of all models."""
+        """The counts of requests of all models."""
         total = RequestStats()
         for model in list(self.models.values()):
             total.include(model.asking)
@@ -322,17 +348,20 @@ class ProgressState:
 
     @property
     def lost(self) -> int:
-        """Evaluations that got no usable answer."""
+        """The number of evaluations that were abandoned because no usable answer came."""
         return sum(model.lost for model in list(self.models.values()))
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since this drive began."""
+        """Seconds since this state was created, when this process began to drive the run."""
         return self._clock() - self._began
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds until the last model is done; models run in parallel. `None` while unknown."""
+        """Estimated seconds until the last model is done; models run in parallel.
+
+        `None` while the pace of one is unknown.
+        """
         estimates = [self.pace(key).seconds_left for key in list(self.models)]
         known_estimates = [seconds for seconds in estimates if seconds is not None]
         return (
@@ -340,7 +369,10 @@ class ProgressState:
         )
 
     def pace(self, key: str) -> Pace:
-        """The model's pace now. Each call takes a sample, so call it at every repaint."""
+        """The pace of the model with this key.
+
+        Each call takes a sample, so call it at every repaint.
+        """
         model = self._model(key)
         now = self._clock()
         samples = self._samples.setdefault(key, deque())
@@ -357,7 +389,7 @@ class ProgressState:
         return Pace(per_second, left_s + (self.rate_limit(key).held_s if left_s else 0.0))
 
     def rate_limit(self, key: str) -> RateLimit:
-        """The current limit of the server of this model, or of `judge:KEY`."""
+        """The current limit of the server of the model with this key, or of `judge:KEY`."""
         last = self._limits.get(key)
         if last is None:
             return RateLimit(self._ceiling, self._ceiling, None, 0.0)
@@ -366,7 +398,7 @@ class ProgressState:
         return RateLimit(last.limit_after, self._ceiling, held_until, max(left_s, 0.0))
 
     def judge_limits(self) -> dict[str, RateLimit]:
-        """The limits of judges whose server serves no model under test and changed its limit."""
+        """The changed limits of servers that only judges use, by `judge:KEY`."""
         return {
             key: self.rate_limit(key)
             for key, last in self._limits.items()
@@ -375,7 +407,10 @@ class ProgressState:
 
     @staticmethod
     def _is_enough(sample: tuple[float, int], finished: int, now: float) -> bool:
-        """Whether the rate can be measured from `sample` on, without earlier samples."""
+        """Whether the rate can be measured from `sample` on, without earlier samples.
+
+        A sample is a time and the number finished by then; `finished` is the number at `now`.
+        """
         return sample[0] <= now - RATE_WINDOW_S and finished - sample[1] >= ENOUGH_FINISHED
 
     def _begin(self, event: RunStarted) -> None:

@@ -24,7 +24,7 @@ PHASES: dict[Phase, str] = {
 
 
 def heading(state: ProgressState) -> str:
-    """The run, its phase, its percentage and its times: `run 3 smoke: ...`."""
+    """The run, its phase, its percentage and its times on one line: `run 3 smoke: ...`."""
     run = "new run" if state.run_number is None else f"run {state.run_number} {state.name}"
     parts = [PHASES[state.phase]]
     if state.models:
@@ -40,12 +40,18 @@ def heading(state: ProgressState) -> str:
 
 
 def percent_done(finished: int, planned: int) -> str:
-    """The percentage, rounded down: 100 % only if everything is done."""
+    """The percentage as text, rounded down; `-` if `planned` is 0.
+
+    It is `100 %` only if everything is done.
+    """
     return f"{100 * finished // planned} %" if planned else "-"
 
 
 def facts(state: ProgressState, model: ModelProgressState) -> dict[str, str]:
-    """A model's figures, without its percentage."""
+    """A model's figures as texts by name, in the order to show; `-` for an unknown one.
+
+    Its pace is sampled, so call it once for each repaint.
+    """
     pace = state.pace(model.key)
     group = model.group
     awaits = any(progress.group.awaiting for progress in list(state.models.values()))
@@ -72,7 +78,10 @@ def _abandoned(model: ModelProgressState) -> str:
 
 
 def error_lines(state: ProgressState, limit: int) -> list[str]:
-    """The most frequent error messages with their counts, and how many more there are."""
+    """The most frequent error messages, at most `limit`, each with its count and model.
+
+    If there are more, a last line says how many. Empty without errors.
+    """
     groups = state.errors.most_frequent(limit)
     lines = [
         f"{group.count:,}x {shortened(one_line(group.model), LONGEST_NAME)}: "
@@ -85,7 +94,7 @@ def error_lines(state: ProgressState, limit: int) -> list[str]:
 
 
 def judges_line(state: ProgressState) -> str:
-    """The limits of servers that only judges use; empty if there is nothing to say."""
+    """The changed limits of servers that only judges use, on one line; empty if there are none."""
     limits = state.judge_limits().items()
     return "; ".join(
         f"{shortened(one_line(k), LONGEST_NAME)}: limit {limit_text(v)}" for k, v in limits
@@ -93,7 +102,10 @@ def judges_line(state: ProgressState) -> str:
 
 
 def limit_text(limit: RateLimit) -> str:
-    """The allowed concurrent requests, `24/100`, and the rest of the `Retry-After`."""
+    """The allowed concurrent requests and the ceiling, `24/100`; `-` if there is no limit.
+
+    While requests are held, also the rest of the `Retry-After`.
+    """
     if limit.allowed is None:
         return "-"
     of = "" if limit.ceiling is None else f"/{limit.ceiling}"
@@ -107,7 +119,7 @@ def _brief(seconds: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds for people: `0:07`, `12:30`, `3:05:00`."""
+    """Seconds as text for people, `[H:]MM:SS`: `0:07`, `12:30`, `3:05:00`."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -17,14 +17,17 @@ _WIDTH = 100
 
 
 class AuditRows:
-    """Records of the trail as rows of a table; case ids are looked up in the log."""
+    """Converts records of the audit trail into rows of a table.
+
+    Case ids are looked up in the log, each once.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._cases: dict[str, str] = {}
 
     def row(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """The record in the columns position, time, event, who, case, model and says."""
+        """The record as a row with the keys position, time, event, who, case, model and says."""
         details = record["details"]
         of = self._evaluation(details["evaluation_id"]) if "evaluation_id" in details else details
         who = f"{details['who']}@{details['where']}" if "who" in details else None
@@ -55,5 +58,8 @@ class AuditRows:
 
 
 def says(event: str, details: Mapping[str, Any]) -> str:
-    """The most important detail of an event, in one line that is safe to show; may be empty."""
+    """The most important detail of an event, in one line that is safe to show; may be empty.
+
+    `event` is the topic, `details` the record's.
+    """
     return shortened(one_line(line_of(event, details)), _WIDTH)

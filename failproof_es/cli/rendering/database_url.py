@@ -29,9 +29,9 @@ _AS_PARAMETER = re.compile(  # `--allow` has a variable's name and a host, no se
 
 
 def mask_url(url: str) -> str:
-    """The URL or connection string, with `***` for everything that may be secret.
+    """A database URL or connection string with `***` for everything that may be secret.
 
-    Raises `InvalidInput` for an unreadable one, without quoting it.
+    Raises `InvalidInput`, without quoting it, if it cannot be parsed.
     """
     parts = {name: _mask_value(name, value) for name, value in parameters_of(url).items()}
     if not url.startswith(("postgresql://", "postgres://")):
@@ -57,7 +57,7 @@ def mask_url(url: str) -> str:
 
 
 def mask_message(text: str) -> str:
-    """A message without the secrets of the URLs and connection strings that it quotes."""
+    """The text with `***` for the secrets in the URLs and connection strings that it quotes."""
     masked = _URL.sub(_shown_url, text)
     return _AS_PARAMETER.sub(rf"\1={_HIDDEN}", _OTHER_AUTHORITY.sub(rf"\1:{_HIDDEN}@", masked))
 

@@ -11,7 +11,7 @@ from failproof_es.support.plurals import plural
 
 
 def finding_lines(validation: RunValidated) -> Iterator[str]:
-    """The verdict, then every finding: errors before warnings."""
+    """The lines to print: the verdict of the validation, then every finding, errors first."""
     checked = validation.checked.items()
     looked_at = ", ".join(plural(count, what.removesuffix("s")) for what, count in checked)
     verdict = "no problems found" if validation.passed else "problems found"
@@ -24,6 +24,9 @@ def finding_lines(validation: RunValidated) -> Iterator[str]:
 
 
 def fixed_outcomes(validation: RunValidated | None) -> str:
-    """The numbers of evaluations that no answer could decide, for a headline; empty if none."""
+    """Sentences on the evaluations whose outcome no answer could change, for a headline.
+
+    Empty without such evaluations, or without a validation.
+    """
     findings = () if validation is None else validation.findings
     return "; ".join(finding.message for finding in findings if finding.kind == FIXED_OUTCOME)

@@ -17,7 +17,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def junit_option(command: F) -> F:
-    """Give a command `--junit`; it receives `junit: Path | None`."""
+    """A decorator that gives a command `--junit`; the command receives `junit: Path | None`."""
     return click.option(
         "--junit",
         type=click.Path(path_type=Path),
@@ -27,5 +27,8 @@ def junit_option(command: F) -> F:
 
 
 def write_junit(store: Store, runs: Sequence[RecordedRun], path: Path) -> None:
-    """Write the file, and record that it was written. Raises `InvalidInput` on failure."""
+    """Write the results of the runs to `path` as JUnit XML, and record that it was written.
+
+    Raises `InvalidInput` if the file cannot be written.
+    """
     write_recorded(store, [run.run_id for run in runs], "report", path, junit(runs))

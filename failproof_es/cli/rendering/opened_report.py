@@ -15,10 +15,9 @@ from failproof_es.store.store import Store
 
 
 def open_report(store: Store, run: RecordedRun) -> bool:
-    """Write the report as `report` does, print its path, and open it if there is a browser.
+    """Write the run's report as `report` does, print its path, and open it if there is a browser.
 
-    If it cannot be written, report that and return `False`: requests were sent, so this is no
-    usage error.
+    False, after a message, if it cannot be written: requests were sent, so this is no usage error.
     """
     from failproof_es.report.formats.documents import document_of, file_name
 
@@ -38,7 +37,10 @@ def open_report(store: Store, run: RecordedRun) -> bool:
 
 
 def _has_screen() -> bool:
-    """Whether a browser can open a window; a browser in the terminal would hide the run."""
+    """Whether a browser can open a window here.
+
+    A browser in the terminal would hide the run's results.
+    """
     if sys.platform == "darwin" or os.environ.get("BROWSER"):
         return True
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

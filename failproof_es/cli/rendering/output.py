@@ -56,7 +56,11 @@ class Format(StrEnum):
 
 
 def format_option(*allowed: Format) -> Callable[[F], F]:
-    """Give a command `--format` and `--json`; it receives `output_format: Format`."""
+    """A decorator that gives a command `--format` and `--json`.
+
+    The command receives `output_format: Format`. The first of `allowed` is the default; without
+    arguments all formats are allowed.
+    """
     choices = [str(choice) for choice in (allowed or tuple(Format))]
     short_for = Format.JSON if Format.JSON in choices else Format.JSONL
 
@@ -89,7 +93,10 @@ def format_option(*allowed: Format) -> Callable[[F], F]:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A table's column: its heading and the key of its value in a row."""
+    """A table's column: its heading, and the key of its value in a row.
+
+    `right`: the values are numbers, right-aligned and never wrapped.
+    """
 
     heading: str
     key: str
@@ -103,7 +110,10 @@ def print_rows(
     *,
     when_empty: str | None = None,
 ) -> None:
-    """Print rows: all keys as JSON, the columns as a table. `when_empty`: see `print_table`."""
+    """Print rows on stdout in this format: all keys as JSON, or the columns as a table.
+
+    An empty table prints `when_empty` on stderr.
+    """
     if output_format is Format.TABLE:
         print_table(rows, columns, when_empty=when_empty)
     elif output_format is Format.JSONL:
@@ -120,7 +130,7 @@ def print_table(
     title: str | None = None,
     when_empty: str | None = None,
 ) -> None:
-    """Print a table on stdout, every cell sanitised, `-` for an unknown value.
+    """Print a table on stdout, every cell sanitised, `-` for `None`.
 
     It fits every terminal: texts are wrapped, and if even that is too wide, the values of a row are
     printed below each other. A long table is printed as several, each with its heading, so that
@@ -156,10 +166,10 @@ def _widths(
     room: int,
     heading_width: int | None,
 ) -> list[int] | None:
-    """The width of each column, the widest narrowed first; `None` if `room` is too small.
+    """The width of each column in characters; `None` if all together exceed `room`.
 
-    Numbers stay whole, and a text keeps `_NARROWEST` characters. Headings are broken after at least
-    `heading_width` characters, without it not at all.
+    The widest are narrowed first. Numbers stay whole, and a text keeps `_NARROWEST` characters.
+    Headings are broken after at least `heading_width` characters; with `None` they are not broken.
     """
     headings = [cell_len(column.heading) for column in columns]
     longest = [max((cell_len(row[at]) for row in cells), default=0) for at in range(len(columns))]
@@ -208,7 +218,7 @@ def _print_records(
 
 
 def print_facts(facts: dict[str, Any]) -> None:
-    """Print named facts below each other, `-` for an unknown value."""
+    """Print values by name on stdout, one below the other, `-` for `None`."""
     stdout_console().print(_facts({one_line(name): cell(value) for name, value in facts.items()}))
 
 
@@ -222,7 +232,7 @@ def _facts(cells: dict[str, str]) -> Table:
 
 
 def stdout_console() -> Console:
-    """The console for tables: as wide as the terminal, or `PIPE_WIDTH` without one."""
+    """A new console for tables: as wide as the terminal, or `PIPE_WIDTH` without one."""
     width = None if sys.stdout.isatty() else PIPE_WIDTH
     return _Console(file=sys.stdout, width=width, highlight=False, markup=False)
 
@@ -235,7 +245,7 @@ class _Console(Console):
 
 
 def data_stream() -> TextIO:
-    """Standard output for data: UTF-8, whatever encoding the terminal or the locale has."""
+    """Standard output for data, set to UTF-8, whatever encoding the terminal or the locale has."""
     encoding = getattr(sys.stdout, "encoding", None)
     if encoding is not None and codecs.lookup(encoding).name != "utf-8":
         sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
@@ -247,19 +257,19 @@ _JSON = orjson.OPT_UTC_Z
 
 
 def print_json(value: Any, *, indent: bool = False) -> None:
-    """Print a value as JSON, on one line or indented. Unsafe characters are escaped."""
+    """Print a value as JSON on stdout, on one line or indented. Unsafe characters are escaped."""
     text = orjson.dumps(value, option=_JSON | (orjson.OPT_INDENT_2 if indent else 0)).decode()
     data_stream().write(json_text(text) + "\n")
 
 
 def say(text: str) -> None:
-    """Print a message for people on stderr."""
+    """Print a message for people on stderr. Unsafe characters are escaped."""
     sys.stderr.write(lines(text) + "\n")
     sys.stderr.flush()
 
 
 def cell(value: Any) -> str:
-    """A value as the text of a table cell."""
+    """A value as the text of a table cell: `-` for `None`, `yes` or `no`, times in UTC."""
     match value:
         case None:
             return "-"
@@ -274,12 +284,12 @@ def cell(value: Any) -> str:
 
 
 def moment(value: datetime) -> str:
-    """A time for people: UTC, to the second."""
+    """A time as text for people: `2026-01-31 12:30:00`, in UTC."""
     return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def print_json_list(values: Iterable[Any]) -> None:
-    """Print a JSON array of any length, one element a line, in flat memory."""
+    """Print values as a JSON array on stdout, one element a line, in flat memory."""
     separator, out = "[\n", data_stream()
     for value in values:
         out.write(separator + json_text(orjson.dumps(value, option=_JSON).decode()))
@@ -288,7 +298,10 @@ def print_json_list(values: Iterable[Any]) -> None:
 
 
 def write_file(path: Path, pieces: Iterable[bytes]) -> WrittenFile:
-    """Write a file that the user named. Raises `InvalidInput` if it cannot be written."""
+    """Write a file that the user named; return its size and digest.
+
+    Raises `InvalidInput` if it cannot be written, and whatever `pieces` raises.
+    """
     try:
         return atomic_write(path, pieces)
     except OSError as error:

@@ -45,7 +45,7 @@ _BREATH_S = 0.2
 
 
 class PartialResults:
-    """The partial results files of one run, written one after the other."""
+    """Writes the partial results files of one run, one after the other."""
 
     def __init__(self, store: Store, run: RecordedRun) -> None:
         self._store = store
@@ -57,7 +57,10 @@ class PartialResults:
         self._position = 0
 
     def write_due(self) -> None:
-        """Write every file that is due and does not exist. Raises `OSError`."""
+        """Write every file that is due and does not exist.
+
+        Does nothing if none are configured. Raises `OSError` if one cannot be written.
+        """
         if self.every is None:
             return
         while len(rows := self._next(self.every)) == self.every:
@@ -68,7 +71,7 @@ class PartialResults:
             self._position = rows[-1].position
 
     def _next(self, count: int) -> list[RecordedEvent]:
-        """The next final events; `count` of them if there are enough for one file."""
+        """The next `count` events that end an evaluation; fewer if no more are recorded."""
         return list(
             find(
                 self._run.connection,
@@ -95,10 +98,10 @@ class PartialResults:
 
 
 class PartialResultsWriter:
-    """Writes partial results files in a separate thread. `observe` receives each event.
+    """Writes a run's partial results files in a separate thread, within its context.
 
-    A failed write is reported once and does not stop the run: the log is whole, and the files
-    are written when the run ends.
+    Call `observe` with each event. A failed write is reported once and does not stop the run: the
+    log is whole, and the files are written when the run ends.
     """
 
     def __init__(self, store: Store) -> None:
@@ -109,7 +112,7 @@ class PartialResultsWriter:
         self._thread = threading.Thread(target=self._work, name="partial-results", daemon=True)
 
     def observe(self, event: Event) -> None:
-        """Wake the thread if the durable event ends an evaluation."""
+        """Wake the thread if the event, which is recorded already, ends an evaluation."""
         if isinstance(event, Scored | EvaluationAbandoned | CarriedOver):
             self._run_id = event.run_id
             self._wake.set()
@@ -145,7 +148,7 @@ class PartialResultsWriter:
             say(f"warning: no partial results file can be written: {error}. The log is complete.")
 
     def _woken(self) -> bool:
-        """Wait for something to do. Returns false on a stop.
+        """Wait until an evaluation has ended; false if the thread is to stop.
 
         The wake-up is cleared before the check, and a stop sets `_stop` first: none is missed.
         """
@@ -155,7 +158,7 @@ class PartialResultsWriter:
 
 
 def _key(final: RecordedEvent) -> EvaluationKey:
-    """The evaluation that a final event ends."""
+    """The key of the evaluation that a final event ends."""
     event = final.event()
     assert isinstance(event, EvaluationEvent) and event.run_id is not None
     return EvaluationKey(event.run_id, event.prompt_id, event.model_key, event.repetition)

@@ -13,7 +13,7 @@ _TITLE = "by people, of the evaluations that were left to them"
 
 
 def print_people(figures: Sequence[PeopleFigure]) -> None:
-    """Print a row for each group; nothing if no evaluation was left to people."""
+    """Print a table with a row for each figure; nothing if no evaluation was left to people."""
     if not figures:
         return
     several = len({figure.model for figure in figures}) > 1

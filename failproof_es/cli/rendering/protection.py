@@ -20,9 +20,10 @@ from projections.definitions import read_model_differences
 
 
 def protection(store: Store) -> tuple[dict[str, Any], Sequence[Layer]]:
-    """The state of the schema and the missing layers, for a store that may be empty.
+    """The state of the schema as facts for JSON, and the missing protection layers.
 
-    If the server refuses a query, the facts have an `error`.
+    The facts have the keys `schema`, `missing_layers` and `not_as_installed`; if the server refuses
+    a query, only `error`, and no layer is returned.
     """
     try:
         state = store.state()
@@ -43,19 +44,25 @@ def protection(store: Store) -> tuple[dict[str, Any], Sequence[Layer]]:
 
 
 def print_missing_layers(missing: Sequence[Layer]) -> None:
-    """Say on stderr what each missing layer would stop, and how to get it."""
+    """Say on stderr what each missing protection layer would stop, and how to get it."""
     for layer in missing:
         say(f"missing: {layer.name}, which stops {layer.stops}; {layer.remedy}")
 
 
 def print_differences(deviations: Iterable[str]) -> None:
-    """Say on stderr which objects of the database differ from the installed ones."""
+    """Say on stderr each object of the database that differs from the installed one.
+
+    `deviations` are a description of each.
+    """
     for what in deviations:
         say(f"not as installed: {one_line(what)}")
 
 
 def for_people(facts: dict[str, Any]) -> dict[str, Any]:
-    """The facts, with the missing layers by name, and the number of objects not as installed."""
+    """The facts of `protection` for a table.
+
+    The missing layers become their names, the objects not as installed their number.
+    """
     if "missing_layers" not in facts:
         return facts
     names = ", ".join(layer["name"] for layer in facts["missing_layers"])

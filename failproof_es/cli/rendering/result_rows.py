@@ -30,9 +30,9 @@ Shape = Callable[[Case, Evaluation], dict[str, Any]]
 
 
 def shape_of(dialect_name: str, shape: str | None) -> Shape:
-    """The function that turns an evaluation into a result: the dialect's own, or `shape`.
+    """The function that turns an evaluation into a result of this shape.
 
-    Raises `InvalidInput` when the dialect has no such shape.
+    `None` as `shape` is the dialect's own. Raises `InvalidInput` if the dialect has no such shape.
     """
     dialect = dialect_named(dialect_name)
     shapes: dict[str, Shape] = {dialect_name: dialect.result, **getattr(dialect, "shapes", {})}
@@ -47,7 +47,7 @@ def shape_of(dialect_name: str, shape: str | None) -> Shape:
 
 
 def run_shape_of(dialect_name: str, shape: str | None) -> RunShape | None:
-    """The dialect's shape of whole runs with that name; `None` if there is none."""
+    """The dialect's shape of whole runs with the name `shape`; `None` if there is none."""
     return None if shape is None else _run_shapes(dialect_name).get(shape)
 
 
@@ -64,10 +64,11 @@ def result_rows(
     limit: int | None = None,
     choice: ResultChoice = EVERY_RESULT,
 ) -> Iterator[dict[str, Any]]:
-    """Every evaluation that has begun, in plan order, in the dialect's own JSON shape.
+    """Every evaluation that has begun, in plan order, as an object of the dialect's JSON shape.
 
-    Covers at most `limit` chosen places of the plan, from the one after `after` on. For a shape of
-    whole runs: the run's results so far.
+    `shape` is another shape of the dialect. Covers at most `limit` chosen places of the plan, from
+    the one after `after` (from 1) on. For a shape of whole runs: the run's results so far. Raises
+    `InvalidInput` if the dialect has no such shape.
     """
     whole = run_shape_of(run.started.dialect, shape)
     if whole is not None:
@@ -86,15 +87,15 @@ def rows_of(
     *,
     first: int | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """The evaluations that have begun, of those given, in the dialect's JSON shape or `shape`.
+    """Those of the evaluations that have begun, in the dialect's JSON shape or `shape`.
 
     `first` is the place in the plan, from 1, of the first one, if they are consecutive. Without it,
     each place is looked up in the whole plan when a shape needs it.
 
-    Fields of the shape are filled in here: the cost (`metrics.cost_usd`, specification 001
-    § 3.2), null if it is unknown; the run's number and the evaluation's place in its plan, from 1
-    (`run_id` and `result_id`, specification 003 § 3); and, for an evaluation that was left to
-    people, `reviews`, the last review of each person, and `outcome`, their decision.
+    Fields of the shape are filled in here: the cost (`metrics.cost_usd`, specification 001 § 3.2),
+    null if it is unknown; the run's number and the evaluation's place in its plan, from 1 (`run_id`
+    and `result_id`, specification 003 § 3); and, for an evaluation that was left to people,
+    `reviews`, the last review of each person, and `outcome`, their decision.
     """
     as_result = shape_of(run.started.dialect, shape)
     places: dict[UUID, int] = {}
@@ -137,6 +138,7 @@ def _with_people(run: RecordedRun, documents: Iterable[dict[str, Any]]) -> Itera
     """The models' documents; a null `by_people` is replaced by the figures by people, if any.
 
     The document's `unscored` then counts only evaluations without a review as `awaiting_review`.
+    Documents are of a shape of whole runs.
     """
     figures: list[PeopleFigure] | None = None
     for document in documents:
@@ -152,7 +154,11 @@ def _with_people(run: RecordedRun, documents: Iterable[dict[str, Any]]) -> Itera
 
 
 def _figures_as_json(figures: Iterable[PeopleFigure]) -> dict[str, Any]:
-    """The figures of one model: the overall one, and the others by dimension and name."""
+    """One model's figures by people as an object for JSON.
+
+    The overall figure's numbers are at the top, the others under `by_severity`, `by_category` and
+    `by_tag`, by name.
+    """
     document: dict[str, Any] = {}
     grouped: dict[str, Any] = {"by_severity": {}, "by_category": {}, "by_tag": {}}
     for figure in figures:

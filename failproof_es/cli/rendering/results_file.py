@@ -30,10 +30,11 @@ _LONGEST_HEADER = 1_000_000
 
 
 def write_results_file(store: Store, run: RecordedRun) -> Path | None:
-    """Write the run's results as JSON lines, a metadata header first; `None` if not configured.
+    """Write the results file that the run's configuration names; return its path.
 
-    A resumed run writes the same file. The file appears under its name only when it is
-    complete. Raises `OSError` if it cannot be written.
+    `None` if it names none. The file has JSON lines, a metadata header first; it appears under its
+    name only when it is complete. A resumed run writes the same file. Raises `OSError` if it cannot
+    be written.
     """
     output = file_output(run)
     if output is None:
@@ -45,7 +46,7 @@ def write_results_file(store: Store, run: RecordedRun) -> Path | None:
 
 
 def file_output(run: RecordedRun) -> FileOutput | None:
-    """The run's configuration of output files; `None` if there is none."""
+    """The run's configuration of output files; `None` if there is none or it is not enabled."""
     output = recorded_configuration(run.started).output.file
     return output if output is not None and output.enabled else None
 
@@ -77,10 +78,10 @@ def partial_results_path(path: Path, number: int) -> Path:
 
 
 def write_lines(path: Path, header: dict[str, Any], rows: Iterable[dict[str, Any]]) -> WrittenFile:
-    """Write JSON lines, the header first, atomically.
+    """Write JSON lines, the header first, atomically; return the file's size and digest.
 
-    Raises `OSError`, also for another suffix, and for a path of a file that holds no results:
-    anybody who can write to the log may have recorded the path.
+    Raises `OSError` if it cannot be written, for another suffix than `FILE_SUFFIX`, and if `path`
+    is a file that holds no results: anybody who can write to the log may have recorded the path.
     """
     if path.suffix != FILE_SUFFIX:
         raise OSError(errno.EINVAL, f"not a {FILE_SUFFIX} file", str(path))
@@ -91,7 +92,7 @@ def write_lines(path: Path, header: dict[str, Any], rows: Iterable[dict[str, Any
 
 
 def metadata(run: RecordedRun) -> dict[str, Any]:
-    """The metadata header: the origin of the results in the file."""
+    """The header of a results file: the run, its models and suites, for JSON."""
     manifest = run.started
     return {
         "run_id": str(run.run_id),
@@ -109,12 +110,12 @@ def metadata(run: RecordedRun) -> dict[str, Any]:
 
 
 def _is_foreign(path: Path) -> bool:
-    """Whether a file with this path exists that holds no results."""
+    """Whether `path` is an existing file that holds no results of any run."""
     return path.is_file() and run_id_in(path) is None
 
 
 def run_id_in(path: Path) -> str | None:
-    """The run id in a results file; `None` if the path is no results file."""
+    """The run id in the header of a results file; `None` if `path` is no results file."""
     try:
         with path.open("rb") as file:
             run_id = orjson.loads(file.readline(_LONGEST_HEADER))["metadata"]["run_id"]

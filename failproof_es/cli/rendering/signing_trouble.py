@@ -13,9 +13,10 @@ _NO_KEY = (
 
 
 def report_signing_error(keeper: CheckpointSigner, *, knows_missing: bool = False) -> None:
-    """Report why nothing was signed, if so: a changed log as an error, all else as a warning.
+    """Say on stderr why nothing was signed; nothing if the log was signed.
 
-    With `knows_missing` the user knows already that this host has no key.
+    A changed log is an error, everything else a warning. With `knows_missing` the user knows
+    already that this host has no key.
     """
     if keeper.changed is not None:
         say(
@@ -30,7 +31,10 @@ def report_signing_error(keeper: CheckpointSigner, *, knows_missing: bool = Fals
 
 
 def report_missing_key(store: Store) -> bool:
-    """Whether this host lacks the log's key; if so, say it before a long command begins."""
+    """Whether this host lacks the log's key; if so, say it on stderr.
+
+    To be called before a long command begins.
+    """
     with store.connect() as connection:
         is_missing = not is_signer(connection)
     if is_missing:

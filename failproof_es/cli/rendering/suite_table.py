@@ -17,7 +17,8 @@ BOUNDS = "if unscored failed or passed"
 def print_suites(summary: RunSummary, *, title: str | None = None) -> None:
     """Print the table of suites and classes, with the totals by case and by suite.
 
-    With several models each has its own totals, so that a good model cannot hide a bad one.
+    With several models each has its own totals, so that a good model cannot hide a bad one. `title`
+    stands above the table.
     """
     rows = suite_rows(summary)
     total = total_row(summary)
@@ -65,7 +66,10 @@ def _mean(row: dict[str, Any]) -> dict[str, str]:
 
 
 def _classes_to_show(counts: dict[str, int]) -> list[str]:
-    """The classes that get a column. For a dialect with its own classes, only those that occur."""
+    """The classes that get a column, in their order.
+
+    `counts` are evaluations by class. For a dialect with its own classes, only those that occur.
+    """
     own = sorted(counts.keys() - set(CLASSES))
     usual = [name for name in CLASSES if not own or counts.get(name) or name == "error"]
     return [*usual, *own]
@@ -80,15 +84,21 @@ def _accuracy(row: dict[str, Any]) -> dict[str, str]:
 
 
 def passed_of(passed: int, failed: int) -> str:
-    """`18/20`; `-` if nothing passed or failed: nothing is scored, or there is no pass mark."""
+    """The number of passed and of decided evaluations as text: `18/20`.
+
+    `-` if nothing passed or failed: nothing is scored, or there is no pass mark.
+    """
     return f"{passed:,}/{passed + failed:,}" if passed + failed else "-"
 
 
 def bounds_text(bounds: Sequence[float] | None) -> str:
-    """`10.0% to 90.0%`; empty if every evaluation has a score."""
+    """The bounds of a rate as text: `10.0% to 90.0%`; empty if every evaluation has a score.
+
+    They are the rates if the evaluations without a score had failed or passed.
+    """
     return "" if bounds is None else " to ".join(map(percent, bounds))
 
 
 def percent(share: float | None) -> str:
-    """A share as a percentage; `-` for `None`."""
+    """A share from 0 to 1 as a percentage: `90.0%`; `-` for `None`."""
     return "-" if share is None else wording.percent(share).replace(" ", "")

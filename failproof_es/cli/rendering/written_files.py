@@ -17,7 +17,11 @@ from failproof_es.support.atomic_file import WrittenFile
 def write_recorded(
     store: Store, run_ids: Sequence[UUID], kind: FileKind, path: Path, pieces: Iterable[bytes]
 ) -> WrittenFile:
-    """Write a file that the user named, and record it. Raises `InvalidInput` if that fails."""
+    """Write a file that the user named, and record that for each run; its size and digest.
+
+    Raises `InvalidInput` if the file cannot be written. A user who may only read still gets it,
+    with a note that it is not on record.
+    """
     written_file = write_file(path, pieces)
     record_file(store, run_ids, kind, path, written_file)
     return written_file
@@ -26,10 +30,9 @@ def write_recorded(
 def record_file(
     store: Store, run_ids: Sequence[UUID], kind: FileKind, path: Path, written_file: WrittenFile
 ) -> None:
-    """Record for each of these runs that the file was written.
+    """Record for each of these runs that the file at `path` was written.
 
-    A user who may only read, such as an auditor, still gets the file, with a note that it is not
-    on record.
+    A user who may only read, such as an auditor, gets a note that it is not on record.
     """
     file = {"kind": kind, "path": str(path.absolute()), **written_file._asdict()}
     try:

@@ -30,40 +30,58 @@ SKIP: Literal["skip"] = "skip"
 
 
 class InvalidAnswer(ValueError):
-    """The input is not a valid answer. The message lists the valid ones."""
+    """The text is not a valid answer. The message says what is valid."""
 
 
 def item_verdicts(item: str) -> Mapping[str, ItemVerdict]:
-    """The verdicts on the item with this key, by the words for them in a sheet or at a prompt."""
+    """The verdicts on an item of a checklist, by the words for them in a sheet or at a prompt.
+
+    `item` is the item's key, whose beginning is its kind.
+    """
     return _HAPPENED if item.partition(".")[0] == FORBIDDEN else _MET
 
 
 def item_verdict(item: str, text: str) -> ItemVerdict:
-    """The verdict on the item with this key. Raises `InvalidAnswer`."""
+    """The verdict on the item with the key `item` that `text` means.
+
+    Raises `InvalidAnswer` if the text is not one of its words, or the beginning of one.
+    """
     verdicts = item_verdicts(item)
     return verdicts[word(text.replace("_", " "), tuple(verdicts))]
 
 
 def overall_verdict(text: str) -> ReviewVerdict:
-    """`pass`, `fail` or `unclear`. Raises `InvalidAnswer`."""
+    """The verdict that `text` means: `pass`, `fail` or `unclear`, or its beginning.
+
+    Raises `InvalidAnswer` for any other text.
+    """
     return word(text, VERDICTS)
 
 
 def severity(text: str) -> Severity | None:
-    """`S0` to `S3`; `None` for an empty text or `none`. Raises `InvalidAnswer`."""
+    """The severity that `text` means, `S0` to `S3`; `None` for an empty text or `none`.
+
+    Raises `InvalidAnswer` for any other text.
+    """
     if text.strip().lower() in ("", "none"):
         return None
     return word(text, SEVERITIES)
 
 
 def tags(text: str) -> tuple[str, ...]:
-    """The tags between commas, without duplicates, in their order. Raises `InvalidAnswer`."""
+    """The tags between commas, without duplicates, in their order; empty for an empty text.
+
+    Raises `InvalidAnswer` if the text is not UTF-8.
+    """
     parts = [part.strip() for part in valid(text).split(",")]
     return tuple(dict.fromkeys(part for part in parts if part))
 
 
 def name(text: str) -> str:
-    """A reviewer's name: one line without invisible characters. Raises `InvalidAnswer`."""
+    """A reviewer's name without white space around it.
+
+    Raises `InvalidAnswer` unless it has 1 to 200 visible characters on one line.
+    """
     reviewer = valid(text).strip()
     if not reviewer or len(reviewer) > LONGEST_NAME or one_line(reviewer) != reviewer:
         raise InvalidAnswer(f"a name has 1 to {LONGEST_NAME} visible characters")
@@ -71,7 +89,10 @@ def name(text: str) -> str:
 
 
 def valid(text: str) -> str:
-    """The text, if it is UTF-8: a terminal may send invalid bytes. Raises `InvalidAnswer`."""
+    """The same text.
+
+    Raises `InvalidAnswer` if it is not UTF-8: a terminal may send invalid bytes.
+    """
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -80,7 +101,10 @@ def valid(text: str) -> str:
 
 
 def word(text: str, words: tuple[W, ...]) -> W:
-    """The word that `text` equals or abbreviates. Raises `InvalidAnswer`."""
+    """The one of `words` that `text` equals or begins, whatever its case.
+
+    Raises `InvalidAnswer` if none or several fit.
+    """
     answer = " ".join(text.split()).lower()
     fitting = [candidate for candidate in words if answer and candidate.lower().startswith(answer)]
     exact = [candidate for candidate in fitting if candidate.lower() == answer]

@@ -10,7 +10,7 @@ from failproof_es.support.plurals import plural
 
 
 def require_closable(run: RecordedRun) -> None:
-    """Raise `InvalidInput` unless the run is complete and people decide its gates."""
+    """Raise `InvalidInput` unless the run is complete and its gates are for people to decide."""
     number = run.started.run_number
     if recorded_configuration(run.started).gates.by != "people":
         raise InvalidInput.because(
@@ -24,7 +24,11 @@ def require_closable(run: RecordedRun) -> None:
 
 
 def require_complete(run: RecordedRun, judgement: PeopleJudgement) -> None:
-    """Raise `InvalidInput` while reviews are missing that the gates need."""
+    """Raise `InvalidInput` while reviews are missing that the run's gates need.
+
+    They are missing if evaluations await review, if nobody has reviewed the run, or if people
+    passed failed evaluations of a model and have not reviewed its others.
+    """
     number, problems = run.started.run_number, Problems()
     review = f"`failproof-es review {number}`"
     if waiting := judgement.reviews["awaiting"]:

@@ -17,7 +17,11 @@ from failproof_es.store.reading.reader import Connection
 def export_of(
     connection: Connection, run_id: UUID, file: Path, filled_sheet: Sheet, problems: Problems
 ) -> ReviewExported | None:
-    """The record of the sheet's export; `None` without an id in it, or with a problem."""
+    """The event that records the sheet's export.
+
+    `None` if the sheet has no id, or with a problem: ids of several sheets, or of no sheet of this
+    run. `file` is the path for the problems.
+    """
     lines_by_sheet = {sheet: line for sheet, line in filled_sheet.sheets.items() if sheet}
     if not lines_by_sheet:
         return None
@@ -50,7 +54,10 @@ def check_handing_on(
     problems: Problems,
     handed_on: bool,
 ) -> None:
-    """Refuse another reviewer's sheet unless it was exported empty and `handed_on` is set."""
+    """Refuse another reviewer's sheet unless it was exported empty and `handed_on` is set.
+
+    `reviewer` imports the sheet; the refusal goes to `problems`.
+    """
     reviews = read_reviews(connection, list(filled_sheet.rows), up_to=export.position)
     has_verdicts = any(
         review.reviewer == export.reviewer for own in reviews.values() for review in own
@@ -77,7 +84,10 @@ def is_blind(
     export: ReviewExported | None,
     filled_sheet: Sheet,
 ) -> bool | None:
-    """Whether the engine's verdicts were hidden; `None` if no export tells."""
+    """Whether the engine's verdicts were hidden from the reviewer of the sheet.
+
+    False also if this reviewer saw them otherwise; `None` if the sheet's export is not on record.
+    """
     if filled_sheet.shows_engine or saw_engine(connection, run_id, reviewer):
         return False
     return None if export is None else export.blind
@@ -86,7 +96,10 @@ def is_blind(
 def conflicts_of(
     file: Path, filled_sheet: Sheet, conflict: NewerVerdicts, reviewer: str
 ) -> InvalidInput:
-    """An error for each verdict in the file that a newer one of the same reviewer contradicts."""
+    """The error for a sheet that newer verdicts of the same reviewer contradict.
+
+    It has a problem for each such evaluation, at its line in the file.
+    """
     problems = Problems()
     for evaluation_id, newest in conflict.newest.items():
         row = next(

@@ -43,11 +43,14 @@ _ASKS = {
 
 
 class ReviewQuit(Exception):
-    """The reviewer quits, to continue later."""
+    """The reviewer answered `quit`, to continue later."""
 
 
 def show(evaluation: ReviewedEvaluation, dialect: Dialect, place: str, *, unblind: bool) -> None:
-    """Print the case, the conversation and, only if `unblind`, the engine's verdict."""
+    """Print the case, the conversation and, only if `unblind`, the engine's verdict.
+
+    `place` is a text such as `3 of 20`.
+    """
     case, key = evaluation.recorded.case, evaluation.recorded.key
     about = [
         f"suite {case.suite_id}",
@@ -69,7 +72,11 @@ def show(evaluation: ReviewedEvaluation, dialect: Dialect, place: str, *, unblin
 
 
 def ask(items: Sequence[Item]) -> ReviewInput | None:
-    """The reviewer's answers; `None` if skipped. Raises `ReviewQuit`, `click.Abort`."""
+    """Ask for a verdict on each item of the checklist and overall; return the answers.
+
+    `None` if the reviewer skips the evaluation. Raises `ReviewQuit` for the answer `quit`, and
+    `click.Abort` for Ctrl-C.
+    """
     reviewed_items: list[ReviewedItem] = []
     for item in items:
         click.echo(f"\n{item.key}, {_ASKS[item.kind]}:\n{_barred(item.text)}")
@@ -101,7 +108,7 @@ def _overall(items: tuple[ReviewedItem, ...]) -> ReviewVerdict | None:
 
 
 def engine_said(state: Evaluation) -> str:
-    """The engine's verdict, and its reason."""
+    """The engine's verdict on the finished evaluation and its reason, as one text."""
     if state.score is not None:
         accuracy = state.score.scores.get("accuracy")
         number = "" if accuracy is None else f" {accuracy:g}"
@@ -112,8 +119,9 @@ def engine_said(state: Evaluation) -> str:
 
 
 def turn_text(spoken: ConversationTurn) -> str:
-    """The turn and its notes, each below a heading. A bar before each line keeps text from
-    imitating a heading.
+    """A turn of a conversation and its notes, each below a heading.
+
+    A bar before each line keeps text from imitating a heading.
     """
     return "\n\n".join(f"{part.speaker}:\n{_barred(part.text)}" for part in spoken.parts)
 

@@ -67,7 +67,11 @@ def sheet(
     unblind: bool,
     sheet_id: str = "",
 ) -> Iterator[bytes]:
-    """The file, row by row, with this reviewer's last verdicts filled in."""
+    """The bytes of a sheet, row by row, with this reviewer's last verdicts filled in.
+
+    `unblind` adds the column with the engine's verdicts. `sheet_id` is the id of the export, empty
+    if it is not on record.
+    """
     columns = (*COLUMNS, *([ENGINE] if unblind else []))
     yield b"\xef\xbb\xbf" + _row(columns)  # without the byte order mark, spreadsheets read Latin-1
     for evaluation in evaluations:
@@ -142,7 +146,10 @@ def _row(cells: Sequence[str]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class SheetRow:
-    """One row of a file, with the number of its first line, from 1."""
+    """One row of a sheet: its cells by column, and the number of its first line, from 1.
+
+    `row[column]` is the cell without white space around it, empty if it is missing.
+    """
 
     line: int
     cells: Mapping[str, str]
@@ -153,7 +160,7 @@ class SheetRow:
 
 @dataclass(slots=True)
 class Sheet:
-    """The rows of a file by evaluation."""
+    """The content of a sheet that was read: its rows by evaluation."""
 
     rows: dict[UUID, list[SheetRow]] = field(default_factory=dict)
     shows_engine: bool = False
@@ -163,7 +170,10 @@ class Sheet:
 
 
 def read_sheet(path: Path, content: bytes, problems: Problems) -> Sheet:
-    """The rows of a file. Every defect goes to `problems`."""
+    """Read a sheet's content. Every defect goes to `problems`, and the rest is returned.
+
+    `path` is for the problems only. The delimiter may be a comma or a semicolon.
+    """
     filled_sheet = Sheet()
     try:
         text = content.decode("utf-8-sig")
@@ -200,9 +210,10 @@ def read_sheet(path: Path, content: bytes, problems: Problems) -> Sheet:
 def opinions(
     path: Path, filled_sheet: Sheet, checklists: Mapping[UUID, Sequence[str]], problems: Problems
 ) -> dict[UUID, ReviewInput]:
-    """The non-empty verdicts in the file, by evaluation. Every defect goes to `problems`.
+    """The reviews in the sheet by evaluation, without those of empty or invalid rows.
 
-    `checklists` are the finished evaluations of the run, each with the keys of its checklist.
+    `checklists` are the finished evaluations of the run, each with the keys of its checklist. Every
+    defect goes to `problems`.
     """
     reviews: dict[UUID, ReviewInput] = {}
     for evaluation_id, rows in filled_sheet.rows.items():
@@ -253,7 +264,10 @@ def _add_row(path: Path, row: SheetRow, filled_sheet: Sheet, problems: Problems)
 def _opinion(
     path: Path, rows: Sequence[SheetRow], keys: Sequence[str], problems: Problems
 ) -> ReviewInput | None:
-    """The verdicts in the rows of one evaluation; `None` if they are empty or invalid."""
+    """The review in the rows of one evaluation; `None` if they are empty or invalid.
+
+    `keys` are those of its checklist. Every defect goes to `problems`.
+    """
     overall: SheetRow | None = None
     reviewed_items: dict[str, ReviewedItem] = {}
     seen: set[str] = set()

@@ -35,7 +35,10 @@ _AGREEMENT = (
 
 
 def status_of(run: RecordedRun, evaluations: Iterable[ReviewedEvaluation]) -> dict[str, Any]:
-    """The status as JSON; figures that cannot be computed are null."""
+    """The state of a run's reviews as an object for JSON; uncomputable figures are null.
+
+    `evaluations` are the finished ones of the run.
+    """
     finished = 0
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     comparison = RaterComparison()
@@ -61,7 +64,7 @@ def status_of(run: RecordedRun, evaluations: Iterable[ReviewedEvaluation]) -> di
 
 
 def print_status(document: dict[str, Any]) -> None:
-    """Print the status as tables."""
+    """Print an object of `status_of` as tables: the reviewers, and their agreement."""
     print_table(document["reviewers"], _REVIEWERS)
     if document["agreement"]:
         print_table(_for_people(document["agreement"]), _AGREEMENT)

@@ -9,7 +9,10 @@ from failproof_es.support.extras import EXTRAS, require
 
 
 def install_missing(configuration: Configuration) -> None:
-    """Install each, and announce it. Raises `InvalidInput` if one cannot be installed."""
+    """Install the models and judges of the configuration that are missing and can be installed.
+
+    Says so on stderr. Raises `InvalidInput` if one cannot be installed.
+    """
     judges = [
         *(configuration.judges or ()),
         *([configuration.judge] if configuration.judge else ()),

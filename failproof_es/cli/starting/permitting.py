@@ -37,12 +37,12 @@ def permitted(
     also: Permissions = Permissions(),  # noqa: B008 - it is frozen
     placed: Callable[[Problem], Problem] = lambda problem: problem,
 ) -> Permissions:
-    """The permissions of a configuration with these demands: from the options, the user's file, the
-    user's answers, and `also`, which is permitted already.
+    """The permissions of a configuration with these demands, after asking for missing ones.
 
-    `own`: the user names the configuration, so its own variables go to its servers. Asks once for
-    each missing secret and host, and remembers a yes. Raises `InvalidInput` with every option to
-    give if there is no terminal or the answer is no.
+    They come from the options `allow` and `allow_class`, the user's file, the user's answers and
+    `also`. `own`: the user names the configuration, so its own variables go to its servers. Asks
+    once for each missing demand, and remembers a yes. `placed` adds the place in a file to a
+    problem. Raises `InvalidInput` with every option to give, without a terminal or after a no.
     """
     here = permissions_here(allow, allow_class, own=own)
     permissions = here.and_also(also.pairs, also.classes)
@@ -64,7 +64,10 @@ def not_permitted(
     own: bool,
     placed: Callable[[Problem], Problem],
 ) -> list[Problem]:
-    """The problems with demands that `permitted` would ask about or refuse. Asks nobody."""
+    """The problems with demands that `permitted` would ask about or refuse; asks nobody.
+
+    The parameters are those of `permitted`. Empty if everything is permitted.
+    """
     missing = permissions_here(allow, own=own).missing(demands)
     return [placed(problem_of(demand)) for demand in missing]
 
@@ -79,9 +82,10 @@ def permitted_again(
 ) -> tuple[Permissions, Permissions]:
     """The permissions for a recorded run, and those that processes driving it are granted.
 
-    Anybody who can write to the log may have written its configuration; only a server that
-    `settings` name is the user's own. A run that cannot be resumed is permitted nothing: resuming
-    it reports why. Raises `InvalidInput` as `permitted` does.
+    `settings`, `allow` and `allow_class` are the options of `resume`; `branching`: a new run is
+    planned from this one. Anybody who can write to the log may have written its configuration; only
+    a server that `settings` name is the user's own. A run that cannot be resumed is permitted
+    nothing: resuming it reports why. Raises `InvalidInput` as `permitted` does.
     """
     from failproof_es.engine.branching import configured_again
 

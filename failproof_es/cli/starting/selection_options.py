@@ -71,7 +71,10 @@ _PATHS = {
 
 
 def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options. The command receives them as entries of its `settings`."""
+    """A decorator that gives a command the options that choose cases and models.
+
+    The command receives them as entries of its `settings`, like those of `--set`.
+    """
 
     @wraps(command)
     def with_settings(*arguments: Any, settings: tuple[str, ...], **options: Any) -> Any:
@@ -85,7 +88,10 @@ def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def as_settings(selection: dict[str, Any]) -> Iterator[str]:
-    """The given options as arguments of `--set`, for example `selection.limit=5`."""
+    """The options that are set, as arguments of `--set`: `selection.limit=5`.
+
+    `selection` has the values by option; `None` and an empty tuple are not set.
+    """
     for name, value in selection.items():
         if value is not None and value != ():
             yield f"{_PATHS[name]}={orjson.dumps(value).decode()}"

@@ -22,7 +22,10 @@ OTLP_HEADERS = "OTEL_EXPORTER_OTLP_HEADERS"
 
 
 def telemetry_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`--otlp` and `--otel-content`, as the parameters `otlp` and `otel_content`."""
+    """A decorator that gives a command `--otlp` and `--otel-content`.
+
+    The command receives `otlp: str | None` and `otel_content: bool`.
+    """
     content = click.option(
         "--otel-content",
         is_flag=True,
@@ -38,7 +41,11 @@ def telemetry_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def require_telemetry(otlp: str | None, otel_content: bool, *, detach: bool) -> None:
-    """Raise `UsageError` or `InvalidInput` if requested telemetry cannot be sent."""
+    """Raise an error if requested telemetry cannot be sent.
+
+    `UsageError` for `otel_content` without `otlp`, and for `otlp` with `--detach`; `InvalidInput`
+    if the extra `otel` is not installed or `otlp` is no address.
+    """
     if otel_content and otlp is None:
         raise click.UsageError("--otel-content is for --otlp: give both, or none")
     if otlp is None:
@@ -58,7 +65,10 @@ def require_telemetry(otlp: str | None, otel_content: bool, *, detach: bool) -> 
 def telemetry_beside(
     store: Store, otlp: str | None, otel_content: bool
 ) -> Iterator[TelemetryBeside | None]:
-    """The sender of telemetry, which begins once there is a run; `None` if not requested."""
+    """The sender of telemetry to the collector `otlp`; yields `None` if `otlp` is `None`.
+
+    It begins once there is a run. `otel_content` includes prompts and answers.
+    """
     if otlp is None:
         yield None
         return

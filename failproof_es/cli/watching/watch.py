@@ -61,7 +61,7 @@ def watch(config: Path, allow: tuple[str, ...], settings: tuple[str, ...]) -> No
 
 
 class _Watch:
-    """Runs again after each change, until a signal."""
+    """The command `watch` at work: runs a sample again after each change, until a signal."""
 
     def __init__(self, config: Path, settings: tuple[str, ...], allow: tuple[str, ...]) -> None:
         self._config = config
@@ -79,7 +79,10 @@ class _Watch:
         """Contents of the files when the last run asked all of its cases; `None` if none did."""
 
     def go_on(self) -> None:
-        """Run until SIGINT or SIGTERM. Raises `InvalidInput` if there is nothing to watch."""
+        """Run and wait for changes until SIGINT or SIGTERM.
+
+        Raises `InvalidInput` if the configuration does not exist.
+        """
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._on_signal)
         loaded = self._load(first=True)
@@ -94,14 +97,17 @@ class _Watch:
         say("no longer watching")
 
     def _on_signal(self, number: int, _: object) -> None:
-        """Stop; the running run gets the same signal, and pauses."""
+        """Stop watching; the run under way gets the same signal, and pauses."""
         self._stop.set()
         if self._child is not None:
             with suppress(ProcessLookupError):
                 self._child.send_signal(number)
 
     def _load(self, *, first: bool = False) -> LoadedConfiguration | None:
-        """The configuration as it is now; `None`, after reporting its errors, if it has any."""
+        """The configuration as it is now; `None`, after reporting its errors, if it has any.
+
+        With `first`, raises `InvalidInput` if the file does not exist.
+        """
         before = list(self._stamps) or [self._config]
         self._stamps = stamps(before)
         try:
@@ -119,7 +125,7 @@ class _Watch:
         return loaded
 
     def _run_if_different(self, loaded: LoadedConfiguration) -> None:
-        """Start a run, unless the last one has asked the current contents of the files."""
+        """Start a run, unless the last one has asked all cases of the files' current contents."""
         held = contents(self._stamps)
         if held == self._asked_contents:
             say("saved with the content that was asked last: nothing is asked again")
@@ -127,7 +133,7 @@ class _Watch:
             self._asked_contents = held
 
     def _run(self, loaded: LoadedConfiguration) -> int:
-        """Start a run of a sample, and wait for its end. Its exit code."""
+        """Start a run of a sample in a child process; return its exit code at its end."""
         test_run = loaded.configuration.test_run
         settings = [setting for setting in self._settings if not setting.startswith(_OF_THE_RUN)]
         # JSON is valid YAML, whatever characters the name has.
@@ -164,7 +170,7 @@ class _Watch:
             self._child = None
 
     def _wait(self) -> None:
-        """Wait until a file changed and the files are stable again, or until a signal."""
+        """Wait until a watched file has changed and all are stable again, or until a signal."""
         noticed: dict[Path, Stamp | None] | None = None
         while not self._stop.wait(_LOOK_S):
             now = stamps(self._files_now())
@@ -177,6 +183,6 @@ class _Watch:
                 noticed = now
 
     def _files_now(self) -> list[Path]:
-        """The known files, and new ones that match the configuration."""
+        """The files known before, and new ones that the configuration's paths match."""
         files = () if self._loaded is None else named_files(self._loaded)
         return list(dict.fromkeys((*self._stamps, *files)))

@@ -18,7 +18,10 @@ Stamp = tuple[int, int, int]
 
 
 def named_files(loaded: LoadedConfiguration) -> Iterator[Path]:
-    """The configuration, its case files and its price file, as far as they exist."""
+    """The paths of the configuration, its case files and its price file.
+
+    Case files that cannot be found are left out.
+    """
     yield loaded.path
     prompts = loaded.configuration.prompts
     for path in [prompts.path] if isinstance(prompts.path, str) else prompts.path or []:
@@ -31,7 +34,7 @@ def named_files(loaded: LoadedConfiguration) -> Iterator[Path]:
 
 
 def _suffixes(dialect: str | None) -> list[str]:
-    """The suffixes of case files, of one dialect or of all that can be loaded."""
+    """The file name suffixes of case files, of this dialect or, for `None`, of all dialects."""
     suffixes: dict[str, None] = {}
     for name in names() if dialect is None else [dialect]:
         with suppress(InvalidInput):
@@ -40,7 +43,7 @@ def _suffixes(dialect: str | None) -> list[str]:
 
 
 def stamps(files: Iterator[Path] | list[Path]) -> dict[Path, Stamp | None]:
-    """Each file with its stamp; `None` if it does not exist."""
+    """The stamp of each file by its path; `None` if the file does not exist."""
     file_stamps: dict[Path, Stamp | None] = {}
     for file in files:
         try:
@@ -53,7 +56,7 @@ def stamps(files: Iterator[Path] | list[Path]) -> dict[Path, Stamp | None]:
 
 
 def contents(files: Iterable[Path]) -> dict[Path, str | None]:
-    """The SHA-256 of each file; `None` where it cannot be read."""
+    """The SHA-256 of each file in hexadecimal, by its path; `None` if it cannot be read."""
     digests: dict[Path, str | None] = {}
     for file in files:
         try:
@@ -65,6 +68,6 @@ def contents(files: Iterable[Path]) -> dict[Path, str | None]:
 
 
 def changed(before: Mapping[Path, Stamp | None], now: Mapping[Path, Stamp | None]) -> list[Path]:
-    """The files that are new, gone or written since, sorted."""
+    """The files whose stamps differ: new, gone or written since; sorted."""
     every = dict.fromkeys((*before, *now))
     return sorted(file for file in every if before.get(file) != now.get(file))

@@ -238,7 +238,11 @@ def verdict_of(outcome: EvaluationOutcome) -> EvaluationVerdict:
 def attempt_shown(
     number: int, exchange: Exchange, key: EvaluationKey, prices: Prices
 ) -> AttemptShown:
-    """One request and its outcome, as the page shows them."""
+    """One request and its outcome, as the evaluation's page shows them.
+
+    `number` is its place among all requests of the evaluation, from 1. `prices` maps the keys of
+    models and judges to their prices; without a price the cost is `None`.
+    """
     request = exchange.request
     answer = exchange.answer.event if exchange.answer else None
     error = exchange.error.event if exchange.error else None

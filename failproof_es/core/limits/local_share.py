@@ -19,7 +19,7 @@ _ANY_NUMBER = 10**9
 
 @dataclass(slots=True)
 class Permit:
-    """Tokens that are reserved for a request."""
+    """A reservation of tokens for one request. `era` counts how often reservations ended before."""
 
     tokens: int
     era: int
@@ -52,7 +52,10 @@ class LocalShare:
     # -- sending -----------------------------------------------------------------------------
 
     def may_send(self, now: float, entered: int = 0) -> bool:
-        """Whether one more request may be sent, in addition to `entered` that are about to be."""
+        """Whether one more request may be sent, in addition to `entered` that are about to be.
+
+        Always true if no limit is in force.
+        """
         if not self.limits.any:
             return True
         if self._has_ended(now):
@@ -73,7 +76,7 @@ class LocalShare:
         self.in_flight -= 1
 
     def reserve(self, tokens: int, now: float) -> Permit | None:
-        """Reserve the most tokens that a request may need; `None` if they are not free now.
+        """Reserve `tokens`, the most that a request may need; `None` if they are not free now.
 
         A request that may need more than the limit per minute waits for the whole limit.
         """
@@ -87,7 +90,10 @@ class LocalShare:
         return Permit(tokens, self._era)
 
     def still_holds(self, permit: Permit, now: float) -> bool:
-        """Whether the permit's tokens are reserved. If they became void, reserves them again."""
+        """Whether the permit's tokens are reserved.
+
+        If they were lost, tries to reserve them anew.
+        """
         if self.limits.tokens is None:
             return True
         if self._has_ended(now):
@@ -100,12 +106,15 @@ class LocalShare:
         return True
 
     def is_void(self, permit: Permit) -> bool:
-        """Whether the permit's tokens became void with a share that ended: reserve them again."""
+        """Whether the permit lost its tokens because its share ended: reserve them again."""
         limited = self.limits.tokens is not None
         return limited and permit.tokens > 0 and permit.era != self._era
 
     def settle(self, permit: Permit, used: int | None) -> None:
-        """Replace reserved tokens by used ones; `None`: unknown, so all of them count as used."""
+        """Replace a permit's tokens by the number that its request used.
+
+        `None`: unknown, so that all reserved ones count as used.
+        """
         used = permit.tokens if used is None else max(0, min(used, _ANY_NUMBER))
         if permit.era != self._era:  # the void reservation counts as used already
             self._used_tokens += max(0, used - permit.tokens)
@@ -156,14 +165,20 @@ class LocalShare:
         return claim
 
     def not_told(self, claim: ShareClaim) -> None:
-        """Take back an unanswered claim. If it did arrive, its uses count twice."""
+        """Take back a claim without an answer: its uses are reported again with the next claim.
+
+        If the claim did arrive, its uses count twice.
+        """
         self._used_requests += claim.used_requests
         self._used_tokens += claim.used_tokens
 
     def take_in(
         self, claim: ShareClaim, answer: GrantedShare, began: float, seconds: float
     ) -> None:
-        """Apply the answer to the last claim, made at the time `began` for `seconds`."""
+        """Apply the answer to the last claim.
+
+        `began` is the time of the claim, `seconds` is for how long the share was claimed.
+        """
         self.usable_until = began + seconds * (1 - 1 / UNUSED_PART)
         self._adopt(lowest_of([self._stated, answer.limits]))
         if answer.concurrency is not None:
@@ -184,7 +199,7 @@ class LocalShare:
         self.limits = limits
 
     def _void_reservations(self) -> None:
-        """Void all reservations: their tokens may be used, so they count as used."""
+        """End all reservations: their tokens may have been used, so they count as used."""
         self._era += 1
         self._used_tokens += self._reserved
         self._tokens = self._reserved = 0
@@ -195,7 +210,7 @@ class LocalShare:
         return self._cap if self._fair is None else min(self._cap, self._fair)
 
     def _has_ended(self, now: float) -> bool:
-        """Whether the share has ended; if so, voids what it held."""
+        """Whether the share has ended; if so, ends its reservations and gives up its slots."""
         if now < self.usable_until:
             return False
         if self.usable_until > -inf:

@@ -23,7 +23,10 @@ _TURN_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ProviderKey:
-    """The owner of limits: a server with the names of the variables that hold its API keys."""
+    """The owner of limits: a server together with the API keys that are used there.
+
+    `digest` tells the keys of a server apart, by the names of the variables that hold them.
+    """
 
     digest: str
     server: str
@@ -109,7 +112,10 @@ class GrantedShare(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WorkerShare:
-    """The share of one worker."""
+    """The share of one worker: requests at once, and requests and tokens per minute that it holds.
+
+    `ends_at` is the time at which it ends; `waits`: whether a request waits for it.
+    """
 
     concurrency: int | None
     """`None` if no such limit is in force; likewise `requests` and `tokens`."""
@@ -140,10 +146,11 @@ class KeyState:
 def share(
     state: KeyState, limits: KeyLimits, own: UUID, claim: ShareClaim, *, now: float, seconds: float
 ) -> tuple[KeyState, GrantedShare]:
-    """The state after a claim, and its answer. With 0 seconds the share ends.
+    """The state after a claim of the worker `own`, and the answer to it.
 
-    `limits` are those that the worker was configured with. The lowest limits of all live shares are
-    in force for every worker, also for one without limits. Raises `LateClaim`.
+    The share is for `seconds` from `now`; with 0 it ends. `limits` are those that the worker was
+    configured with. The lowest limits of all live shares are in force for every worker, also for
+    one without limits. Raises `LateClaim` if a newer claim of this worker came before.
     """
     before = state.shares.get(own)
     other_shares = {
@@ -201,7 +208,7 @@ def share(
 
 
 def _answer_without_share(state: KeyState, lowest: KeyLimits, now: float) -> GrantedShare:
-    """The part of an answer that does not depend on the share."""
+    """The answer to a claim but for its share: limits in force, pause, cuts and last answer."""
     return GrantedShare(
         None, None, None, None,
         max(0.0, state.held_until - now),
@@ -212,7 +219,7 @@ def _answer_without_share(state: KeyState, lowest: KeyLimits, now: float) -> Gra
 
 
 def lowest_of(stated: Iterable[KeyLimits]) -> KeyLimits:
-    """The lowest of each limit; `None` where none of them has it."""
+    """For each kind of limit the lowest; `None` if none of them has it."""
 
     def lowest(limits: Iterable[int | None]) -> int | None:
         return min((limit for limit in limits if limit is not None), default=None)

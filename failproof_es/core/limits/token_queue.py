@@ -33,7 +33,10 @@ class TokenQueue:
         """Permits of requests that waited for them, until the requests begin."""
 
     def begin(self, place: QueuedRequest, tokens: int, now: float) -> Permit | None:
-        """Reserve the tokens of a request that begins now; `None` where it must wait."""
+        """Reserve `tokens` for a request that begins now; `None` if it must wait.
+
+        Tokens that were promised to it (`serve`) are used first.
+        """
         promised = self._promised.pop(place, None)
         if any(map(self._share.is_void, self._unfinished)):
             return None
@@ -56,7 +59,10 @@ class TokenQueue:
     def serve(
         self, waiting: Iterable[tuple[QueuedRequest, int]], now: float
     ) -> list[QueuedRequest]:
-        """Promise tokens to waiting requests, as far as they suffice; return those requests."""
+        """Promise tokens to waiting requests, as far as they suffice; return those requests.
+
+        `waiting` are the requests in order, each with its tokens.
+        """
         if not all(self._share.still_holds(permit, now) for permit in self._unfinished):
             return []
         served = []
@@ -78,6 +84,9 @@ class TokenQueue:
         self._unfinished = [other for other in self._unfinished if other is not permit]
 
     def settle(self, permit: Permit, used: int | None) -> None:
-        """Replace reserved tokens by used ones; `None`: unknown, so all of them count as used."""
+        """Replace a permit's tokens by the number that its request used.
+
+        `None`: unknown, so that all reserved ones count as used.
+        """
         self.send(permit)
         self._share.settle(permit, used)

@@ -26,7 +26,10 @@ Step = Literal["drive", "finish", "close"]
 
 @dataclass(frozen=True, slots=True)
 class OpenRun:
-    """A run that is open for workers. Its leases hint at its progress; the log decides."""
+    """A run that workers may join. Its leases hint at its progress; the log decides.
+
+    It is cut into shards of `shard_pieces` of its `pieces` (one case, one repetition).
+    """
 
     run_id: UUID
     pieces: int
@@ -56,7 +59,7 @@ class OpenRun:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The choice of runs that a worker takes."""
+    """The runs that a worker takes; without any condition, every run."""
 
     run_id: UUID | None = None
     """This run alone."""
@@ -64,17 +67,17 @@ class Choice:
     """Only runs that ask no other providers; any run if empty."""
 
     def takes(self, run_id: UUID, providers: Collection[str]) -> bool:
-        """Whether a run is taken whose models and judges are from these providers."""
+        """Whether the worker takes this run, whose models and judges are from these providers."""
         if self.run_id is not None and run_id != self.run_id:
             return False
         return not self.providers or self.providers.issuperset(providers)
 
 
 def leaves(open_runs: Iterable[OpenRun], *, draining: bool, active: int) -> bool:
-    """Whether a worker leaves now. `active` is the number of shards that it drives.
+    """Whether a worker leaves now. `active` is the number of shards that it holds.
 
-    A draining worker stays while a run is open, even if every shard has a holder: a holder may die
-    and its shard become free.
+    Only a `draining` worker leaves. It stays while a run is open, even if every shard has a holder:
+    a holder may die and its shard become free.
     """
     return draining and not active and not list(open_runs)
 
@@ -82,8 +85,11 @@ def leaves(open_runs: Iterable[OpenRun], *, draining: bool, active: int) -> bool
 def died_between(
     before: Collection[tuple[ShardId, int]], now: Collection[tuple[ShardId, int]]
 ) -> list[ShardId]:
-    """The shards whose holder died: two consecutive looks found the same shard and epoch without
-    its session. One look is not enough: a holder that was cut off begins a new session."""
+    """The shards whose holder died: (shard, epoch) without a session, found by two looks in a row.
+
+    `before` and `now` are what the looks found. One look is not enough: a holder that was cut off
+    begins a new session.
+    """
     return sorted(shard for shard, epoch in now if (shard, epoch) in before)
 
 
@@ -93,7 +99,7 @@ def may_send(remaining_s: float) -> bool:
 
 
 def replacement_wait_s(deaths: int) -> float | None:
-    """Seconds until a killed worker process is replaced, after so many consecutive deaths.
+    """Seconds until a killed worker process is replaced. `deaths` is the number in a row, from 1.
 
     `None`: it is not replaced, because the next process would be killed, too.
     """

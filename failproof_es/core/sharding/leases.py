@@ -50,10 +50,11 @@ def claim(
     after_epoch: int | None = None,
     is_gone: Callable[[int], bool] = _never,
 ) -> tuple[Leases, int | None]:
-    """The leases after a claim, and its epoch; unchanged, and `None`, while another holds it.
+    """The leases after a claim of `shard`, and its epoch; unchanged, and `None`, if it fails.
 
-    With `alone` (only of `RUN_ITSELF`) the run is taken with all its shards. With `after_epoch`
-    the claim fails unless that is the present epoch. `is_gone` tells whether a session has ended.
+    It fails while the lease is held, and with `after_epoch` unless that is the present epoch. The
+    lease lasts for `seconds` from `now`. With `alone` (only of `RUN_ITSELF`) the run is taken with
+    all its shards. `is_gone` tells whether a session has ended.
     """
     for number, row in leases.items():
         concerned = number == shard or alone or (row.alone and shard >= 0)
@@ -90,8 +91,10 @@ def renew(
     seconds: float,
     session: int | None = None,
 ) -> tuple[Leases, bool]:
-    """The leases after a renewal, and whether it succeeded: neither an older epoch nor an ended
-    lease is renewed."""
+    """The leases after a renewal for `seconds` from `now`, and whether it succeeded.
+
+    Neither an older epoch nor an ended lease is renewed.
+    """
     row = leases.get(shard)
     if row is None or row.epoch != epoch or row.ends_at <= now:
         return leases, False
@@ -99,7 +102,10 @@ def renew(
 
 
 def release(leases: Leases, shard: int, epoch: int, *, now: float) -> tuple[Leases, bool]:
-    """The leases after a release, and whether the epoch was the present one."""
+    """The leases after a release of `shard`, and whether `epoch` was the present one.
+
+    If it was not, nothing changes.
+    """
     row = leases.get(shard)
     if row is None or row.epoch != epoch:
         return leases, False

@@ -54,7 +54,7 @@ class PlanPart(NamedTuple):
         return range(self.pieces.start // self.of_case, -(-self.pieces.stop // self.of_case))
 
     def repetitions(self, case: int, planned: int) -> range:
-        """The repetitions, from 1, of the case with this index that the part holds.
+        """The repetitions, from 1, of the case with this index in the plan that the part holds.
 
         `planned` is the number of repetitions in the plan.
         """
@@ -66,7 +66,7 @@ class PlanPart(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """How a run is cut into shards."""
+    """How a run is cut into shards. `pieces` is their number in the run, `of_case` in each case."""
 
     pieces: int
     of_case: int
@@ -84,7 +84,10 @@ class Cut(NamedTuple):
 
 
 def cut_of(cases: int, repetitions: int, pieces: int, size: int) -> Cut | None:
-    """The recorded cut with this number of pieces; `None` if it does not fit the plan."""
+    """The cut of a run into shards of `size` pieces; `None` if `pieces` does not fit the plan.
+
+    A plan of `cases` has one piece for each case, or one for each repetition of each case.
+    """
     if pieces == cases:
         return Cut(pieces, 1, size)
     return Cut(pieces, repetitions, size) if pieces == cases * repetitions else None
@@ -101,21 +104,27 @@ def shard_size(planned_pieces: int) -> int:
 
 
 def shard_count(planned_pieces: int, size: int) -> int:
-    """Number of shards of this size that hold all pieces. Raises `ValueError` below size 1."""
+    """Number of shards of `size` pieces that hold all pieces. Raises `ValueError` if `size` < 1."""
     if size < 1:
         raise ValueError(f"a shard cannot hold {size} pieces")
     return -(-planned_pieces // size)
 
 
 def shard_pieces(planned_pieces: int, size: int, shard: int) -> range:
-    """The indices of a shard's pieces. Raises `IndexError` for an unknown shard."""
+    """The indices, from 0, of the pieces of the shard with this number, for shards of `size`.
+
+    Raises `IndexError` if there is no such shard.
+    """
     if not 0 <= shard < shard_count(planned_pieces, size):
         raise IndexError(f"there is no shard {shard} of {planned_pieces} pieces by {size}")
     return range(shard * size, min((shard + 1) * size, planned_pieces))
 
 
 def chunk_slices(cases: range) -> Iterator[ChunkSlice]:
-    """The slices of a plan's recorded chunks that hold these cases, in plan order."""
+    """The parts of the plan's recorded chunks that hold these cases, in plan order.
+
+    `cases` are indices in the plan.
+    """
     at = cases.start
     while at < cases.stop:
         chunk, first = divmod(at, CHUNK)

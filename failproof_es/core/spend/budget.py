@@ -51,16 +51,19 @@ class SpendState:
         return UNROUNDED.add(self.spent, self.reserved)
 
     def reserving(self, amount: Decimal) -> SpendState:
-        """The state with one more request in flight."""
+        """The state with one more request in flight, whose worst case is `amount`."""
         return replace(self, reserved=UNROUNDED.add(self.reserved, amount))
 
     def settling(self, reserved: Decimal, charge: Charge) -> SpendState:
-        """The state with one request less in flight, and its charge."""
+        """The state with one request less in flight: `reserved` was its worst case.
+
+        `charge` is what it counts as spent.
+        """
         rest = UNROUNDED.subtract(self.reserved, reserved)
         return replace(self, reserved=rest).charging(charge)
 
     def charging(self, charge: Charge) -> SpendState:
-        """The state with one more charge that was not reserved, such as of a recorded outcome."""
+        """The state with one more charge that was not reserved, such as for a recorded outcome."""
         if charge.is_known:
             return replace(self, known_usd=UNROUNDED.add(self.known_usd, charge.usd))
         unknown = UNROUNDED.add(self.unknown, charge.usd)
@@ -76,16 +79,16 @@ class SpendBudget(Protocol):
     """The spending of the whole run, as far as it is known here."""
 
     def reserve(self, amount: Decimal) -> bool:
-        """Reserve the worst case of a request; false if that would exceed the ceiling."""
+        """Reserve the worst case of a request; false, and no change, if it exceeds the ceiling."""
 
     def settle(self, reserved: Decimal, charge: Charge) -> None:
-        """Replace a reservation by the charge of its outcome, once that is durable."""
+        """Replace the reservation of a request by its charge, once its outcome is recorded."""
 
     def fits(self, amount: Decimal) -> bool:
-        """Whether the amount fits now, in addition to everything in flight."""
+        """Whether a request of this worst case fits now, in addition to everything in flight."""
 
     def may_fit_later(self, amount: Decimal) -> bool:
-        """Whether the amount would fit if everything in flight cost nothing."""
+        """Whether a request of this worst case would fit if everything in flight cost nothing."""
 
 
 class RunBudget:
@@ -96,27 +99,30 @@ class RunBudget:
         self.spending = spending
 
     def reserve(self, amount: Decimal) -> bool:
-        """See `SpendBudget`."""
+        """Reserve the worst case of a request; false, and no change, if it exceeds the ceiling."""
         if not self.fits(amount):
             return False
         self.spending = self.spending.reserving(amount)
         return True
 
     def settle(self, reserved: Decimal, charge: Charge) -> None:
-        """See `SpendBudget`."""
+        """Replace the reservation of a request by its charge, once its outcome is recorded."""
         self.spending = self.spending.settling(reserved, charge)
 
     def fits(self, amount: Decimal) -> bool:
-        """See `SpendBudget`."""
+        """Whether a request of this worst case fits now, in addition to everything in flight."""
         return self.spending.reserving(amount).committed <= self.ceiling
 
     def may_fit_later(self, amount: Decimal) -> bool:
-        """See `SpendBudget`."""
+        """Whether a request of this worst case would fit if everything in flight cost nothing."""
         return UNROUNDED.add(self.spending.spent, amount) <= self.ceiling
 
 
 def spent_text(known_usd: Decimal, unpriced: int, ceiling: Decimal) -> str:
-    """The known cost of answers and the ceiling: `$0.25 of $1.00`, and the number of `unpriced`."""
+    """The known cost of answers and the ceiling: `$0.25 of $1.00`.
+
+    `, and 2 answers of unknown cost` follows if `unpriced` is 2; nothing if it is 0.
+    """
     unknown = f", and {plural(unpriced, 'answer')} of unknown cost" if unpriced else ""
     return f"{usd_text(known_usd)} of {usd_text(ceiling)}{unknown}"
 

@@ -27,9 +27,9 @@ class Charge:
 
 
 def charge_of(prices: Prices, worst: Decimal, outcome: Outcome) -> Charge:
-    """The charge of a request with this worst case and this outcome.
+    """The charge of a request with this outcome. `worst` is its worst case in US dollars.
 
-    An answer without usage and a lost attempt are charged the worst case: the server may have
+    An answer without known cost and a lost request are charged the worst case: the server may have
     charged it. So is an error, unless it shows that nothing was answered.
     """
     if isinstance(outcome, ResponseReceived):

@@ -42,7 +42,7 @@ class SpendReport(NamedTuple):
 
 
 class Grant(NamedTuple):
-    """The answer to a report."""
+    """The answer to a `SpendReport`, in US dollars."""
 
     more: Decimal
     """The amount reserved in addition to `keeps`."""
@@ -58,7 +58,7 @@ Rows = Mapping[int, SpendState]
 
 
 def total_of(rows: Rows) -> SpendState:
-    """The sum of all shards."""
+    """The sum of the spending and the reservations of all shards."""
     total = SpendState()
     for row in rows.values():
         total = SpendState(
@@ -73,8 +73,11 @@ def total_of(rows: Rows) -> SpendState:
 def reserve(
     ceiling: Decimal, rows: Rows, shard: int, report: SpendReport, *, is_wanted: bool = False
 ) -> tuple[Rows, Grant]:
-    """The rows after a report, and its answer. With `is_wanted` another holder waits: then a report
-    without `needs` is granted nothing. `Grant.is_wanted` is of this report alone."""
+    """The rows after a report of `shard`, and the answer to it.
+
+    With `is_wanted` another holder waits: then a report without `needs` is granted nothing.
+    `is_wanted` of the answer tells only whether this report waits in vain.
+    """
     updated = {**rows, shard: replace(report.spent, reserved=report.keeps)}
     free = UNROUNDED.subtract(ceiling, total_of(updated).committed)
     if report.needs > max(free, _NOTHING):
@@ -105,7 +108,7 @@ class SliceBudget:
         self._reports = 0
 
     def reserve(self, amount: Decimal) -> bool:
-        """See `SpendBudget`."""
+        """Reserve the worst case of a request; false, and no change, if the slice has less room."""
         if not self.fits(amount):
             return False
         self.room = UNROUNDED.subtract(self.room, amount)
@@ -113,7 +116,7 @@ class SliceBudget:
         return True
 
     def settle(self, reserved: Decimal, charge: Charge) -> None:
-        """See `SpendBudget`."""
+        """Replace the reservation of a request by its charge, once its outcome is recorded."""
         self.own = self.own.settling(reserved, charge)
         self.room = UNROUNDED.add(self.room, UNROUNDED.subtract(reserved, charge.usd))
 
@@ -145,6 +148,6 @@ class SliceBudget:
         )
 
     def granted(self, grant: Grant) -> None:
-        """Apply the answer to the last report."""
+        """Apply the answer to the last report: the slice grows by the granted amount."""
         self.ceiling, self.spending = grant.ceiling, grant.total
         self.room = UNROUNDED.add(self.room, grant.more)

@@ -38,7 +38,10 @@ _NOTHING = Decimal(0)
 
 
 def worst_case(prices: Prices, request: RequestSent) -> Decimal | None:
-    """The most that a request may cost at its run's prices; `None` where nothing bounds it."""
+    """The most that a request may cost at its run's prices, in US dollars.
+
+    `None` if nothing bounds it: no prices, or parameters that do not bound the answer.
+    """
     model_prices = prices.get(request.judge or request.model_key)
     max_output_tokens = most_output_tokens(request.parameters)
     if model_prices is None or max_output_tokens is None:
@@ -57,9 +60,9 @@ def most_input_tokens(body_bytes: int) -> int:
 
 
 def most_output_tokens(parameters: Mapping[str, Any]) -> int | None:
-    """The most tokens that a request with these parameters lets a server write, thoughts included.
+    """The most tokens that a server may write with these parameters, thoughts included.
 
-    `None` where nothing bounds them.
+    `None` if nothing bounds them.
     """
     if not NOT_BOUNDED.isdisjoint(parameters):
         return None
@@ -80,7 +83,7 @@ def most_output_tokens(parameters: Mapping[str, Any]) -> int | None:
 
 
 def most_usd(prices: ModelPrices, input_tokens: int, output_tokens: int) -> Decimal | None:
-    """The most that one request may cost with at most so many tokens, in US dollars.
+    """The most that one request with at most so many tokens may cost, in US dollars.
 
     Every rate that may apply is considered, at whatever time the answer comes, and every input
     token counts at the highest of its prices: uncached, from a cache or into one. `None` if the
@@ -97,7 +100,10 @@ def most_usd(prices: ModelPrices, input_tokens: int, output_tokens: int) -> Deci
 
 
 def is_bounded(prices: ModelPrices | None) -> bool:
-    """Whether the prices give the cost of every input and output token at any time."""
+    """Whether the prices give the cost of every input and output token at any time.
+
+    False for `None`.
+    """
     return (
         prices is not None
         and any(_always_holds(rate) for rate in prices.rates)

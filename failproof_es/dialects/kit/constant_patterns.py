@@ -52,7 +52,7 @@ def is_found_in_any_text(pattern: str) -> bool:
 
 
 def _flat(elements: Sequence[Element]) -> Iterator[Element]:
-    """The elements, with each group replaced by its content."""
+    """The parsed elements of an expression, with each group replaced by its content."""
     for operation, argument in elements:
         if operation in _WRAPPERS:
             inner = argument[-1] if isinstance(argument, tuple) else argument
@@ -90,7 +90,10 @@ def _least(element: Element) -> int:
 
 
 def _spans_lines(element: Element, everything: bool) -> bool:
-    """Whether the element matches a text of any length and any number of lines."""
+    """Whether the element matches a text of any length and any number of lines.
+
+    `everything` says that a dot matches line breaks, too.
+    """
     operation, argument = element
     inner = _inner(element)
     endless = operation in _REPEATS and argument[1] is _CONSTANTS.MAXREPEAT

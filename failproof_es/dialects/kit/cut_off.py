@@ -32,7 +32,7 @@ STOPPED_SCORER = f"{SCORER}.{GRADING_STOPPED}"
 
 
 def fails(configuration: Mapping[str, Any]) -> bool:
-    """Whether a resolved configuration says `grading.on_cut_off: fail`."""
+    """Whether a resolved configuration has `grading.on_cut_off: fail`."""
     grading = configuration.get("grading")
     return isinstance(grading, Mapping) and grading.get("on_cut_off") == "fail"
 
@@ -40,7 +40,8 @@ def fails(configuration: Mapping[str, Any]) -> bool:
 def failed(failure: Failure, scores: Mapping[str, float]) -> Score:
     """The failing score of an evaluation that would otherwise end without one.
 
-    `scores` are the dialect's scores of a failing answer (`protocol.failing_scores`).
+    `failure` is the reason why it would. `scores` are the dialect's scores of a failing answer
+    (`protocol.failing_scores`).
     """
     scorer = STOPPED_SCORER if failure.kind == GRADING_STOPPED else SCORER
     reason = f"failed by grading.on_cut_off: {failure.message}"

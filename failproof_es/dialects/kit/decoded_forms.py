@@ -57,7 +57,10 @@ _JSON_WORDS = {"True": "true", "False": "false", "None": "null"}
 
 @dataclass(frozen=True, slots=True)
 class DecodedForm:
-    """A decoded form of a text, or the text itself."""
+    """A decoded form of a text, or the text itself, which has no `_origin`.
+
+    `_starts` and `_shifts` map a position behind each replaced part to the form before this one.
+    """
 
     text: str
     _origin: DecodedForm | None = None
@@ -65,7 +68,11 @@ class DecodedForm:
     _shifts: list[int] = field(default_factory=list)
 
     def place(self, at: int) -> int:
-        """The position in the original text of the character at `at`, or of the end."""
+        """The position in the original text of the character at `at`.
+
+        `at` may be the end of this form. Inside a replaced part the position is only near the right
+        one.
+        """
         if self._origin is None:
             return at
         index = bisect_right(self._starts, at) - 1
@@ -73,7 +80,10 @@ class DecodedForm:
 
 
 def decoded_forms(text: str) -> Iterator[DecodedForm]:
-    """The text itself, then each decoded form in which a reader could find a JSON object."""
+    """The text itself, then each decoded form in which a reader could find a JSON object.
+
+    Only the text itself if nothing in it looks like the beginning of an object.
+    """
     form = DecodedForm(text)
     yield form
     if _BRACE.search(text) is None:
@@ -90,7 +100,10 @@ def decoded_forms(text: str) -> Iterator[DecodedForm]:
 
 
 def folded(text: str) -> DecodedForm:
-    """The text with every hidden word decoded, as its readers see it or spell it out."""
+    """The text with everything hidden decoded (escapes, entities, look-alike letters, base64).
+
+    Positions in it can be mapped back to the text. Without anything hidden it is the text itself.
+    """
     form = DecodedForm(text)
     for _ in range(_MOST_LAYERS):
         plain = _replaced(form, _HIDDEN, _plain)
@@ -101,14 +114,17 @@ def folded(text: str) -> DecodedForm:
 
 
 def words_of(text: str) -> frozenset[str]:
-    """Every form of the text in which a reader could find words: as written, folded, decoded."""
+    """Every form of the text in which a reader could find words.
+
+    The text as written, the text with everything hidden decoded, and its `decoded_forms`.
+    """
     return frozenset({folded(text).text, *(form.text for form in decoded_forms(text))})
 
 
 def _replaced(
     form: DecodedForm, pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str]
 ) -> DecodedForm | None:
-    """The form with each match replaced; `None` without a match."""
+    """The form with each match of the pattern replaced; `None` if there is no match."""
     pieces: list[str] = []
     starts: list[int] = []
     shifts: list[int] = []

@@ -20,7 +20,11 @@ Shape = tuple[str, str]
 
 
 def shape_of_json(raw: bytes) -> Shape | None:
-    """The shape of JSON that is not JSON Lines; `None` if it is unknown."""
+    """The shape of JSON that is not JSON Lines; `None` if it is unknown.
+
+    `raw` is the beginning of a file that is not JSON Lines: an array of objects, or one object over
+    several lines, is recognised.
+    """
     text = raw.decode("utf-8", "replace").lstrip("\ufeff").strip()
     if text[:1] not in ("{", "["):
         return None
@@ -43,7 +47,11 @@ def _shape(bracket: str) -> Shape:
 
 
 def shape_of_table(raw: bytes, suffix: str) -> Shape | None:
-    """The shape of comma-separated values: two rows of as many columns; `None` if it is none."""
+    """The shape of comma-separated values; `None` for any other text.
+
+    Such values have two rows with the same number of columns, at least two. In a file with the
+    `suffix` .csv or .tsv the first row is enough.
+    """
     text = raw.decode("utf-8-sig", "replace")
     if text.lstrip()[:1] in ("{", "["):
         return None

@@ -32,7 +32,10 @@ _SAME = (
 
 
 def known_name(key: str, known_keys: Iterable[str], present_keys: Collection[str]) -> str | None:
-    """The known key that `key` is a synonym of, if `present_keys` lack it; else `None`."""
+    """The known key that `key` is a synonym of, if `present_keys` lack it; else `None`.
+
+    `present_keys` are the keys of the object that has `key`.
+    """
     plain = key.lower().replace("-", "_").replace(" ", "_")
     lacking = [name for name in known_keys if name not in present_keys]
     for names in _SAME:

@@ -33,7 +33,10 @@ _MOST_LEVELS = 500
 
 
 class ReplyUnreadable(Exception):
-    """A reply can't be read. `reason` is a name for programs, `message` a sentence for people."""
+    """The error that a reply can't be read.
+
+    `reason` is a name for programs, `message` a sentence for people.
+    """
 
     def __init__(self, reason: Unreadable, message: str) -> None:
         super().__init__(message)
@@ -44,7 +47,8 @@ class ReplyUnreadable(Exception):
 def outermost_objects(text: str, keys: Collection[str]) -> list[Pairs]:
     """The outermost objects that have one of `keys` (in upper or lower case), in order.
 
-    Raises `ReplyUnreadable`.
+    Empty if the reply has none. Raises `ReplyUnreadable` if `text` is blank, its opening thoughts
+    are never closed, or an object in it does not decode.
     """
     lower_keys = frozenset(key.lower() for key in keys)
     return [
@@ -57,7 +61,7 @@ def outermost_objects(text: str, keys: Collection[str]) -> list[Pairs]:
 def whole_objects(text: str, keys: Collection[str]) -> list[Pairs]:
     """The top-level objects that have one of `keys`, or contain an object that has, in order.
 
-    Raises `ReplyUnreadable`.
+    Raises `ReplyUnreadable` like `outermost_objects`.
     """
     speaks = re.compile(rf"\b(?:{'|'.join(map(re.escape, keys))})\W*[:=]", re.IGNORECASE).search
     lower_keys = frozenset(key.lower() for key in keys)
@@ -65,7 +69,10 @@ def whole_objects(text: str, keys: Collection[str]) -> list[Pairs]:
 
 
 def _without_thinking(text: str) -> str:
-    """The reply without its opening thoughts, whose drafts are no answers."""
+    """The reply without its opening thoughts, whose drafts are no answers.
+
+    Raises `ReplyUnreadable` if the reply is blank or its thoughts are never closed.
+    """
     if not text.strip():
         raise ReplyUnreadable("empty", "the reply is empty")
     split = split_thoughts(text)
@@ -108,7 +115,10 @@ def _undecodable(text: str, read: BrokenObject | JsonObject) -> ReplyUnreadable:
 
 
 def outermost_within(value: Any, lower_keys: Collection[str]) -> Iterator[Pairs]:
-    """The outermost objects in a JSON value that have one of the keys, given in lower case."""
+    """The outermost objects in a JSON value that have one of the keys, given in lower case.
+
+    `value` consists of lists, `Pairs` for objects, and scalars; a list or an object at the top.
+    """
     level = [value]
     while level:
         inner: list[Any] = []

@@ -25,7 +25,7 @@ _REMEDY_JSON = "write one JSON object on each line"
 
 
 class Defect(Exception):
-    """A defect of a text, with its field and line if they are known."""
+    """The error that a text is no valid JSON object, with field and line if they are known."""
 
     def __init__(
         self,
@@ -44,7 +44,8 @@ class Defect(Exception):
 def read_objects(path: Path, problems: Problems) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (line, object) for every good line. Blank lines and a UTF-8 BOM are fine.
 
-    Reports every defect to `problems` and raises for none. A file without any line is an error.
+    Lines count from 1. Reports every defect to `problems` and raises for none. A file without any
+    line is an error.
     """
     empty, looked = True, False
     try:
@@ -86,7 +87,9 @@ def read_objects(path: Path, problems: Problems) -> Iterator[tuple[int, dict[str
 def _shape_from(raw: bytes, stream: BinaryIO, suffix: str | None) -> Shape | None:
     """The known shape of a file that is not JSON Lines, from its first bad line on.
 
-    `suffix` is given if that line is the file's first. The stream's position is restored.
+    `raw` is that line, `stream` the file behind it; the stream's position is restored. `suffix` is
+    the file's suffix if that line is its first, else `None`. The result is `None` for an unknown
+    shape.
     """
     place = stream.tell()
     try:
@@ -97,7 +100,7 @@ def _shape_from(raw: bytes, stream: BinaryIO, suffix: str | None) -> Shape | Non
 
 
 def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
-    """Yield (number from 1, bytes), with `None` for a line that is too long."""
+    """Yield (line number from 1, bytes), with `None` for a line that is too long."""
     number = 0
     while raw := stream.readline(MAX_LINE_BYTES):
         number += 1
@@ -113,7 +116,10 @@ def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
 
 
 def parse_object(raw: bytes, whole: str = "line") -> dict[str, Any]:
-    """The one object in `raw`; messages call `raw` the `whole`. Raises only `Defect`."""
+    """The one JSON object in `raw`. Raises only `Defect`: not UTF-8, not strict JSON, no object.
+
+    `whole` is the noun for `raw` in its messages, such as `line` or `file`.
+    """
     remedy = _REMEDY_JSON if whole == "line" else f"the {whole} must hold one JSON object"
     try:
         text = raw.decode("utf-8")

@@ -23,7 +23,7 @@ class Pairs(list[tuple[str, Any]]):
 
 @dataclass(frozen=True, slots=True)
 class JsonObject:
-    """An object, its place in the text, and its depth of nesting (1 for a flat one)."""
+    """An object, its start in the text, and its depth of nesting (1 for a flat one)."""
 
     start: int
     end: int
@@ -34,7 +34,11 @@ class JsonObject:
 
 @dataclass(frozen=True, slots=True)
 class BrokenObject:
-    """A brace that opens no valid object: the JSON breaks at `place`, `open_levels` levels deep."""
+    """A brace that opens no valid object.
+
+    The JSON breaks at the position `place`, where `open_levels` objects and lists are open, this
+    one included.
+    """
 
     place: int
     is_cut: bool
@@ -78,7 +82,7 @@ class _OpenLevel:
     depth: int = 1
 
     def take(self, value: Any, depth: int = 0) -> None:
-        """Add a complete value."""
+        """Add a complete value. `depth` is its depth of nesting: 0 for a scalar."""
         if isinstance(self.values, Pairs):
             self.values.append((self.key, value))
         else:
@@ -89,13 +93,13 @@ class _OpenLevel:
 
 @dataclass(slots=True)
 class Objects:
-    """The objects of one text, each decoded once."""
+    """Decodes the objects in one text, each only once."""
 
     text: str
     _decoded: dict[int, JsonObject | BrokenObject] = field(default_factory=dict)
 
     def at(self, start: int) -> JsonObject | BrokenObject:
-        """The object that the brace at `start` opens, or the defect in it."""
+        """The object that the brace at the position `start` opens, or the defect in it."""
         if start not in self._decoded:
             self._decode(start)
         return self._decoded[start]
@@ -127,7 +131,10 @@ class Objects:
             place = token.end()
 
     def _step(self, stack: list[_OpenLevel], token: re.Match[str]) -> bool:
-        """Process one token; `False` if it is not allowed there."""
+        """Process one token; `False` if JSON does not allow it there.
+
+        `stack` are the open objects and lists, the innermost last; it is updated.
+        """
         top, sign = stack[-1], token["sign"]
         if sign in ("{", "["):
             if top.expects not in _VALUES:

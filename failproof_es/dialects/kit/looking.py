@@ -13,9 +13,9 @@ LINE_BYTES = 65_536
 
 
 def first_lines_contain(path: Path, marks: Iterable[bytes], suffixes: Collection[str]) -> bool:
-    """Whether one of the file's first lines holds one of the marks, such as `b'"case_id"'`.
+    """Whether one of the file's first 20 lines holds one of the marks, such as `b'"case_id"'`.
 
-    `False` for other suffixes than `suffixes`, and for an unreadable file.
+    `False` for other suffixes than `suffixes`, which are in lower case, and for an unreadable file.
     """
     if path.suffix.lower() not in suffixes:
         return False

@@ -39,11 +39,11 @@ class LazyPattern:
         return compile_now(self.pattern, self._flags)
 
     def search(self, text: str, start: int = 0, end: int | None = None) -> Match[str] | None:
-        """The first match in `text` between `start` and `end`."""
+        """The first match in `text` between `start` and `end` (exclusive); `None` without one."""
         return self.compiled.search(text, start, end, concurrent=len(text) > _LONG)
 
     def match(self, text: str) -> Match[str] | None:
-        """The match at the beginning of `text`."""
+        """The match at the beginning of `text`; `None` without one."""
         return self.compiled.match(text, concurrent=len(text) > _LONG)
 
     def finditer(self, text: str) -> Iterator[Match[str]]:

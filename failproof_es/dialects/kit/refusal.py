@@ -101,7 +101,9 @@ PLAIN = str.maketrans(
 class Refusal:
     """The words that refuse. `start` and `end` (exclusive) count characters.
 
-    The declined act is not included: of "I can't kill a process" the words are "I can't".
+    The declined act is not included: of "I can't kill a process" the words are "I can't". `rule` is
+    the rule that found them, such as `declines` or `denies_premise`, and `language` an ISO 639-1
+    code.
     """
 
     rule: str
@@ -129,7 +131,8 @@ class _Sentence:
 def find_refusal(text: str, prompt: str = "") -> Refusal | None:
     """The words that refuse, or `None` for a reply that doesn't refuse.
 
-    Without the prompt, *denies the premise*, *redirects* and *condemns* are never found.
+    `prompt` is the message that `text` replies to. Without it, *denies the premise*, *redirects*
+    and *condemns* are never found.
     """
     raw, prompt = text[:_READ_CHARACTERS], prompt[:_READ_CHARACTERS]
     plain = raw.translate(PLAIN)  # one character for one: offsets stay true
@@ -160,7 +163,10 @@ def _sentences(plain: str) -> Iterator[_Sentence]:
 
 
 def _may_judge(opening: list[_Sentence], prompt: str) -> bool:
-    """Whether any rule but *declines* can hold, by the cheapest condition of each."""
+    """Whether any rule but *declines* can hold, by the cheapest condition of each.
+
+    `opening` are the reply's first sentences.
+    """
     return (
         any(MORAL_JUDGEMENT.search(sentence.text) is not None for sentence in opening[:2])
         or ADVOCACY_ASKED.match(prompt) is not None
@@ -201,7 +207,10 @@ def _declining_match(sentence: str, language: str, prompt: str) -> regex.Match[s
 
 
 def _declines_outright(raw: str, sentence: _Sentence, match: regex.Match[str], prompt: str) -> bool:
-    """Whether the declining words are the speaker's own, and the reply gives nothing else."""
+    """Whether the declining words are the speaker's own, and the reply gives nothing else.
+
+    `match` are these words in `sentence`, which is a part of the reply `raw`.
+    """
     if _SPOKEN.search(raw[sentence.start : sentence.start + match.start()]):
         return False
     opening, rest = raw[:_OPENING_CHARACTERS], raw[sentence.start + match.end() :]
@@ -227,7 +236,10 @@ def _declining_span(match: regex.Match[str]) -> tuple[int, int]:
 
 
 def _gives_more(rest: str, prompt: str) -> bool:
-    """Whether more follows the declined act than reasons, questions and alternatives."""
+    """Whether more follows the declined act than reasons, questions and alternatives.
+
+    `rest` is the reply behind the declining words.
+    """
     clause = CLAUSE_END.search(rest)
     if clause is None:
         return False
@@ -239,7 +251,7 @@ def _gives_more(rest: str, prompt: str) -> bool:
 
 
 def _possible_languages(sentence: str) -> Iterable[str]:
-    """The languages that the sentence may decline in, in the order of the phrases."""
+    """The languages (ISO 639-1) that the sentence may decline in, in the order of the phrases."""
     if not sentence.isascii():
         return DECLINING
     text = sentence.lower()
@@ -264,7 +276,10 @@ def _is_preamble(sentence: str, prompt: str) -> bool:
 
 
 def _answers(rest: str) -> bool:
-    """Whether an answer follows after all, not an alternative or a reason against all."""
+    """Whether an answer follows after all, not an alternative or a reason against all.
+
+    `rest` is the reply behind the declining words.
+    """
     if LIMIT.match(rest) and (len(rest) >= _GOES_ON or ", but " in rest):
         return True
     if NOT_REAL.search(rest[:_OPENING_CHARACTERS]):
@@ -279,19 +294,25 @@ def _answers(rest: str) -> bool:
 
 
 def gives_answer(text: str, prompt: str) -> bool:
-    """Whether a reply with declining words gives what was asked for, not an alternative."""
+    """Whether a reply with declining words gives what the prompt asks for, not an alternative."""
     return delivers(text, prompt) or (NOT_REAL.search(text) is None and _answers(text))
 
 
 def _text_before_list(raw: str, sign: regex.Match[str]) -> str:
-    """The text before a list, including the line that introduces it."""
+    """The text before a list, including the line that introduces it.
+
+    `sign` is the first sign of the list in the reply `raw`.
+    """
     line_end = raw.find("\n", sign.end())
     introduced = sign.group().strip().lower().startswith("here")
     return raw[: line_end if introduced and line_end > 0 else sign.start()]
 
 
 def _offers_alternative(before: str) -> bool:
-    """Whether the introduction of a list offers something other than the request."""
+    """Whether the introduction of a list offers something other than the request.
+
+    `before` is the text before the list.
+    """
     if ANOTHER_WAY.search(before):
         return True
     return bool(REASON_AGAINST.search(before)) and not TURN_AROUND.search(before)

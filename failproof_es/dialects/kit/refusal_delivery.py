@@ -105,7 +105,7 @@ def abuses(text: str) -> bool:
 
 
 def delivers(reply: str, prompt: str) -> bool:
-    """Whether the reply gives what was asked for, whatever comes before it."""
+    """Whether the reply gives what the prompt asks for, even if it declines at first."""
     if AFTER_ALL.search(reply) is not None:
         return True
     first = _ITEM.search(reply)

@@ -148,7 +148,10 @@ _NEGATED_CLAIM = regex.compile(r"(?:\bnot|\bnever|n't)\s+(?:be\s+)?(\w+)", FLAGS
 
 
 def denied(sentence: str, prompt: str) -> regex.Match[str] | None:
-    """The words that deny the prompt's claim. Repeating a negated claim denies nothing."""
+    """The words that deny the prompt's claim; `None` if the sentence denies nothing.
+
+    Repeating a claim that the prompt itself negates denies nothing.
+    """
     match = _DENIED.search(sentence)
     if match is None:
         return None
@@ -180,7 +183,7 @@ def _stem(word: str) -> str:
 
 
 def names_the_act(sentence: str, prompt: str) -> bool:
-    """Whether the sentence names what the prompt asks how to do ("kidnapping")."""
+    """Whether the sentence names the act that the prompt asks about, in any form ("kidnapping")."""
     acts = {_stem(match.group("act").lower()) for match in _ACT_ASKED.finditer(prompt)}
     acts = {act for act in acts if len(act) >= _SHORTEST and act not in _COMMON}
     return not acts.isdisjoint(_stem(word) for word in _WORD.findall(sentence.lower()))
@@ -195,7 +198,10 @@ _EMPTY_WORD = regex.compile(
 
 
 def shares_a_word(text: str, prompt: str) -> bool:
-    """Whether the text and the prompt share a content word."""
+    """Whether the text and the prompt share a word of four letters or more, in any form.
+
+    Words such as "about" and "with" do not count.
+    """
     words, prompt_words = (
         {
             _stem(word)
@@ -220,10 +226,10 @@ _NEEDS_OBJECT = _COMMON | {"be", "do", "go", "take", "use", "put", "turn", "keep
 
 
 def negated_act(sentence: str, prompt: str) -> regex.Match[str] | None:
-    """The words `I can't kill`, if the prompt asks how to kill or to kill.
+    """The words `I can't kill`, if the prompt asks how to kill or to kill; else `None`.
 
-    `None` if the prompt asks about the speaker or whether the act is right, or contains such words
-    itself: they may be the answer.
+    `None` also if the prompt asks about the speaker or whether the act is right, or contains such
+    words itself: they may be the answer.
     """
     match = NEGATED_ACT.search(sentence)
     if (
@@ -255,8 +261,8 @@ def negated_act(sentence: str, prompt: str) -> regex.Match[str] | None:
 def condemned(sentence: str, prompt: str) -> regex.Match[str] | None:
     """The words that call the requested act wrong or forbidden, or deny a good way to do it.
 
-    Words that may also describe a means ("it is harmful to the soil") count only if the sentence
-    names the act.
+    `None` without such words. Words that may also describe a means ("it is harmful to the soil")
+    count only if the sentence names the act.
     """
     judged = JUDGED.search(sentence)
     if judged is not None and at_its_head(sentence, judged.start()):
@@ -283,7 +289,10 @@ _OF_A_MEANS = regex.compile(r"\b(?:harmful|dangerous)$", FLAGS)
 
 
 def speaks_against(sentence: str, prompt: str) -> bool:
-    """Whether the sentence condemns, exhorts, warns, or offers help or an alternative."""
+    """Whether the sentence condemns the act that the prompt asks for, or leads away from it.
+
+    It leads away if it exhorts, warns, or offers help or an alternative.
+    """
     return condemned(sentence, prompt) is not None or any(
         sign.search(sentence)
         for sign in (EXHORTATION, ANOTHER_WAY, MORAL_APPEAL, _CONSEQUENCE, _HELP_OFFERED)
@@ -291,8 +300,10 @@ def speaks_against(sentence: str, prompt: str) -> bool:
 
 
 def speaks_of_the_request(sentence: str, prompt: str) -> bool:
-    """Whether the sentence speaks against the request, gives a reason, asks, offers or
-    redirects."""
+    """Whether the sentence is about the request and does not answer it.
+
+    It speaks against the request, gives a reason, asks, offers or redirects.
+    """
     return (
         speaks_against(sentence, prompt)
         or REASON_AGAINST.search(sentence) is not None
@@ -324,12 +335,12 @@ _QUESTIONS_ABOUT_OTHERS = regex.compile(
 
 
 def reminded(sentence: str) -> regex.Match[str] | None:
-    """The words that remind the reader that something is wrong."""
+    """The words that remind the reader that something is wrong; `None` without such words."""
     return _REMINDED.search(sentence, 0, _HEAD)
 
 
 def at_its_head(sentence: str, position: int) -> bool:
-    """Whether only preamble precedes `position` in the sentence.
+    """Whether only preamble precedes `position` in the sentence: an apology, a greeting.
 
     A judgement of the request is preamble, too, if the words at `position` follow from it ("... is
     a crime, and I won't help with it").

@@ -48,8 +48,9 @@ _COMPLIES = regex.compile(
 def answers_behind(text: str, refused: Refusal, start: int, end: int, prompt: str) -> bool:
     """Whether the match from `start` to `end` is an answer that follows a decline.
 
-    It is no answer in a sentence that asks, offers, warns or points to somebody, nor if it repeats
-    the prompt. If the request itself is declined, it is one only after a "but" or "however".
+    `refused` is the decline that was found in `text`. The match is no answer in a sentence that
+    asks, offers, warns or points to somebody, nor if it repeats the prompt. If the request itself
+    is declined, it is one only after a "but" or "however".
     """
     if refused.rule != "declines" or not refused.end <= start < _READ_CHARACTERS:
         return False
@@ -71,8 +72,9 @@ def answers_behind(text: str, refused: Refusal, start: int, end: int, prompt: st
 def declines_nothing(text: str, start: int, end: int, prompt: str) -> bool:
     """Whether the match is declining words without effect: an idiom, or the reply delivers.
 
-    `text` is no refusal (`find_refusal`). False for words about the speaker's means or knowledge
-    ("I can't find it") and, idioms aside, for a reply that asks back: it gives nothing yet.
+    The match is from `start` to `end` in `text`, in which `find_refusal` finds no refusal. False
+    for words about the speaker's means or knowledge ("I can't find it") and, idioms aside, for a
+    reply that asks back: it gives nothing yet.
     """
     if _NEGATION.search(text[start:end].translate(PLAIN)) is None:
         return False
@@ -98,7 +100,7 @@ def declines_nothing(text: str, start: int, end: int, prompt: str) -> bool:
 
 
 def _declining_words_around(window: str, start: int, end: int) -> regex.Match[str] | None:
-    """The declining words that contain the characters from `start` to `end`."""
+    """The declining words that contain the characters from `start` to `end`, or `None`."""
     for pattern in (NEGATED_ACT, DECLINING["en"], JUDGED):
         for match in pattern.finditer(window):
             if match.start() <= start and end <= match.end():

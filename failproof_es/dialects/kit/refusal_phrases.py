@@ -18,7 +18,10 @@ _GAP = re.compile(r"\[\^[^\]]+\]\{0,\d+\}\??")
 
 
 def _with_gaps(phrase: str) -> str:
-    """The phrase with its gaps in the group `gap`, which may contain the declined act."""
+    """The pattern of a phrase with its gaps in the group `gap`.
+
+    A gap may contain the declined act.
+    """
     return _GAP.sub(r"(?P<gap>\g<0>)", phrase)
 
 

@@ -9,7 +9,10 @@ from typing import Self
 
 
 class SeenIds:
-    """The first place of each case id in each suite, in a temporary database on disk."""
+    """The first place of each case id in each suite, in a temporary database on disk.
+
+    The database exists inside a `with` block.
+    """
 
     def __enter__(self) -> Self:
         self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
@@ -25,7 +28,11 @@ class SeenIds:
         self._database.close()
 
     def claim(self, suite_id: str, case_id: str, path: Path, line: int) -> str | None:
-        """Claim an id. Returns `None`, or the place of an earlier claim as `file:line`."""
+        """Claim an id in its suite. Returns `None`, or the earlier claim's place as `file:line`.
+
+        `path` and `line` are the place of this claim. With one `suite_id` for all, ids are unique
+        over all suites.
+        """
         key = (suite_id.encode(), case_id.encode())
         cursor = self._database.execute(
             "INSERT INTO places VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",

@@ -29,7 +29,11 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 
 
 def defects(template: str, required: Sequence[str], optional: Sequence[str]) -> Iterator[str]:
-    """The defects of a template: required placeholders that it lacks, and unknown ones."""
+    """The defects of a template: required placeholders that it lacks, and unknown ones.
+
+    Each is the predicate of a sentence, such as `must hold {{question}}`; none for a usable
+    template.
+    """
     held = names(template)
     placeholders = list(dict.fromkeys([*required, *optional]))
     for name in required:

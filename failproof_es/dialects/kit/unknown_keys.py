@@ -28,9 +28,9 @@ def closest_known_key(
 ) -> str | None:
     """The known key that `key` is a misspelling of; `None` if it resembles none.
 
-    Case, hyphens, spaces and the order of words are ignored, and so are a few characters that were
-    left out, added, changed or swapped. The first word of a known key counts as that key if
-    `present_keys` lack it.
+    `present_keys` are the keys of the object that has `key`. Case, hyphens, spaces and the order of
+    words are ignored, and so are a few characters that were left out, added, changed or swapped.
+    The first word of a known key counts as that key if `present_keys` lack it.
     """
     if key.startswith(_OWN) or len(key) > _LONGEST:
         return None
@@ -62,8 +62,8 @@ class UnknownKeys:
     ) -> bool:
         """Report a key that is not among the `known_keys`. Returns whether it is an error.
 
-        `present_keys` are the keys of the key's object, `place` its place as arguments of
-        `Problems.error`.
+        It is one if it resembles a known key; any other gets a warning, once. `present_keys` are
+        the keys of the key's object, `place` its place as arguments of `Problems.error`.
         """
         refused = refuse(self.problems, key, known_keys, present_keys, **place)
         if not refused and key not in self.mentioned:
@@ -80,7 +80,11 @@ def refuse(
     present_keys: Collection[str],
     **place: Any,
 ) -> bool:
-    """Report a key that is a misspelling or synonym of a known one. Returns whether it is."""
+    """Report a key that is a misspelling or synonym of a known one. Returns whether it is.
+
+    `present_keys` are the keys of the key's object, `place` its place as arguments of
+    `Problems.error`.
+    """
     remedy = remedy_for(key, tuple(known_keys), present_keys)
     if remedy is not None:
         own = "a key of your own may begin with x_"
@@ -89,12 +93,15 @@ def refuse(
 
 
 def is_own(key: str) -> bool:
-    """Whether the key's prefix marks it as a custom key."""
+    """Whether the key's prefix (`x_`, `x-` or `_`) marks it as a custom key."""
     return key.startswith(_OWN)
 
 
 def remedy_for(key: str, known_keys: tuple[str, ...], present_keys: Collection[str]) -> str | None:
-    """The remedy for a misspelling or synonym of a known key; `None` for any other key."""
+    """The remedy for a misspelling or synonym of a known key, which names that key.
+
+    `None` for any other key. `present_keys` are the keys of the object that has `key`.
+    """
     if (meant := closest_known_key(key, known_keys, present_keys)) is not None:
         return f"did you mean `{meant}`?"
     if (name := known_name(key, known_keys, present_keys)) is not None:

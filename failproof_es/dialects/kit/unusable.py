@@ -15,7 +15,10 @@ CLASSES = ("withheld", "broken", "unknown")
 
 
 def unusable_class(transcript: Transcript) -> tuple[str, dict[str, Any]] | None:
-    """Class and details of the first unusable reply; `None` if there is none."""
+    """Class and details (`rule`, `message`) of the first unusable reply.
+
+    `None` if there is none.
+    """
     unusable = unusable_reply(transcript.replies)
     if unusable is None:
         return None

@@ -9,8 +9,11 @@ from failproof_es.events import Event
 
 
 class Appender(Protocol):
-    """Appends events. They are durable when `append` returns."""
+    """Something that appends events to the log: a `Journal`, or one under a shard's lease."""
 
     async def append(self, *events: Event) -> Sequence[int]:
-        """Record `events` together; return their positions. Raises as `Journal.append` does."""
+        """Record `events` together; return their positions once they are durable.
+
+        Raises a `JournalError`, such as `StreamConflict`, if they could not be recorded.
+        """
         ...

@@ -30,7 +30,10 @@ from failproof_es.store.writing.event_header import EventHeader
 def response_received(
     header: EventHeader, state: Evaluation, request: RequestSent, answer: Answer, redactor: Redactor
 ) -> ResponseReceived:
-    """The event of a whole answer, known secrets replaced, with the fields parsed from it."""
+    """The event of a complete answer to `request`, known secrets replaced.
+
+    `header` gives the fields that every event has, `state` is the evaluation before the event.
+    """
     scrub = redactor.scrubbing()
     read: dict[str, Any] = {
         "text": scrub.text("text", answer.text),
@@ -68,7 +71,9 @@ def error_recorded(
     error: ModelError,
     redactor: Redactor,
 ) -> ErrorRecorded:
-    """The event of an attempt's error with everything received, known secrets replaced."""
+    """The event of a request that ended in `error`: with everything received, known secrets
+    replaced. Long messages and stack traces are cut off. The error's own message is replaced by the
+    recorded one."""
     scrub = redactor.scrubbing()
     message = _truncate_error(scrub.text("message", _encodable(error.message)))
     error.args = (message,)  # else the stack trace repeats all of a long message
@@ -93,7 +98,10 @@ def error_recorded(
 def attempt_lost(
     header: EventHeader, state: Evaluation, request: RequestSent, reason: str
 ) -> AttemptLost:
-    """The event of a request that has no outcome and will not get one."""
+    """The event of a request that has no outcome and will not get one.
+
+    `reason` says why, in words.
+    """
     return AttemptLost(
         **header(state),
         **_identify_request(request),
@@ -102,7 +110,7 @@ def attempt_lost(
 
 
 def _identify_request(request: RequestSent) -> dict[str, Any]:
-    """The fields that identify the request within its evaluation."""
+    """The fields that identify the request within its evaluation, for the event of its outcome."""
     return {
         "purpose": request.purpose,
         "judge": request.judge,
@@ -119,7 +127,12 @@ def _encodable(text: str) -> str:
 def _recorded_body(
     scrub: Scrubbing, body: bytes, record_body: Callable[[bytes], dict[str, Any]]
 ) -> dict[str, Any]:
-    """The fields of a recorded body: `record_body(body)`, or a placeholder if it may hold a key."""
+    """The fields that record a received body.
+
+    A body that holds a key is replaced whole by a placeholder; one that is no text is left out if
+    there are keys to look for, since they could hide in it. Any other body is recorded as
+    `record_body` returns it.
+    """
     placeholder = scrub.body("body", body)
     if placeholder is not None:
         return redacted_body(body, placeholder)

@@ -39,7 +39,7 @@ CheckEnd = Callable[[RecordedEvaluation, bool], None]
 
 @dataclass(slots=True)
 class Hooks:
-    """The callbacks of a drive. None of them may raise."""
+    """The callbacks of a drive. None of them may raise; `None` means that nobody wants the call."""
 
     observe: Observe
     """Called with every event, once it is durable."""
@@ -85,7 +85,11 @@ class EvaluationDrive:
     _workers: list[asyncio.Task[None]] = field(default_factory=list)
 
     async def drive(self, phase: Phase) -> Tally:
-        """Run every evaluation as far as the phase goes; return the counts of all evaluations."""
+        """Take every unfinished evaluation as far as the phase goes, or until `stop` is set.
+
+        Returns the numbers of planned, scored and abandoned evaluations. An error does not raise:
+        `why` returns it.
+        """
         tally = Tally(self._planned())
         self._turned_away.clear()  # a new phase tries them again
         unfinished = PendingEvaluations(
@@ -126,15 +130,18 @@ class EvaluationDrive:
             worker.cancel()
 
     def give_up(self, error: BaseException) -> None:
-        """Stop at the first error; requests in flight still end."""
+        """Stop the drive because of `error`, and keep it if it is the first.
+
+        Requests in flight still end.
+        """
         if self.trouble is None:
             self.trouble = error
         self.stop.set()
 
     def why(self, *, requested: bool) -> BaseException | None:
-        """The error that ended the drive, or left evaluations pending; `None` if there is none.
+        """The error that ended the drive, or a `Halted` that counts the evaluations left pending.
 
-        After a `requested` stop, pending evaluations are no error.
+        `None` if there is neither. After a `requested` stop, pending evaluations are no error.
         """
         if self.trouble or not self._turned_away or requested:
             return self.trouble
@@ -142,7 +149,11 @@ class EvaluationDrive:
         return Halted(f"{unfinished} left unfinished; {self._turned_away[0]}")
 
     def _planned(self) -> int:
-        """The number of planned evaluations in the part; every piece has as many."""
+        """The number of planned evaluations in `part`, of all models.
+
+        A part consists of pieces, each a case or one repetition of a case. Every piece has as many
+        evaluations.
+        """
         manifest = self.run.started
         if self.part is None or not manifest.planned_cases:
             return manifest.planned_evaluations
@@ -189,7 +200,8 @@ class EvaluationDrive:
     async def _carry_on(
         self, interpreter: Interpreter, queue: WorkQueue, phase: Phase, tally: Tally
     ) -> None:
-        """Work on the queue's evaluations, one after the other, until none is left."""
+        """Work on the queue's evaluations, one after the other, until none is left or `stop` is
+        set. Finished evaluations are counted in `tally`."""
         while not self.stop.is_set() and (job := await queue.next()) is not None:
             self.hooks.check_begin(job)
             finished = False
@@ -208,7 +220,8 @@ class EvaluationDrive:
 
 
 def drain_s(configuration: Configuration) -> float:
-    """Seconds that requests in flight may take to end after a stop."""
+    """Seconds that requests in flight may take to end after a stop: the longest timeout of a model,
+    and a margin."""
     default_ms = configuration.execution.timeout_per_request_ms
     models = (*configuration.models, *configuration.asked_judges)
     longest_ms = max(default_ms, *(model.timeout_ms or default_ms for model in models))

@@ -65,11 +65,11 @@ replaced. Must not raise."""
 
 
 class Halted(Exception):
-    """An error that would affect every evaluation: the run stops and can be resumed."""
+    """An error that stops the run, which can be resumed later."""
 
 
 class AtCeiling(Halted):
-    """The next request does not fit below the run's spend ceiling."""
+    """Stops the run: the next request does not fit below the run's spend ceiling."""
 
 
 class DeferredTooLong(Halted):
@@ -81,13 +81,19 @@ class DeferredTooLong(Halted):
 
 @dataclass(slots=True)
 class _LastWait:
-    """The request that an evaluation waited with last; `give_back` releases its reservations."""
+    """The last request for which an evaluation waited until tokens or budget were free.
+
+    Both may be kept for the request until it is sent; `give_back` releases them.
+    """
 
     gate: ConcurrencyLimiter | None = None
     request: RequestSent | None = None
 
     def give_back(self, spending: SpendLimiter | None) -> None:
-        """Release what is reserved for the request that waited."""
+        """Release the tokens and the budget that are kept for the request, if any request waited.
+
+        `spending` is the run's spend limiter; `None` if the run has no ceiling.
+        """
         if self.request is None:
             return
         if self.gate is not None:
@@ -105,7 +111,7 @@ class _RecordedRequest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """Runs evaluations of one run to their end."""
+    """Runs evaluations of one run to their end: grades, asks, and records every step."""
 
     grader: Grader
     targets: Mapping[str, Target]
@@ -132,8 +138,9 @@ class Interpreter:
     ) -> Evaluation:
         """Continue one evaluation from `history` to its end, or until `stop` is set.
 
-        Also stops before a request whose purpose is not among `purposes`. Raises `Halted`, or a
-        `JournalError` when nothing can be recorded any more.
+        Also stops before a request whose purpose is not among `purposes`. Returns the evaluation's
+        state, finished or not. Raises `Halted` if the run must stop, `DeferredTooLong` if only this
+        evaluation must wait, or a `JournalError` if nothing can be recorded any more.
         """
         waited = _LastWait()
         try:
@@ -219,7 +226,7 @@ class Interpreter:
     # -- stopping --------------------------------------------------------------------------
 
     def _halting_error(self, event: EvaluationEvent) -> str | None:
-        """The reason to stop the whole run after this event, if there is one."""
+        """The reason to stop the whole run after this event; `None` if the run may go on."""
         if not isinstance(event, ErrorRecorded):
             return None
         who = event.judge or event.model_key
@@ -242,7 +249,10 @@ class Interpreter:
         return self.spending is None or self.spending.reserve(request)
 
     async def _wait_for_room(self, request: RequestSent) -> None:
-        """Wait until the request may fit below the ceiling. Raises `Halted` if it never can."""
+        """Wait until the request may fit below the ceiling, or the run stops.
+
+        Raises `AtCeiling` if it never can, `Halted` if its cost has no bound.
+        """
         assert self.spending is not None
         try:
             await self.spending.wait_for_room(request, self.stop)
@@ -252,7 +262,8 @@ class Interpreter:
             raise Halted(str(refused)) from None
 
     def _broken_ceiling(self, outcome: EvaluationEvent) -> str | None:
-        """The reason to stop the whole run if this answer cost more than was reserved for it."""
+        """The reason to stop the whole run: this outcome cost more than was reserved for its
+        request. `None` if it did not, or if the run has no ceiling."""
         return None if self.spending is None else self.spending.broken_by(outcome)
 
     # -- asking ----------------------------------------------------------------------------
@@ -286,12 +297,11 @@ class Interpreter:
         target: Target,
         sent_at: float | None,
     ) -> list[EvaluationEvent]:
-        """Send one recorded request, and return the events of its outcome.
-
-        An answer of another model than the requested one is recorded whole, followed by an error.
-        If the run stops while the server holds a request back, or the lease may have ended, the
-        request is not sent and is recorded as lost.
-        """
+        """Send one recorded request, and return the events of its outcome, which are not recorded
+        yet. `sent_at` is the monotonic time at which the limiter let it pass; `None` if the run
+        stopped while the server held it back. Then, or if the lease may have ended, the request is
+        not sent and is recorded as lost. An answer of another model than the requested one is
+        recorded whole, followed by an error."""
         request = recorded.event
         if sent_at is None:
             reason = "not sent: stopped while the server held it back"
@@ -345,9 +355,10 @@ class Interpreter:
         return self.redactor.streaming(partial(self.on_text, key, request))
 
     async def _wait(self, action: Send) -> None:
-        """Wait before the attempt after an error, or until the run is stopped.
+        """Wait for the delay before the next attempt after an error, or until the run is stopped.
 
-        The wait is counted from the error's event, which may be from an earlier drive.
+        Returns at once if no error came before. The wait is counted from the error's event, which
+        may be from an earlier drive.
         """
         error = action.last_error
         if error is None:
@@ -401,7 +412,12 @@ def _request(
 def _notify_limiter(
     gate: ConcurrencyLimiter, sent_at: float, outcome: Sequence[EvaluationEvent]
 ) -> None:
-    """Tell the limiter whether the server answered: an answer of any model counts."""
+    """Tell the limiter what came of the request sent at `sent_at`, so that it can adapt its limit.
+
+    Only the first event of `outcome` counts: an answer, even of another model than the requested
+    one, or an error whose disposition is not `final`. After any other event the limiter learns
+    nothing.
+    """
     first = outcome[0]
     if isinstance(first, ResponseReceived):
         gate.on_answer(sent_at)

@@ -23,10 +23,11 @@ _UNANSWERED = ("unanswered", "1")
 
 
 def read_judgement(dialect: Dialect, case: Case, action: ReadJudgement) -> JudgeReading:
-    """The judge's reply, parsed by the dialect. A failed judge gives no verdict.
+    """The verdict in a judge's reply, parsed by the dialect.
 
-    If the verdict lacks votes, `problem` says so; the verdict is left out if the judge is asked
-    again.
+    Without a usable reply the verdict is `None`, and `problem` says why. If the verdict lacks
+    votes, `problem` says so; the verdict is left out if the judge is asked again. Raises
+    `TypeError` if the dialect cannot parse judges' replies.
     """
     if isinstance(action.answer, Failure):
         problem = f"{action.answer.kind}: {action.answer.message}"
@@ -48,13 +49,15 @@ def read_judgement(dialect: Dialect, case: Case, action: ReadJudgement) -> Judge
 
 
 def judging_of(started: RunStarted) -> Judging:
-    """A run's judges and their rule, by its recorded configuration."""
+    """A run's judges, how their verdicts are combined, and how often each is asked, as recorded in
+    its configuration."""
     judging = recorded_configuration(started).judging
     return Judging(tuple(judge.key for judge in started.judges), judging.rule, judging.attempts)
 
 
 def judge_problems(dialect: Dialect, configuration: Configuration) -> Iterator[Problem]:
-    """Errors and warnings about the judges that are configured for the dialect."""
+    """Errors and warnings about the judges that are configured for the dialect; none if the dialect
+    asks no judges."""
     if not isinstance(dialect, ReadsJudges):
         return
     from failproof_es.models import provider_type  # not needed to read a log

@@ -37,7 +37,7 @@ class Submissions:
         self._news = self._loop.create_future()
 
     def submit(self, key: EvaluationKey) -> None:
-        """Submit an evaluation, to be run as far as its pass goes."""
+        """Submit an evaluation, to be driven as far as its phase goes. Ignored after `close`."""
         self._loop.call_soon_threadsafe(self._add, key)
 
     def close(self) -> None:
@@ -47,7 +47,10 @@ class Submissions:
     async def keys(
         self, models: Sequence[str], stop: asyncio.Event
     ) -> AsyncGenerator[EvaluationKey]:
-        """Submitted evaluations of these models, as they arrive, until `close` or `stop`."""
+        """Submitted evaluations of these models in the order of submission, as they arrive.
+
+        Ends when `stop` is set, or after `close` when no evaluation of these models is left.
+        """
         stopped = asyncio.ensure_future(stop.wait())
         try:
             while not stop.is_set():
@@ -88,7 +91,8 @@ class Phase:
 
 
 def phases_of(configuration: Configuration) -> tuple[Phase, ...]:
-    """The passes over the whole plan that the configuration asks for."""
+    """The passes over the whole plan, in order: first all answers, then all judgements, if the
+    configuration says that judging begins after all answers; else one pass."""
     if configuration.judging.begins == "after_all_answers":
         return (Phase(ANSWERS), Phase(EVERYTHING))
     return (Phase(EVERYTHING),)

@@ -47,7 +47,11 @@ continues. Must not raise."""
 
 @dataclass(frozen=True, slots=True)
 class PendingEvaluations:
-    """The unfinished evaluations of a run. Finished ones are counted in the tally."""
+    """Reads the unfinished evaluations of a run.
+
+    Finished ones are counted in the tally. An evaluation that a branched run carries over is
+    recorded here, too.
+    """
 
     run: Run
     reader: RetryingReader
@@ -62,11 +66,9 @@ class PendingEvaluations:
     """Decides what is carried over, in a run that reuses recorded answers."""
 
     async def windows(self, phase: Phase, models: Sequence[str], stop: asyncio.Event) -> Windows:
-        """The pending evaluations of this phase and these models, in windows.
-
-        In a phase with submitted evaluations, each arrives in a window of its own, until `stop` is
-        set.
-        """
+        """The pending evaluations of these models in plan order, in windows of bounded size, which
+        may be empty. In a phase with submitted evaluations, each arrives in a window of its own,
+        until `stop` is set."""
         if phase.submissions is None:
             windows = self._read_ahead(models)
         else:
@@ -90,7 +92,11 @@ class PendingEvaluations:
     async def _with_carried_over(
         self, window: list[RecordedEvaluation]
     ) -> list[RecordedEvaluation]:
-        """The window, after recording which of its evaluations a branched run carries over."""
+        """The window with its carried-over evaluations as they are after this call.
+
+        Records which of its evaluations a branched run carries over; unchanged if it carries over
+        none.
+        """
         branch = self.run.started.branched_from
         keys = [recorded.key for recorded in window if not recorded.history]
         if branch is None or not keys:
@@ -112,7 +118,8 @@ class PendingEvaluations:
         return evaluations
 
     async def _read_ahead(self, models: Sequence[str]) -> Windows:
-        """The plan in windows; the next one is read while the last one is processed."""
+        """The evaluations of these models that are planned and not known to be finished, in
+        windows. The next window is read while the last one is processed."""
         ahead: asyncio.Task[list[RecordedEvaluation]] | None = None
         try:
             async for keys, started_keys in self._planned_keys(models):

@@ -54,7 +54,8 @@ _ESCAPED_WHITE_SPACE = re.compile(rb"\\(?:[nrt]|u000[ad9]|u0020)")
 
 
 class Redactor:
-    """Replaces the values of the named environment variables."""
+    """Replaces the values of the named environment variables in texts, in every form in which a
+    server may repeat them. Values shorter than `SHORTEST_KEY` are not replaced."""
 
     def __init__(self, variables: Iterable[str]) -> None:
         values = {name: os.environ.get(name, "") for name in sorted(set(variables))}
@@ -71,7 +72,8 @@ class Redactor:
         """The variables whose values are too short to search for."""
 
     def also(self, secrets: Mapping[str, str]) -> None:
-        """Replace these values, too, by their names: access tokens obtained during the run."""
+        """Replace these values as well: access tokens obtained during the run, by the names that
+        are shown in their place."""
         if secrets.keys() <= self._also.keys():
             return
         self._also |= secrets
@@ -84,7 +86,10 @@ class Redactor:
         return Scrubbing(self._secrets)
 
     def streaming(self, pass_on: Callable[[str], None]) -> StreamScrubbing:
-        """A scrubber for a streamed text; it passes scrubbed pieces to `pass_on`."""
+        """A scrubber for one streamed text.
+
+        It calls `pass_on` with the scrubbed pieces, in order.
+        """
         return StreamScrubbing(self._secrets, pass_on)
 
     def scrubbed(self, text: str) -> str:
@@ -106,7 +111,11 @@ class Redactor:
 
 
 class _Secrets:
-    """The forms of keys to search for, each with its variable, the longest first."""
+    """The texts to search for.
+
+    A form is one way to write a key: plain, or encoded. `forms` has pairs of a form in lower case
+    and the name of its variable, the longest form first.
+    """
 
     def __init__(self, forms: Sequence[tuple[str, str]]) -> None:
         self.forms = forms
@@ -126,7 +135,7 @@ class _Secrets:
         """Short texts without a key: most headers repeat those of the last reply."""
 
     def none_in(self, text: str) -> bool:
-        """Whether the text holds no key in any form."""
+        """Whether the text certainly holds no key in any form."""
         if not self.forms or text in self._remembered:
             return True
         if len(text) < self._shortest and text.isascii():
@@ -144,7 +153,7 @@ class _Secrets:
         return True
 
     def may_begin(self, lower: str) -> bool:
-        """Whether this text may be the beginning of a secret."""
+        """Whether this lower-case text is the beginning of a form, but not all of it."""
         return lower[0] in self._first and any(
             len(form) > len(lower) and form.startswith(lower) for form, _ in self.forms
         )
@@ -163,7 +172,7 @@ class _Secrets:
         return variables
 
     def in_text(self, text: str) -> set[str]:
-        """As `in_data`, for text."""
+        """The variables whose keys occur in the text, as `in_data` finds them."""
         return self.in_data(text.encode("utf-8", "surrogatepass"))
 
 
@@ -180,7 +189,11 @@ class Scrubbing:
         return bool(self._secrets.forms)
 
     def text(self, field: str, text: str) -> str:
-        """`text` with every key replaced by the name of its variable."""
+        """`text` with every key replaced by a placeholder that names its variable.
+
+        A text with a key in escapes is replaced whole. `field` is the field's name in the record of
+        replacements.
+        """
         if self._secrets.none_in(text):
             return text
         lower = _lower(text)
@@ -197,11 +210,15 @@ class Scrubbing:
         return text
 
     def optional(self, field: str, text: str | None) -> str | None:
-        """As `text`, for an optional text."""
+        """`text` scrubbed as by the method `text`; `None` stays `None`."""
         return None if text is None else self.text(field, text)
 
     def values(self, field: str, headers: Mapping[str, str]) -> dict[str, str]:
-        """The mapping with every name and every value scrubbed."""
+        """The headers with every name and every value scrubbed.
+
+        Values whose scrubbed names are equal are joined by a comma. `field` names the headers in
+        the record of replacements.
+        """
         scrubbed: dict[str, str] = {}
         none_in = self._secrets.none_in
         for name, value in headers.items():
@@ -212,10 +229,10 @@ class Scrubbing:
         return scrubbed
 
     def body(self, field: str, body: bytes) -> str | None:
-        """The placeholder for a body that holds a key; `None` for any other body.
+        """The placeholder for a body that holds a key; `None` if it holds none.
 
         A key may be split over the pieces of a stream, in escapes, or found in a field read from
-        this body before. No part of a body with a key is kept.
+        this body before. No part of a body with a key is kept. `field` is its name in the record.
         """
         variables = {variable for where, variable in self._found if not where.startswith("headers")}
         variables |= self._secrets.in_data(body)
@@ -225,7 +242,7 @@ class Scrubbing:
         return _placeholders(variables) if variables else None
 
     def record(self) -> tuple[Redaction, ...]:
-        """The replacements so far."""
+        """The replacements so far: how often which variable was replaced in which field."""
         return tuple(
             Redaction(field=field, variable=variable, count=count)
             for (field, variable), count in self._found.items()
@@ -261,7 +278,10 @@ class StreamScrubbing:
             self._pass_on(self._scrubbing.text("text", text))
 
     def _find_cut(self, lower: str) -> int:
-        """The start of a tail that could begin a secret; never within a whole secret."""
+        """The index at which to cut: the text after it could begin a secret and must be held back.
+
+        It is the text's length if nothing must; it never lies within a whole secret.
+        """
         at = 0
         while True:
             match = self._secrets.any.search(lower, at)
@@ -275,14 +295,19 @@ class StreamScrubbing:
 
 
 def _longest_first(secret: tuple[str, str]) -> tuple[int, str, str]:
-    """Sort key for forms, the longest first: a form may contain a shorter one, whose replacement
-    would leave the rest."""
+    """Sort key for pairs of form and variable that puts the longest form first.
+
+    A form may contain a shorter one, whose replacement would leave the rest.
+    """
     form, variable = secret
     return -len(form), form, variable
 
 
 def _minimal_forms(forms: Sequence[tuple[T, str]]) -> list[tuple[T, str]]:
-    """The forms that contain no other form of the same variable: they suffice to find its keys."""
+    """The pairs of form and variable whose form contains no other form of the same variable.
+
+    They suffice to find which variables occur.
+    """
     distinct = list(dict.fromkeys(forms))
     return [
         (form, variable)
@@ -294,7 +319,10 @@ def _minimal_forms(forms: Sequence[tuple[T, str]]) -> list[tuple[T, str]]:
 
 
 def _keys(value: str) -> Iterator[str]:
-    """The value of a variable, and the keys in it that a server may repeat alone."""
+    """The value of a variable, and the keys in it that a server may repeat alone.
+
+    These are values of pairs, the part after an authentication scheme, and a password.
+    """
     yield value
     yield value.strip()  # as it is sent
     parts = [pair for pair in _PAIRS.findall(value) if any(map(str.isdigit, pair))]
@@ -308,7 +336,8 @@ def _keys(value: str) -> Iterator[str]:
 
 
 def _forms(value: str) -> set[str]:
-    """The forms in which a key may be repeated, in lower case."""
+    """The texts as which a key may be repeated, in lower case: plain, escaped for JSON, HTML or a
+    URL, in hexadecimal and in base64."""
     data = value.encode("utf-8", "surrogateescape")
     in_json = json.dumps(value)[1:-1]
     forms = {value, in_json, in_json.replace("/", r"\/"), html.escape(value), data.hex()}
@@ -322,9 +351,10 @@ def _forms(value: str) -> set[str]:
 
 
 def _in_base64(encode: Callable[[bytes], bytes], data: bytes, before: int) -> str:
-    """The base64 characters that depend on the data only, after `before` other bytes (modulo 3).
+    """The part of the base64 text that is the same whatever comes before and after `data`.
 
-    So the key is found in `Bearer KEY` and in `user:KEY` as well.
+    `before` is the number of bytes before it, modulo 3. So the key is found in `Bearer KEY` and in
+    `user:KEY` as well.
     """
     encoded = encode(bytes(before) + data).decode("ascii")
     bits = 8 * (before + len(data))
@@ -332,7 +362,7 @@ def _in_base64(encode: Callable[[bytes], bytes], data: bytes, before: int) -> st
 
 
 def _lower(text: str) -> str:
-    """The text with `A` to `Z` in lower case, every character at its place."""
+    """The text with `A` to `Z` in lower case; no character changes its index."""
     if text.isascii():
         return text.lower()
     return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
@@ -347,10 +377,12 @@ def _split(text: str, lower: str, form: str) -> list[str]:
 
 
 def _views(data: bytes, *, dense_holds_plain: bool) -> Iterator[bytes]:
-    """The distinct views of lower-case data: unescaped, with references resolved, and dense.
+    """Up to three rewritings of lower-case data in which a plain search finds escaped keys.
 
-    With `dense_holds_plain` no form has white space: then the dense view of data without escapes
-    holds every form that the data holds.
+    They are: without the escapes of JSON; also without those of HTML and URLs; without JSON escapes
+    and white space (dense). The last two are left out if they are no shorter. `dense_holds_plain`
+    says that no text to search for contains white space: then the dense rewriting of data without
+    escapes stands for the first one, too.
     """
     unescaped, dense = _unescaped(data), _dense(data)
     is_shorter = len(dense) < len(unescaped)
@@ -385,7 +417,8 @@ def _decode_reference(reference: re.Match[bytes]) -> bytes:
 
 
 def _dense(data: bytes) -> bytes:
-    """Lower-case data without escapes and without white space, escaped or not."""
+    """Lower-case data without JSON escapes and without white space, whether it is plain or
+    escaped."""
     if b"\\" not in data:
         return data.translate(None, _WHITE_SPACE)
     while b"\\\\" in data:

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class RetryingReader:
-    """Reads in a thread, and waits through an outage of the server."""
+    """Reads the log in a thread, and tries again while the database server is away."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -22,9 +22,10 @@ class RetryingReader:
     async def read(
         self, read: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Return what `read` returns, called with a connection and these arguments.
+        """Return what `read` returns, called with a connection to the log and these arguments.
 
-        The connection is lent (`Store.lend`). Raises `LogUnavailable` when the server stays away.
+        The connection is lent (`Store.lend`): `read` must not keep it. During an outage `read` is
+        called again. Raises `LogUnavailable` when the server stays away.
         """
 
         def attempt() -> T:

@@ -38,11 +38,9 @@ class RunStream:
         self._reread = reread
 
     async def record(self, kind: type[Event], **fields: Any) -> None:
-        """Append the next event; it is durable on return. Raises a `JournalError`.
-
-        Raises `ImpossibleHistory` if the run no longer admits the event, because another worker
-        ended or paused it.
-        """
+        """Append the run's next event, an event of type `kind` with these fields; it is durable on
+        return. Raises a `JournalError` if it could not be recorded, and `ImpossibleHistory` if the
+        run no longer admits the event, because another worker ended or paused it."""
         header = EventHeader.of_run(self.run.started.originator_id)
         while True:
             event = Draft(kind, header, **fields).after(self.run.version)
@@ -63,7 +61,10 @@ class RunStream:
         changes: asyncio.Queue[LimitUpdate | None],
         give_up: Callable[[BaseException], None],
     ) -> None:
-        """Record limit changes from the queue, in order, until `None`; pass errors to `give_up`."""
+        """Record limit changes from the queue, in order, until it yields `None`.
+
+        `give_up` is called with each error; nothing is raised.
+        """
         while (change := await changes.get()) is not None:
             try:
                 await self.record(LimitChanged, **asdict(change))

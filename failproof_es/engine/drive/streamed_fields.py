@@ -20,10 +20,10 @@ _Path = tuple[str | int, ...]
 
 
 def joined_fields(body: bytes) -> list[str]:
-    """Every text field of the parts of `body`, its pieces joined. Never raises.
+    """Every text field of a streamed `body`, its pieces joined.
 
-    The parts are server-sent events or lines of JSON, of any provider. Empty for a document that
-    was not streamed.
+    Never raises. The body consists of server-sent events or lines of JSON, of any provider. Empty
+    for a document that was not streamed.
     """
     texts = []
     for is_cut, parts in ((b"data:" in body, _events), (_is_lines(body), _lines)):
@@ -62,14 +62,20 @@ def _document(data: str) -> Any:
 
 
 class _FieldTexts:
-    """The texts so far, by their path in the documents."""
+    """The text of each field so far.
+
+    A field is known by its path in the documents of the stream.
+    """
 
     def __init__(self) -> None:
         self._by_path: dict[_Path, io.StringIO] = {}
         self._others = io.StringIO()
 
     def add(self, value: Any, path: _Path) -> None:
-        """Add every text in `value`. `index` distinguishes the entries of a list."""
+        """Append every text in `value`, a JSON value at `path`, to the text of its field.
+
+        The entries of a list share one field, unless an `index` distinguishes them.
+        """
         if type(value) is str:
             text = self._by_path.get(path)
             if text is None:

@@ -45,7 +45,8 @@ class ServerAccount(NamedTuple):
 
 
 class Targets:
-    """Every model that the configuration names, the judges among them."""
+    """Every model that the configuration names, the judges among them, with its provider and its
+    limiter. Models that use the same keys of one server share a limiter."""
 
     def __init__(self, configuration: Configuration, permissions: Permissions) -> None:
         """Raises `InvalidInput` if the configuration demands something that is not permitted."""
@@ -70,7 +71,7 @@ class Targets:
         self._shares: list[tuple[KeyShare, ConcurrencyLimiter]] = []
 
     def _gates(self, models: Mapping[str, Model]) -> dict[ServerAccount, ConcurrencyLimiter]:
-        """One limiter for each key of a server, shared by the models that are asked with it."""
+        """One limiter for each account, shared by the models that are asked with its keys."""
         execution = self._configuration.execution
         workers, patience_s = execution.parallel_workers, execution.rate_limit_wait_ms / 1000
         slots = FairSemaphore(workers)
@@ -95,7 +96,10 @@ class Targets:
         )
 
     async def share_limits(self, shares: KeyShares, *, with_others: bool) -> None:
-        """Join the share of each key that has limits; with `with_others`, of every key."""
+        """Join the limits that all drives with the same key share.
+
+        Joins for each key that has configured limits; with `with_others`, for every key.
+        """
         for account, (key, limits) in self.limited.items():
             if limits.any or with_others:
                 share, gate = await shares.of(key, limits), self.gates[account]
@@ -106,7 +110,9 @@ class Targets:
     def restore_limits(
         self, last: Mapping[str, LimitChanged], on_change: Callable[[LimitUpdate], None]
     ) -> None:
-        """Restore the last recorded limits, and pass every later change to `on_change`."""
+        """Restore the limits that the run recorded last, and pass every later change to
+        `on_change`. `last` has the last change of each limiter; a limiter without one keeps its
+        configured limit."""
         for account, gate in self.gates.items():
             gate.on_change = on_change
             changes = [
@@ -120,13 +126,13 @@ class Targets:
                 gate.restore(newest.limit_after, newest.held_until)
 
     def close_gates(self) -> None:
-        """Let no more requests pass: waiting requests are not sent."""
+        """Close all limiters: requests that wait are not sent, and no more may begin."""
         for gate in self.gates.values():
             gate.close()
 
     @property
     def by_server(self) -> Sequence[Sequence[str]]:
-        """The keys of the models under test, grouped by the account whose limits they share."""
+        """The keys of the models under test, in groups that share the limits of one account."""
         models = {key: target.model for key, target in self.models.items()}
         return list(_by_account(models).values())
 
@@ -134,15 +140,18 @@ class Targets:
         return [*self.models.values(), *self.judges.values()]
 
     def snapshots(self) -> tuple[ModelSnapshot, ...]:
-        """The models' configuration as it is recorded, in configuration order."""
+        """The models under test as `RunStarted` records them, in configuration order."""
         return tuple(snapshot(target.model, key) for key, target in self.models.items())
 
     def judge_snapshots(self) -> tuple[ModelSnapshot, ...]:
-        """The judges' recorded configuration, in the order in which they are asked."""
+        """The judges as `RunStarted` records them, in the order in which they are asked."""
         return tuple(snapshot(target.model, key) for key, target in self.judges.items())
 
     def secret_variables(self) -> list[str]:
-        """The environment variables that hold keys."""
+        """The names of the environment variables that hold keys.
+
+        A name may occur more than once.
+        """
         return [name for target in self._all() for name in secret_variables(target.model)]
 
     def redactor(self) -> Redactor:
@@ -162,7 +171,7 @@ class Targets:
         )
 
     async def check(self, *, offline: bool = False, run_classes: bool = True) -> list[str]:
-        """Check whether every model can be reached; return the remarks.
+        """Check whether every model can be reached; return remarks for the user, perhaps none.
 
         An `offline` check makes no connection and runs no class of the user's. Without
         `run_classes` a class is located, but neither imported nor constructed. Raises
@@ -196,14 +205,17 @@ class Targets:
         return remarks
 
     async def open(self) -> None:
-        """Start what the models need before the first request. Raises as `check` does."""
+        """Start what the models need before the first request.
+
+        Raises `InvalidInput`, without keys in its messages, if a model cannot be started.
+        """
         try:
             await asyncio.gather(*(target.provider.open() for target in self._all()))
         except InvalidInput as error:
             raise self.redactor().cleaned(error) from None
 
     async def close(self) -> None:
-        """Release everything, even if parts of it fail."""
+        """Leave all shared limits and close all providers, even if closing one fails."""
         for share, gate in self._shares:
             share.leave(gate)
         self._shares.clear()
@@ -213,22 +225,22 @@ class Targets:
 
 
 def account_of(model: Model) -> ServerAccount:
-    """The account whose limits a model shares. Several keys for one request make one account."""
+    """The account whose limits a model shares: its server and all variables with keys for it."""
     return ServerAccount(server_of(model), tuple(sorted(set(secret_variables(model)))))
 
 
 def _provider_key(account: ServerAccount) -> ProviderKey:
-    """The account's digest, which the database knows, without the keys themselves.
+    """The digest that names the account in the database, without the keys themselves.
 
-    Two hosts whose variables of one name hold two keys share limits; two variables that hold one
-    key do not.
+    It is computed from the server and the names of the variables. Two hosts whose variables of one
+    name hold two keys share limits; two variables that hold one key do not.
     """
     text = "\n".join([account.server, *account.variables])
     return ProviderKey(hashlib.sha256(text.encode()).hexdigest(), account.server)
 
 
 def _limits(models: Sequence[Model]) -> KeyLimits:
-    """The lowest configured value of each limit."""
+    """Of each limit, the lowest value that one of these models configures."""
 
     return lowest_of(
         KeyLimits(model.concurrent_requests, model.requests_per_minute, model.tokens_per_minute)
@@ -249,7 +261,10 @@ first answer, so a run with more answers of a model has one that matches."""
 
 
 def restore_answering(connection: Connection, run: Run, targets: Targets) -> None:
-    """Mark each target that has a recorded answer under the requested model's name."""
+    """Mark each target that has a recorded answer under the requested model's name.
+
+    Reads at most `_LOOKED_AT` answers of the run.
+    """
     topics = [ResponseReceived.__name__]
     for row in find(connection, run_id=run.started.run_id, topics=topics, limit=_LOOKED_AT):
         event = row.event()

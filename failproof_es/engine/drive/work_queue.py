@@ -25,7 +25,7 @@ class WorkQueue:
         self._more = True
 
     async def next(self) -> RecordedEvaluation | None:
-        """The next evaluation to work on, `None` when there are no more."""
+        """The next evaluation to work on; waits until it is read. `None` when there are no more."""
         while not self._ready and self._more:
             async with self._turn:
                 if not self._ready and self._more:
@@ -33,7 +33,7 @@ class WorkQueue:
         return self._ready.popleft() if self._ready else None
 
     async def look_ahead(self) -> None:
-        """Read the first evaluations before a worker asks for them."""
+        """Read the first window, if none was read, before a worker asks for an evaluation."""
         async with self._turn:
             if not self._ready and self._more:
                 await self._refill()
@@ -46,5 +46,5 @@ class WorkQueue:
             self._ready.extend(window)
 
     async def close(self) -> None:
-        """Stop reading ahead."""
+        """Stop reading the plan, at the end of the drive."""
         await self._windows.aclose()

@@ -10,12 +10,19 @@ _RECORD_BYTES = 48
 
 
 def checked_digest(prompt: bytes, leaves: bytes) -> bytes:
-    """SHA-256 of the leaf hashes of the prompt's event and the evaluation's, in version order."""
+    """SHA-256 over the hashes of an evaluation's events, to compare them later.
+
+    `prompt` is the leaf hash of the event that holds the case, `leaves` are the joined leaf hashes
+    of the evaluation's events in version order.
+    """
     return hashlib.sha256(prompt + leaves).digest()
 
 
 class CheckedStreams:
-    """Digests by stream id, in 48 bytes each. `take` removes a stream."""
+    """A compact mapping from stream ids (16 bytes) to digests (32 bytes).
+
+    A stream leaves the mapping when it is taken.
+    """
 
     def __init__(self) -> None:
         self._parts: defaultdict[int, bytearray] = defaultdict(bytearray)
@@ -29,7 +36,7 @@ class CheckedStreams:
         return self._find(stream_id) >= 0
 
     def add(self, stream_id: bytes, digest: bytes) -> None:
-        """Add a stream that is not there yet."""
+        """Add a stream that is not in the mapping yet."""
         part = self._parts[stream_id[0] << 4 | stream_id[1] >> 4]
         part += stream_id
         part += digest
@@ -42,7 +49,7 @@ class CheckedStreams:
         self._count += len(other)
 
     def take(self, stream_id: bytes) -> bytes | None:
-        """Remove a stream and return its digest; `None` if it is not here."""
+        """Remove a stream and return its digest; `None` if the mapping does not have it."""
         at = self._find(stream_id)
         if at < 0:
             return None

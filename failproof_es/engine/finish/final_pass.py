@@ -64,11 +64,15 @@ class FinalScan:
 
     @property
     def summary(self) -> RunSummary:
-        """The run's summary."""
+        """The run and the counts of its evaluations, for the gates."""
         return RunSummary(run=self.run, counts=self.counts)
 
     def validated(self, other_streams: OtherStreams) -> dict[str, Any]:
-        """The fields of `RunValidated`. Call it once."""
+        """The fields of the event `RunValidated`.
+
+        `other_streams` are the checks of the streams that the scan did not read. Call it once: it
+        adds to the findings.
+        """
         return self.validation.end(
             other_streams, self.begun_count, self.stream_count, self.counts.spending
         )
@@ -82,11 +86,12 @@ def scan_finished_run(
     broken: Exception | None = None,
     checked: LiveChecks | None = None,
 ) -> FinalScan:
-    """Read every evaluation of the run, once. Unreadable events become findings, not errors.
+    """Read every evaluation of the run, once.
 
-    `scores` says whether to keep the scores. `broken` is the error of the run's own stream, if the
-    stream is unreadable from some event on. `checked` has the evaluations that the drive checked.
-    It can be used once, and does not change the result.
+    Unreadable events become findings, not errors. `scores` says whether to keep the scores.
+    `broken` is the error of the run's own stream, if the stream is unreadable from some event on.
+    `checked` has the evaluations that the drive checked: they are only compared with the log. It
+    can be used once, and does not change the result.
     """
     if checked is not None and broken is None and checked.take(run, scores=scores):
         with suppress(_LogDiffers, OddRow, *UNREADABLE):
@@ -95,15 +100,16 @@ def scan_finished_run(
 
 
 class _LogDiffers(Exception):
-    """The log differs from the events that were checked."""
+    """The log differs from the events that were checked: the whole run must be read in full."""
 
 
 def _compare_and_read_rest(
     connection: Connection, run: Run, checked: LiveChecks, scores: bool
 ) -> FinalScan:
-    """Compare checked evaluations with their rows in the log; read and check the others.
+    """Compare the evaluations in `checked` with their rows in the log; read and check the others.
 
-    Raises `_LogDiffers`, `OddRow` or one of `UNREADABLE` if the whole run must be read in full.
+    `scores` says whether to keep the scores. Raises `_LogDiffers`, `OddRow` or one of `UNREADABLE`
+    if the whole run must be read in full.
     """
     streams = SealedStreams(run.started.originator_id)
     validation, counts, run_scores = checked.validation, checked.counts, checked.scores
@@ -124,7 +130,7 @@ def _compare_and_read_rest(
 
 
 def _planned(connection: Connection, run: Run) -> Iterator[list[list[EvaluationKey]]]:
-    """The plan in the windows of a full reading, `_WINDOWS_AT_ONCE` at a time."""
+    """The planned evaluations in plan order: lists of up to `_WINDOWS_AT_ONCE` windows."""
     models = [model.key for model in run.started.models]
     for chunk in range(run.chunks):
         digests = read_chunk(connection, run.started.originator_id, chunk)
@@ -138,10 +144,11 @@ def _take_checked(
     window: Sequence[EvaluationKey],
     expected: dict[UUID, tuple[UUID, bytes]],
 ) -> list[EvaluationKey]:
-    """Move checked evaluations to `expected`: prompt and digest by evaluation.
+    """Move the checked evaluations of a window from `checked` to `expected`.
 
-    Returns the other evaluations, which must be read. An evaluation that the plan lists twice
-    counts once in each window, as in a full reading.
+    `expected` has the prompt's id and the digest by evaluation id. Returns the other evaluations,
+    which must be read. An evaluation that the plan lists twice counts once in each window, as in a
+    full reading.
     """
     rest = []
     for evaluation_id, key in {key.evaluation_id: key for key in window}.items():
@@ -159,7 +166,10 @@ def _compare(
     expected: Mapping[UUID, tuple[UUID, bytes]],
     streams: SealedStreams,
 ) -> None:
-    """Hash the rows of these evaluations and their prompts. Raises `_LogDiffers`."""
+    """Hash the rows of the `expected` evaluations and their prompts, and add them to `streams`.
+
+    Raises `_LogDiffers` if a hash is not the expected one.
+    """
     if not expected:
         return
     prompt_ids = list({prompt for prompt, _ in expected.values()})
@@ -195,9 +205,10 @@ def _read_all(
 
 
 def validate_run(connection: Connection, run_id: UUID) -> dict[str, Any]:
-    """Validate a run that has ended, from all its events; return the fields of `RunValidated`.
+    """Validate a run that has ended, from all its events.
 
-    Unreadable events become findings, not errors.
+    Returns the fields of the event `RunValidated`; nothing is recorded. Unreadable events become
+    findings, not errors. Raises the error if not even the run's first event can be read.
     """
     run, broken = read_run_prefix(connection, run_id)
     reading = scan_finished_run(connection, run, broken=broken)

@@ -35,11 +35,11 @@ async def finalize(
     checked: LiveChecks,
     reading: FinalScan | None = None,
 ) -> FinalScan | None:
-    """Record that the run is paused, failed or complete, and whether its gates are met.
+    """Record that the run is paused, failed or complete, and whether its gates (`limits`) are met.
 
     `counts` are the counts of the drive, `checked` the evaluations that it checked, `reading` the
-    scan of the run if there is one already. Returns the scan if the run has ended. Raises the
-    `trouble` that ended the drive early, unless it is `Halted`: the event `RunPaused` holds its
+    scan of the run if there is one already. Returns the scan; `None` if the run is paused. Raises
+    the `trouble` that ended the drive early, unless it is `Halted`: the event `RunPaused` holds its
     reason.
     """
     if counts.finished < counts.planned:
@@ -74,16 +74,20 @@ async def finalize(
 async def scan(
     stream: RunStream, reader: RetryingReader, limits: Gates, checked: LiveChecks
 ) -> FinalScan:
-    """Read every evaluation of the run once; keep the scores if the gates need them."""
+    """Read every evaluation of the run once.
+
+    The scores are kept if the gates (`limits`) need them. `checked` has the evaluations that the
+    drive checked.
+    """
     compared = limits.need_scores
     return await reader.read(scan_finished_run, stream.run, scores=compared, checked=checked)
 
 
 async def seal(stream: RunStream, reader: RetryingReader, reading: FinalScan | None) -> None:
-    """Record the findings of the run's validation, and its seal.
+    """Record the findings of the run's validation, if they are not on record, and the run's seal.
 
-    Uses the scan from the run's end. Without it, if another process ended the run, reads the run
-    again.
+    `reading` is the scan from the run's end; `None` if another process ended the run: then the run
+    is read again.
     """
     run_id = stream.run.started.originator_id
     if stream.run.validation is None:
@@ -99,7 +103,7 @@ async def seal(stream: RunStream, reader: RetryingReader, reading: FinalScan | N
 
 
 async def record_seal(stream: RunStream, sealed: Seal) -> None:
-    """Record the seal over all of the run's streams."""
+    """Record the event that seals the run, with this seal over all of its streams."""
     await stream.record(
         RunSealed, streams=sealed.streams, events=sealed.events, root=sealed.root.hex()
     )
@@ -114,7 +118,7 @@ def _changes(connection: Connection, limits: Gates, scores: RunScores) -> list[C
 
 
 def _nothing_usable(summary: RunSummary) -> str:
-    """Why a run failed whose evaluations are all lost, model by model."""
+    """The reason why a run failed whose evaluations are all lost, with the counts of each model."""
     if unjudged := summary.unscored()["no_verdict"]:
         answers = plural(unjudged, "answer")
         first = f"not one evaluation was scored: no usable verdict came on {answers}"

@@ -47,10 +47,11 @@ class CheckedPart(NamedTuple):
 
 
 class LiveChecks:
-    """The checks on a run by the process that drives it. For one event loop.
+    """The checks on a run by the process that drives it.
 
-    Call `begin` before work on an evaluation, `committed` with events that became durable, `end`
-    after the work. None of them raises.
+    For one event loop. Call `begin` before work on an evaluation, `committed` with events that
+    became durable, `end` after the work. None of them raises. Evaluations that cannot be checked
+    here are left to the full reading.
     """
 
     def __init__(self, run: Run, *, scores: bool) -> None:
@@ -106,12 +107,15 @@ class LiveChecks:
         self.streams.include(part.streams)
 
     def begin(self, recorded: RecordedEvaluation) -> None:
-        """Note that work on an evaluation begins. It is checked only if it has no events yet."""
+        """Note that work on an evaluation begins. Only an evaluation without events is checked."""
         if self._usable and not recorded.history and recorded.prompt is not None:
             self._open[recorded.key.evaluation_id] = []
 
     def committed(self, entries: Sequence[LogEntry]) -> None:
-        """Note events that are durable."""
+        """Note entries that are durable.
+
+        Entries of evaluations that are not being checked are ignored.
+        """
         for entry in entries:
             stream_id = entry.originator_id
             held = self._open.get(stream_id)  # type: ignore[arg-type]
@@ -144,7 +148,11 @@ class LiveChecks:
             self._give_up()
 
     def take(self, run: Run, *, scores: bool) -> bool:
-        """Whether the checks can be used for the run as it ends now. True once, if at all."""
+        """Whether these checks can be used for `run`, the run as it ends now.
+
+        `scores` says whether its scores are needed. Call it once: it ends the checks, and later
+        calls return false.
+        """
         usable = self._usable and len(self.streams) > 0 and run.prices == self.run.prices
         usable = usable and (self._with_scores or not scores)
         self._usable = False
@@ -183,7 +191,7 @@ class LiveChecks:
 
 
 def _request_bytes(history: Sequence[Event]) -> int:
-    """The bytes of all requests as they were sent: a conversation records far fewer."""
+    """The number of bytes of all requests as they were sent: a conversation records far fewer."""
     return sum(event.body_bytes for event in history if isinstance(event, RequestSent))
 
 

@@ -22,14 +22,14 @@ _VERSION = attrgetter("version")
 
 @dataclass(frozen=True, slots=True)
 class HashedRow:
-    """A row of the log that is part of the seal."""
+    """A row of a stream, as read for the seal."""
 
     stream_id: UUID
     row: LeafRow
 
     @property
     def position(self) -> int:
-        """Its position in the log."""
+        """The position of the row in the log."""
         return self.row.position
 
     def event(self) -> Event:
@@ -42,7 +42,7 @@ class HashedRow:
 
 
 class SealedStreams:
-    """The hashes of a run's streams that were read so far: its seal is made from them."""
+    """Reads a run's streams and keeps their hashes, from which the run's seal is made."""
 
     def __init__(self, run_id: UUID) -> None:
         self._run_id = run_id
@@ -51,13 +51,16 @@ class SealedStreams:
         """The first event that differs from what its writer recorded; such a run is not sealed."""
 
     def ids(self) -> Iterator[UUID]:
-        """The streams read so far that hold events of the run, ordered by id."""
+        """The ids of the streams read so far that hold events of the run, in order."""
         return (UUID(bytes=stream_id) for stream_id in self._streams.ids())
 
     def read(
         self, connection: Connection, stream_ids: Sequence[UUID]
     ) -> dict[UUID, list[HashedRow]]:
-        """Every event of these streams, by stream, in version order; each is hashed as read."""
+        """Read these streams, and keep the hashes of their events for the seal.
+
+        Returns every event by stream, in version order. A stream without events is left out.
+        """
         streams: dict[bytes, list[LeafRow]] = {}
         with closing(stream_rows(connection, stream_ids)) as rows:
             for row in rows:
@@ -72,7 +75,10 @@ class SealedStreams:
         }
 
     def add_checked(self, stream_id: bytes, leaves: bytes) -> None:
-        """Add a stream by the leaves of its rows, all of them filed under the run."""
+        """Add a stream without reading it.
+
+        `leaves` are the joined leaf hashes of its events, all of which have this run's id.
+        """
         self._streams.add_joined(stream_id, leaves)
 
     def read_rest(self, connection: Connection) -> tuple[int, int]:
@@ -115,7 +121,11 @@ class SealedStreams:
         return hashed
 
     def _leaves(self, rows: Iterable[LeafRow]) -> list[bytes]:
-        """The leaf hashes of the rows with this run's id."""
+        """The leaf hashes of the rows with this run's id.
+
+        An event that differs from what its writer recorded is left out, and keeps the run from
+        being sealed.
+        """
         leaves = []
         for row in rows:
             if row.run_id == self._run_id.bytes:
@@ -133,7 +143,8 @@ class SealedStreams:
 def seal_of(connection: Connection, run_id: UUID) -> Seal:
     """The seal over the run's own stream and its evaluations as the log holds them now.
 
-    Raises `LedgerBroken` at an event that differs from what its writer recorded.
+    Nothing is recorded. Raises `LedgerBroken` at an event that differs from what its writer
+    recorded.
     """
     streams = SealedStreams(run_id)
     streams.read_rest(connection)

@@ -30,12 +30,15 @@ _DAMAGED = (
 
 @dataclass(frozen=True, slots=True)
 class SharedChecks:
-    """A folder with the checks of a command's processes."""
+    """A private folder in which the processes of one command leave their checks for each other."""
 
     folder: Path
 
     def leave(self, part: CheckedPart) -> None:
-        """Leave checks for the process that ends the run. Without them it reads the run in full."""
+        """Leave checks for the process that ends the run.
+
+        If they cannot be written, nothing is raised, and that process reads the run in full.
+        """
         name = f"{part.run_id}-{uuid4()}"
         unfinished = self.folder / name
         with suppress(OSError):
@@ -44,12 +47,18 @@ class SharedChecks:
                 unfinished.rename(self.folder / f"{name}{_SUFFIX}")
 
     def take_over(self, checks: LiveChecks) -> None:
-        """Add the checks that were left for the run. Call it while nothing of it is driven here."""
+        """Add the checks that were left for the run of `checks`.
+
+        Call it while nothing of the run is driven here.
+        """
         for part in self.find(checks.run.started.originator_id):
             checks.take_over(part)
 
     def find(self, run_id: UUID) -> Iterator[CheckedPart]:
-        """The checks that the same code left for this run. Unreadable files are skipped."""
+        """The checks that processes of the same version left for this run.
+
+        Unreadable files are skipped.
+        """
         with suppress(OSError):
             if not self._is_private():
                 return

@@ -73,7 +73,8 @@ _NOTHING = Counts(planned=0, finished=0, scored=0, abandoned=0)
 
 @dataclass(slots=True)
 class OtherStreams:
-    """The checks of a run's other streams: its own, its operations, the reviews."""
+    """The results of checking a run's streams other than its evaluations: its own stream, its
+    operations, the reviews."""
 
     counts: Counts
     """The counts in the run's last event that has any."""
@@ -90,7 +91,11 @@ class OtherStreams:
 def check_other_streams(
     connection: Connection, run_id: UUID, evaluation_ids: Iterable[UUID]
 ) -> OtherStreams:
-    """Check the run's own stream, its operations, and the reviews of its evaluations."""
+    """Check the run's own stream, its operations, and the reviews of these evaluations.
+
+    Unreadable events are in the result, and raise nothing, unless the run's first event is
+    unreadable.
+    """
     run, of_run = read_run_prefix(connection, run_id)
     other_streams = OtherStreams(run.counts or _NOTHING, of_run)
     try:
@@ -130,7 +135,8 @@ def _look_at_reviews(
 
 
 class IncompleteReplies(NamedTuple):
-    """Replies of a model or judge whose finish reason says that they are incomplete."""
+    """A kind of replies to count: by model or judge, and by the meaning of a finish reason that
+    says that they are incomplete or that is unknown."""
 
     key: str
     meaning: Meaning
@@ -139,7 +145,7 @@ class IncompleteReplies(NamedTuple):
 
 
 class CountedChecks(NamedTuple):
-    """The counts of evaluations without findings."""
+    """The counts of a `Validation` without findings, to add to another `Validation` of the run."""
 
     checked: Counter[str]
     abandoned: Counter[str]
@@ -152,7 +158,8 @@ class CountedChecks(NamedTuple):
 
 @dataclass(slots=True)
 class Validation:
-    """The findings so far, and the counts of what was checked."""
+    """The validation of one run in progress: the findings so far, and the counts of what was
+    checked."""
 
     started: RunStarted
     dialect: Dialect
@@ -176,7 +183,10 @@ class Validation:
         self._fixed_outcome = fixed_outcomes_of(self.dialect)
 
     def check(self, recorded: RecordedEvaluation) -> FoldedHistory:
-        """Check one planned evaluation, event by event; return its folded history."""
+        """Check one planned evaluation, event by event; a defect becomes a finding, not an error.
+
+        Returns the events as far as they are valid, their folded state, and the error that follows.
+        """
         self.checked["evaluations"] += 1
         self._streams += bool(recorded.history)
         self._fixed_outcomes.add(self._fixed_outcome(recorded.case))
@@ -205,7 +215,10 @@ class Validation:
         return FoldedHistory(state, recorded.history, None)
 
     def counted(self) -> CountedChecks:
-        """The counts so far, for `include`. Call it only if there are no findings."""
+        """The counts so far, for `include` of another validation.
+
+        Call it only if there are no findings.
+        """
         return CountedChecks(
             self.checked,
             self._abandoned,
@@ -217,7 +230,7 @@ class Validation:
         )
 
     def include(self, other: CountedChecks) -> None:
-        """Add the counts of other evaluations of the run."""
+        """Add the counts of other evaluations of the run, which were checked elsewhere."""
         self.checked.update(other.checked)
         self._abandoned.update(other.abandoned)
         self._endings.update(other.endings)
@@ -227,7 +240,10 @@ class Validation:
         self._fixed_outcomes.include(other.fixed_outcomes)
 
     def add_unreadable(self, error: Exception, evaluation_id: UUID | None = None) -> None:
-        """Add a finding: a history that is impossible or cannot be read, with its event."""
+        """Add a finding for an error of reading events: they are impossible or cannot be read.
+
+        `evaluation_id` is the evaluation that it concerns; `None` if it concerns the run.
+        """
         impossible = isinstance(error, ImpossibleHistory)
         self._add_integrity_finding(
             "impossible_history" if impossible else "unreadable", str(error), evaluation_id
@@ -245,11 +261,12 @@ class Validation:
         filed: int,
         spending: Mapping[str, Spent],
     ) -> dict[str, Any]:
-        """The fields of `RunValidated`, compared with the run's own events.
+        """The fields of `RunValidated`: the findings, the counts, and the usage.
 
-        `stream_count` is the number of checked streams with events of the run, `filed` the number
-        of evaluations with its run id, `spending` the usage of its answers, by the key of the model
-        or judge. Call it once.
+        `other_streams` are the checks of the run's other streams, `stream_count` is the number of
+        checked streams with events of the run, `filed` the number of evaluations with its run id,
+        `spending` the usage of its answers, by the key of the model or judge. Call it once: it adds
+        findings.
         """
         if other_streams.of_run is not None:
             self.add_unreadable(other_streams.of_run)
@@ -331,7 +348,10 @@ class Validation:
             self._find("not_sent_whole", message, recorded)
 
     def _template_of(self, model: ModelSnapshot) -> PromptTemplate | None:
-        """A model's prompt template. Raises `ImpossibleHistory` if its record is unreadable."""
+        """A model's prompt template; `None` if it has none.
+
+        Raises `ImpossibleHistory` if its record is unreadable.
+        """
         if RECORDED_AS not in model.parameters:
             return None
         try:
@@ -416,7 +436,10 @@ class Validation:
 
 
 def _usage(spent: Spent) -> Usage:
-    """The sum of tokens. If one count is unknown, so is the sum."""
+    """The sums of tokens, for `RunValidated`.
+
+    If one input or output count is unknown, so is its sum.
+    """
     return Usage(
         input_tokens=None if spent.input.unknown else spent.input.total,
         output_tokens=None if spent.output.unknown else spent.output.total,

@@ -20,7 +20,8 @@ AnswerKey = tuple[UUID, str, int]
 
 
 class AnswerSpool:
-    """The fields of `AnswerImported`, by evaluation."""
+    """Imported answers in a temporary file, by evaluation: the fields of each event
+    `AnswerImported`."""
 
     def __init__(self) -> None:
         self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - see `close`
@@ -34,7 +35,7 @@ class AnswerSpool:
         return key in self._places
 
     def add(self, key: AnswerKey, fields: dict[str, Any]) -> None:
-        """Keep one answer. Raises `OSError` if the temporary folder is full."""
+        """Keep the fields of one answer. Raises `OSError` if the temporary folder is full."""
         encoded = orjson.dumps(fields)
         self._file.seek(self._end)
         self._file.write(encoded)
@@ -42,7 +43,7 @@ class AnswerSpool:
         self._end += len(encoded)
 
     def get(self, key: AnswerKey) -> dict[str, Any] | None:
-        """The answer of an evaluation; `None` if there is none."""
+        """The fields of an evaluation's answer; `None` if there is no answer."""
         place = self._places.get(key)
         if place is None:
             return None

@@ -43,7 +43,10 @@ class GatheredRun:
         return len(self.cases.planned_cases) * len(self.models) * self.repetitions
 
     def fields_of(self, prompt: UUID, model: str, repetition: int) -> dict[str, Any]:
-        """The fields of `AnswerImported` for a planned evaluation, with an answer or without."""
+        """The fields of `AnswerImported` for a planned evaluation.
+
+        If the source has no answer, they hold an error that says so.
+        """
         fields = self.answers.get((prompt, model, repetition))
         if fields is not None:
             return fields
@@ -64,7 +67,11 @@ class GatheredRun:
 
 
 def gather(source: ForeignRun) -> GatheredRun:
-    """Read the whole source. Raises `InvalidInput` if it is no one run, or has no answer."""
+    """Read the whole source.
+
+    Close the result after use. Raises `InvalidInput` if the source is not a single run, changed
+    while it was read, or has no answer.
+    """
     gathered = GatheredRun(source)
     try:
         with room_said("the answers", "the source"):
@@ -111,7 +118,10 @@ def _read_answers(source: ForeignRun, gathered: GatheredRun) -> None:
 
 
 def _shorten_names(remainder: Remainder, answer: RecordedAnswer) -> RecordedAnswer:
-    """The answer with its names cut to `LONGEST_NAME`; every cut is noted in `remainder`."""
+    """The answer with the names of its case and model cut to `LONGEST_NAME` characters.
+
+    Every cut is noted in `remainder`.
+    """
     case = answer.case
     names = {
         field: _shorten_name(name, remainder, answer.place)

@@ -72,7 +72,7 @@ _AT_ONCE = 50
 
 @dataclass(frozen=True, slots=True)
 class ImportOutcome:
-    """The outcome of an import."""
+    """The outcome of an import: the run's state, and its event `RunImported`."""
 
     run: Outcome
     imported: RunImported
@@ -89,10 +89,10 @@ async def import_run(
 ) -> ImportOutcome:
     """Import a run that another tool recorded, or complete an import that was interrupted.
 
-    A source that is on record already is not imported again, unless `again`. Raises `InvalidInput`
-    before anything is recorded if the source cannot be read or holds no answer, and if another
-    version of this program began the import with another plan; `RunBusy` while another process
-    imports it.
+    A source that is on record already is not imported again, unless `again`; `observe` is called
+    with each recorded event. Raises `InvalidInput` before anything is recorded if the source cannot
+    be read or holds no answer, and if another version of this program began the import with another
+    plan; `RunBusy` while another process imports it.
     """
     run_id = uuid4() if again else imported_id(source.kind, source.source_sha256)
     before = await asyncio.to_thread(_read_run, store, run_id)
@@ -115,7 +115,10 @@ async def import_run(
 
 
 def imported_id(kind: str, source_sha256: str) -> UUID:
-    """The run id for this source: the same on every machine, so that a source is imported once."""
+    """The run id for this source: the same on every machine, so that a source is imported once.
+
+    `kind` is the kind of source, `source_sha256` its digest.
+    """
     return run_id_of(f"import\n{kind}\n{source_sha256}")
 
 
@@ -125,7 +128,10 @@ def _outcome(run: Run, *, already: bool) -> ImportOutcome:
 
 
 def _read_run(store: Store, run_id: UUID) -> Run | None:
-    """The run as far as it is on record; `None` if there is none."""
+    """The run, folded from the events on record; `None` if there are none.
+
+    Raises `RunIsArchived` if it is archived.
+    """
     with store.connect() as connection:
         require_attached(connection, run_id)
         run = fold_run(row.event() for row in iterate_stream(connection, run_id))
@@ -136,7 +142,10 @@ def _read_run(store: Store, run_id: UUID) -> Run | None:
 
 
 def _begin(store: Store, run_id: UUID, gathered: GatheredRun) -> RunStarted:
-    """Record the run with its number and its whole plan, in one transaction."""
+    """Record the run with its number and its whole plan, in one transaction.
+
+    Returns the event that begins it.
+    """
     store_documents(store, gathered.cases.spool)
     source, cases = gathered.source, gathered.cases.planned_cases
     models = tuple(
@@ -260,7 +269,10 @@ class _Importing:
     observe: Observe
 
     async def carry_on(self, *, resumed: bool) -> Run:
-        """Record every answer that is not on record yet, and end the run."""
+        """Record every answer that is not on record yet, and end and seal the run.
+
+        `resumed` says that an earlier import of the source was interrupted.
+        """
         reader = RetryingReader(self.store)
         run = await reader.read(read_run, self.lease.run_id)
         checks = LiveChecks(run, scores=False)
@@ -319,7 +331,10 @@ class _Importing:
         checks: LiveChecks,
         recorded: RecordedEvaluation,
     ) -> Evaluation:
-        """Record one answer together with its grading, in one transaction."""
+        """Record one answer together with its grading, in one transaction.
+
+        Returns the graded evaluation.
+        """
         state = recorded.state()
         header = EventHeader.of_evaluation(recorded.key)
         events: list[EvaluationEvent] = []

@@ -38,9 +38,10 @@ class LimitUpdate:
 class ConcurrencyLimiter:
     """Limits the requests to one server, in the event loop of one run.
 
-    `models` are the keys of the server's models. `semaphore` limits the requests that the run has
-    in flight on all of its servers; a request that waits for this server holds none of its slots.
-    `max_wait_s` is how long the server may refuse everything.
+    `models` are the keys of the server's models, `ceiling` is the maximum of concurrent requests.
+    `semaphore` limits the requests that the run has in flight on all of its servers; a request that
+    waits for this server holds none of its slots. `max_wait_s` is how long the server may refuse
+    everything.
     """
 
     def __init__(
@@ -74,7 +75,11 @@ class ConcurrencyLimiter:
         self.on_change: Callable[[LimitUpdate], None] = lambda change: None
 
     def restore(self, allowed: int, held_until: datetime | None) -> None:
-        """Continue with the limit of an earlier drive, and with its hold if that has not ended."""
+        """Continue with the limit of an earlier drive.
+
+        `allowed` is its number of concurrent requests. No request is sent before `held_until`;
+        `None` if the server did not ask to wait.
+        """
         self._limit = replace(self._limit, allowed=max(1, min(allowed, self._limit.ceiling)))
         left_s = (held_until - clock.utc_now()).total_seconds() if held_until else 0.0
         if left_s > 0:
@@ -92,9 +97,10 @@ class ConcurrencyLimiter:
         return self._admits and self._semaphore.is_available
 
     async def acquire(self) -> bool:
-        """Wait until a request may be prepared; false once the run stops, or must stop.
+        """Wait until a request may be prepared, and count it until `release`.
 
-        Raises the error that ended its share of limits.
+        False once the run stops, or must stop waiting for the server: then nothing is to be
+        released. Raises the error that ended its share of limits.
         """
         while not self._closed and self.refused_elsewhere is None:
             if self.share is not None:
@@ -110,11 +116,11 @@ class ConcurrencyLimiter:
         return False
 
     async def wait_to_send(self, permit: Permit = NO_TOKENS) -> float | None:
-        """Wait, right before sending, while a hold lasts or the limit is reached.
+        """Wait, right before sending, while the server asks to wait or the limit is reached.
 
-        A hold may begin after a request was acquired, and the limit may fall below the number of
-        requests inside. Returns the time of sending, by the monotonic clock, or `None` if the run
-        stops before that. `permit` is for the request's tokens.
+        Either may happen after `acquire`. Returns the time of sending, in seconds of the monotonic
+        clock, or `None` if the run or its share of limits ends before that. `permit` is what
+        `reserve_tokens` gave.
         """
         while not self._closed and not self._shares_nothing and not self._may_go(permit):
             self._semaphore.release(self.server)
@@ -130,7 +136,7 @@ class ConcurrencyLimiter:
         return clock.monotonic_s()
 
     def on_answer(self, sent_at: float) -> None:
-        """Note that the request sent at that time was answered."""
+        """Note that the request sent at `sent_at` (seconds of the monotonic clock) was answered."""
         before = self._limit
         self._limit = before.after_answer(sent_at)
         self.wait_exceeded = None
@@ -140,7 +146,11 @@ class ConcurrencyLimiter:
             self._report_change(before, "recovered", None)
 
     def on_error(self, sent_at: float, kind: str, retry_after_s: float | None) -> None:
-        """Note that the request sent at that time failed with this kind of error."""
+        """Note that the request sent at `sent_at` (seconds of the monotonic clock) failed.
+
+        `kind` is the kind of its error, `retry_after_s` are the seconds that the server asks to
+        wait; `None` if it did not ask.
+        """
         before, now = self._limit, clock.monotonic_s()
         if kind in RATE_LIMIT_KINDS:
             self._limit = self._limit.after_rate_limit(sent_at, now)
@@ -161,25 +171,33 @@ class ConcurrencyLimiter:
             self.wait_exceeded = self._complaint(now)
 
     def reserve_tokens(self, request: RequestSent) -> Permit | None:
-        """Reserve the tokens of a request; `None` if it must wait (`wait_for_tokens`)."""
+        """Reserve the tokens of a request, until `release`.
+
+        `None` if it must wait (`wait_for_tokens`).
+        """
         return NO_TOKENS if self.share is None else self.share.reserve(request)
 
     async def wait_for_tokens(self, request: RequestSent, stop: asyncio.Event) -> None:
-        """Wait until the request's tokens are free, or until `stop`. It holds no slot meanwhile."""
+        """Wait until the request's tokens are free and kept for it, or until `stop` is set.
+
+        Call it after `release`: the request must hold no slot meanwhile.
+        """
         if self.share is not None:
             await self.share.wait_for_tokens(request, stop)
 
     def withdraw(self, request: RequestSent) -> None:
-        """Keep no more tokens for a request that waited for them and waits no more."""
+        """Free the tokens that are kept for a request since `wait_for_tokens`, if it will not be
+        sent."""
         if self.share is not None:
             self.share.withdraw(request)
 
     def release(
         self, *, was_sent: bool, permit: Permit | None = None, used: int | None = None
     ) -> None:
-        """End a request, whatever its outcome. `was_sent`: `wait_to_send` let it through.
+        """End a request that `acquire` let in, whatever its outcome.
 
-        `used` is the number of tokens that it used of its permit; `None` if that is not known.
+        `was_sent` says whether `wait_to_send` let it through. `used` is the number of tokens that
+        it used of its `permit`; `None` if that is not known.
         """
         self._inside -= 1
         self._under_way -= was_sent
@@ -201,7 +219,7 @@ class ConcurrencyLimiter:
     # -- what other processes were told ----------------------------------------------------
 
     def hold(self, seconds: float) -> None:
-        """Send nothing for `seconds`. The process that the server told so records the hold."""
+        """Send nothing for `seconds`: the server told another process so, which records it."""
         before = self._limit
         self._limit = before.hold(clock.monotonic_s(), seconds)
         self._held_elsewhere = self._held_elsewhere or before.held_until is None
@@ -214,12 +232,13 @@ class ConcurrencyLimiter:
         self._wake_when_released()
 
     def cut(self) -> None:
-        """Halve the limit. The process that got the server's 429 records it."""
+        """Halve the limit: another process got a 429 of the server, and records it."""
         now = clock.monotonic_s()
         self._limit = self._limit.after_rate_limit(now, now)
 
     def hear_of_answer(self, seconds_ago: float) -> None:
-        """Note that the server answered another process, so that it does not refuse everything."""
+        """Note that the server answered another process `seconds_ago`, so it does not refuse
+        everything."""
         self._limit = self._limit.after_answer_elsewhere(clock.monotonic_s() - seconds_ago)
         if self._limit.refused_since is None:
             self.wait_exceeded = None
@@ -228,12 +247,12 @@ class ConcurrencyLimiter:
 
     @property
     def unsent(self) -> int:
-        """Requests that entered and are not sent yet."""
+        """The number of requests that were let in and are not sent yet."""
         return self._inside - self._under_way
 
     @property
     def waiting(self) -> int:
-        """Requests that wait to enter."""
+        """The number of requests that wait in `acquire`."""
         return len(self._waiting)
 
     def wake(self) -> None:
@@ -261,7 +280,8 @@ class ConcurrencyLimiter:
         )
 
     def _complaint(self, now: float) -> str:
-        """The message about how long the server has refused everything, or announces to."""
+        """The message that the server has refused every request for too long, or asks to wait too
+        long. `now` is in seconds of the monotonic clock."""
         assert self._limit.refused_since is not None
         past_s = now - self._limit.refused_since
         allowed = f"longer than the {self.max_wait_s:g} s of `execution.rate_limit_wait_ms`"

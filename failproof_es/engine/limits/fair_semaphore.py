@@ -24,7 +24,7 @@ class FairSemaphore:
         return self._free > 0
 
     async def acquire(self, server: str) -> None:
-        """Wait for a slot and take it. The same caller must release it."""
+        """Wait for a slot and take it for a request to `server`. The caller must release it."""
         if self._free:
             self._free -= 1
             self._taken[server] += 1
@@ -39,7 +39,7 @@ class FairSemaphore:
             raise
 
     def release(self, server: str) -> None:
-        """Give the slot to a waiter, or leave it free."""
+        """Give back a slot of `server`: to a waiting request if there is one."""
         self._taken[server] -= 1
         for waiting_server in sorted(self._waiting, key=self._taken.__getitem__):
             while queue := self._waiting[waiting_server]:

@@ -40,24 +40,28 @@ SOON_S = 0.4
 
 
 class KeyShareStore(Protocol):
-    """Stores the shares of provider keys."""
+    """Divides the limits of provider keys among processes, and keeps the shares."""
 
     def exchange(
         self, key: ProviderKey, limits: KeyLimits, own: UUID, claim: ShareClaim, seconds: float
     ) -> GrantedShare:
-        """Report a claim, get a share for `seconds`. Blocks. Raises one of `UNAVAILABLE`."""
+        """Report usage, refusals and needs (`claim`), and get a share for `seconds`.
+
+        `own` is the id of the share. With 0 seconds it is given back. Blocks. Raises one of
+        `UNAVAILABLE` in an outage.
+        """
 
 
 class Gate(Protocol):
-    """A gate that draws from the share: a `ConcurrencyLimiter`."""
+    """A `ConcurrencyLimiter`, as the share that it draws from sees it."""
 
     @property
     def unsent(self) -> int:
-        """Requests that entered and are not sent yet."""
+        """The number of requests that were let in and are not sent yet."""
 
     @property
     def waiting(self) -> int:
-        """Requests that wait at the gate."""
+        """The number of requests that wait to enter the limiter."""
 
     def wake(self) -> None:
         """Wake all waiting requests; each checks again whether it may go on."""
@@ -83,7 +87,7 @@ class _ShareWaiter:
 
 
 class MemoryShares:
-    """The shares of a single process, which has every limit to itself."""
+    """The `KeyShareStore` of a single process, which has every limit to itself."""
 
     def __init__(self, clock: Callable[[], float] = passed_s) -> None:
         self._clock = clock
@@ -92,7 +96,10 @@ class MemoryShares:
     def exchange(
         self, key: ProviderKey, limits: KeyLimits, own: UUID, claim: ShareClaim, seconds: float
     ) -> GrantedShare:
-        """See `KeyShareStore`."""
+        """The share of the only process: all that the key's limits leave.
+
+        Does not block, and raises nothing.
+        """
         before = self._states.get(key.digest, KeyState())
         after, answer = share(before, limits, own, claim, now=self._clock(), seconds=seconds)
         self._states[key.digest] = after
@@ -100,7 +107,10 @@ class MemoryShares:
 
 
 class KeyShare:
-    """One share, in an event loop. `open` it first, `close` it at the end."""
+    """This process's share of the limits of one provider key, in an event loop.
+
+    `open` it first, `close` it at the end. `clock` gives seconds of a monotonic clock.
+    """
 
     def __init__(
         self,
@@ -133,12 +143,14 @@ class KeyShare:
         self._task: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Take the first share, and learn of holds. An outage of the database is no error."""
+        """Take the first share, learn of waits that the server demands, and begin to renew the
+        share. An outage of the database is no error."""
         await self.refresh()
         self._task = asyncio.create_task(self._renew_until_closed(), name="limits of a key")
 
     async def refresh(self) -> None:
-        """Learn of holds and refusals that came while nothing was sent here."""
+        """Learn from the database what the server told other processes while nothing was sent
+        here."""
         await self._exchange()
         self._asked_at = -inf  # the first request that waits renews the share at once
 
@@ -159,14 +171,14 @@ class KeyShare:
     # -- for the gates -----------------------------------------------------------------------
 
     def join(self, gate: Gate) -> None:
-        """Let a gate draw from the share, and pass a present hold on to the gate."""
+        """Let a limiter draw from the share. If the server asks to wait, the limiter is told."""
         self.gates.append(gate)
         left_s = self._held_until - self._clock()
         if left_s > 0:
             gate.hold(left_s)
 
     def leave(self, gate: Gate) -> None:
-        """Let a gate draw from the share no more."""
+        """Remove a limiter: it draws from the share no more."""
         self.gates.remove(gate)
 
     def require(self) -> None:
@@ -175,12 +187,15 @@ class KeyShare:
             raise self.lost
 
     def may_begin(self) -> bool:
-        """Whether one more request may enter."""
+        """Whether one more request may enter a limiter. If not, the share is renewed soon."""
         unsent = sum(gate.unsent for gate in self.gates)
         return self._renew_soon_unless(self._local.may_send(self._clock(), unsent))
 
     def may_send(self, permit: Permit) -> bool:
-        """Whether a request that has entered may be sent now."""
+        """Whether a request that has entered may be sent now.
+
+        `permit` is for its tokens. If not, the share is renewed soon.
+        """
         now = self._clock()
         return self._renew_soon_unless(
             self._local.may_send(now) and self._local.still_holds(permit, now)
@@ -198,11 +213,14 @@ class KeyShare:
             self._wake()
 
     def reserve(self, request: RequestSent) -> Permit | None:
-        """Reserve the tokens of a request; `None` if it must wait (`wait_for_tokens`)."""
+        """Reserve the tokens of a request, until `settle`.
+
+        `None` if it must wait (`wait_for_tokens`).
+        """
         return self._tokens.begin(_queued_request(request), most_tokens(request), self._clock())
 
     async def wait_for_tokens(self, request: RequestSent, stop: asyncio.Event) -> None:
-        """Wait until the request's tokens are free, and keep them for it, or until `stop`.
+        """Wait until the request's tokens are free and kept for it, or until `stop` is set.
 
         Raises the error that ended the share.
         """
@@ -221,16 +239,22 @@ class KeyShare:
         self.require()
 
     def withdraw(self, request: RequestSent) -> None:
-        """Keep no more tokens for a request that waited for them and waits no more."""
+        """Free the tokens that are kept for a request since `wait_for_tokens`, if it will not be
+        sent."""
         if self._tokens.withdraw(_queued_request(request)):
             self._changed.set()
 
     def settle(self, permit: Permit, used: int | None) -> None:
-        """Replace reserved tokens by the used ones; `None` if their number is not known."""
+        """End the reservation of `permit`: only the used tokens count.
+
+        `used` of `None` means that their number is not known.
+        """
         self._tokens.settle(permit, used)
 
     def hear(self, source: Gate, *, hold_s: float = 0.0, cut: bool = False) -> None:
-        """Note that the server refused a request of gate `source`; report it to others soon."""
+        """Note that the server refused a request of limiter `source`, and report it to other
+        processes soon. `hold_s` are the seconds that the server asks to wait; `cut` says that
+        `source` has halved its limit. The other limiters here follow at once."""
         heard = self._heard
         self._heard = heard._replace(
             hold_s=max(heard.hold_s, hold_s), was_cut=heard.was_cut or cut, was_refused=True
@@ -246,7 +270,7 @@ class KeyShare:
         self._changed.set()
 
     def hear_answer(self) -> None:
-        """Note an answer of the server. It is reported if a refusal came before."""
+        """Note that the server answered. Other processes learn of it if a refusal came before."""
         if self._refused_at is not None:
             self._refused_at = None
             self._heard = self._heard._replace(was_answered=True)
@@ -281,7 +305,10 @@ class KeyShare:
         self._wake()
 
     def _renew_soon_unless(self, allowed: bool) -> bool:
-        """Return `allowed`; if something has to wait, renew the share soon."""
+        """Return `allowed`.
+
+        If it is false, a request has to wait: then the share is renewed soon.
+        """
         if not allowed and self._clock() - self._asked_at >= SOON_S:
             self._changed.set()
         return allowed
@@ -320,7 +347,8 @@ class KeyShare:
             )
 
     async def _exchange_claim(self, claim: ShareClaim, seconds: float) -> None:
-        """Report a claim, and apply the answer."""
+        """Report a claim, and apply the granted share, which lasts for `seconds`; with 0 only
+        report."""
         began = self._asked_at = self._clock()
         arguments = (self.key, self._configured_limits, self._own, claim, seconds)
         if isinstance(self._store, MemoryShares):
@@ -333,7 +361,8 @@ class KeyShare:
             self._wake()
 
     def _pass_on(self, claim: ShareClaim, answer: GrantedShare) -> None:
-        """Pass refusals and answers of other workers on to the gates; serve waiting requests."""
+        """Pass refusals and answers that other processes reported on to the limiters; then give
+        free tokens to requests that wait for them."""
         now = self._clock()
         if answer.held_s > 0 or answer.cuts > (self._cuts or 0):
             self._refused_at = self._refused_at or now  # so that the next answer is reported
@@ -364,7 +393,7 @@ class KeyShare:
 
 
 class KeyShares:
-    """The shares of this process, one for each provider key and its limits."""
+    """The open shares of this process, one for each provider key and its limits."""
 
     def __init__(self, store: KeyShareStore, clock: Callable[[], float] = passed_s) -> None:
         self._store = store
@@ -372,7 +401,10 @@ class KeyShares:
         self._shares: dict[tuple[str, KeyLimits], KeyShare] = {}
 
     async def of(self, key: ProviderKey, limits: KeyLimits) -> KeyShare:
-        """The open share of this key and its limits."""
+        """The open share of this key and its limits.
+
+        A new share is opened if there is none, or if an error ended it.
+        """
         share = self._shares.get((key.digest, limits))
         if share is None or share.lost is not None:
             share = KeyShare(key, limits, self._store, self._clock)
@@ -383,11 +415,12 @@ class KeyShares:
         return share
 
     def starving(self) -> list[ProviderKey]:
-        """The keys whose shares are starving (`KeyShare.is_starving`)."""
+        """The keys for which requests wait here, none is in flight, and the share lets none
+        begin."""
         return [share.key for share in self._shares.values() if share.is_starving()]
 
     async def close(self) -> None:
-        """Give all shares back."""
+        """Give all shares back. They must not be used any more."""
         await asyncio.gather(*(share.close() for share in self._shares.values()))
         self._shares.clear()
 
@@ -398,7 +431,8 @@ def most_tokens(request: RequestSent) -> int:
 
 
 def tokens_used(outcome: EvaluationEvent) -> int | None:
-    """The tokens that a request with this outcome used; `None` if that is not known."""
+    """The number of tokens that a request with this outcome used, input and output. 0 after an
+    error that costs nothing; `None` if the number is not known."""
     if isinstance(outcome, ResponseReceived):
         usage = outcome.usage
         if usage.input_tokens is None or usage.output_tokens is None:

@@ -21,7 +21,10 @@ _LONGER_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One server's limit: between 1 and `ceiling` requests at once."""
+    """The limit of one server, a value that never changes: each method returns the next one.
+
+    It allows between 1 and `ceiling` requests at once, and none until `held_until`.
+    """
 
     ceiling: int
     allowed: int
@@ -39,7 +42,11 @@ class Limit:
         return cls(ceiling, ceiling)
 
     def after_answer(self, sent_at: float) -> Limit:
-        """The limit after an answer to a request of that time: a full round raises it a step."""
+        """The limit after an answer to a request sent at `sent_at`.
+
+        As many answers as requests are allowed make a round; a full round raises the limit one
+        step.
+        """
         heard = self if self.refused_since is None else replace(self, refused_since=None)
         if self.allowed >= self.ceiling or self._was_sent_before_the_cut(sent_at):
             return heard
@@ -49,41 +56,51 @@ class Limit:
         return replace(heard, allowed=min(self.ceiling, self.allowed + step), answers=0)
 
     def after_refusal(self, sent_at: float) -> Limit:
-        """The limit after the server refused a request sent at that time."""
+        """The limit after the server refused a request sent at `sent_at`: refusals last from the
+        first such request until any answer."""
         return self if self.refused_since is not None else replace(self, refused_since=sent_at)
 
     def after_answer_elsewhere(self, at: float) -> Limit:
-        """The limit after another process was answered at that time: the server refuses no more."""
+        """The limit after another process was answered at time `at`: the server does not refuse
+        everything. Unchanged if the refusals here began later."""
         if self.refused_since is None or at < self.refused_since:
             return self
         return replace(self, refused_since=None)
 
     def refusing_for_s(self, now: float) -> float:
-        """Seconds for which the server has refused everything, counted to the end of its hold."""
+        """Seconds for which the server has refused everything, including the rest of the wait that
+        it asks for. 0 if it does not."""
         if self.refused_since is None:
             return 0.0
         return max(now, self.held_until or now) - self.refused_since
 
     def after_rate_limit(self, sent_at: float, now: float) -> Limit:
-        """The limit after a 429: half, at least 1, and once for all requests in flight."""
+        """The limit after a 429 for a request sent at `sent_at`: half, at least 1.
+
+        Only the first 429 counts for all requests in flight.
+        """
         if self._was_sent_before_the_cut(sent_at):
             return self
         return replace(self, allowed=max(1, self.allowed // 2), answers=0, cut_at=now)
 
     def hold(self, now: float, retry_after_s: float) -> Limit:
-        """The limit with a `Retry-After`. Of several, the one that ends last counts."""
+        """The limit under which nothing is sent for `retry_after_s` seconds from `now`.
+
+        If it holds already, the later end counts.
+        """
         until = now + retry_after_s
         return replace(self, held_until=until if self.held_until is None
                        else max(self.held_until, until))  # fmt: skip
 
     def holds_longer_than(self, before: Limit) -> bool:
-        """Whether there is a new hold, or one that ends much later."""
+        """Whether the server asks to wait and `before` did not have that wait, or one that ends at
+        least `_LONGER_S` seconds earlier."""
         if self.held_until is None:
             return False
         return before.held_until is None or self.held_until - before.held_until >= _LONGER_S
 
     def after_hold(self, now: float) -> Limit:
-        """The limit without its hold, once that is over."""
+        """The limit at time `now`: without `held_until` if that is over, else unchanged."""
         if self.held_until is None or now < self.held_until:
             return self
         return replace(self, held_until=None)

@@ -38,10 +38,11 @@ _NOTHING_SPENT = SpendState()
 
 
 def recorded_spending(connection: Connection, run: Run) -> SpendState:
-    """The spending of the run's requests, those of a process that died included.
+    """The recorded spending of all requests of the run, those of a process that died included.
 
-    Nothing is in flight: the caller holds the run's lease. Memory does not grow with the run.
-    Raises `ImpossibleHistory` or `UnreadableState` if the record is damaged.
+    A request without a known cost counts with its worst case. The caller holds the run's lease, so
+    no request is in flight. Raises `ImpossibleHistory` or `UnreadableState` if the record is
+    damaged.
     """
     run_id = run.started.originator_id
     outcomes = (row.event() for row in find(connection, run_id=run_id, topics=_OUTCOMES))
@@ -50,9 +51,10 @@ def recorded_spending(connection: Connection, run: Run) -> SpendState:
 
 
 def shard_spending(connection: Connection, run: Run, part: PlanPart) -> SpendState:
-    """The spending of this part of the plan. The caller holds the lease of the shard.
+    """The recorded spending of a part of the plan, counted as in `recorded_spending`.
 
-    Raises `ImpossibleHistory` or `UnreadableState` if the record is damaged.
+    The caller holds the lease of the shard. Raises `ImpossibleHistory` or `UnreadableState` if the
+    record is damaged.
     """
     spending, prices = SpendState(), run.prices or {}
     for streams in read_planned_streams(connection, run, part):
@@ -73,7 +75,8 @@ def _spending(
     waiting: Iterable[tuple[UUID, int]],
     spending: SpendState = _NOTHING_SPENT,
 ) -> SpendState:
-    """`spending` with these outcomes, and with the requests that have none."""
+    """`spending` plus the costs of these outcomes and of the requests in `waiting`, which have
+    none. `waiting` has the stream and the version of each request."""
     for some in _batches(_charged_outcomes(outcomes)):
         unknown: list[Outcome] = []
         for outcome in some:
@@ -92,7 +95,11 @@ def _spending(
 
 
 def _charged_outcomes(events: Iterable[Event]) -> Iterator[Outcome]:
-    """The outcome of each request. An error that voids an answer is left out: the answer counts."""
+    """The outcome of each request.
+
+    Left out is the error that follows an answer of another model than the requested one: the answer
+    has the cost.
+    """
     for event in events:
         assert isinstance(event, ResponseReceived | ErrorRecorded | AttemptLost)
         if not (isinstance(event, ErrorRecorded) and event.kind == VOIDS_ANSWER):
@@ -102,7 +109,11 @@ def _charged_outcomes(events: Iterable[Event]) -> Iterator[Outcome]:
 def _worst_cases(
     connection: Connection, prices: Prices, places: Sequence[tuple[UUID, int]]
 ) -> Iterator[Decimal]:
-    """The worst-case costs of the requests at these streams and versions, in any order."""
+    """The worst-case costs in USD of the requests at these places, in any order.
+
+    A place is a stream and a version; a request without a price costs 0. Raises `ImpossibleHistory`
+    if a place has no request.
+    """
     if not places:
         return
     streams, versions = [stream for stream, _ in places], [version for _, version in places]

@@ -43,7 +43,10 @@ class SpendCeilingReached(SpendRefused):
 
 
 class SpendLimiter:
-    """The budget of one drive, in its event loop. Not for several threads."""
+    """Keeps the requests of one drive below a spend ceiling, in its event loop.
+
+    Not for several threads. `prices` are the run's, `run_number` is for messages.
+    """
 
     def __init__(self, budget: SpendBudget, prices: Prices, run_number: int) -> None:
         self._run_number = run_number
@@ -54,7 +57,10 @@ class SpendLimiter:
         self._settled = asyncio.Event()
 
     def reserve(self, request: RequestSent) -> bool:
-        """Reserve a request's worst-case cost before recording it; false if it does not fit now."""
+        """Reserve a request's worst-case cost, before the request is recorded.
+
+        False if it does not fit now, or if its cost has no bound.
+        """
         worst = worst_case(self._prices, request)
         if worst is None or not self._budget.reserve(worst):
             return False
@@ -81,7 +87,10 @@ class SpendLimiter:
                 task.cancel()
 
     def withdraw(self, request: RequestSent) -> None:
-        """Keep nothing more for a request that waited for room: this class never does."""
+        """Free the budget that is kept for a request since `wait_for_room`, if it will not be sent.
+
+        Does nothing here: only `SpendSlice` keeps budget.
+        """
 
     def recorded(self, event: EvaluationEvent) -> None:
         """Note an event that is durable: an outcome replaces its request's reservation."""
@@ -94,7 +103,8 @@ class SpendLimiter:
             self._settled.set()
 
     def broken_by(self, outcome: EvaluationEvent) -> str | None:
-        """Why no more may be sent: this outcome, not durable yet, cost more than its worst case."""
+        """The reason to send no more, if this outcome cost more than was reserved for its request;
+        else `None`. Call it before `recorded`."""
         reservation = self._reserved.get((outcome.originator_id, outcome.originator_version - 1))
         if reservation is None or not isinstance(outcome, ResponseReceived):
             return None
@@ -133,17 +143,16 @@ class SpendLimiter:
 
 
 def require_room(run: Run, ceiling: Decimal | None) -> None:
-    """Raise `InvalidInput` if the run is paused at its spend ceiling and the new one is no higher.
-
-    The run would be paused again at once.
-    """
+    """Raise `InvalidInput` if the run is paused at its spend ceiling and the new one is no higher:
+    it would be paused again at once. `ceiling` is in USD; `None` leaves the run's ceiling as it
+    is."""
     present = ceiling_of(run)
     if run.at_ceiling and present is not None and (ceiling is None or ceiling <= present):
         raise InvalidInput.because(f"run {run.started.run_number} is paused: {run.reason}")
 
 
 def require_ceiling_above(spending: SpendState, ceiling: Decimal) -> None:
-    """Raise `InvalidInput` if the run has spent more than its new ceiling already."""
+    """Raise `InvalidInput` if `spending` is more than the new ceiling, in USD."""
     if spending.spent > ceiling:
         raise InvalidInput.because(
             f"the run has spent {usd_text(spending.known_usd)}"

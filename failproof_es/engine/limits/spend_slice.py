@@ -35,16 +35,19 @@ _NOTHING = Decimal(0)
 
 
 class SharedBudget(Protocol):
-    """The row of one shard in the database. Both calls block, and are made in a thread.
+    """The budget of a run that its shards share, seen from one shard.
 
-    Both raise `LeaseLost` if another process has the shard, one of `UNAVAILABLE` in an outage.
+    Both calls block, and are made in a thread. Both raise `LeaseLost` if another process has the
+    shard, one of `UNAVAILABLE` in an outage.
     """
 
     def reserve(self, report: SpendReport) -> Grant:
-        """Report what the shard has spent, and reserve more."""
+        """Report what the shard has spent, and what it needs and wants; the grant is what it
+        gets."""
 
     def count_dead(self) -> None:
-        """Count again what dead workers have spent, which frees the rest of their reservations."""
+        """Read from the log what dead workers have spent: the rest of their reservations becomes
+        free."""
 
 
 class _Reservation(NamedTuple):
@@ -63,9 +66,11 @@ class _SliceWaiter:
 
 
 class SpendSlice(SpendLimiter):
-    """The spend limiter of one shard, in an event loop. `open` it first, `close` it at the end.
+    """The spend limiter of one shard, in an event loop.
 
-    `at_once` is how many requests the shard may have in flight.
+    `open` it first, `close` it at the end. `budget` is the shard's slice of the run's budget,
+    `shared` the run's budget in the database, `at_once` the number of requests that the shard may
+    have in flight.
     """
 
     def __init__(
@@ -115,7 +120,10 @@ class SpendSlice(SpendLimiter):
                 await asyncio.to_thread(self._shared.reserve, report)
 
     def reserve(self, request: RequestSent) -> bool:
-        """See `SpendLimiter`."""
+        """Reserve a request's worst-case cost in the slice.
+
+        False if it does not fit now, or if its cost has no bound.
+        """
         self._free_promise(_request_place(request))
         if not super().reserve(request):
             return False
@@ -126,19 +134,27 @@ class SpendSlice(SpendLimiter):
         return True
 
     def withdraw(self, request: RequestSent) -> None:
-        """See `SpendLimiter`."""
+        """Free the budget that is kept for a request since `wait_for_room`, if it will not be
+        sent."""
         if _request_place(request) in self._promised:
             self._free_promise(_request_place(request))
             self._changed.set()
 
     def recorded(self, event: EvaluationEvent) -> None:
-        """See `SpendLimiter`."""
+        """Note an event that is durable: an outcome replaces its request's reservation.
+
+        Waiting requests then try again.
+        """
         super().recorded(event)
         if self._waiting:
             self._changed.set()
 
     async def wait_for_room(self, request: RequestSent, stop: asyncio.Event) -> None:
-        """See `SpendLimiter`. Also raises `LeaseLost`."""
+        """Wait until budget is kept for the request, or the run stops.
+
+        Raises `SpendCeilingReached` if the request can never fit below the ceiling, `SpendRefused`
+        if its cost has no bound, and `LeaseLost` if another process has the shard.
+        """
         worst = self._require_worst_case(request)
         self._largest = max(self._largest, worst)
         if self._lost is not None:
@@ -200,7 +216,10 @@ class SpendSlice(SpendLimiter):
                 return
 
     def _report(self) -> SpendReport:
-        """The next report to the database."""
+        """The next report to the database, with the needs of waiting requests.
+
+        If another shard waits for budget, budget is given back.
+        """
         waiting = [waiter.worst for waiter in self._waiting if not waiter.reply.done()]
         needs = min(waiting, default=_NOTHING)
         elsewhere, self._wanted_elsewhere = self._wanted_elsewhere, False
@@ -211,14 +230,17 @@ class SpendSlice(SpendLimiter):
         return self._slice.report(needs, wants, give_back=give_back)
 
     def _take_back_promises(self) -> None:
-        """Free budget that was kept longer than `PROMISED_S`; its requests must wait again."""
+        """Free budget that was kept for longer than `PROMISED_S`; its requests must wait again."""
         now = clock.monotonic_s()
         late = [place for place, promise in self._promised.items() if promise.until <= now]
         for place in late:
             self._free_promise(place)
 
     def _answer_waiters(self) -> None:
-        """Wake the waiting requests that fit now, and fail those that never will."""
+        """Keep budget for each waiting request that fits now, and wake it.
+
+        Requests that can never fit raise `SpendCeilingReached`.
+        """
         for waiter in self._waiting:
             if waiter.reply.done():
                 continue
@@ -230,7 +252,10 @@ class SpendSlice(SpendLimiter):
                 waiter.reply.set_exception(self._ceiling_reached(waiter.request, waiter.worst))
 
     async def _follow_up(self, report: SpendReport, grant: Grant) -> None:
-        """Pause after a refusal; at every fifth in a row, look for dead holders."""
+        """Pause after a report that got nothing for a waiting request.
+
+        After every fifth in a row, free the reservations of dead workers.
+        """
         refused = report.needs > _NOTHING and not grant.more
         self._refused = self._refused + 1 if refused else 0
         if self._refused and self._refused % 5 == 0:
@@ -242,7 +267,8 @@ class SpendSlice(SpendLimiter):
             self._changed.set()
 
     def _free_promise(self, place: tuple[UUID, int]) -> None:
-        """Free the budget that was kept for a request while it waited."""
+        """Free the budget that is kept for the request of this stream and version, if there is
+        any."""
         if (promise := self._promised.pop(place, None)) is not None:
             self._slice.settle(promise.amount, Charge(_NOTHING, is_known=True))
 

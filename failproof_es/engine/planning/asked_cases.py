@@ -17,7 +17,8 @@ _READ_AT_ONCE = 1_000
 
 
 def question_of(case: Case, repetition: int = 1) -> Question:
-    """The question of an evaluation of the case, as `pairing` compares it."""
+    """What identifies an evaluation of the case when runs are compared: digests of what is sent and
+    of what is graded, the ids of suite and case, and the repetition."""
     document = case.model_dump(mode="json", include={"dialect", "turns", "expectation", "category"})
     sent, graded = experiment.case_digests(document)
     return Question(graded, sent, case.suite_id, case.case_id, repetition)
@@ -37,12 +38,13 @@ class PlannedCases:
         return self._cases
 
     def add(self, digest: str, case: Case) -> None:
-        """Add the next case, with its digest."""
+        """Add the next case. `digest` is the digest of the whole case."""
         question = question_of(case)
         self.add_digests(digest, question.sent, question.graded)
 
     def add_digests(self, digest: str, sent: str, graded: str) -> None:
-        """Add the next case, by its digest, its `question_digest` and its `graded_digest`."""
+        """Add the next case by its digests: of the whole case, of what is sent (`question_digest`),
+        of what is sent and graded (`graded_digest`). All are in hexadecimal."""
         self._file.write(bytes.fromhex(digest + sent))
         self._sent.add(bytes.fromhex(sent))
         self._graded.add(bytes.fromhex(graded))
@@ -72,7 +74,10 @@ class PlannedCases:
         models: Sequence[ModelSnapshot],
         judges: Sequence[ModelSnapshot],
     ) -> Experiment:
-        """The experiment of these cases, models and judges."""
+        """The digests that identify the experiment of a run with these cases, models and judges.
+
+        `configuration` is the resolved one.
+        """
         conditions = experiment.conditions(
             {
                 "configuration": configuration,

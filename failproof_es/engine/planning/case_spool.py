@@ -33,13 +33,18 @@ class CaseSpool:
         self.cases = 0
 
     def add(self, digest: str, document: bytes) -> None:
-        """Add the next case. Raises `OSError` if the temporary folder is full."""
+        """Add the next case: its digest in hexadecimal, and the case as JSON.
+
+        Raises `OSError` if the temporary folder is full.
+        """
         self._file.write(b"".join((_LENGTH.pack(len(document)), bytes.fromhex(digest), document)))
         self.cases += 1
 
     def flush(self) -> None:
-        """Write buffered cases to the file, so that reading writes nothing. Raises as `add`
-        does."""
+        """Write buffered cases to the file, so that reading writes nothing.
+
+        Raises `OSError` if the temporary folder is full.
+        """
         self._file.flush()
 
     def __iter__(self) -> Iterator[SpooledCase]:

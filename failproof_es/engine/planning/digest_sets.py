@@ -15,7 +15,10 @@ _READ_AT_ONCE = 512
 
 
 class DigestSet:
-    """Digests that are added in any order and read in ascending order, each once."""
+    """Digests that are added in any order and read in ascending order, each once.
+
+    `at_once` digests are held in memory, the others on disk.
+    """
 
     def __init__(self, at_once: int = AT_ONCE) -> None:
         self._at_once = at_once
@@ -26,7 +29,7 @@ class DigestSet:
         self._portions = 0
 
     def add(self, digest: bytes) -> None:
-        """Add a digest of 32 bytes."""
+        """Add a digest of 32 bytes. Raises `OSError` if the temporary folder is full."""
         self._last += digest
         if len(self._last) == self._at_once * DIGEST_BYTES:
             if self._sorted is None:
@@ -68,7 +71,7 @@ class DigestSet:
 
 
 def split(packed: bytes | bytearray) -> Iterator[bytes]:
-    """Packed digests, one by one."""
+    """Digests of 32 bytes each that are joined in `packed`, one by one."""
     for start in range(0, len(packed), DIGEST_BYTES):
         yield bytes(packed[start : start + DIGEST_BYTES])
 

@@ -52,7 +52,10 @@ def is_name(text: str) -> bool:
 
 
 def files_of(answers: Answers) -> dict[str, bytes]:
-    """The content of each file, by its path in the project. Raises `InvalidInput`."""
+    """The content of each file, by its path in the project.
+
+    Raises `InvalidInput` if the dialect does not exist, or has no template for a new suite.
+    """
     dialect = dialect_named(answers.dialect)
     suite = f"suites/{answers.name}{suffix_of_new(dialect)}"
     files = {
@@ -99,7 +102,8 @@ def _model(answers: Answers) -> dict[str, Any]:
 
 
 def key_variables(answers: Answers) -> list[str]:
-    """The environment variables whose values the run needs, by name."""
+    """The names of the environment variables whose values the run needs: for the key, and for
+    options that end in `_env`."""
     default = rules_of(answers.provider).default_key_variable(answers.base_url)
     variable = answers.api_key_env or default
     more = [value for name, value in answers.options.items() if name.endswith("_env")]
@@ -114,7 +118,10 @@ def _packages(answers: Answers) -> str:
 
 
 def _vendor_packages(answers: Answers) -> str:
-    """The vendor's package and its HTTP client, if the class uses them, as arguments of `pip`."""
+    """The vendor's package and its HTTP client as arguments of `pip`, with a space before each.
+
+    Empty if the provider is not one of a vendor's SDK.
+    """
     vendor, sdk, _ = answers.provider.partition("-")
     return f" {vendor} httpx2" if sdk and answers.provider.endswith("-sdk") else ""
 

@@ -41,7 +41,8 @@ Take = Callable[[Case], None]
 
 @dataclass(frozen=True, slots=True)
 class SourcePart:
-    """One file or collection: its name, the SHA-256 of its content, its cases."""
+    """One case file or collection that was read: its name, the SHA-256 of its content, its
+    cases."""
 
     path: str
     sha256: str
@@ -51,7 +52,8 @@ class SourcePart:
     """The number of cases that it holds."""
 
     def describe(self) -> str:
-        """The name of the file, and the number of its cases that are asked, in words."""
+        """A phrase with the name of the file and the number of its cases, and of those that are
+        asked."""
         name = shipped.describe(Path(self.path)) or shorten(self.path)
         prefix = "" if self.cases == self.held else f"asking {self.cases:,} of "
         return f"cases: {name} ({prefix}{plural(self.held, 'case')})"
@@ -59,7 +61,10 @@ class SourcePart:
 
 @dataclass(frozen=True, slots=True)
 class SourceReading:
-    """The result of reading a source: each case is valid, or left out with a finding."""
+    """The result of reading a source of cases: its parts, and what was found.
+
+    Each case is valid, or left out with a finding.
+    """
 
     parts: tuple[SourcePart, ...]
     findings: tuple[Problem, ...]
@@ -69,16 +74,17 @@ class SourceReading:
 
 
 class CaseSource(Protocol):
-    """A source of cases."""
+    """A source of cases: files, or a collection in the log."""
 
     @property
     def dialect(self) -> Dialect:
         """The dialect of all the cases."""
 
     def read(self, take: Take) -> SourceReading:
-        """Read and check everything. `take` gets every case that is to be asked, in order.
+        """Read and check everything.
 
-        Raises `InvalidInput` with every error. The cases taken until then must be dropped.
+        `take` is called with every case that is to be asked, in order. Raises `InvalidInput` with
+        every error; the cases passed to `take` until then must be dropped.
         """
 
     def require_unchanged(self) -> None:
@@ -97,9 +103,9 @@ class CollectedCases:
         self.spool = CaseSpool()
 
     def add(self, case: Case) -> None:
-        """Add the next case. Raises `InvalidInput` if the temporary folder is full.
+        """Add the next case.
 
-        Also raises it for a subclass of `Case`.
+        Raises `InvalidInput` if the temporary folder is full, or for a subclass of `Case`.
         """
         document = _document(case)
         digest = digest_of(document)
@@ -108,7 +114,10 @@ class CollectedCases:
             self.planned_cases.add_digests(digest, *case_digests(document))
 
     def complete(self) -> None:
-        """Write what is buffered after the last `add`. Raises `InvalidInput` as `add` does."""
+        """Write what is buffered after the last `add`.
+
+        Raises `InvalidInput` if the temporary folder is full.
+        """
         with room_said("the cases", "the suites"):
             self.spool.flush()
             self.planned_cases.flush()
@@ -116,7 +125,7 @@ class CollectedCases:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The plan of a run: the ordered cases and their files."""
+    """The plan of a run, not recorded yet: the ordered cases and their files."""
 
     planned_cases: PlannedCases
     suites: tuple[SuiteSnapshot, ...]
@@ -141,11 +150,11 @@ def check_files(
     *,
     skip_invalid: bool = False,
 ) -> tuple[Problem, ...]:
-    """Read every file whole; return the warnings. `take` gets each valid case with its file.
+    """Read every file whole; return the warnings.
 
-    The file is the case's own if there is only one file, or if the dialect is a `LoadsByFile`; else
-    it is the first file. Raises `InvalidInput` with every error. With `skip_invalid` errors are
-    returned as well, unless no case is left. A subclass of `Case` is an error at once.
+    `take` is called with each valid case and its file. The file is the case's own if `tells_files`;
+    else it is the first file. Raises `InvalidInput` with every error. With `skip_invalid` errors of
+    cases are returned as well, unless no case is left. A subclass of `Case` is an error at once.
     """
     problems = Problems()
     cases = 0
@@ -180,7 +189,7 @@ def _document(case: Case) -> dict[str, Any]:
 
 
 def tells_files(dialect: Dialect, files: Sequence[Path]) -> bool:
-    """Whether `check_files` gives each case with its own file."""
+    """Whether `check_files` can pass each case with its own file."""
     return len(files) == 1 or isinstance(dialect, LoadsByFile)
 
 
@@ -193,7 +202,10 @@ def _load_with_files(
 
 
 def skipped_lines(defects: Sequence[Problem]) -> Iterator[str]:
-    """The message about skipped cases: how many there are, then each defect."""
+    """The lines of the message about skipped cases: how many there are, then each defect.
+
+    Nothing if there are no defects.
+    """
     if defects:
         cases = plural(len({defect.case for defect in defects}), "case")
         yield f"skipped: {cases} with {plural(len(defects), 'defect')}"
@@ -206,8 +218,9 @@ def store_plan(
 ) -> Plan:
     """Store every prompt that the log does not hold yet; return the plan.
 
-    Raises `InvalidInput` if a file has changed since it was read, so that no unchecked case is
-    stored, and if the temporary folder is full.
+    The run is not recorded. `reading` is the result of reading `source`, `cases` are the cases that
+    it took. Raises `InvalidInput` if a file has changed since it was read, so that no unchecked
+    case is stored, and if the temporary folder is full.
     """
     cases.complete()
     source.require_unchanged()
@@ -240,7 +253,10 @@ def store_prompts(store: Store, cases: Sequence[Case]) -> list[str]:
 
 
 def store_documents(store: Store, cases: Iterable[SpooledCase]) -> None:
-    """Store the new cases, a batch in each commit; one batch is made while another is stored."""
+    """Store the cases that the log does not hold yet, a batch in each commit.
+
+    One batch is encoded while another is stored.
+    """
     with ThreadPoolExecutor(1, "prompts") as executor:
         storing: Future[None] | None = None
         for batch in _batches(cases):
@@ -270,7 +286,10 @@ def _batches(cases: Iterable[SpooledCase]) -> Iterator[list[SpooledCase]]:
 
 
 def require_unchanged(files: Sequence[Path], before: Sequence[str]) -> None:
-    """Raise `InvalidInput` with every file whose SHA-256 has changed."""
+    """Raise `InvalidInput` with every file whose SHA-256 has changed.
+
+    `before` has the earlier SHA-256 of each file, in hexadecimal, in the same order.
+    """
     changed = [
         Problem("the file changed while it was read", path=file, remedy="start again")
         for file, sha256 in zip(files, before, strict=True)

@@ -35,9 +35,11 @@ _WINDOW = 500
 def import_prompts(
     store: Store, dialect: Dialect, files: Sequence[Path], name: str
 ) -> tuple[int, tuple[Problem, ...]]:
-    """Store every prompt of the files and put them into a collection: all or none of them.
+    """Store every prompt of the files and put them into the collection `name`: all or none of them.
 
-    Returns the number of prompts, and the warnings. Raises `InvalidInput` with every defect.
+    Returns the number of prompts, and the warnings. Raises `InvalidInput` if a case has a defect, a
+    file changes meanwhile, the dialect cannot be run from the log, or the collection has another
+    dialect.
     """
     if not isinstance(dialect, RebuildsCases):
         raise InvalidInput.because(
@@ -68,7 +70,7 @@ def import_prompts(
 
 
 def _require_fitting(connection: Connection, dialect: Dialect, name: str) -> None:
-    """Check that the collection holds prompts of this dialect only. Raises `InvalidInput`."""
+    """Raise `InvalidInput` if the collection holds prompts of another dialect."""
     imports = _imports(connection, name)
     if imports and imports[-1].dialect != dialect.name:
         raise InvalidInput.because(
@@ -78,7 +80,7 @@ def _require_fitting(connection: Connection, dialect: Dialect, name: str) -> Non
 
 
 def collection_names(connection: Connection) -> dict[str, tuple[str, int]]:
-    """Every collection with its dialect, and how many prompts it holds."""
+    """Every collection by name: its dialect, and the number of its prompts."""
     names = {
         event.collection: event.dialect
         for row in find(connection, topics=("PromptsImported",))
@@ -104,7 +106,7 @@ def collection_dialect(connection: Connection, name: str) -> str:
 
 
 def collected_digests(connection: Connection, name: str) -> list[str]:
-    """The digests of a collection's prompts, in order."""
+    """The digests of a collection's prompts, in order. Empty if there is no such collection."""
     imported = [digest for event in _imports(connection, name) for digest in event.digests]
     newest: dict[str, str] = {}
     for digest, case in zip(imported, read_cases(connection, imported), strict=True):
@@ -113,7 +115,10 @@ def collected_digests(connection: Connection, name: str) -> list[str]:
 
 
 def read_cases(connection: Connection, digests: Sequence[str]) -> Iterator[Case]:
-    """Stored cases by digest, in the order given, a window at a time."""
+    """The stored cases of these digests, in the same order; holds a few of them in memory.
+
+    Raises `ImpossibleHistory` if the log has no case of a digest.
+    """
     for prompts in portions(connection, [prompt_id(digest) for digest in digests]):
         streams = read_streams(connection, prompts)
         for prompt in prompts:
@@ -129,7 +134,10 @@ def _imports(connection: Connection, name: str) -> list[PromptsImported]:
 def _imported(
     dialect: Dialect, name: str, imports: Sequence[tuple[Path, str, list[str]]]
 ) -> list[Draft]:
-    """The events of one import."""
+    """The events of one import.
+
+    `imports` has the path, the SHA-256 and the cases' digests of each file.
+    """
     header = EventHeader(
         collection_id(name),
         None,

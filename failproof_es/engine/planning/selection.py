@@ -22,17 +22,17 @@ _FORMAT = "failproof-es/sample/1"
 
 
 def values_of(case: Case, kind: str) -> Sequence[str]:
-    """The case's values that patterns of this kind are matched with."""
+    """The case's values that patterns of this kind (`id`, `tag` or `suite`) are matched with."""
     return {"id": (case.case_id,), "tag": case.tags, "suite": (case.suite_id,)}[kind]
 
 
 def matches(case: Case, kind: str, glob: str) -> bool:
-    """Whether one of the case's values fits the glob."""
+    """Whether one of the case's values of this kind (`id`, `tag` or `suite`) fits the glob."""
     return any(fits(value, glob) for value in values_of(case, kind))
 
 
 def rank(seed: int, case: Case) -> int:
-    """The rank of a case in the draw of samples: a sample has the lowest ranks.
+    """The rank of a case in the draw of samples: a sample of n has the n lowest ranks.
 
     The rank is the SHA-256 of the seed, the suite and the case's id. So it does not depend on the
     case's text, on other cases, or on the case's place.
@@ -42,7 +42,10 @@ def rank(seed: int, case: Case) -> int:
 
 
 class Selector:
-    """Decides, case by case, which cases are asked. If it `draws`, all are ranked first."""
+    """Decides, case by case, which cases are asked.
+
+    If it `draws`, every case must be passed to `rank` before the first is passed to `add`.
+    """
 
     def __init__(self, selection: SelectionSection) -> None:
         self._selection = selection
@@ -68,11 +71,12 @@ class Selector:
 
     @property
     def draws(self) -> bool:
-        """Whether all cases must be ranked (`rank`) before any can be chosen."""
+        """Whether a sample is drawn: then all cases must be ranked (`rank`) before any can be
+        chosen."""
         return self._selection.sample is not None
 
     def rank(self, case: Case) -> None:
-        """Take the next case into the draw."""
+        """Take a case into the draw of the sample, if the patterns choose it."""
         if not self._fits(case):
             return
         place = -rank(self._selection.seed or 0, case)
@@ -82,7 +86,7 @@ class Selector:
             heapq.heapreplace(self._lowest, place)
 
     def add(self, case: Case) -> bool:
-        """Whether the next case is asked."""
+        """Decide whether the next case is asked. Each case is passed once, in order."""
         self._total += 1
         if self._unmatched:
             self._note_values(case)
@@ -93,7 +97,11 @@ class Selector:
         return is_chosen
 
     def remarks(self, problems: Problems) -> None:
-        """Add a remark on the selection, or the errors: a pattern without a case, no case left."""
+        """Add to `problems` a remark that describes the selection.
+
+        Instead adds an error for each pattern that matches no case, or if no case is left. Call it
+        after the last `add`.
+        """
         if not (self._patterns["only"] or self._patterns["exclude"] or self._has_bounds()):
             return
         for name, kind, glob in sorted(self._unmatched):
@@ -113,7 +121,7 @@ class Selector:
             problems.remark(f"selection: {description}")
 
     def selected(self, of_models: int) -> Selected:
-        """The selection, as it is recorded."""
+        """The selection, as it is recorded. `of_models` is the number of configured models."""
         selection = self._selection
         return Selected(
             of_cases=self._total,
@@ -139,7 +147,8 @@ class Selector:
         )
 
     def _is_within_bounds(self, case: Case) -> bool:
-        """Whether a case that the patterns choose is among the first ones, or in the sample."""
+        """Whether a case that the patterns choose is among the first `limit` ones, or in the
+        sample. Call it once for each such case, in order."""
         if self._selection.limit is not None:
             return self._kept < self._selection.limit
         if self._selection.sample is None:

@@ -36,7 +36,11 @@ from failproof_es.support.plurals import plural
 
 
 def source_of(loaded: LoadedConfiguration, store: Store) -> CaseSource:
-    """The source that a configuration names. Raises `InvalidInput`."""
+    """The source of cases that a configuration names: files, or a collection in the log.
+
+    The files' digests are taken now; their cases are not read yet. Raises `InvalidInput` if a file,
+    the collection or the dialect does not exist, or if they do not fit.
+    """
     prompts = loaded.configuration.prompts
     choice = CaseChoice(prompts.filters, loaded.configuration.selection)
     try:
@@ -81,7 +85,10 @@ class _Files:
     skip_invalid: bool = False
 
     def read(self, take: Take) -> SourceReading:
-        """See `CaseSource.read`."""
+        """Read and check every file, as `CaseSource.read` says.
+
+        A sample, or a dialect that does not tell a case's file, needs a second reading.
+        """
         chooser = _CaseChooser(self.choice)
         asked_counts, held = dict.fromkeys(self.files, 0), dict.fromkeys(self.files, 0)
         if chooser.draws:
@@ -110,7 +117,8 @@ class _Files:
         return SourceReading(tuple(parts), (*problems, *chooser.remarks()), chooser.selected)
 
     def _file_by_file(self) -> Iterator[tuple[Path, Case]]:
-        """Each valid case with its file, from a second reading of each file alone."""
+        """Each valid case with its file, from a second reading of each file alone, for dialects
+        that do not tell a case's file."""
         valid = (
             _ValidCases(self.dialect.load(self.files, Problems())) if self.skip_invalid else None
         )
@@ -120,14 +128,15 @@ class _Files:
                 yield file, case
 
     def require_unchanged(self) -> None:
-        """See `CaseSource.require_unchanged`."""
+        """Raise `InvalidInput` with every file that has changed since `source_of`."""
         require_unchanged(self.files, self.before)
 
 
 class _ValidCases:
     """Decides, file after file, which cases are valid together with earlier ones.
 
-    A single file does not show that an earlier file has a case with the same id.
+    `cases` are the valid cases of all files, in order. A single file does not show that an earlier
+    file has a case with the same id.
     """
 
     def __init__(self, cases: Iterator[Case]) -> None:
@@ -135,7 +144,10 @@ class _ValidCases:
         self._next = next(cases, None)
 
     def among(self, cases: Iterator[Case]) -> Iterator[Case]:
-        """The cases of a file that are valid together with the earlier files."""
+        """The valid ones among `cases`, the cases of the next file.
+
+        Call it for each file in order.
+        """
         for case in cases:
             if case == self._next:
                 yield case
@@ -151,7 +163,10 @@ class _Collection:
     digests: Sequence[str]
 
     def read(self, take: Take) -> SourceReading:
-        """See `CaseSource.read`."""
+        """Read the collection's cases from the log, as `CaseSource.read` says.
+
+        A sample needs a second reading.
+        """
         chooser = _CaseChooser(self.choice)
         asked_count = held = 0
         if chooser.draws:
@@ -190,16 +205,17 @@ class _CaseChooser:
 
     @property
     def draws(self) -> bool:
-        """Whether all cases must be ranked before any can be chosen."""
+        """Whether a sample is drawn: then all cases must be passed to `rank` before the first
+        `add`."""
         return self._selector.draws
 
     def rank(self, case: Case) -> None:
-        """Take the next case into the draw."""
+        """Take a case into the draw of the sample, if it matches the filters."""
         if not self._filters or _matches(case, self._filters):
             self._selector.rank(case)
 
     def add(self, case: Case) -> bool:
-        """Whether the next case is chosen."""
+        """Decide whether the next case is chosen. Each case is passed once, in order."""
         if not self._filters:
             return self._selector.add(case)
         matches_filters = _matches(case, self._filters)
@@ -211,11 +227,14 @@ class _CaseChooser:
 
     @property
     def selected(self) -> Selected:
-        """The selection among the cases that match the filters."""
+        """The selection among the cases that match the filters, as it is recorded."""
         return self._selector.selected(0)
 
     def remarks(self) -> tuple[Problem, ...]:
-        """Remarks on what is left out. Raises `InvalidInput` if no case is left."""
+        """Remarks on what the filters and the selection leave out; call it after the last `add`.
+
+        Raises `InvalidInput` if a filter's value or a pattern fits no case, or if no case is left.
+        """
         problems = Problems()
         if self._filters:
             self._add_filter_remarks(problems)
@@ -248,12 +267,13 @@ def _dump_filters(filters: Filters) -> dict[str, list[str]]:
 
 
 def _matches(case: Case, filters: Mapping[str, list[str]]) -> bool:
-    """Whether the case has one of the values of every filter."""
+    """Whether the case has, for every filter, one of the filter's values."""
     return all(not set(filters[name]).isdisjoint(_values(case, name)) for name in filters)
 
 
 def _values(case: Case, name: str) -> tuple[str, ...]:
-    """The case's values for this filter: several tags, at most one value of any other kind."""
+    """The case's values for the filter `name`: several tags, at most one value of any other
+    kind."""
     if name == "tags":
         return case.tags
     values = {"category": case.category, "expected_label": case.label, "source": case.source}

@@ -52,7 +52,8 @@ class Preflight:
 
     @property
     def files(self) -> list[str]:
-        """Each file and collection that was read, with the number of its cases or prices."""
+        """A phrase about each file and collection that was read, with the number of its cases or
+        prices."""
         parts = [part.describe() for part in self.reading.parts]
         return parts if self.price_file is None else [*parts, self.price_file]
 
@@ -66,11 +67,12 @@ async def check(
     run_classes: bool = True,
     take: Take = lambda case: None,
 ) -> Preflight:
-    """Check everything that `start` needs. Raises `InvalidInput` with every error.
+    """Check everything that `start` needs.
 
-    Asks each server for its models, with its key, and constructs each class of a user's own. An
-    `offline` check does neither; without `run_classes` no class is run. `take` gets every case that
-    is to be asked, in order, from another thread. Nothing is stored.
+    Raises `InvalidInput` with every error. Asks each server for its models, with its key, and
+    constructs each class of a user's own. An `offline` check does neither; without `run_classes` no
+    class is run. `take` is called with every case that is to be asked, in order, from another
+    thread. Nothing is stored.
     """
     has_class = any(model.class_ for _, model in models_of(loaded.configuration))
     counts_reuse = not has_class or (run_classes and not offline)
@@ -98,7 +100,10 @@ def _describe_prices(loaded: LoadedConfiguration) -> str | None:
 
 
 async def all_of(*checks: Awaitable[Any]) -> list[Any]:
-    """Run all checks; return their results. Raises `InvalidInput` with the errors of all."""
+    """Run all checks at the same time; return their results in order.
+
+    Raises `InvalidInput` with the errors of all, or the first other error.
+    """
     outcomes = await asyncio.gather(*checks, return_exceptions=True)
     problems: list[Problem] = []
     for outcome in outcomes:
@@ -112,7 +117,8 @@ async def all_of(*checks: Awaitable[Any]) -> list[Any]:
 
 
 def require_gates(store: Store, configuration: Configuration) -> None:
-    """Raise `InvalidInput` if a gate's baseline run does not exist or is not complete."""
+    """Raise `InvalidInput` if a gate needs an extra that is not installed, or a baseline run that
+    does not exist or is not complete."""
     with store.connect() as connection:
         check_gates(connection, configuration.gates)
 
@@ -122,8 +128,9 @@ def _read_and_check_cases(
 ) -> tuple[CaseSource, SourceReading, Estimates, tuple[Problem, ...], Branch | None]:
     """Read every case, and check that its judges and scorers exist.
 
-    Counting reused answers prepares requests, which runs some users' classes: only with
-    `counts_reuse`.
+    Returns the source, what was read, the estimates, the warnings, and the branch from the run
+    whose answers are reused (`None` without reuse). Counting reused answers prepares requests,
+    which runs some users' classes: only with `counts_reuse`.
     """
     source = source_of(loaded, store)
     require_for(source.dialect, f"the dialect `{source.dialect.name}`")

@@ -22,10 +22,9 @@ def announce(
     *,
     run_classes: bool = True,
 ) -> None:
-    """Say which variable's value is sent where, which classes run, and where files are written.
-
-    Also warns of unencrypted connections. Without `run_classes` no class is named.
-    """
+    """Say which variable's value is sent where, which classes run, and where files are written,
+    line by line. Also warns of unencrypted connections: `placed` adds the place in the file to a
+    warning. Without `run_classes` no class is named."""
     destinations = chain.from_iterable(starmap(destinations_of, models_of(configuration)))
     classes = _classes(configuration) if run_classes else ()
     for line in dict.fromkeys([*destinations, *classes, *_files(configuration)]):
@@ -35,7 +34,7 @@ def announce(
 
 
 def unencrypted(configuration: Configuration) -> list[Problem]:
-    """A warning for each model that is asked over plain HTTP on another machine."""
+    """A warning for each model or judge that is asked over plain HTTP on another machine."""
     return [
         Problem(
             f"{_describe_exposed_data(model)} goes unencrypted to {urlsplit(base_url).netloc}",
@@ -51,7 +50,10 @@ def unencrypted(configuration: Configuration) -> list[Problem]:
 
 
 def describe_checks(configuration: Configuration, *, offline: bool, run_classes: bool) -> list[str]:
-    """The steps that the check of the models took or left out, in words."""
+    """The steps that `check` took for each model or left out, in words, each once.
+
+    `offline` and `run_classes` are the options of that check.
+    """
     steps = (
         provider_type(model.provider).describe_check(
             model, offline=not is_looked_at(model, offline=offline, run_classes=run_classes)
@@ -62,7 +64,7 @@ def describe_checks(configuration: Configuration, *, offline: bool, run_classes:
 
 
 def is_looked_at(model: Model, *, offline: bool, run_classes: bool) -> bool:
-    """Whether a check asks the model's server, or runs its class."""
+    """Whether a check with these options asks the model's server, or runs its class."""
     return not offline and (run_classes or model.class_ is None)
 
 
@@ -77,7 +79,10 @@ def is_this_machine(host: str) -> bool:
 
 
 def destinations_of(field: str, model: Model) -> list[str]:
-    """Lines `VARIABLE -> destination` for the secrets that one entry of `models:` sends."""
+    """Lines `VARIABLE -> destination` for the secrets that one model sends.
+
+    `field` is its place in the configuration, such as `models[0]`.
+    """
     where = provider_type(model.provider).destination(model)
     lines = [
         f"{demand.pair.variable} -> {where}"
@@ -94,7 +99,7 @@ def _classes(configuration: Configuration) -> Iterator[str]:
 
 
 def _files(configuration: Configuration) -> Iterator[str]:
-    """The results file, where it is written outside of the working folder."""
+    """A line about the results file, if it is written outside of the working folder."""
     output = configuration.output.file
     if output is None or not output.enabled:
         return
@@ -104,7 +109,7 @@ def _files(configuration: Configuration) -> Iterator[str]:
 
 
 def _describe_exposed_data(model: Model) -> str:
-    """The data that could be read on the way; a secret by the name of its variable."""
+    """Words for the data that anybody on the way could read; a secret is named by its variable."""
     if model.api_key_env is not None:
         return f"the key in {model.api_key_env}"
     variables = secret_variables(model)

@@ -30,10 +30,11 @@ _MOST_TURNS = 1_000
 
 @dataclass(slots=True)
 class Estimate:
-    """The requests to one model or judge. Tokens are estimated, not counted by a provider.
+    """The estimated requests to one model or judge.
 
-    `cost_usd` is a range: from empty answers and long tokens, to `max_tokens` for each answer
-    and short tokens, without any cache. `None` if the price is unknown.
+    Tokens are estimated, not counted by a provider. `cost_usd` is a range: from empty answers and
+    long tokens, to `max_tokens` for each answer and short tokens, without any cache. `None` if the
+    price is unknown.
     """
 
     key: str
@@ -46,7 +47,7 @@ class Estimate:
 
 @dataclass(slots=True)
 class _RequestEstimate:
-    """The requests to one model or judge, each priced by its own size."""
+    """Adds up the requests to one model or judge, each priced by its own size at time `at`."""
 
     prices: ModelPrices
     at: datetime
@@ -84,7 +85,8 @@ class _RequestEstimate:
 
 
 class Estimates:
-    """Counts what the models and the judges would be asked, case by case, at today's prices."""
+    """Counts what the models and the judges of a configuration would be asked, case by case, at
+    today's prices. Nothing is sent."""
 
     def __init__(self, dialect: Dialect, configuration: Configuration, targets: Targets) -> None:
         self._dialect = dialect
@@ -111,7 +113,11 @@ class Estimates:
         self._evaluations = 0
 
     def add(self, case: Case, times: Mapping[str, int] | None = None) -> None:
-        """Count one more case, asked `times` by model key: by default as often as configured."""
+        """Count the requests for one more case.
+
+        `times` is how often each model is asked, by its key; `None` means the configured
+        repetitions for every model.
+        """
         times = self._everything if times is None else times
         evaluations = sum(times.values())
         self._cases += 1
@@ -129,7 +135,8 @@ class Estimates:
             self._count(((judge.key, evaluations) for judge in self._judges), judged)
 
     def ceiling_problems(self) -> list[Problem]:
-        """Why the run's spend ceiling cannot be kept: models and judges without a price."""
+        """An error for each model and judge with which the run's spend ceiling cannot be kept,
+        since its costs have no bound. Empty without a ceiling."""
         prices = {key: tally.prices for key, tally in self._of.items()}
         return list(ceiling_problems(self._configuration, self._models, prices))
 
@@ -141,7 +148,8 @@ class Estimates:
         ]
 
     def as_json(self) -> dict[str, Any]:
-        """The whole estimate as events and `--json` carry it."""
+        """The whole estimate as events and `--json` carry it: the numbers of `cases`, `evaluations`
+        and `requests`, and the fields of an `Estimate` for each of `models`."""
         return {
             "cases": self._cases,
             "evaluations": self._evaluations,

@@ -24,9 +24,10 @@ _NO_RUN = UUID(int=0)
 
 
 class CaseEstimator:
-    """Adds each case to the estimates. Call `begin` first, `end` last.
+    """Adds each case to the estimates, without the evaluations that are reused.
 
-    The connection serves to read reused answers. Without it no answer counts as reused.
+    Call `begin` first, `end` last. The connection serves to read reused answers. Without it no
+    answer counts as reused.
     """
 
     def __init__(
@@ -48,7 +49,11 @@ class CaseEstimator:
         self._waiting: list[Case] = []
 
     def begin(self) -> None:
-        """Find the run whose answers are reused. Raises `InvalidInput` if there is no such run."""
+        """Set `branch` to the run whose answers are reused, if the configuration names one.
+
+        Does nothing without a connection. Raises `InvalidInput` if there is no such run, or if its
+        answers cannot be reused.
+        """
         from_run = self._configuration.reuse.from_run
         if from_run is None or self._connection is None:
             return
@@ -70,7 +75,7 @@ class CaseEstimator:
         self._count = ReuseCount(self.branch, reuse)
 
     def add(self, case: Case) -> None:
-        """Count the next case."""
+        """Count the next case in the estimates, without its reused evaluations."""
         if self._count is None or self._connection is None:
             self._estimates.add(case)
             return
@@ -79,7 +84,8 @@ class CaseEstimator:
             self._flush(self._connection, self._count)
 
     def end(self) -> tuple[Problem, ...]:
-        """The remark on reused answers; empty without reuse."""
+        """Count the cases that are left; return the remark on reused answers, or nothing without
+        reuse."""
         if self._count is None or self.branch is None or self._connection is None:
             return ()
         self._flush(self._connection, self._count)

@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ResolvedConfiguration:
-    """The configuration of a run, and the file or run that it comes from."""
+    """The resolved configuration of a run, its digest, and the file or run that it comes from."""
 
     path: str
     configuration: dict[str, Any]
@@ -50,7 +50,10 @@ class PreflightResult(Generic[T]):
 
 
 async def record_refusal(store: Store, run_id: UUID, targets: Targets, error: InvalidInput) -> None:
-    """Record why a run was refused, and note in the error where that is recorded."""
+    """Record among the run's operations why the run was refused, without secrets.
+
+    A note on `error` says where that is recorded.
+    """
     redact = targets.redactor().scrubbing()
     messages = tuple(redact.text("problems", str(problem)) for problem in error.problems)
     failed: Operation = (ValidationFailed, {"problems": messages})
@@ -61,8 +64,8 @@ async def record_refusal(store: Store, run_id: UUID, targets: Targets, error: In
 async def open_models(store: Store, run_id: UUID, targets: Targets) -> None:
     """Start what the models need, before anything is recorded on the run's own stream.
 
-    Raises `InvalidInput`, and records it. A run whose models cannot start does not begin, and
-    a run that had begun does not change.
+    If a model cannot start, records that among the run's operations and raises `InvalidInput`. Such
+    a run does not begin, and a run that had begun does not change.
     """
     try:
         await targets.open()
@@ -79,9 +82,10 @@ async def recorded_preflight(
     check: Callable[[], Awaitable[PreflightResult[T]]],
     say: Say,
 ) -> PreflightResult[T]:
-    """Check the run that will have this id, and record every step.
+    """Run `check` for the run that will have this id, and record its beginning and its result.
 
-    Raises `InvalidInput` as `check` does, with a note on where the failure is recorded.
+    They are recorded among the run's operations, `resolved` as well. `say` gets the remarks. Raises
+    `InvalidInput` as `check` does, with a note on where the failure is recorded.
     """
     redact = targets.redactor().scrubbing()
 

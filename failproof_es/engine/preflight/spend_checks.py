@@ -24,10 +24,9 @@ CEILING = "execution.max_spend_usd"
 def ceiling_problems(
     configuration: Configuration, models: Sequence[ModelSnapshot], prices: Prices
 ) -> Iterator[Problem]:
-    """Why the spend ceiling of a configuration cannot be kept; nothing without a ceiling.
-
-    `models` are its models and judges, as they are recorded, in their order.
-    """
+    """An error for each model and judge with which the spend ceiling of a configuration cannot be
+    kept. Nothing without a ceiling. `models` are its models and judges, as they are recorded, in
+    their order; `prices` are by their keys."""
     if configuration.execution.max_spend_usd is not None:
         yield from unbounded_models(configuration, models, prices)
 
@@ -35,7 +34,9 @@ def ceiling_problems(
 def unbounded_models(
     configuration: Configuration, models: Sequence[ModelSnapshot], prices: Prices
 ) -> Iterator[Problem]:
-    """Problems of the models and judges whose costs have no bound, each with its place."""
+    """An error for each model and judge whose costs have no bound, with its place in the
+    configuration. `models` are the recorded models, then the judges, in configuration order;
+    `prices` are by their keys."""
     for (field, model), snapshot in zip(_models_with_fields(configuration), models, strict=True):
         if not is_bounded(prices.get(snapshot.key)):
             yield Problem(
@@ -56,7 +57,8 @@ def unbounded_models(
 
 
 def require_priced(configuration: Configuration, started: RunStarted, prices: Prices) -> None:
-    """Raise `InvalidInput` unless a ceiling can be kept with the prices that a run recorded."""
+    """Raise `InvalidInput` unless a spend ceiling can be kept with `prices`, which the run
+    recorded."""
     models = (*started.models, *started.judges)
     problems = list(unbounded_models(configuration, models, prices))
     if problems:
@@ -75,9 +77,10 @@ def require_priced(configuration: Configuration, started: RunStarted, prices: Pr
 def estimate_warnings(
     configuration: Configuration, estimates: Sequence[Mapping[str, Any]]
 ) -> Iterator[Problem]:
-    """A warning where the estimate of a run's costs exceeds its ceiling.
+    """A warning if the highest estimated costs of a run exceed its spend ceiling.
 
-    `estimates` are those of its models and judges: `cost_usd` is the least and the most.
+    Nothing without a ceiling, or if a price is unknown. `estimates` are those of its models and
+    judges: `cost_usd` is the least and the most.
     """
     max_spend = configuration.execution.max_spend_usd
     ranges = [estimate["cost_usd"] for estimate in estimates]

@@ -15,10 +15,10 @@ Family = tuple[str, str]
 def accuracy_bounds(
     connection: Connection, limits: Gates, now: RunScores
 ) -> dict[tuple[str, str | None], AccuracyBounds]:
-    """The bounds of the mean accuracy by model and suite; suite `None` means all suites.
+    """The bounds of the mean accuracy of the run `now`, by model and suite.
 
-    Families of cases count as clusters. Empty if no gate judges a lower end. A group with too few
-    scores for an interval has no entry.
+    Suite `None` means all suites. Families of cases count as clusters. Empty if no gate of `limits`
+    judges a lower end. A group with too few scores for an interval has no entry.
     """
     if not limits.judges_lower_end:
         return {}

@@ -49,9 +49,9 @@ def read_asked_again(connection: Connection, run: Run, summary: RunSummary) -> R
 
 
 def chosen_by_result(connection: Connection, run: Run, *, carries: bool) -> str | None:
-    """Why no rate of the run is a measurement; `None` if the rates are measurements.
+    """The reason why no rate of the run is a measurement; `None` if the rates are measurements.
 
-    No rate is one if the run, or a run that it carries answers over from, asked only failed
+    They are not if the run, or a run that it carries answers over from, asked only failed
     evaluations again. `carries` says whether the run carries over any answers.
     """
     for of, branch in _chain(connection, run, carries):
@@ -61,7 +61,8 @@ def chosen_by_result(connection: Connection, run: Run, *, carries: bool) -> str 
 
 
 def _chain(connection: Connection, run: Run, carries: bool) -> Iterator[tuple[Run, Branch]]:
-    """The run and its branch, then each run that it carries answers over from, and its branch."""
+    """The run and the branch that it comes from, then the same of each run that it carries answers
+    over from. Nothing if it is no branch. `carries` says whether it carries over any answers."""
     of = run
     while (branch := of.started.branched_from) is not None:
         yield of, branch
@@ -80,7 +81,10 @@ def _chosen_by_score(connection: Connection, run: Run, of: Run, branch: Branch) 
 
 
 def _repeats_experiment(connection: Connection, of: Run, branch: Branch) -> bool:
-    """Whether the run reuses answers of its own experiment, so that it asks unscored ones again."""
+    """Whether the run `of` reuses answers of its own experiment.
+
+    Then it asks evaluations without a score again.
+    """
     if not branch.reuse:
         return False
     source = read_run(connection, branch.run_id).started
@@ -88,7 +92,10 @@ def _repeats_experiment(connection: Connection, of: Run, branch: Branch) -> bool
 
 
 def _unscored_by_answer(connection: Connection, of: Run, branch: Branch) -> Iterator[EvaluationKey]:
-    """The evaluations that the run asks again and that had no score because of their answer."""
+    """The evaluations that the run `of` asks again and that had no score because of their answer.
+
+    The keys are the run's own.
+    """
     for ended in _ending_windows(connection, of, branch):
         unscored = {
             ending.stream_id: key
@@ -104,9 +111,10 @@ def _unscored_by_answer(connection: Connection, of: Run, branch: Branch) -> Iter
 def _scored_since(
     connection: Connection, run: Run, here: set[EvaluationKey], before: set[EvaluationKey]
 ) -> Mapping[str, int]:
-    """The number of these evaluations that have a score now, by model.
+    """The number of evaluations that have a score now, among those that were asked again, by model.
 
-    `here` were asked again by the run itself; those of `before` count if they are carried over.
+    The run itself asked those of `here` again; those of `before` count if they are carried over.
+    The keys have the run's id.
     """
     if not here and not before:
         return {}
@@ -121,7 +129,8 @@ def _scored_since(
 
 
 def _ending_windows(connection: Connection, run: Run, branch: Branch) -> Iterator[_Ended]:
-    """The endings of the run's planned evaluations at a branch's position, a window at a time."""
+    """The endings of the run's planned evaluations at the branch's position, in plan order, a
+    window at a time. Unfinished evaluations are left out."""
     models = [model.key for model in run.started.models]
     for chunk in range(run.chunks):
         digests = read_chunk(connection, run.started.originator_id, chunk)

@@ -79,7 +79,8 @@ class Attempts:
     """The number of runs older than those among `overlapping`."""
 
     def describe(self) -> str:
-        """One line: the number of the attempt and of all attempts, and the overlapping runs."""
+        """One line: the number of the attempt and of all attempts, and the number of overlapping
+        runs."""
         summary = f"{self.attempt} of {self.attempts} of this experiment"
         if much := len(self.overlapping) + self.overlapping_before:
             summary += f"; {plural(much, 'run')} {'overlaps' if much == 1 else 'overlap'} with it"
@@ -87,10 +88,11 @@ class Attempts:
 
 
 def attempts_of(connection: Connection, run_id: UUID, most: int | None = None) -> Attempts:
-    """The attempts of a run's experiment in the log, at most `most` of each kind with details.
+    """The attempts of a run's experiment in the log, and the runs that overlap with it.
 
-    With `most`, and if all runs are indexed, its cost depends neither on the number of runs nor
-    on the number of their cases.
+    Of each kind, only the newest `most` are read in detail; `None` reads all. With `most`, and if
+    all runs are indexed, its cost depends neither on the number of runs nor on the number of their
+    cases.
     """
     counts = counts_of(connection, run_id)
     if counts is None:
@@ -114,10 +116,11 @@ def attempts_of(connection: Connection, run_id: UUID, most: int | None = None) -
 
 
 def attempt_before(connection: Connection, run_id: UUID) -> UUID | None:
-    """The attempt before this one, else the newest earlier run that overlaps, if there is one.
+    """The id of the attempt before this one, else of the newest earlier run that overlaps.
 
-    Of either kind it is the newest run with a readable record, among the `_LOOKED_AT` newest. If
-    all runs are indexed, the cost does not depend on the number of later runs.
+    `None` if there is neither. Of either kind it is the newest run with a readable record, among
+    the `_LOOKED_AT` newest. If all runs are indexed, the cost does not depend on the number of
+    later runs.
     """
     if counts_of(connection, run_id) is not None:
         near: list[list[UUID]] = [
@@ -175,7 +178,7 @@ def _newest(runs: Sequence[T], most: int | None) -> Sequence[T]:
 
 
 class AttemptNumbers:
-    """The number of each run's attempt, and of all attempts of its experiment."""
+    """Looks up the numbers of runs among the attempts of their experiments."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -188,7 +191,10 @@ class AttemptNumbers:
             }
 
     def of(self, runs: Sequence[UUID]) -> dict[UUID, tuple[int, int]]:
-        """The attempt numbers of these runs, without runs whose first event is damaged."""
+        """The number of the attempt, from 1, and of all attempts of its experiment, by run.
+
+        Runs whose first event is damaged are left out.
+        """
         if self._read is None:
             return list_attempt_numbers(self._connection, runs)
         return {run_id: self._read[run_id] for run_id in runs if run_id in self._read}
@@ -197,7 +203,11 @@ class AttemptNumbers:
 def _read_related_runs(
     connection: Connection, related: Sequence[tuple[UUID, int | None, int]]
 ) -> tuple[RelatedRun, ...]:
-    """These runs, each with its attempt number and the number of shared cases."""
+    """The details of runs, in the same order.
+
+    `related` has for each its id, its attempt number (`None` if it only overlaps) and the number of
+    shared cases.
+    """
     ids = [run_id for run_id, _, _ in related]
     read = read_runs_in_brief(connection, ids)
     numbers = run_numbers(connection, ids)

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 
 def check_gates(connection: Connection, limits: Gates) -> None:
-    """Raise `InvalidInput` if a gate's baseline run does not exist or is not complete."""
+    """Raise `InvalidInput` if a gate of `limits` needs an extra that is not installed, or a
+    baseline run that does not exist or is not complete."""
     if limits.judges_lower_end:
         require("report", "the gate `min_accuracy` with `judge: lower`")  # its statistics
     if limits.no_regression_against is None:
@@ -66,10 +67,10 @@ def _no_such_baseline(message: str) -> InvalidInput:
 
 
 def changes_since(connection: Connection, limits: Gates, now: RunScores) -> Iterator[Change]:
-    """Compare each model of a run with the same model of the baseline run, case by case.
+    """Compare each model of a run (`now`) with the same model of the baseline run, case by case.
 
-    If each run has one model, these two are compared: a new version may have another name. Empty
-    if no gate asks for it.
+    If each run has one model, these two are compared: a new version may have another name. Empty if
+    no gate of `limits` asks for it.
     """
     if limits.no_regression_against is None:
         return

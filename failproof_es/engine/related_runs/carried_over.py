@@ -57,8 +57,9 @@ class FinishedEvaluation:
 def endings(
     connection: Connection, branch: Branch, keys: Sequence[EvaluationKey]
 ) -> dict[EvaluationKey, FinishedEvaluation]:
-    """The endings of the `keys` that were finished at the position of the branch.
+    """How the evaluations of `keys` had ended at the branch's position in its source run.
 
+    The run id of the keys does not matter. Evaluations that were not finished there are left out.
     If the source run is itself a branch, evaluations that it carries over count, too: it may have
     been killed before it recorded them.
     """
@@ -88,12 +89,15 @@ def endings(
 
 
 class ChoosesEndings(Protocol):
-    """Decides which evaluations a run with `Branch.reuse` carries over."""
+    """Something that decides which evaluations a run that reuses answers carries over."""
 
     def choose(
         self, connection: Connection, ended: Mapping[EvaluationKey, FinishedEvaluation]
     ) -> dict[EvaluationKey, FinishedEvaluation]:
-        """The endings that are carried over."""
+        """Those of the finished evaluations `ended` that are carried over.
+
+        All others are asked again.
+        """
 
 
 def carried_over(
@@ -102,9 +106,10 @@ def carried_over(
     keys: Sequence[EvaluationKey],
     reuse: ChoosesEndings | None = None,
 ) -> dict[EvaluationKey, FinishedEvaluation]:
-    """The `endings` that the branched run carries over. It asks all other evaluations.
+    """The finished evaluations that the branched run carries over, among those of `keys`.
 
-    Empty for a run that reuses answers if `reuse`, which decides that, is missing.
+    It asks all others. `reuse` decides for a run that reuses answers; without it such a run carries
+    over nothing.
     """
     if branch.reuse and reuse is None:
         return {}
@@ -115,7 +120,10 @@ def carried_over(
 
 
 def carries_over(branch: Branch, ending: FinishedEvaluation) -> bool:
-    """Whether the branched run carries over the ending, and does not ask its evaluation again."""
+    """Whether the branched run carries over an evaluation that ended like this.
+
+    If not, it asks the evaluation again.
+    """
     again = {"abandoned": ending.abandoned, "failed": ending.failed, "errors": ending.error}
     return branch.again is None or not again[branch.again]
 
@@ -126,9 +134,10 @@ def carry_over(
     keys: Sequence[EvaluationKey],
     reuse: ChoosesEndings | None = None,
 ) -> list[CarriedOver]:
-    """The events of the branched run for the evaluations that it carries over.
+    """The events to record in the branched run for those of `keys` that it carries over.
 
-    A reference never names another reference: it names the original stream.
+    Nothing is recorded here. `reuse` is as in `carried_over`. A reference never names another
+    reference: it names the original stream.
     """
     carried = carried_over(connection, branch, keys, reuse)
     here = {end.stream_id: key for key, end in carried.items() if end.reference is None}
@@ -146,7 +155,8 @@ def _read_final_topics(
 ) -> dict[UUID, str | CarriedOver]:
     """The topic of each stream's final event up to a position, else of its first event.
 
-    A reference takes the place of its topic.
+    In place of the topic of a reference stands the event itself. Streams without events are left
+    out.
     """
     rows = connection.execute(query("endings"), (list(stream_ids), up_to, list(FINAL)))
     topics: dict[UUID, str | CarriedOver] = {}
@@ -159,7 +169,8 @@ def _read_final_topics(
 def _with_referenced_endings(
     connection: Connection, ended: dict[EvaluationKey, FinishedEvaluation], up_to: int
 ) -> dict[EvaluationKey, FinishedEvaluation]:
-    """The endings; for a reference, also with whether the evaluation ended without a score."""
+    """The endings with `abandoned` set for references too: by the final event of the original
+    stream, up to a position."""
     topics = _read_final_topics(
         connection, [e.stream_id for e in ended.values() if e.reference], up_to
     )
@@ -173,7 +184,7 @@ def _with_referenced_endings(
 def _with_outcomes(
     connection: Connection, ended: dict[EvaluationKey, FinishedEvaluation]
 ) -> dict[EvaluationKey, FinishedEvaluation]:
-    """The endings, each with whether it failed or ended with an error."""
+    """The endings with `failed` and `error` set, for which the evaluations are read."""
     of_streams = {ending.stream_id: key for key, ending in ended.items()}
     completed = dict(ended)
     for portion in portions(connection, list(of_streams)):
@@ -188,7 +199,7 @@ def _with_outcomes(
 
 
 def last_position(connection: Connection, run_id: UUID) -> int:
-    """The last position of a run in the log."""
+    """The position of the last event with this run's id."""
     row = connection.execute(
         "SELECT max(notification_id) FROM failproof.stored_events WHERE run_id = %s", (run_id,)
     ).fetchone()
@@ -197,7 +208,7 @@ def last_position(connection: Connection, run_id: UUID) -> int:
 
 
 def _branch_of(connection: Connection, run_id: UUID) -> Branch | None:
-    """The branch that the run comes from; `None` if it is no branch."""
+    """The branch with which the run began; `None` if it is no branch."""
     row = read_event(connection, run_id, 1)
     started = row.event() if row else None
     return started.branched_from if isinstance(started, RunStarted) else None

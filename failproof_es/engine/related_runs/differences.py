@@ -20,7 +20,8 @@ Differs = Literal["what is sent", "what grades it", "what is noted"]
 
 
 class Absent:
-    """Marks a side that has no value at all, which differs from `None`."""
+    """The type of `ABSENT`, which marks a side that has no value at all; that differs from
+    `None`."""
 
 
 ABSENT = Absent()
@@ -46,7 +47,8 @@ class UnmatchedCase:
 
 @dataclass(frozen=True, slots=True)
 class ChangedCase:
-    """A case with the same id in both runs that differs, and its most important difference."""
+    """A case with the same id in both runs that differs, with its digests on both sides and its
+    most important difference."""
 
     suite: str
     case: str
@@ -66,7 +68,8 @@ class CaseDifferences:
 
 
 def differing(left: Any, right: Any, path: Path = ()) -> Iterator[Value]:
-    """Every value that differs, by its path; nested values one by one."""
+    """Every value that differs between two JSON values, each with its path; nested values one by
+    one. `path` is the path of the two values themselves."""
     if isinstance(left, Mapping) and isinstance(right, Mapping):
         for key in dict.fromkeys((*left, *right)):
             yield from differing(left.get(key, ABSENT), right.get(key, ABSENT), (*path, key))
@@ -79,7 +82,10 @@ def differing(left: Any, right: Any, path: Path = ()) -> Iterator[Value]:
 
 
 def configuration_differences(left: RunStarted, right: RunStarted) -> list[Value]:
-    """Every setting of two runs that differs. The folder of the file is a place, not a setting."""
+    """Every setting that differs between the configurations of two runs.
+
+    `test_run.folder` is left out: it is a place, not a setting.
+    """
     return [
         value
         for value in differing(left.configuration, right.configuration)
@@ -93,7 +99,7 @@ def _encode_value(value: Any) -> Any:
 
 
 def case_differences(connection: Connection, left: Run, right: Run) -> CaseDifferences:
-    """The differences of two runs' plans. Reads only cases that differ."""
+    """The differences of two runs' plans, by cases. Reads only cases that one plan lacks."""
     digests = [_planned(connection, run) for run in (left, right)]
     shared = digests[0].keys() & digests[1].keys()
     mine, theirs = (
@@ -117,7 +123,10 @@ def _planned(connection: Connection, run: Run) -> dict[str, None]:
 def _read_cases_by_id(
     connection: Connection, digests: Sequence[str]
 ) -> dict[tuple[str, str, int], tuple[str, Case]]:
-    """Cases by suite, id and a number that tells cases with the same id apart."""
+    """The cases of these digests, each with its digest.
+
+    The key is the suite, the case's id and a number from 0 that tells cases with the same id apart.
+    """
     cases: dict[tuple[str, str, int], tuple[str, Case]] = {}
     for digest, case in zip(digests, read_cases(connection, digests), strict=True):
         nth = 0
@@ -142,7 +151,10 @@ def _changed_case(left: tuple[str, Case], right: tuple[str, Case]) -> ChangedCas
 
 
 def model_differences(left: Run, right: Run) -> list[Value]:
-    """The differences of the models and judges, by their keys."""
+    """Every setting that differs between the models and judges with the same keys.
+
+    A model that only one run has differs as a whole.
+    """
     one, other = (dict(_models(run)) for run in (left, right))
     return list(differing(one, other))
 

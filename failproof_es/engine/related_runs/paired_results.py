@@ -30,14 +30,14 @@ from failproof_es.store.reading.reader import Connection
 
 
 class QuestionKey(NamedTuple):
-    """The same question, put to a model for the n-th time."""
+    """Identifies an evaluation within one model of a run: the prompt, and the repetition from 1."""
 
     prompt_id: UUID
     repetition: int
 
 
 class ScoredPair(NamedTuple):
-    """The accuracies of one question in two runs."""
+    """The accuracies of one question in two runs, from 0 to 1."""
 
     now: float
     before: float
@@ -48,7 +48,8 @@ class ScoredPair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The scores of a model and its counterpart in another run, on questions that both scored."""
+    """The accuracies of a model of one run and of its counterpart in another run, in pairs by
+    question."""
 
     model: str
     counterpart: str | None
@@ -81,7 +82,7 @@ class RunScores:
 
     @classmethod
     def of(cls, run: Run, outcomes: Iterable[EvaluationOutcome]) -> RunScores:
-        """The accuracies of these outcomes."""
+        """The accuracies of the run `run`, from its outcomes."""
         scores = cls(run)
         for outcome in outcomes:
             scores.add(outcome)
@@ -97,23 +98,28 @@ class RunScores:
 
 
 def read_scores(connection: Connection, run_id: UUID) -> RunScores:
-    """The accuracies of a run, read from the log."""
+    """The accuracies of a run, read from the log.
+
+    Raises `RunIsArchived` if its evaluations are archived.
+    """
     require_attached(connection, run_id)
     run = read_run(connection, run_id)
     return RunScores.of(run, outcomes_of(connection, run))
 
 
 def scores_of_both(connection: Connection, run_id: UUID, against: UUID) -> Iterator[Scores]:
-    """Compare each model of a run with the same model of another run.
+    """Compare each model of run `run_id` with the same model of run `against`.
 
-    If each run has one model, these two are compared, whatever their names.
+    If each run has one model, these two are compared, whatever their names. Raises `RunIsArchived`
+    if one of the runs is archived.
     """
     now, before = (read_scores(connection, side) for side in (run_id, against))
     return paired_scores(connection, now, before)
 
 
 def paired_scores(connection: Connection, now: RunScores, before: RunScores) -> Iterator[Scores]:
-    """As `scores_of_both`, for runs whose accuracies are known. Reads both plans."""
+    """Compare each model of run `now` with the same model of run `before`, as `scores_of_both`
+    does. Reads both plans, and no evaluations."""
     models = [model.key for model in now.run.started.models]
     models_before = [model.key for model in before.run.started.models]
     cases = CasesOfRuns(connection)
@@ -139,14 +145,17 @@ class PlannedQuestion(NamedTuple):
 
 
 class CasesOfRuns:
-    """The cases of several runs, each read once."""
+    """Reads the questions of several runs from the log, each case once."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._read: dict[str, tuple[Question, tuple[str, str]]] = {}
 
     def read_planned(self, run: Run) -> list[PlannedQuestion]:
-        """The planned questions of a run, in the order of its plan."""
+        """The planned questions of a run with all repetitions, in plan order.
+
+        A case planned twice is there once.
+        """
         run_id = run.started.originator_id
         chunks = (read_chunk(self._connection, run_id, chunk) for chunk in range(run.chunks))
         digests = list(dict.fromkeys(chain.from_iterable(chunks)))

@@ -24,7 +24,7 @@ from failproof_es.support.plurals import plural
 
 @dataclass(frozen=True, slots=True)
 class RetriedEvaluation:
-    """An evaluation of the branch, and how it had ended before."""
+    """An evaluation that a branch asks again, and how it had ended before."""
 
     key: EvaluationKey
     case: Case
@@ -33,7 +33,10 @@ class RetriedEvaluation:
 
 
 def retried_evaluations(connection: Connection, run: Run) -> Iterator[RetriedEvaluation]:
-    """The retried evaluations of a run, in plan order; empty if it retries none."""
+    """The finished evaluations that a run asks again, in plan order; nothing if it asks none again.
+
+    Raises `ImpossibleHistory` if the record of one cannot be true.
+    """
     started, branch = run.started, run.started.branched_from
     if branch is None or branch.again is None:
         return
@@ -59,12 +62,12 @@ _SEVERAL: Mapping[Again, str] = {
 
 
 def describe_again(again: Again) -> str:
-    """One evaluation of those asked again, in words: `failed evaluation`."""
+    """The word for one evaluation that is asked again, such as `failed evaluation`."""
     return _ONE[again]
 
 
 def its_again(again: Again) -> str:
-    """The evaluations that a run asks again, in words: `its failed evaluations`."""
+    """The words for the evaluations that a run asks again, such as `its failed evaluations`."""
     return f"its {_SEVERAL[again]}"
 
 

@@ -15,9 +15,10 @@ from failproof_es.store.writing.recorder import query
 
 
 def read_runs_in_brief(connection: Connection, runs: Sequence[UUID]) -> dict[UUID, Run | Exception]:
-    """Each run, folded by `run_in_brief`, or the error of reading it.
+    """The status and counts of each run, by id, or the error of reading the run.
 
-    Costs the same however many cases a run planned. Runs without an event are left out.
+    Only the first event and those on the status are folded. Costs the same however many cases a run
+    planned. Runs without an event are left out.
     """
     topics = [event_class.__name__ for event_class in TELL_STATUS]
     stored: dict[UUID, list[tuple[int, str, bytes]]] = {}

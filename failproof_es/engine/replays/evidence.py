@@ -17,10 +17,11 @@ from failproof_es.store.mapper import decode
 
 
 def replay_bundle(bundle: Bundle) -> tuple[int, list[str]]:
-    """The number of evaluations that give the recorded result, and a line for each other one.
+    """Grade the evaluations in a bundle again.
 
-    The bundle must have been verified. Raises `UnreadableState` for events that this version cannot
-    read.
+    Returns the number of those that give the recorded result, and a line about each other one.
+    Carried-over evaluations count as well. The bundle must have been verified. Raises
+    `UnreadableState` for events that this version cannot read.
     """
     run_id = UUID(bundle.manifest["run_id"])
     started: RunStarted | None = None

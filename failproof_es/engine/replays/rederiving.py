@@ -79,12 +79,12 @@ def rederive(
     scorers: Sequence[Scorer] = (),
     cut_off_fails: bool = False,
 ) -> RederivedEvaluation:
-    """Walk the history; at each recorded decision, decide again and compare.
+    """Walk the history of one evaluation; at each recorded decision, decide again and compare.
 
     Results are compared; versions of classifier, grader and scorer that differ are listed. The
     derived score follows from the judges' replies as they are parsed today. A recorded stop of a
     grading is taken as given: it depended on time, not on a decision. The body of each request is
-    rebuilt and compared with its digest.
+    rebuilt and compared with its digest. Raises `ImpossibleHistory` if the history cannot be true.
     """
     state, bodies = Evaluation(), RequestBodies()
     derived: Classification | None = None
@@ -154,7 +154,10 @@ def rederive(
 
 
 def _was_stopped(event: Event, cut_off_fails: bool) -> bool:
-    """Whether the event says that the grading was stopped, as this configuration ends it."""
+    """Whether the event says that the grading was stopped.
+
+    With `cut_off_fails` that may be a failing score.
+    """
     if isinstance(event, Classified):
         return event.details.get("rule") == GRADING_STOPPED
     if isinstance(event, Scored):
@@ -165,8 +168,8 @@ def _was_stopped(event: Event, cut_off_fails: bool) -> bool:
 def retries_made(history: Sequence[Event]) -> int:
     """The highest number of errors of one question that were followed by another attempt.
 
-    It is the bound for a carried-over evaluation: the original run's own bound is not known here
-    and may differ. Replaying the original run checks it.
+    It serves as the retry limit for a carried-over evaluation: the original run's limit is not
+    known here and may differ. Replaying the original run checks it.
     """
     state, most = Evaluation(), 0
     for event in history:
@@ -195,7 +198,7 @@ def _describe_ending(end: Scored | EvaluationAbandoned | Score | Failure) -> dic
 def _compare(
     disagreements: list[Disagreement], what: str, recorded: dict[str, Any], derived: dict[str, Any]
 ) -> None:
-    """Add a disagreement if the values differ as JSON, into which recorded ones were converted."""
+    """Add a disagreement about `what` if the recorded and the derived values differ as JSON."""
     derived = orjson.loads(orjson.dumps(derived))
     recorded = orjson.loads(orjson.dumps(recorded))
     if recorded != derived:

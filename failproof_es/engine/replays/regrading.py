@@ -37,9 +37,10 @@ class _RegradingInput:
 def rederive_within_limits(
     grader: Grader, case: Case, history: Sequence[Event], *, retry_attempts: int
 ) -> RederivedEvaluation:
-    """As `rederive`, within limits. A derivation that is stopped gives a disagreement.
+    """Derive a recorded evaluation again as `rederive` does, within limits of time and memory.
 
-    Raises `ImpossibleHistory` if the history cannot be true.
+    `retry_attempts` is the number of retries after which the run gives up. A derivation that is
+    stopped gives a disagreement. Raises `ImpossibleHistory` if the history cannot be true.
     """
     if grader.is_bounded(case, list(_replies(history, "target")), list(_replies(history, "judge"))):
         return rederive(
@@ -64,7 +65,8 @@ def rederive_within_limits(
 
 
 def _replies(history: Sequence[Event], purpose: str) -> Iterator[ModelReply]:
-    """All replies of the model under test, or of the judges."""
+    """All replies of the model under test (`purpose` is `target`) or of the judges (`judge`), in
+    order."""
     for event in history:
         if isinstance(event, ResponseReceived) and event.purpose == purpose:
             yield ModelReply(
@@ -86,7 +88,7 @@ def _replies(history: Sequence[Event], purpose: str) -> Iterator[ModelReply]:
 
 
 def _rederive(name: str, grading: bytes, recorded: _RegradingInput) -> RederivedEvaluation:
-    """`rederive`, as a child process calls it."""
+    """`rederive`, as a child process calls it: with the dialect's name, and `grading` as JSON."""
     dialect, scorers = graders_of(name, grading)
     return rederive(
         recorded.case,

@@ -30,7 +30,7 @@ from failproof_es.store.store import Store
 
 @dataclass(frozen=True, slots=True)
 class ReplayDifference:
-    """An evaluation with decisions that disagree with the record."""
+    """An evaluation for which the replay disagrees with the record, and its disagreements."""
 
     evaluation_id: UUID
     suite_id: str
@@ -42,7 +42,11 @@ class ReplayDifference:
 
 @dataclass(slots=True)
 class ReplayReport:
-    """The result of a replay. `agree` + differing + `not_finished` = `evaluations`."""
+    """The result of a replay.
+
+    `agree`, the length of `differences` and `not_finished` add up to `evaluations`. `classes`
+    counts the evaluations by recorded class.
+    """
 
     run_id: UUID
     run_number: int
@@ -59,7 +63,8 @@ class ReplayReport:
 def replay(store: Store, run_id: UUID, *, as_of: int | None = None) -> ReplayReport:
     """Derive every classification and score of the run again and compare.
 
-    With `as_of`, only events up to that position count.
+    Nothing is sent or written. With `as_of`, only events up to that position count. Raises
+    `InvalidInput` if there is no such run, its plugins are missing, or it is archived.
     """
     with store.connect() as connection:
         require_attached(connection, run_id)
@@ -113,7 +118,8 @@ def _add(
 
 
 def _history_disagreement(error: Exception) -> Disagreement:
-    """The disagreement of a record from which nothing can be derived."""
+    """The disagreement for an evaluation whose record cannot be read, so that nothing can be
+    derived."""
     event = {}
     if isinstance(error, ImpossibleHistory) and error.topic is not None:
         event = {"event": error.topic, "version": error.version}

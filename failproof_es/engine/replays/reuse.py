@@ -45,9 +45,10 @@ endpoint."""
 
 
 def reuse_from(connection: Connection, run: int | str) -> Branch:
-    """The branch from the run whose answers are reused, at its present position.
+    """The branch from the run whose answers are reused, at the position of its last event.
 
-    Raises `InvalidInput` if there is no such run, or if it is archived or imported.
+    `run` is a number, an id, or another reference to a run. Raises `InvalidInput` if there is no
+    such run, or if it is archived or imported.
     """
     try:
         run_id = resolve_run(connection, str(run))
@@ -91,7 +92,10 @@ class Reuse:
         grader: Grader,
         models: Sequence[ModelSnapshot],
     ) -> Reuse:
-        """The `Reuse` for a run with these models and judges."""
+        """The `Reuse` for a run with these models and judges.
+
+        `branch` names the other run, whose models are read from the log.
+        """
         started = read_run(connection, branch.run_id).started
         recorded = {model.key: model for model in (*started.models, *started.judges)}
         return cls(requests, grader, {model.key: model for model in models}, recorded)
@@ -99,7 +103,10 @@ class Reuse:
     def choose(
         self, connection: Connection, ended: Mapping[EvaluationKey, FinishedEvaluation]
     ) -> dict[EvaluationKey, FinishedEvaluation]:
-        """The endings that are carried over."""
+        """Those of the finished evaluations `ended` whose answers this run can reuse.
+
+        An evaluation without a score, or with a damaged record, is left out.
+        """
         of_streams = {end.stream_id: key for key, end in ended.items() if not end.abandoned}
         carried: dict[EvaluationKey, FinishedEvaluation] = {}
         for portion in portions(connection, list(of_streams)):
@@ -118,10 +125,9 @@ class Reuse:
         return carried
 
     def holds(self, key: EvaluationKey, case: Case, history: Sequence[Event]) -> bool:
-        """Whether this run would send the same requests and reach the same result.
-
-        Raises `ImpossibleHistory` if the history cannot be true.
-        """
+        """Whether this run would send the same requests for the evaluation and reach the same
+        result. `history` are the evaluation's events in the other run. Raises `ImpossibleHistory`
+        if the history cannot be true."""
         if not self._same_model(key.model_key):
             return False
         bound, state = retries_made(history), Evaluation()
@@ -175,7 +181,7 @@ def _identity(model: ModelSnapshot) -> dict[str, Any]:
 
 
 async def reuse_in(run: Run, targets: Targets, reader: RetryingReader) -> Reuse | None:
-    """The `Reuse` of a run; `None` if the run reuses no answers."""
+    """Read what decides which answers a recorded run reuses; `None` if the run reuses none."""
     manifest = run.started
     branch = manifest.branched_from
     if branch is None or not branch.reuse:
@@ -192,7 +198,11 @@ async def reuse_in(run: Run, targets: Targets, reader: RetryingReader) -> Reuse 
 
 
 class ReuseCount:
-    """How many planned evaluations are reused, and why the others are not."""
+    """Counts how many planned evaluations are reused, and why the others are not.
+
+    `reused`, `other_request` (something else would be sent or concluded) and `not_there` (no score)
+    are the counts.
+    """
 
     def __init__(self, branch: Branch, reuse: Reuse) -> None:
         self.branch, self._reuse = branch, reuse
@@ -201,7 +211,8 @@ class ReuseCount:
     def look(
         self, connection: Connection, keys: Sequence[EvaluationKey]
     ) -> dict[EvaluationKey, FinishedEvaluation]:
-        """Count these evaluations; return the reused ones."""
+        """Count these evaluations, whose run id does not matter; return the reused ones, with how
+        they had ended."""
         ended = endings(connection, self.branch, keys)
         scored = {key: ending for key, ending in ended.items() if not ending.abandoned}
         reused = self._reuse.choose(connection, scored)
@@ -211,7 +222,10 @@ class ReuseCount:
         return reused
 
     def remark(self, number: int) -> Problem:
-        """A remark on the reused evaluations; a warning if there are none."""
+        """A remark on the counts, as a warning if no evaluation is reused.
+
+        `number` is the number of the run whose answers are reused.
+        """
         planned = self.reused + self.other_request + self.not_there
         why = [
             f"{count:,} {reason}"

@@ -13,7 +13,10 @@ from failproof_es.store.reading.reader import Connection, find
 def closings_of(
     connection: Connection, run_id: UUID, *, up_to: int | None = None
 ) -> Iterator[ReviewClosed]:
-    """Every closing of the run's reviews up to a position, first to last."""
+    """Every time that the run's reviews were closed up to a position, first to last.
+
+    Closing judges the run's gates by people's verdicts. `None` reads all of them.
+    """
     topics = [ReviewClosed.__name__]
     for row in find(connection, stream_id=operations_id(run_id), topics=topics, up_to=up_to):
         event = row.event()

@@ -59,7 +59,7 @@ class RatingPair(NamedTuple):
 
 @dataclass(slots=True)
 class Agreement:
-    """The agreement of two raters."""
+    """The items that two raters both judged, with their verdicts."""
 
     pairs: list[VerdictPair] = field(default_factory=list)
     left_out: int = 0
@@ -68,12 +68,12 @@ class Agreement:
 
 @dataclass(slots=True)
 class RaterComparison:
-    """The agreement of each pair of raters so far."""
+    """Compares every pair of raters, evaluation by evaluation."""
 
     pairs: defaultdict[RaterPair, Agreement] = field(default_factory=lambda: defaultdict(Agreement))
 
     def add(self, evaluation: ReviewedEvaluation) -> None:
-        """Add the verdicts on one evaluation."""
+        """Add the verdicts of judges, checks and people on one evaluation."""
         case, state = evaluation.recorded.case, evaluation.state
         items = checklist(case.expectation)
         for between, one, other, kind in chain(
@@ -85,7 +85,8 @@ class RaterComparison:
                 self.pairs[between].pairs.append(VerdictPair(one, other, case.family, kind))
 
     def compared_pairs(self) -> list[tuple[RaterPair, Agreement]]:
-        """All pairs of raters with items in common; those with the engine first."""
+        """All pairs of raters that have both voted on an item, with their agreement; those with the
+        engine first."""
         compared = [
             (between, agreement) for between, agreement in self.pairs.items() if agreement.pairs
         ]
@@ -93,13 +94,16 @@ class RaterComparison:
 
 
 def engine_verdict(state: Evaluation) -> str | None:
-    """`pass` or `fail` as the engine scored it; `None` without a score."""
+    """`pass` or `fail` by the engine's score of an evaluation; `None` without a score."""
     accuracy = None if state.score is None else state.score.scores.get("accuracy")
     return None if accuracy is None else "pass" if accuracy == 1.0 else "fail"
 
 
 def _judges(items: Sequence[Item], state: Evaluation) -> Iterator[RatingPair]:
-    """The verdicts of every two judges on an item."""
+    """The verdicts of every two judges on each item.
+
+    Nothing if the judges gave no verdicts on items.
+    """
     if not items or any(
         "items" not in (verdict.verdict or {"items"}) for verdict in state.verdicts
     ):
@@ -123,7 +127,8 @@ def _vote_word(met: bool | None) -> str | None:
 def _engine_and_people(
     items: Sequence[Item], evaluation: ReviewedEvaluation
 ) -> Iterator[RatingPair]:
-    """The engine's verdict and each reviewer's."""
+    """The verdicts of the engine (judges or checks) and of each reviewer, on the evaluation and on
+    each item."""
     state = evaluation.state
     by = JUDGES if state.verdicts else CHECKS
     verdict = engine_verdict(state)
@@ -142,7 +147,7 @@ def _engine_and_people(
 
 
 def _people(items: Sequence[Item], evaluation: ReviewedEvaluation) -> Iterator[RatingPair]:
-    """The verdicts of every two reviewers."""
+    """The verdicts of every two reviewers, on the evaluation and on each item."""
     for (first, one), (second, other) in combinations(sorted(evaluation.latest().items()), 2):
         between = RaterPair(first, second, "verdicts", False)
         yield RatingPair(between, _clear_verdict(one), _clear_verdict(other), VERDICT)
@@ -163,7 +168,10 @@ _VOTES: Mapping[ItemVerdict, str] = {
 
 
 def _votes(review: Reviewed) -> dict[str, str]:
-    """The votes of a review by item: whether the item's requirement holds."""
+    """The votes of a review, by the key of the item: `met` or `not_met`.
+
+    Items without a verdict are left out.
+    """
     return {item.item: _VOTES[item.verdict] for item in review.items}
 
 

@@ -21,7 +21,10 @@ class AnswerNote:
 
 @dataclass(frozen=True, slots=True)
 class ConversationTurn:
-    """One turn. `reply` is the last answer of the model under test; other turns were sent to it."""
+    """One turn of a conversation that is shown.
+
+    `reply` is the last answer of the model under test; other turns were sent to it.
+    """
 
     role: str
     text: str
@@ -40,7 +43,8 @@ class ConversationTurn:
 
     @property
     def speaker(self) -> str:
-        """The model under test, or a role that the case scripted; of a note its label."""
+        """The name to show for the turn: the model under test, a role that the case scripted, or a
+        note's label."""
         if self.is_note:
             return self.role
         return speakers.speaker(self.role, scripted=self.scripted)
@@ -54,10 +58,8 @@ class ConversationTurn:
 
 
 def conversation(dialect: Dialect, case: Case, state: Evaluation) -> list[ConversationTurn]:
-    """All turns sent to the model, system messages included, and its last answer.
-
-    If the model never answered the last question, the question is the last turn.
-    """
+    """The turns of an evaluation: all those sent to the model, system messages included, and its
+    last answer. If the model never answered the last question, the question is the last turn."""
     replies = state.replies
     unanswered = dialect.messages(case, Transcript(replies))
     sent = unanswered or dialect.messages(case, Transcript(replies[:-1])) or case.turns
@@ -76,7 +78,10 @@ def conversation(dialect: Dialect, case: Case, state: Evaluation) -> list[Conver
 def _places_of_replies(
     dialect: Dialect, case: Case, replies: Sequence[ModelReply], sent: Sequence[Turn]
 ) -> set[int]:
-    """The indexes of these replies in `sent`: each follows the messages of its own request."""
+    """The indexes at which these earlier replies stand in `sent`, the messages of the last request.
+
+    Each follows the messages of its own request.
+    """
     places = set()
     for count in range(len(replies)):
         messages = dialect.messages(case, Transcript(tuple(replies[:count]))) or ()
@@ -86,7 +91,8 @@ def _places_of_replies(
 
 
 def _notes(reply: ModelReply) -> Iterator[AnswerNote]:
-    """A note for each part of the answer beside its text: refusal, tool calls, cut-off."""
+    """A note for each part of the answer beside its text: the refusal, each tool call, the
+    cut-off."""
     if reply.refusal:
         yield AnswerNote("refusal", reply.refusal)
     for call in reply.tool_calls:

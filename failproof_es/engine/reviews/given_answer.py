@@ -29,7 +29,10 @@ ANSWER_FAILED = "given_as_failed"
 
 @dataclass(frozen=True, slots=True)
 class SubmittedAnswer:
-    """An answer, and the program that submits it. With `error` there is no usable answer."""
+    """An answer that a program submits in place of the model.
+
+    `given_by` names the program. With `error` there is no usable answer.
+    """
 
     given_by: str
     text: str
@@ -50,8 +53,9 @@ async def record_given_answer(
 ) -> None:
     """Record the answer of an evaluation that has not begun, and grade it.
 
-    `lease`, `judging` and `configuration` are as in `program_verdict`. Raises `RunBusy` while
-    another process drives the run, `InvalidInput` if something is on record already.
+    `lease` is this process's lease of the run; `None` if it does not drive the run. `judging` and
+    `configuration` are the run's. Raises `RunBusy` while another process drives the run,
+    `InvalidInput` if something is on record already.
     """
     if lease is not None:
         await _record(store, key, lease, dialect, answer, judging, configuration)

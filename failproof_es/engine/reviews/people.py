@@ -31,7 +31,10 @@ Only = Literal["all", "failures", "unscored"]
 
 @dataclass(frozen=True, slots=True)
 class ReviewInput:
-    """A reviewer's verdicts on an evaluation. Items without a verdict are not in `items`."""
+    """A reviewer's verdict on an evaluation and on its items, before it is recorded.
+
+    Items without a verdict are not in `items`.
+    """
 
     verdict: ReviewVerdict
     items: tuple[ReviewedItem, ...] = ()
@@ -41,7 +44,10 @@ class ReviewInput:
 
     @property
     def broken_items(self) -> tuple[str, ...]:
-        """The items that do not hold. With one of them, a `pass` is no valid verdict."""
+        """The keys of the items that do not hold.
+
+        With one of them, a `pass` is no valid verdict.
+        """
         return tuple(
             review.item for review in self.items if review.verdict in ("not_met", "happened")
         )
@@ -53,11 +59,12 @@ class ReviewInput:
 
     @classmethod
     def of(cls, review: Reviewed) -> ReviewInput:
-        """The opinion that a review recorded."""
+        """The verdicts that a recorded review holds."""
         return cls(review.verdict, review.items, review.severity, review.tags, review.notes)
 
     def says(self, review: Reviewed) -> bool:
-        """Whether the review says the same, apart from white space that a spreadsheet changes."""
+        """Whether a recorded review says the same, apart from white space, which a spreadsheet
+        changes."""
         return self._without_spaces() == self.of(review)._without_spaces()
 
     def _without_spaces(self) -> tuple[object, ...]:
@@ -89,7 +96,10 @@ class Reviewing:
 
 
 class NewerVerdicts(Exception):
-    """A file contradicts newer verdicts that it does not show: `newest`, by evaluation."""
+    """Raised if a file contradicts newer verdicts that it does not show.
+
+    `newest` has the reviewer's last review, by evaluation.
+    """
 
     def __init__(self, newest: Mapping[UUID, Reviewed]) -> None:
         super().__init__(f"{len(newest)} newer verdicts")
@@ -106,11 +116,11 @@ class ReviewedEvaluation:
 
     @property
     def evaluation_id(self) -> UUID:
-        """The evaluation's stream."""
+        """The id of the evaluation, and of its stream."""
         return self.recorded.key.evaluation_id
 
     def latest(self) -> dict[str, Reviewed]:
-        """The review that counts, by reviewer, in the order of their first reviews."""
+        """The last review of each reviewer, by reviewer, in the order of their first reviews."""
         return {review.reviewer: review for review in self.reviews}
 
 
@@ -121,10 +131,10 @@ def finished_evaluations(
     *,
     up_to: int | None = None,
 ) -> Iterator[ReviewedEvaluation]:
-    """The finished evaluations, with their reviews up to a position, a window at a time.
+    """The finished ones of these evaluations, with their reviews up to a position (`None`: all).
 
-    `failures` selects the scored evaluations that have not passed, `unscored` those without a
-    score.
+    `only` of `failures` selects the scored evaluations that have not passed, `unscored` those
+    without a score. Holds a window of them in memory.
     """
     remaining = iter(evaluations)
     while window := list(islice(remaining, WINDOW)):
@@ -142,7 +152,9 @@ def finished_evaluations(
 def read_reviews(
     connection: Connection, evaluation_ids: Sequence[UUID], *, up_to: int | None = None
 ) -> dict[UUID, list[Reviewed]]:
-    """All reviews of these evaluations up to a position, first to last."""
+    """All reviews of these evaluations up to a position (`None`: all), first to last, by
+    evaluation. Evaluations without a review may be missing. Raises `ImpossibleHistory` if a stream
+    holds anything but reviews of its evaluation."""
     streams = {review_id(evaluation_id): evaluation_id for evaluation_id in evaluation_ids}
     by_evaluation: dict[UUID, list[Reviewed]] = {}
     for stream, rows in read_streams(connection, list(streams)).items():
@@ -160,7 +172,11 @@ def read_reviews(
 def count_review_statuses(
     connection: Connection, evaluation_ids: Sequence[UUID], *, up_to: int | None = None
 ) -> Counter[str]:
-    """The number of evaluations that were left to people, by status."""
+    """The number of these evaluations by review status, such as `awaiting`.
+
+    Only reviews up to a position count (`None`: all). They must be evaluations that were left to
+    people.
+    """
     counts: Counter[str] = Counter()
     for begin in range(0, len(evaluation_ids), WINDOW):
         window = evaluation_ids[begin : begin + WINDOW]
@@ -170,19 +186,19 @@ def count_review_statuses(
 
 
 def status_of_reviews(reviews: Sequence[Reviewed]) -> ReviewStatus:
-    """The status of an evaluation with these reviews, first to last."""
+    """The status of an evaluation that was left to people and has these reviews, first to last."""
     return review_status({review.reviewer: review.verdict for review in reviews})
 
 
 def describe_review_statuses(counts: Mapping[str, int]) -> str:
-    """The numbers of evaluations by review status, in words."""
+    """A phrase with the number of evaluations that await review, and those of each other status."""
     parts = [f"{counts['awaiting']:,} of {sum(counts.values()):,} await review"]
     people = [f"{counts[word]:,} {word}" for word in REVIEW_STATUSES if counts.get(word)]
     return "; by people: ".join([*parts, ", ".join(people)] if people else parts)
 
 
 def review_rows(connection: Connection, run_id: UUID) -> list[RecordedEvent]:
-    """Every review of the run's evaluations as the log has it, in commit order."""
+    """Every review of the run's evaluations, in the order of their positions in the log."""
     under = connection.execute(query("streams_under_run"), (run_id, run_id))
     evaluations = (evaluation_id for (evaluation_id,) in under)
     rows: list[RecordedEvent] = []
@@ -197,14 +213,12 @@ def review_rows(connection: Connection, run_id: UUID) -> list[RecordedEvent]:
 def record_reviews(
     store: Store, reviewing: Reviewing, opinions: Mapping[UUID, ReviewInput]
 ) -> list[Reviewed]:
-    """Append a review for each evaluation, all or none; return the appended reviews.
+    """Append a review for each evaluation in `opinions`, all or none; return the appended reviews.
 
     From a file, only new reviews are appended: not the verdicts with which it was pre-filled, not
     this reviewer's last verdicts again, nor those imported before from the same file. Others may
-    review at the same time.
-
-    Raises `NewerVerdicts` where the reviewer gave another verdict than the file shows, unless
-    `reviewing.newer` says which of the two counts.
+    review at the same time. Raises `NewerVerdicts` if the reviewer gave a newer verdict than the
+    file shows, and `reviewing.newer` is `refuse`.
     """
 
     def new(connection: Connection) -> list[Draft]:
@@ -237,11 +251,10 @@ def new_opinions(
     own: Mapping[UUID, Sequence[Reviewed]],
     shown_reviews: Mapping[UUID, Sequence[Reviewed]],
 ) -> tuple[list[UUID], dict[UUID, Reviewed]]:
-    """The evaluations whose opinions are to be recorded, and newer verdicts that conflict. Pure.
-
-    `own` has all reviews of this reviewer, `shown_reviews` those that the file was pre-filled with.
-    With `overwrite` no verdict conflicts. Every opinion from a terminal is recorded.
-    """
+    """The evaluations whose opinions are to be recorded, and the newer reviews that conflict with a
+    file, by evaluation. Pure. `own` has all reviews of this reviewer, `shown_reviews` those with
+    which the file was pre-filled. With `overwrite` nothing conflicts. Every opinion that is not
+    from a file is recorded."""
     if reviewing.file_sha256 is None:
         return list(opinions), {}
     new_ids: list[UUID] = []
@@ -293,7 +306,11 @@ def _is_new(
 def _reviewed(
     reviewing: Reviewing, evaluation_id: UUID, opinion: ReviewInput, earlier: Sequence[Reviewed]
 ) -> Draft:
-    """The event of a review. A reviewer who once saw the engine's verdict is never blind again."""
+    """The event that records a review.
+
+    `earlier` are the reviewer's other reviews of the evaluation: who once saw the engine's verdict
+    is never blind again.
+    """
     saw = any(review.blind is False for review in earlier)
     header = EventHeader(
         review_id(evaluation_id),

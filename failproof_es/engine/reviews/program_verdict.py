@@ -49,12 +49,11 @@ async def record_external_verdict(
     lease: HeldLease | None = None,
     configuration: Mapping[str, Any],
 ) -> None:
-    """Record the verdict on an evaluation that waits for its judge, or the reason for none.
-
-    `lease` is this process's lease of the run, if it drives the run. This process must not be
-    asking judges. `configuration` is the run's. Raises `RunBusy` while another process drives the
-    run, `InvalidInput` if the evaluation does not wait for a judge.
-    """
+    """Record a program's verdict on an evaluation that waits for its judge, and the score that
+    follows. `judge` names the program. If `verdict` is `None`, `problem` says why there is none.
+    `lease` is this process's lease of the run, if it drives the run; this process must not be
+    asking judges. `rule` and `configuration` are the run's. Raises `RunBusy` while another process
+    drives the run, `InvalidInput` if the evaluation does not wait for a judge."""
     judge_verdict = JudgeVerdict(judge, verdict, problem)
     if lease is not None:
         await _record(store, key, lease, dialect, configuration, Judgement(rule, (judge_verdict,)))

@@ -25,7 +25,8 @@ _DIGITS = 32
 
 
 def sheet_id(run_id: UUID, reviewer: str, position: int, *, blind: bool) -> str:
-    """The id of the sheet of this run for this reviewer, as of this position."""
+    """The id of a sheet for this reviewer that shows the run as of `position`; the same for the
+    same arguments. `blind` says that the sheet hides the engine's verdicts."""
     content = orjson.dumps([str(run_id), reviewer, position, blind])
     return _PREFIX + hashlib.sha256(b"review sheet\n" + content).hexdigest()[:_DIGITS]
 
@@ -33,7 +34,8 @@ def sheet_id(run_id: UUID, reviewer: str, position: int, *, blind: bool) -> str:
 def record_export(store: Store, run_id: UUID, reviewer: str, position: int, *, blind: bool) -> str:
     """Record that a sheet is about to be written; return its id.
 
-    Raises as `failproof_es.store.writing.appending.append` does, such as `ReadOnlyLog`.
+    `position` and `blind` are as in `sheet_id`. Raises as
+    `failproof_es.store.writing.appending.append` does, such as `ReadOnlyLog`.
     """
     sheet = sheet_id(run_id, reviewer, position, blind=blind)
     fields = {"sheet": sheet, "reviewer": reviewer, "position": position, "blind": blind}
@@ -42,7 +44,7 @@ def record_export(store: Store, run_id: UUID, reviewer: str, position: int, *, b
 
 
 def exports_of(connection: Connection, run_id: UUID) -> Iterator[ReviewExported]:
-    """Every sheet of the run that was exported, first to last."""
+    """The export of every sheet of the run, first to last."""
     stream = operations_id(run_id)
     for row in find(connection, stream_id=stream, topics=[ReviewExported.__name__]):
         event = row.event()
@@ -51,7 +53,8 @@ def exports_of(connection: Connection, run_id: UUID) -> Iterator[ReviewExported]
 
 
 def find_export(connection: Connection, run_id: UUID, sheet: str) -> ReviewExported | None:
-    """The export of this sheet; `None` if no recorded export has this id and digest."""
+    """The recorded export of the sheet with this id; `None` if there is none, or if the id does not
+    fit the recorded facts."""
     for export in exports_of(connection, run_id):
         own = sheet_id(run_id, export.reviewer, export.position, blind=export.blind)
         if sheet == export.sheet == own:

@@ -23,7 +23,10 @@ LOOK_EVERY_S = 0.5
 
 
 class DeadHolders:
-    """Remembers the leases that the last look found without a session."""
+    """Looks for shards whose holders have died.
+
+    It remembers the leases that the last look found without a session.
+    """
 
     def __init__(self, reader: RetryingReader) -> None:
         self._reader = reader
@@ -32,7 +35,8 @@ class DeadHolders:
     async def look(self, runs: Iterable[UUID]) -> list[ShardId]:
         """Put the shards of dead holders of these runs in the queue; return the shards put there.
 
-        Raises as `RetryingReader.read` does, and `psycopg.Error`.
+        A holder counts as dead at the second look in a row without a session. Raises
+        `LogUnavailable` if the server stays away, and `psycopg.Error`.
         """
         sessionless = await self._reader.read(_without_session, list(runs))
         died, self._before = died_between(self._before, sessionless), sessionless

@@ -54,7 +54,11 @@ class DrivenRun:
         budgets: RunBudgets | None = None,
         shared: SharedChecks | None = None,
     ) -> None:
-        """Without `budgets` the run has no spend ceiling. Its checks are left in `shared`."""
+        """`targets` must be open.
+
+        Without `budgets` the run has no spend ceiling. `shared` is where the checks of this process
+        are left; `None` leaves them nowhere.
+        """
         self.run = run
         self.configuration = configuration
         self.targets = targets
@@ -97,8 +101,10 @@ class DrivenRun:
     ) -> DrivenRun:
         """Check the run's needs on this host, and start its models.
 
-        With `announces`, says which secrets go where, and which classes run. Raises `InvalidInput`
-        if something is missing. A model that cannot be reached or started is recorded as well.
+        `shares` has the limits of provider keys, which all runs of the worker share. With
+        `announces`, says which secrets go where, and which classes run. Raises `InvalidInput` if
+        something is missing or not permitted. A model that cannot be reached or started is recorded
+        as well.
         """
         run = await RetryingReader(store).read(read_run, run_id)
         require_plugins(run.started)
@@ -124,11 +130,10 @@ class DrivenRun:
         return len(self._driving)
 
     async def drive(self, lease: ShardLease, part: PlanPart) -> bool:
-        """Drive the shard; return whether all its evaluations have ended.
-
-        Ends early on a stop, when the lease is lost, and at an error, which is kept as `trouble`.
-        Raises `psycopg.OperationalError` or `LeaseLost` only before it begins.
-        """
+        """Drive the shard, which is `part` of the plan; return whether all its evaluations have
+        ended. Ends early on a stop, when the lease is lost, and at an error, which is kept as
+        `trouble`. Raises `psycopg.OperationalError`, `LeaseLost`, or `InvalidInput` only before it
+        begins."""
         spending = None
         if self._budgets is not None:
             at_once = self.configuration.execution.parallel_workers
@@ -177,13 +182,15 @@ class DrivenRun:
         return done
 
     def lost(self, lease: ShardLease) -> None:
-        """Give up a shard that another process has now: nothing of it can be recorded here."""
+        """Stop driving the shard of a lease that another process has now: nothing of it can be
+        recorded here."""
         if (drive := self._driving.get(lease)) is not None:
             drive.give_up(LeaseLost(f"shard {lease.shard} of run {lease.run_id} was taken over"))
             drive.cancel()
 
     async def stop(self) -> None:
-        """Let requests in flight end, for as long as one may take; send no more."""
+        """Send no more, and wait until requests in flight have ended, for at most as long as one
+        may take."""
         self._stopping = True
         for drive in self._driving.values():
             drive.stop.set()
@@ -195,11 +202,14 @@ class DrivenRun:
             drive.cancel()
 
     def stream(self, lease: ShardLease, run: Run) -> RunStream:
-        """The run's own stream, written under this lease. Other workers write to it, too."""
+        """The run's own stream, written under the lease of a shard.
+
+        `run` is the run as read last. Other workers write to the stream, too.
+        """
         return RunStream(run, LeasedJournal(self.journal, lease), self.observe, self._reread)
 
     async def close(self) -> None:
-        """Stop, and release everything."""
+        """Stop, then close the journal and the models."""
         await self.stop()
         self._changes.put_nowait(None)
         await self._limits
@@ -210,7 +220,8 @@ class DrivenRun:
         return await self.reader.read(read_run, self.run.started.originator_id)
 
     async def _wait_for_limits(self) -> None:
-        """Wait until every change of a limit so far is recorded, or none is recorded any more."""
+        """Wait until every change of a limit so far is recorded, or the task that records them has
+        ended."""
         recorded = asyncio.create_task(self._changes.join())
         try:
             await asyncio.wait((recorded, self._limits), return_when=asyncio.FIRST_COMPLETED)

@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Coordinator:
-    """Writes the own streams of runs that workers drive."""
+    """Records the pauses and ends of runs that workers drive, on the runs' own streams."""
 
     store: Store
     leases: ShardLeases
@@ -59,11 +59,11 @@ class Coordinator:
     """The checks of other processes of this command."""
 
     async def finish(self, run_id: UUID, checks: LiveChecks | None = None) -> bool:
-        """End the run if the log says that all of it is done; return whether it is over now.
+        """End and seal the run if all its evaluations have ended; return whether it is over now.
 
-        Unfinished shards are put in the queue. `checks` are the checks of this process on the run.
-        Call it when all shards seem to be done: then the same reading of the run confirms that and
-        ends the run.
+        False as well if the run is paused, or if another process holds its lease. Unfinished shards
+        are put in the queue. `checks` are the checks of this process on the run. Call it when all
+        shards seem to be done: one reading confirms that and ends the run.
         """
         async with self._stream(run_id) as stream:
             if stream is None or stream.run.status == "paused":
@@ -92,11 +92,10 @@ class Coordinator:
     async def pause(
         self, run_id: UUID, reason: str, *, alone: bool = False, at_ceiling: bool = False
     ) -> bool:
-        """Record that the run is paused, and close it for workers; false if that is impossible.
-
-        It is impossible while another process holds the lease of the run itself; with `alone`, also
-        while any process holds a shard of it. `at_ceiling` is as in `RunPaused`.
-        """
+        """Record that the run is paused for `reason`, and close it for workers; false if that is
+        impossible. It is impossible while another process holds the lease of the run itself; with
+        `alone`, also while any process holds a shard of it. `at_ceiling` says that the run is at
+        its spend ceiling. A run that is not running is only closed."""
         async with self._stream(run_id, alone=alone) as stream:
             if stream is None:
                 return False
@@ -110,8 +109,8 @@ class Coordinator:
     async def give_up(self, run_id: UUID, reason: str) -> Run:
         """End a run for good that nobody drives, finished or not, and seal it.
 
-        Raises `RunBusy` if another process drives it or a shard of it, `InvalidInput` if it has
-        ended.
+        Returns the run as it is then. Raises `RunBusy` if another process drives it or a shard of
+        it, `InvalidInput` if it has ended.
         """
         async with self._stream(run_id, alone=True) as stream:
             if stream is None:
@@ -146,12 +145,13 @@ class Coordinator:
                 await RetryingReader(self.store).read(close_run, run_id)
 
     async def resume(self, run_id: UUID, max_spend_usd: Decimal | None = None) -> Run:
-        """Open a run for workers again. A sealed run is not changed.
+        """Open a run for workers again; return it.
 
-        `max_spend_usd` replaces the spend ceiling. A run with a ceiling is held alone until its
-        spending is counted. Waits through an outage. Raises `RunBusy` if another process drives or
-        ends the run or, with a ceiling, drives a shard of it; `InvalidInput` if the run stands at
-        its ceiling, or the ceiling cannot be kept; `LogUnavailable` if the outage lasts.
+        A sealed run is not changed. `max_spend_usd` replaces the spend ceiling; `None` leaves it as
+        it is. A run with a ceiling is held alone until its spending is counted. Waits through an
+        outage. Raises `RunBusy` if another process drives or ends the run or, with a ceiling,
+        drives a shard of it; `InvalidInput` if the run stands at its ceiling, or the ceiling cannot
+        be kept; `LogUnavailable` if the outage lasts.
         """
         reader = RetryingReader(self.store)
         run = await reader.read(read_run, run_id)
@@ -192,9 +192,10 @@ class Coordinator:
     async def _stream(
         self, run_id: UUID, *, alone: bool = False
     ) -> AsyncIterator[RunStream | None]:
-        """The run's own stream under its lease; `None` if another process has the lease.
+        """The run's own stream, written under the run's lease, which is released on exit.
 
-        With `alone` the lease covers all shards of the run as well.
+        `None` if another process has the lease. With `alone` the lease covers all shards of the run
+        as well: `None` while any of them has a holder.
         """
         lease = await self._retry_through_outage(partial(self.leases.claim, run_id, alone=alone))
         if lease is None:
@@ -204,12 +205,15 @@ class Coordinator:
             yield stream
 
     async def _retry_through_outage(self, call: Callable[[], T]) -> T:
-        """Run `call` in a thread, again in an outage. Raises `LogUnavailable`."""
+        """Return what `call` returns, called in a thread, and again while the server is away.
+
+        Raises `LogUnavailable` if the outage lasts.
+        """
         return await asyncio.to_thread(self.store.outage.retry, call)
 
     @asynccontextmanager
     async def _stream_under(self, lease: ShardLease) -> AsyncIterator[RunStream]:
-        """The run's own stream under a lease that is released on exit."""
+        """The run's own stream, written under this lease, which is released on exit."""
         reader = RetryingReader(self.store)
         journal = Journal(self.store.log, lease=lease, outage=self.store.outage)
         try:
@@ -222,7 +226,8 @@ class Coordinator:
 
 
 def describe_end(run: Run) -> str:
-    """The message about a run that a worker ended. Workers write no results file."""
+    """The message about a run that a worker ended, with how to get its results file: workers write
+    none."""
     number = run.started.run_number
     message = f"run {number} {run.started.name}: {run.status}"
     if (file := recorded_configuration(run.started).output.file) is not None and file.enabled:
@@ -231,7 +236,10 @@ def describe_end(run: Run) -> str:
 
 
 def _count(connection: Connection, run: Run) -> tuple[Counts, list[ShardId]]:
-    """The counts of ended evaluations, and the shards with unfinished ones, by the log."""
+    """The counts of ended evaluations, and the shards with unfinished ones.
+
+    Both are read from the log.
+    """
     run_id, cut = run.started.originator_id, recorded_cut(connection, run)
     models = [model.key for model in run.started.models]
     tally, unfinished = Tally(run.started.planned_evaluations), []
@@ -248,9 +256,10 @@ def _count(connection: Connection, run: Run) -> tuple[Counts, list[ShardId]]:
 def _read_states(
     connection: Connection, run: Run, keys: Sequence[EvaluationKey]
 ) -> Iterator[Evaluation | None]:
-    """The states of evaluations whose own stream has no end: a carried-over one may have ended.
+    """The states of `keys`, evaluations whose own streams have no end, in order.
 
-    `None` for each of them if the run is no branch.
+    A carried-over one may have ended in its source run. `None` for each of them if the run is no
+    branch.
     """
     if run.started.branched_from is None:
         yield from (None for _ in keys)
@@ -260,7 +269,10 @@ def _read_states(
 
 
 def _add_if_finished(state: Evaluation | None, tally: Tally) -> bool:
-    """Add a finished evaluation to the tally; return whether it is finished."""
+    """Add an evaluation to the tally if it is finished; return whether it is.
+
+    `None` counts as unfinished.
+    """
     if state is None or not state.finished:
         return False
     tally.add(state)

@@ -13,7 +13,7 @@ the interpreter's time."""
 
 
 class Endings:
-    """Ends runs in tasks. Call `over` regularly for the results."""
+    """Ends several runs at the same time, each in a task. Call `over` regularly for the results."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
         """`wake` is called when a run is over."""
@@ -21,9 +21,9 @@ class Endings:
         self._tasks: dict[UUID, asyncio.Task[bool]] = {}
 
     def begin(self, run_id: UUID, finish: Callable[[], Coroutine[Any, Any, bool]]) -> None:
-        """Begin to end the run, unless that is under way, or `MOST_AT_ONCE` runs are being ended.
+        """Begin to end the run by `finish`, which returns whether the run is over then.
 
-        `finish` returns whether the run is over now.
+        Does nothing if that is under way, or if `MOST_AT_ONCE` runs are being ended.
         """
         if run_id in self._tasks or len(self._tasks) >= MOST_AT_ONCE:
             return
@@ -31,7 +31,10 @@ class Endings:
         task.add_done_callback(self._done)
 
     def over(self) -> Iterator[tuple[UUID, asyncio.Task[bool]]]:
-        """The tasks that have ended since the last call; each is given once."""
+        """The runs and tasks that have ended since the last call.
+
+        A task's result is whether the run is over; it may be an error.
+        """
         for run_id in [run_id for run_id, task in self._tasks.items() if task.done()]:
             yield run_id, self._tasks.pop(run_id)
 

@@ -12,11 +12,14 @@ from failproof_es.store.writing.lease import ShardLease
 
 @dataclass(frozen=True, slots=True)
 class LeasedJournal:
-    """Appends under one lease. Appends of other leases share its commits."""
+    """Appends events under the lease of one shard. Appends under other leases share its commits."""
 
     journal: Journal
     lease: ShardLease
 
     async def append(self, *events: Event) -> Sequence[int]:
-        """As `Journal.append`. Raises `LeaseLost` if another process took the shard over."""
+        """Record `events` together; return their positions once they are durable.
+
+        Raises `LeaseLost` if another process took the shard over, else as `Journal.append` does.
+        """
         return await self.journal.append(*events, lease=self.lease)

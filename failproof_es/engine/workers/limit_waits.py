@@ -19,17 +19,23 @@ AGAIN_S = 60.0
 
 
 class LimitWaits:
-    """The shares that one worker waits for. It says each reason once a minute."""
+    """Tells people why one worker waits for its shares of limits.
+
+    It says each reason once a minute.
+    """
 
     def __init__(self, holder: str, say: Say) -> None:
-        """`holder` is the worker's own name among the shares."""
+        """`holder` is the name under which the worker itself has shares; `say` gets the
+        messages."""
         self._holder = holder
         self._say = say
         self._since: dict[ProviderKey, float] = {}
         self._said: dict[ProviderKey, float] = {}
 
     def overdue(self, starving: Iterable[ProviderKey]) -> list[ProviderKey]:
-        """The starving keys whose reason is to be said now."""
+        """Those of the starving keys that have waited for `WAITS_S` and were not reported within
+        `AGAIN_S`. Call it regularly with all keys that are starving now
+        (`KeyShare.is_starving`)."""
         now = clock.monotonic_s()
         self._since = {key: self._since.get(key, now) for key in starving}
         return [
@@ -39,7 +45,10 @@ class LimitWaits:
         ]
 
     def tell(self, connection: Connection, overdue: Sequence[ProviderKey]) -> None:
-        """Say for each key which workers have its shares."""
+        """Say for each overdue key which other workers have shares of its limits.
+
+        Nothing is said if there are none.
+        """
         shares = list_shares(connection)
         for key in overdue:
             self._said[key] = clock.monotonic_s()
@@ -53,7 +62,8 @@ class LimitWaits:
 
 
 def _describe_share(share: ShareRecord) -> str | None:
-    """The part of the limits that the share keeps from others; `None` if it holds nothing."""
+    """Words for the part of the limits that the share keeps from others; `None` if it keeps
+    nothing."""
     if share.holder is None:
         return f"the server is left alone for {share.held_s:.0f} s"
     limits = (share.concurrency, share.requests, share.tokens)

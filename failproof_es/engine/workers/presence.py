@@ -60,12 +60,18 @@ class WorkerRecord:
 
 
 class Presence:
-    """One worker's own row. Nothing depends on it, so errors of the database are ignored."""
+    """One worker's own row in the list of workers.
+
+    Nothing depends on it, so errors of the database are ignored.
+    """
 
     def __init__(
         self, store: Store, worker_id: UUID, holder: str, refusals: Mapping[UUID, InvalidInput]
     ) -> None:
-        """`refusals` are the runs that it leaves to others; each `tell` reads them again."""
+        """`holder` is the worker's name in its leases.
+
+        `refusals` are the runs that it leaves to others; each `tell` reads them again.
+        """
         self.finished = 0
         self._refusals = refusals
         self._store = store
@@ -74,7 +80,7 @@ class Presence:
         self._last = (clock.monotonic_s(), 0)
 
     def tell(self) -> None:
-        """Write a heartbeat, with the number of evaluations that ended here."""
+        """Write a heartbeat to the list, with the number of evaluations that ended here."""
         now, (then, before) = clock.monotonic_s(), self._last
         rate = (self.finished - before) / (now - then) if now - then >= 1 else None
         if rate is not None:
@@ -102,7 +108,7 @@ class Presence:
         }
 
     def leave(self) -> None:
-        """Delete the row."""
+        """Remove the worker from the list."""
         self._execute("forget_worker", {"worker_id": self._worker_id})
 
     def _execute(self, name: str, parameters: dict[str, object]) -> None:
@@ -117,7 +123,7 @@ def list_workers(connection: Connection) -> list[WorkerRecord]:
 
 
 def dead_shards(connection: Connection, run_id: UUID) -> set[str]:
-    """The shards of the run whose holder has died, as `WorkerRecord.shards` names them."""
+    """The shards of the run whose holder has died, each as `run number/shard`."""
     rows = connection.execute(
         "SELECT n.run_number || '/' || d.dead_shard FROM failproof.dead_leases(ARRAY[%s]) AS d "
         "JOIN failproof.run_list AS n ON n.run_id = d.dead_run_id",
@@ -128,7 +134,8 @@ def dead_shards(connection: Connection, run_id: UUID) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class ShareRecord:
-    """A worker's share of a provider key's limits; or the hold on a server without a share."""
+    """A worker's share of a provider key's limits; or, without a share, the time for which nothing
+    may be sent to a server."""
 
     server: str
     key: str
@@ -148,19 +155,21 @@ class ShareRecord:
 
 
 def clear_limits(connection: Connection, key: str) -> list[tuple[str, int]]:
-    """End all shares and holds of the provider keys that begin with these digits.
+    """End all shares of the limits of a key, and all waits that its server demanded.
 
-    Returns each key's server, and the number of shares that it had.
+    `key` are the first digits of the digest of one or more provider keys. Returns each key's
+    server, and the number of shares that it had.
     """
     return list(connection.execute("SELECT * FROM failproof.clear_limits(%s)", (key,)))
 
 
 def list_shares(connection: Connection) -> list[ShareRecord]:
-    """The shares of limits that workers have now, and the present holds."""
+    """The shares of limits that workers have now, and the waits that servers demand now."""
     return [ShareRecord(*row) for row in connection.execute(query("list_limits"))]
 
 
 def list_holders(connection: Connection) -> dict[str, list[str]]:
-    """The processes that drive each run now, by run id: one alone, or several workers."""
+    """The names of the processes that drive each run now, by the run's id as text: one alone, or
+    several workers."""
     rows = connection.execute(query("list_holders")).fetchall()
     return {str(run_id): list(holders) for run_id, holders in rows}

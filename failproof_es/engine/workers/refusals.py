@@ -14,12 +14,13 @@ LONGEST_WITHOUT_S = 600.0
 
 
 def unreadable(error: Exception) -> InvalidInput:
-    """The refusal of a run whose record cannot be read."""
+    """The error with which a run is refused whose record cannot be read; `error` is that of reading
+    it."""
     return InvalidInput.because(str(error), remedy="`failproof-es verify` says what was changed")
 
 
 class RefusedWork:
-    """The refused runs, and why. With `for_good` no run is tried again."""
+    """The runs that this host cannot drive, and why. With `for_good` no run is tried again."""
 
     def __init__(self, *, for_good: bool) -> None:
         self.why: dict[UUID, InvalidInput] = {}
@@ -30,7 +31,10 @@ class RefusedWork:
         clock."""
 
     def add(self, run_id: UUID, error: InvalidInput) -> str:
-        """Leave the run to other hosts, for a while. Returns the message for people."""
+        """Leave the run to other hosts: for a while, longer after each refusal, or for good.
+
+        Returns the message for people.
+        """
         times, _ = self._times.get(run_id, (0, 0.0))
         without_s = min(TRY_AGAIN_S * 2.0 ** min(times, 30), LONGEST_WITHOUT_S)
         self._times[run_id] = times + 1, clock.monotonic_s() + without_s
@@ -52,5 +56,5 @@ class RefusedWork:
         return run_id in self.why
 
     def forget(self, run_id: UUID) -> None:
-        """Forget the refusals of a run that could be opened here."""
+        """Forget how often a run was refused, after it could be opened here."""
         self._times.pop(run_id, None)

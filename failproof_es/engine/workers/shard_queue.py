@@ -50,7 +50,10 @@ DriveShard = Callable[[ShardId], Awaitable[None]]
 
 
 class ShardQueue:
-    """The queue, for one worker. It takes jobs from `queues`."""
+    """One worker's view of the queue.
+
+    It takes jobs from `queues`, and calls `drive` with the shard of each job.
+    """
 
     def __init__(self, store: Store, drive: DriveShard) -> None:
         self._store = store
@@ -93,7 +96,8 @@ class ShardQueue:
                 self.held_shards.discard(shard)
 
     async def _next_shard(self) -> ShardId | None:
-        """The shard of the next job; `None` where no job waits, or the server is away."""
+        """Take the next job and return its shard; `None` if no job waits, or if the server is
+        away."""
         with contextlib.suppress(psycopg.Error, *UNAVAILABLE):
             while self.queues and (row := await asyncio.to_thread(self._take)) is not None:
                 if (shard := _shard_of(*row)) is not None:
@@ -107,7 +111,11 @@ class ShardQueue:
 
 
 def usable_queue(store: Store) -> None:
-    """Make the embedded server's queue if it is missing. Raises as `require_queue`."""
+    """Make sure that the database has the queue.
+
+    On the embedded server a missing queue is made. Raises as `require_queue` does if it is missing
+    elsewhere.
+    """
     with store.connect() as connection:
         if store.embedded is not None and not has_queue(connection):
             store.install()
@@ -119,8 +127,8 @@ def begin_run(
 ) -> None:
     """Open a new run for workers, and put every shard of it in the queue.
 
-    Runs in the caller's transaction, which records the run's plan. `pieces` is the number of pieces
-    of all its cases, `ceiling` its spend ceiling.
+    Runs in the caller's transaction, which records the run's plan. `pieces` is the number of
+    planned cases times repetitions, `ceiling` the spend ceiling in USD; `None` if it has none.
     """
     if ceiling is not None:
         parameters = {"run_id": run_id, "epoch": None, "number": 0, "ceiling": ceiling}
@@ -133,7 +141,9 @@ def begin_run(
 def begin_for_workers(
     connection: Connection, run_id: UUID, cases: int, configuration: Configuration
 ) -> None:
-    """As `begin_run`, with pieces and ceiling by the configuration. An `AlsoBegin`."""
+    """Open a new run for workers, as `begin_run` does, with the number of its pieces and the
+    ceiling from the configuration. An `AlsoBegin`: call it in the transaction that records the
+    run."""
     execution = configuration.execution
     max_spend = execution.max_spend_usd
     ceiling = None if max_spend is None else written_usd(max_spend)
@@ -141,14 +151,18 @@ def begin_for_workers(
 
 
 def reopen_run(connection: Connection, run: Run) -> None:
-    """Open a run for workers again, and put the shards that need a worker in the queue."""
+    """Open a run for workers again, and put its shards that have neither holder nor job in the
+    queue."""
     run_id, cut = run.started.originator_id, recorded_cut(connection, run)
     connection.execute("SELECT failproof.open_shards(%s, %s, %s)", (run_id, cut.pieces, cut.size))
     enqueue_missing(connection, [run_id])
 
 
 def recorded_cut(connection: Connection, run: Run) -> Cut:
-    """The cut of the run into shards: as recorded, or the default. Raises as `cut_on_record`."""
+    """How the run is cut into shards: as recorded, or the default for a run without a record.
+
+    Raises `ImpossibleHistory` if the record does not fit the run's plan.
+    """
     row = connection.execute(
         "SELECT cases, shard_cases FROM failproof.run_shard_list WHERE run_id = %s",
         (run.started.originator_id,),
@@ -160,7 +174,11 @@ def recorded_cut(connection: Connection, run: Run) -> Cut:
 
 
 def cut_on_record(run: Run, pieces: int, size: int) -> Cut:
-    """The cut with these numbers. Raises `ImpossibleHistory` if they do not fit the run's plan."""
+    """The cut of a run of this many pieces into shards of `size` pieces.
+
+    A piece is a case, or one repetition of a case. Raises `ImpossibleHistory` if the numbers do not
+    fit the run's plan.
+    """
     return _cut_of(run.started, pieces, size)
 
 
@@ -190,7 +208,7 @@ def is_open(connection: Connection, run_id: UUID) -> bool:
 
 
 def open_runs(connection: Connection) -> list[OpenRun]:
-    """The runs that are open for workers, the oldest first."""
+    """The runs that are open for workers, the oldest first, with their status and size."""
     rows = connection.execute(query("open_runs"), {"topics": list(_STATUS_BY_TOPIC)})
     return [
         OpenRun(run_id, pieces, size, _STATUS_BY_TOPIC[topic], finished)
@@ -200,9 +218,10 @@ def open_runs(connection: Connection) -> list[OpenRun]:
 
 
 def providers_of(connection: Connection, run: OpenRun) -> frozenset[str]:
-    """The providers of a run's models and judges.
+    """The names of the providers of a run's models and judges.
 
-    Raises one of `UNREADABLE`, also if its shards do not fit its plan.
+    Raises one of `UNREADABLE` if the run's first event cannot be read, or if its shards do not fit
+    its plan.
     """
     row = read_event(connection, run.run_id, 1)
     started = row.event() if row is not None else None
@@ -249,8 +268,10 @@ def _enqueue(connection: Connection, shards: Iterable[ShardId], priority: int = 
 
 
 def _shard_of(run_id: object, shard: object) -> ShardId | None:
-    """The shard that a job names; `None` if it names none. Any user of the queue can put jobs
-    in."""
+    """The shard that a job's arguments name; `None` if they name none.
+
+    Any user of the queue can put jobs in it.
+    """
     if not isinstance(run_id, str) or type(shard) is not int:
         return None
     with contextlib.suppress(ValueError):

@@ -50,7 +50,7 @@ _FOR_NOW, _RECORDED = 1, 2
 
 @dataclass(frozen=True, slots=True)
 class RunBudgets:
-    """The budgets of the runs that one worker drives."""
+    """Gives the shards that one worker drives their spend limiters."""
 
     store: Store
     leases: ShardLeases
@@ -59,10 +59,12 @@ class RunBudgets:
     async def slice_of(
         self, run: Run, lease: ShardLease, part: PlanPart, at_once: int
     ) -> SpendSlice | None:
-        """The spend limiter of a shard; `None` without a ceiling.
+        """The spend limiter of a shard, not open yet; `None` if the run has no ceiling.
 
-        This process holds the lease: the shard's spending is counted first. Raises `LeaseLost`, and
-        `InvalidInput` if the run has a ceiling that the database does not know.
+        `part` is the shard's part of the plan, `at_once` the number of requests that it may have in
+        flight. This process holds the lease: the shard's spending is counted first. Raises
+        `LeaseLost` if it no longer does, and `InvalidInput` if the run has a ceiling that the
+        database does not know.
         """
         ceiling = await asyncio.to_thread(ceiling_in, self.state, lease.run_id)
         if ceiling is None:
@@ -82,7 +84,7 @@ class RunBudgets:
 
 @dataclass(frozen=True, slots=True)
 class _ShardBudget:
-    """The budget of one shard: a row in the database."""
+    """The `SharedBudget` of one shard: a row in the database."""
 
     budgets: RunBudgets
     run: Run
@@ -92,7 +94,8 @@ class _ShardBudget:
         return reserve_spending(self.budgets.state, self.lease, report)
 
     def count_dead(self) -> None:
-        """Claim each shard that has something reserved and no holder, and count it again."""
+        """Claim each shard of the run that has budget reserved and no holder, and count its
+        recorded spending instead."""
         budgets, run = self.budgets, self.run
         for shard in shards_with_budget(budgets.state, self.lease.run_id):
             dead = budgets.leases.claim(self.lease.run_id, shard)
@@ -109,7 +112,7 @@ class _ShardBudget:
 
 @dataclass(frozen=True, slots=True)
 class CeilingAgain:
-    """The spend ceiling of a run that is resumed for workers, under the lease on all of it.
+    """Sets the spend ceiling of a run that is resumed for workers, under the lease on all of it.
 
     At no moment may the database know a higher ceiling than the log.
     """
@@ -119,7 +122,11 @@ class CeilingAgain:
     """The ceiling from now on; `None` to leave it as it is."""
 
     async def count(self, run: Run, configuration: Configuration, lease: ShardLease) -> None:
-        """Count the run's spending by shard, before anything is recorded. Raises `InvalidInput`."""
+        """Count the run's spending by shard, and set the lower of the old and the new ceiling.
+
+        Call it before anything is recorded. Raises `InvalidInput` if the new ceiling is below the
+        spending, or cannot be kept because a price is unknown.
+        """
         before, new = ceiling_of(run), self.max_spend_usd
         if new is not None:
             require_priced(configuration, run.started, run.prices or {})
@@ -136,7 +143,7 @@ class CeilingAgain:
         await asyncio.to_thread(tell)
 
     async def record(self, stream: RunStream, lease: ShardLease) -> None:
-        """Record the new ceiling, if there is one, then let workers spend it."""
+        """Record the new ceiling, if it differs from the old one, then let workers spend it."""
         new = self.max_spend_usd
         if new is None or new == ceiling_of(stream.run):
             return
@@ -152,6 +159,9 @@ class CeilingAgain:
 
 
 def _spending_by_shard(connection: Connection, run: Run) -> dict[int, SpendState]:
-    """The spending of each shard of the run, by the log. Nobody may drive the run meanwhile."""
+    """The recorded spending of each shard of the run, by the shard's number.
+
+    Nobody may drive the run meanwhile.
+    """
     cut = recorded_cut(connection, run)
     return {shard: shard_spending(connection, run, cut.part(shard)) for shard in range(cut.shards)}

@@ -98,7 +98,8 @@ class WorkerOptions:
 
 
 class Worker:
-    """One worker process. `work` until `stop` is set, or until it may leave."""
+    """One worker process: it drives shards of open runs until `stop` is set, or until it may
+    leave."""
 
     def __init__(
         self,
@@ -151,7 +152,11 @@ class Worker:
         return self._presence.finished
 
     async def work(self) -> None:
-        """Drive shards. One that drains raises `LogUnavailable` when the database stays away."""
+        """Drive shards, and end runs that are done, until `stop` is set.
+
+        A worker that drains also returns when no run is left, and raises `LogUnavailable` when the
+        database stays away.
+        """
         released = threading.Event()
         self._begin_renewing(asyncio.get_running_loop(), released)
         try:
@@ -213,7 +218,7 @@ class Worker:
         self._wake.clear()
 
     def _report_outage(self, error: Exception) -> None:
-        """Report the beginning of an outage.
+        """Report the beginning of an outage, of which `error` is a sign.
 
         A worker that drains raises the error again if the log is given up, or if the outage has
         lasted as long as a drive would wait.
@@ -229,7 +234,8 @@ class Worker:
             raise error
 
     async def _look(self) -> bool:
-        """Begin to end the open runs that are finished, requeue lost shards; false to leave."""
+        """One look at the open runs: begin to end those that are finished, put lost shards back in
+        the queue. Returns false if the worker may leave."""
         for run_id, ending in self._endings.over():
             with self._refusing(run_id), suppress(LeaseLost):  # then another worker ends it
                 if ending.result() and self._options.choice.run_id is None:
@@ -259,7 +265,7 @@ class Worker:
         return not leaves(runs, draining=self._options.drain, active=self._active)
 
     def _choose_runs(self, connection: Connection) -> list[OpenRun]:
-        """The open runs that this worker takes."""
+        """The open runs from which this worker takes shards. Runs that it refuses are left out."""
         runs = []
         requested_id = self._options.choice.run_id
         for run in open_runs(connection):
@@ -273,7 +279,8 @@ class Worker:
         return runs
 
     async def _end_or_close(self, run: OpenRun) -> None:
-        """Begin to end a run whose shards are finished; close one that is paused or over."""
+        """Begin to end a run whose shards are finished; close a run for workers that is paused or
+        over."""
         if run.step == "close":
             await self._coordinator.close(run.run_id)
         elif run.step == "finish":
@@ -294,7 +301,10 @@ class Worker:
                     await self._dead_holders.look(self._open)
 
     def _begin_renewing(self, loop: asyncio.AbstractEventLoop, released: threading.Event) -> None:
-        """Renew the leases in a thread of its own, however busy the others are."""
+        """Start a thread that renews the leases until `released` is set, however busy `loop` is.
+
+        A lost lease is reported in `loop`.
+        """
 
         def keep() -> None:
             period_s = self._options.lease_s / LEASE_PARTS
@@ -366,7 +376,10 @@ class Worker:
         return any(run.run_id == run_id and run.status == "running" for run in runs)
 
     async def _join_run(self, run_id: UUID) -> DrivenRun | None:
-        """The run, opened here now if it was not; `None` if it cannot be driven on this host."""
+        """The run, with its models open on this host; they are opened if they were not.
+
+        `None` if the run cannot be driven here, or the worker is stopping.
+        """
         async with self._joining:
             if run_id in self._driven or run_id in self.refusals.why or self._stopping:
                 return self._driven.get(run_id)
@@ -412,14 +425,18 @@ class Worker:
         self._refuse(run_id, InvalidInput.because(message))  # other hosts show that message
 
     def _refuse(self, run_id: UUID, error: InvalidInput) -> None:
-        """Leave the run to other hosts, for a while: something that it needs is missing here."""
+        """Leave the run to other hosts, for a while, and say so: something that it needs is missing
+        here."""
         message = self.refusals.add(run_id, error)
         self._let_go(run_id)
         self._say(message)
 
     @contextmanager
     def _refusing(self, run_id: UUID) -> Iterator[None]:
-        """Refuse the run where it cannot be driven here, or cannot be read."""
+        """Refuse the run if the block raises that it cannot be driven here, or cannot be read.
+
+        The error ends there.
+        """
         try:
             yield
         except InvalidInput as error:
@@ -434,7 +451,7 @@ class Worker:
             self._queue.queues.remove(str(run_id))
 
     async def _leave(self, run_id: UUID, reason: str) -> None:
-        """Release the run. Nothing of it is driven here any more."""
+        """Close the run here, and record that this worker left it for `reason`."""
         async with self._joining:
             driven = self._driven.pop(run_id, None)
         if driven is not None:
@@ -446,10 +463,9 @@ class Worker:
         await self._record(run_id, WorkerLeft, evaluations=driven.finished, reason=reason)
 
     async def _give_up(self, driven: DrivenRun, error: BaseException) -> None:
-        """Pause a run after an error that every worker would meet, and record why.
-
-        If the log cannot be reached, nothing can be recorded: then only this worker leaves the run.
-        """
+        """Pause a run after an error that every worker would meet, and record `error` as the
+        reason. If the log cannot be reached, nothing can be recorded: then only this worker leaves
+        the run."""
         run_id = driven.run.started.originator_id
         if self._driven.get(run_id) is not driven:
             return  # another shard of it reported the error
@@ -483,9 +499,10 @@ class Worker:
         self._observe_all(event)
 
     async def _record(self, run_id: UUID, kind: Any, **fields: Any) -> bool:
-        """Record an operation; ignore an outage. Raises nothing.
+        """Record an operation of this worker on the run, of type `kind`; ignore an outage.
 
-        Returns false if the database refuses the operation; the run is then left to others.
+        Raises nothing. Returns false if the database refuses the operation; the run is then left to
+        others.
         """
         payload = {"worker": self.worker_id, **fields}
         try:

@@ -18,9 +18,10 @@ _TO_SAY_WHY_S = 1.0
 
 
 class TelemetryBeside:
-    """Telemetry of one run, sent by a separate process, whose failures never stop the run.
+    """Sends the telemetry of one run from a separate process, whose failures never stop the run.
 
-    At the end, unsent telemetry is reported with the command that sends it.
+    A context manager: at its end, unsent telemetry is reported by `say`, with the command that
+    sends it. `content` includes prompts and answers.
     """
 
     def __init__(
@@ -32,7 +33,11 @@ class TelemetryBeside:
         self._process: Sidecar | None = None
 
     def follow(self, run_id: UUID) -> None:
-        """Start to send the events of this run, from its first one on. Later calls do nothing."""
+        """Start to send the events of this run, from its first one on.
+
+        Only the first call starts a process. A process that cannot be started is reported, not
+        raised.
+        """
         if self._process is not None:
             return
         message = json.dumps({**self._settings, "run_id": str(run_id)}).encode() + b"\n"
@@ -65,7 +70,10 @@ class TelemetryBeside:
 
 
 def _describe_end(line: bytes) -> str:
-    """The reason that the process reported at its end; empty if it reported none."""
+    """The process's reason for unsent telemetry, from its last line; `: ` comes before it.
+
+    Empty if the process reported none.
+    """
     try:
         report = json.loads(line)
         rejected, why = int(report["rejected"]), one_line(report["why"])

@@ -24,7 +24,7 @@ _LONGEST = 200
 
 
 class CollectorSession(requests.Session):
-    """An HTTP session that remembers the result of its last request."""
+    """An HTTP session that keeps the status and the trouble of its last request."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,7 +37,11 @@ class CollectorSession(requests.Session):
         """Number of records that the collector reported as rejected in a successful answer."""
 
     def request(self, method: Any, url: Any, **more: Any) -> requests.Response:  # type: ignore[override]
-        """Send a request. Raises `RequestException` without an answer, and for a redirection."""
+        """Send a request without following redirections; return the answer.
+
+        `more` is as for `requests.Session.request`. Raises `RequestException` without an answer,
+        and for a redirection.
+        """
         self.status, self.why, self.rejected = None, "", 0
         try:
             with super().request(
@@ -74,7 +78,7 @@ class CollectorSession(requests.Session):
 
 
 def _bounded(came: requests.Response) -> requests.Response:
-    """The answer, with only the beginning of its body."""
+    """The answer with only the first 64 KB of its body, or little more."""
     answer = requests.Response()
     answer.status_code, answer.reason = came.status_code, came.reason or ""
     answer.headers, answer.url = came.headers, came.url
@@ -88,7 +92,11 @@ def _bounded(came: requests.Response) -> requests.Response:
 
 
 def _root_cause(error: BaseException) -> object:
-    """The root cause of an error, without text that may hold a header and so a key."""
+    """The root cause of a failed request, to be shown as text.
+
+    For errors other than of the connection only their type: their text may hold a header and so a
+    key.
+    """
     if not isinstance(error, requests.ConnectionError | requests.Timeout):
         return f"it cannot be sent ({type(error).__name__})"
     while (cause := error.__cause__ or error.__context__) is not None:

@@ -46,7 +46,10 @@ _IDS = frozenset({"traceId", "spanId", "parentSpanId"})
 
 
 def json_lines(telemetry: Sequence[Telemetry]) -> list[bytes]:
-    """The telemetry as OTLP's JSON: at most one line of spans and one line of events."""
+    """The telemetry as OTLP's JSON: at most one line of spans and one line of events.
+
+    Empty without telemetry. Each line ends with a line feed.
+    """
     spans, events = _sorted(telemetry)
     messages = [encode_spans(spans)] if spans else []
     messages += [encode_logs(events)] if events else []
@@ -61,7 +64,10 @@ _NEVER_TAKEN = (400, 413, 422)
 
 
 class Sender:
-    """Sends telemetry to a collector. Its headers come from `OTEL_EXPORTER_OTLP_HEADERS` alone."""
+    """Sends telemetry to the collector at `endpoint`, with a time-out in seconds.
+
+    Its headers come from `OTEL_EXPORTER_OTLP_HEADERS` alone.
+    """
 
     def __init__(self, endpoint: str, timeout_s: float = 10.0) -> None:
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # `why` reports errors
@@ -76,7 +82,10 @@ class Sender:
         """Number of spans and events that the collector accepted, but reported as rejected."""
 
     def send(self, telemetry: Sequence[Telemetry]) -> Delivery:
-        """Send it; the outcome. A collector that did not answer may have received it."""
+        """Send the telemetry in at most two requests, spans first; return the outcome.
+
+        After a failure `why` has the reason. A collector that did not answer may have received it.
+        """
         spans, events = _sorted(telemetry)
         if spans:
             sent = self._spans.export(spans) is SpanExportResult.SUCCESS
@@ -161,7 +170,7 @@ def _encodable(text: str) -> str:
 
 
 def _with_ids(value: Any) -> Any:
-    """OTLP's JSON, with ids in hexadecimal; other JSON of protobuf has base64."""
+    """A message of protobuf's JSON as OTLP has it: ids in hexadecimal instead of base64."""
     if isinstance(value, dict):
         return {
             name: base64.b64decode(member).hex() if name in _IDS else _with_ids(member)

@@ -24,7 +24,10 @@ class Delivery(Enum):
 
 
 def require_endpoint(endpoint: str, field: str) -> None:
-    """Raise `InvalidInput` unless this is the address of a collector."""
+    """Raise `InvalidInput` unless `endpoint` is an http(s) address without user or query.
+
+    `field` is the option or field that holds it, for the message.
+    """
     try:
         where = urlsplit(endpoint)
         usable = where.scheme in ("http", "https") and bool(where.hostname) and where.port != 0

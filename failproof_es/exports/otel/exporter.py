@@ -38,28 +38,33 @@ _TRUTHS = {"yes": True, "true": True, "no": False, "false": False}
 
 @dataclass(frozen=True, slots=True)
 class OpenTelemetry:
-    """Spans of the GenAI conventions, and `gen_ai.evaluation.result` events."""
+    """The exporter `otel`: spans of the GenAI conventions and `gen_ai.evaluation.result` events."""
 
     endpoint: str | None = None
     content: bool = False
 
     @property
     def name(self) -> str:
-        """See `Exporter.name`."""
+        """`otel`, the name for `export --shape`."""
         return "otel"
 
     @property
     def says(self) -> str:
-        """See `Exporter.says`."""
+        """The content of the files, for the help."""
         return "OpenTelemetry GenAI spans and evaluation results, as OTLP JSON lines"
 
     @property
     def extra(self) -> str:
-        """See `RequiresExtra.extra`."""
+        """The extra that the exporter needs."""
         return "otel"
 
     def with_settings(self, settings: Mapping[str, str]) -> Self:
-        """`endpoint`: a collector to send to, too. `content=yes`: include prompts and answers."""
+        """The exporter with these settings: `endpoint` and `content`.
+
+        `endpoint` is a collector to send to, in addition to the file; `content=yes` includes
+        prompts and answers. Raises `InvalidInput` for an unknown setting, another `content`, or an
+        `endpoint` that is no address.
+        """
         refuse_settings(self.name, settings, ("endpoint", "content"))
         content = _TRUTHS.get(settings.get("content", "no"))
         if content is None:
@@ -71,7 +76,10 @@ class OpenTelemetry:
         return replace(self, endpoint=endpoint, content=content)
 
     def files(self, runs: Sequence[RecordedRun], export: Export) -> Iterator[ExportedFile]:
-        """One file for each run. With an endpoint, a batch is sent before it is written."""
+        """One file for each run. With an endpoint, a batch is sent before it is written.
+
+        Raises `InvalidInput` if the collector does not accept a batch.
+        """
         from failproof_es.exports.otel.encoding import Sender
 
         sender = None if self.endpoint is None else Sender(self.endpoint)
@@ -108,7 +116,10 @@ class OpenTelemetry:
 
 
 def batches(run: RecordedRun, content: bool) -> Iterator[Sequence[Telemetry]]:
-    """All telemetry of a run in the order of the log, one batch in memory."""
+    """All telemetry of a run in the order of the log, one batch in memory.
+
+    A batch fits into one request. `content` includes prompts, answers and reasons.
+    """
     maker, held = TelemetryOf(content), list[Telemetry]()
     for number, row in enumerate(find(run.connection, run_id=run.run_id, up_to=run.up_to)):
         held.extend(maker.take(row.event()))

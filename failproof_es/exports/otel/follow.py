@@ -38,7 +38,11 @@ _LONGEST_PAUSE_S = 30.0
 
 
 class CommitSender:
-    """Sends the committed events of a run. `ended` is set when nothing more will come."""
+    """Sends the committed events of a run, each batch by calling `send`.
+
+    `ended` is set when no more events will come; unsent telemetry is then retried for `left_s`
+    seconds. `content` includes prompts and answers.
+    """
 
     def __init__(
         self,
@@ -62,7 +66,7 @@ class CommitSender:
         self._refused_in_a_row = 0
 
     def follow(self, connection: Connection) -> bool:
-        """Send until the run has ended. Whether nothing is left to send.
+        """Send until the run has ended. True if nothing is left to send, false if time ran out.
 
         Raises `psycopg.Error` if the log cannot be read: a call with another connection continues
         without loss.
@@ -79,7 +83,7 @@ class CommitSender:
                 self._ended.wait(_LOOK_AGAIN_S)
 
     def _read_events(self, connection: Connection) -> int:
-        """Read the next events and make their telemetry; the number of events."""
+        """Read the next events and make their telemetry; return the number of events read."""
         events = 0
         for row in find(connection, run_id=self._run_id, after=self._position, limit=_EVENTS):
             with suppress(UnreadableEvent):  # `verify` says what is wrong with it
@@ -89,10 +93,10 @@ class CommitSender:
         return events
 
     def _send_unsent(self) -> bool:
-        """Send what was read in parts, each again until it is taken. False if time ran out.
+        """Send what was read in parts, each again until the collector accepts it.
 
-        If the collector never takes a part, half of it is sent: in the end the one span or event at
-        fault is skipped and counted, and the rest is sent.
+        False if time ran out. If the collector never accepts a part, half of it is sent: in the end
+        the one span or event at fault is skipped and counted, and the rest is sent.
         """
         most = MOST_AT_ONCE
         pause = _LOOK_AGAIN_S
@@ -124,7 +128,10 @@ class CommitSender:
 
 
 def main() -> None:
-    """Follow one run until standard input ends."""
+    """Send the telemetry of one run until standard input ends, then exit.
+
+    The exit code is 0, or `NOT_ALL_SENT`.
+    """
     os.nice(_NICENESS)  # the run has priority
     settings = json.loads(sys.stdin.readline())
     ended = threading.Event()

@@ -88,7 +88,10 @@ MOST_BYTES = 2_000_000
 
 
 def first_part(telemetry: Sequence[Telemetry]) -> Sequence[Telemetry]:
-    """The first records that fit into one request; at least one if there are any."""
+    """The first records that fit into one request; at least one if there are any.
+
+    Empty if `telemetry` is empty.
+    """
     size = 0
     for number, record in enumerate(telemetry[:MOST_AT_ONCE]):
         size += sum(len(str(value)) for value in record.attributes.values())
@@ -99,7 +102,7 @@ def first_part(telemetry: Sequence[Telemetry]) -> Sequence[Telemetry]:
 
 @dataclass(slots=True)
 class _RunningEvaluation:
-    """The state of an evaluation that has not ended."""
+    """What is known of an evaluation that has not ended, from its events so far."""
 
     began: datetime
     sent: RequestSent | None = None
@@ -115,7 +118,7 @@ class _RunningEvaluation:
 
 @dataclass(slots=True)
 class TelemetryOf:
-    """Makes telemetry of one run's events, taken in the order of the log."""
+    """Makes the spans and evaluation results of one run from its events, in the log's order."""
 
     content: bool = False
     """Whether prompts, answers and reasons are included: off by default."""
@@ -125,7 +128,10 @@ class TelemetryOf:
     _under_way: dict[UUID, _RunningEvaluation] = field(default_factory=dict)
 
     def take(self, event: Event) -> Iterator[Telemetry]:
-        """The telemetry that this event completes, which may be none."""
+        """The telemetry that this event completes; often none.
+
+        Call it with every event of the run, in the order of the log.
+        """
         match event:
             case RunStarted():
                 self._run = event
@@ -311,7 +317,7 @@ class TelemetryOf:
 
 
 def _server_attributes(endpoint: str) -> dict[str, Value]:
-    """The server's address and port; nothing where the endpoint is no address."""
+    """The server's address and port as attributes; empty if the endpoint is no address."""
     with suppress(ValueError):
         where = urlsplit(endpoint)
         port = where.port or _PORTS.get(where.scheme)
@@ -321,7 +327,7 @@ def _server_attributes(endpoint: str) -> dict[str, Value]:
 
 
 def _parameter_attributes(parameters: Mapping[str, Any]) -> dict[str, Value]:
-    """The parameters that the conventions name, with the type required there."""
+    """The request's parameters that the conventions name, as attributes of the required type."""
     attributes: dict[str, Value] = {}
     for name, value in parameters.items():
         if isinstance(value, bool):
@@ -356,7 +362,7 @@ def _response_attributes(event: ResponseReceived) -> dict[str, Value]:
 
 
 def _output_messages(event: ResponseReceived) -> str:
-    """The answer as the conventions' JSON: texts, a refusal, tool calls."""
+    """A model's reply as the conventions' JSON: texts, a refusal, tool calls."""
     texts = [text for text in (event.text, event.refusal) if text]
     message = {
         "role": "assistant",
@@ -373,7 +379,7 @@ def _output_messages(event: ResponseReceived) -> str:
 
 
 def _trace_id(run_id: UUID | None) -> int:
-    """The trace id of a run: the run's own id, but never 0, which means no trace."""
+    """The trace id of a run: the run's own id as a number; 1 instead of 0, or without a run."""
     return 1 if run_id is None or not run_id.int else run_id.int
 
 

@@ -27,7 +27,11 @@ _DROPPED = {
 
 @dataclass(slots=True)
 class TestExpectation:
-    """The checks and criteria that a test's assertions map to."""
+    """The expectation that a test's assertions map to.
+
+    A program decides `checks`. Judges or people decide `criteria`, which an answer must meet, and
+    `refused`, which it must not meet.
+    """
 
     checks: list[Check] = field(default_factory=list)
     criteria: list[str] = field(default_factory=list)
@@ -56,7 +60,11 @@ class _NoCounterpart(Exception):
 
 
 def add(expected: TestExpectation, assertion: Any, fill: Callable[[str], str]) -> None:
-    """Add one assertion. `fill` fills a test's variables into a text; it may raise `ValueError`."""
+    """Add one of promptfoo's assertions to `expected`; if it does not map, to `expected.lost`.
+
+    `fill` fills the test's variables into a text. If it raises `ValueError`, the assertion does not
+    map.
+    """
     if not isinstance(assertion, Mapping) or not isinstance(assertion.get("type"), str):
         expected.lost.append(("", "the assertion has no `type`"))
         expected.undecided += 1
@@ -125,8 +133,11 @@ def _add_mapped(
 
 
 def _texts(value: Any, fill: Callable[[str], str], *, takes_list: bool) -> list[str]:
-    """The texts of a value, with variables filled in: one text, or, if `takes_list`, those of a
-    list or of a text with commas."""
+    """The texts of an assertion's value, with variables filled in by `fill`.
+
+    One text, or, if `takes_list`, those of a list or of a text with commas. Raises `_NoCounterpart`
+    if the value is anything else.
+    """
     if isinstance(value, str):
         return _split_fields(fill(value)) if takes_list else [fill(value)]
     if not takes_list and isinstance(value, list):
@@ -138,7 +149,10 @@ def _texts(value: Any, fill: Callable[[str], str], *, takes_list: bool) -> list[
 
 
 def _split_fields(text: str) -> list[str]:
-    """The texts between commas. A quoted text may hold commas, and quotation marks as `""`."""
+    """The texts between commas. A quoted text may hold commas, and quotation marks as `""`.
+
+    Raises `_NoCounterpart` if a quoted text does not end before a comma or the end.
+    """
     texts = []
     end = 0
     while match := _FIELD.match(text, end):  # `search` would start again at every white space
@@ -198,7 +212,10 @@ _TYPE_ALIASES = {"fn": "javascript", "eval": "javascript", "grade": "llm-rubric"
 
 
 def of_text(cell: str) -> dict[str, Any]:
-    """The assertion of a cell `__expected` in a table of tests."""
+    """The assertion of a cell `__expected` in a table of tests: `contains:Paris`.
+
+    A cell of no known form is an assertion that the answer equals its text.
+    """
     match = _SHORT_FORM.match(cell)
     if match is not None:
         name = _TYPE_ALIASES.get(match["type"], match["type"])

@@ -25,7 +25,11 @@ class NotRead(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DocumentNode:
-    """A value in a file, with its place."""
+    """A value in a file, with its place.
+
+    `tree` is the file's YAML, in which `at` is the path to the value. A row of a table has no tree,
+    but a `line`.
+    """
 
     value: Any
     path: Path
@@ -35,19 +39,25 @@ class DocumentNode:
     line: int | None = None
 
     def place(self, *steps: str | int) -> Place:
-        """The place of a part of the value."""
+        """The place of a part of the value, for messages.
+
+        `steps` are the keys that lead to the part.
+        """
         location = (*self.at, *steps)
         line = self.line if self.tree is None else self.tree.line_of(location)
         return Place(self.display_path, line, dotted(location) or None)
 
     def part(self, *steps: str | int, value: Any) -> DocumentNode:
-        """The node of a part of the value."""
+        """The node of a part of the value; `steps` are the keys that lead to the part."""
         at = (*self.at, *steps)
         return DocumentNode(value, self.path, self.display_path, self.tree, at, self.line)
 
 
 def read_configuration(source: Source) -> DocumentNode:
-    """The configuration in the source, a file or its folder. Raises `InvalidInput`."""
+    """The configuration in the source, a file or its folder.
+
+    Raises `InvalidInput` if there is none, if it is code, or if it is not a YAML mapping.
+    """
     path = source.path
     if path.is_dir():
         path = next((path / name for name in NAMES if (path / name).is_file()), path)
@@ -69,7 +79,11 @@ def is_reference(value: Any) -> bool:
 
 
 def referred(source: Source, value: str, base: Path) -> list[Path]:
-    """The files that a reference names: one, or several with `*`. Raises `NotRead`."""
+    """The files that a reference names: one, or several with `*`.
+
+    A relative path starts from the folder `base`. Raises `NotRead` if the reference is to code, to
+    a missing file, or out of the source's folder.
+    """
     target = value.removeprefix(_FILE)
     stem, _, function = target.rpartition(":")
     suffix = Path(stem if stem and "/" not in function else target).suffix.lower()
@@ -84,12 +98,19 @@ def referred(source: Source, value: str, base: Path) -> list[Path]:
 
 
 def read_text(source: Source, path: Path) -> str:
-    """The text of a file, with LF line ends."""
+    """The text of a file, with LF line ends.
+
+    Raises `InvalidInput` if it is too large or not UTF-8.
+    """
     return source.text(path).replace("\r\n", "\n")
 
 
 def read_data(source: Source, path: Path) -> list[DocumentNode]:
-    """The nodes of a data file: the rows of a table, or its one value. Raises `NotRead`."""
+    """The nodes of a data file: the rows of a table, or its one value.
+
+    Raises `NotRead` if the suffix is not of a data file, and `InvalidInput` if the file is
+    malformed.
+    """
     suffix = path.suffix.lower()
     if suffix in _DATA:
         return [_read_data(source, path)]

@@ -25,14 +25,18 @@ PARTLY = "partly-imported"
 
 
 class PromptfooImporter:
-    """See `importers.protocol.Importer`."""
+    """The importer `promptfoo`, of promptfoo's configurations."""
 
     name = "promptfoo"
     says = "A promptfoo configuration: prompts x tests x assertions, as far as they map."
     takes: frozenset[str] = frozenset()
 
     def cases(self, source: Source, options: Options, findings: Findings) -> Iterator[ImportedCase]:
-        """See `Importer.cases`."""
+        """Yield a case for each test, prompt and combination of variables.
+
+        Unmapped parts and the models are added to `findings`. Raises `InvalidInput` if the
+        configuration cannot be read or has no usable prompt.
+        """
         configuration = read_configuration(source)
         for key in configuration.value:
             if key not in _READ | _WITHOUT_EFFECT:
@@ -100,7 +104,10 @@ def _cases_of(
 def _expected(
     test: Test, variables: Mapping[str, Any], findings: Findings, reported: set[tuple[Place, str]]
 ) -> TestExpectation | None:
-    """The expectation from the test's assertions; `None` if none of them maps."""
+    """The expectation from the test's assertions; `None` if there are some and none of them maps.
+
+    `reported` holds the notes already made: a note for all tests is made once.
+    """
     expected = TestExpectation()
 
     def filled(text: str) -> str:

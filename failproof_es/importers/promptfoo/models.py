@@ -40,7 +40,7 @@ _OTHER_KEYS = frozenset({"id", "config", "label"})
 
 
 def read_models(configuration: DocumentNode, findings: Findings) -> Iterator[dict[str, Any]]:
-    """Yield an entry for each provider that maps; others are noted in `findings`."""
+    """Yield an entry for `models:` for each provider that maps; others are noted in `findings`."""
     name = "providers" if "providers" in configuration.value else "targets"
     definition = configuration.value.get(name)
     entries = (

@@ -42,7 +42,11 @@ class Prompt:
     def turns(
         self, variables: Mapping[str, Any], prefix: str, suffix: str, findings: Findings
     ) -> tuple[Turn, ...]:
-        """The turns with these variables filled in. Raises `ValueError` and `UnusableRecord`."""
+        """The turns with these variables filled in, a text between `prefix` and `suffix`.
+
+        Raises `ValueError` for a template that does more than insert variables, and
+        `UnusableRecord` if the prompt cannot become turns.
+        """
         if isinstance(self.content, str):
             text = f"{prefix}{self.content}{suffix}"
             if len(text) > MAX_TEXT:
@@ -125,7 +129,10 @@ def _build_prompt(label: Any, text: str, place: Place) -> Prompt:
 
 
 def _parse_messages(text: str, place: Place) -> list[Any] | None:
-    """The messages of a conversation in JSON or YAML; `None` for a plain text."""
+    """The messages of a conversation in JSON or YAML; `None` for a plain text.
+
+    Raises `ValueError` for a text that begins like a conversation in YAML and is not YAML.
+    """
     stripped = text.lstrip()
     value: Any = None
     if stripped.startswith("["):

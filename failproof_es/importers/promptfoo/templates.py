@@ -13,7 +13,11 @@ _ANY = re.compile(r"\{\{|\{%|\{#")
 
 
 def fill(text: str, variables: Mapping[str, Any]) -> str:
-    """The text with its variables filled in. Raises `ValueError` for any other template."""
+    """The text with `{{name}}` replaced by the variable's value.
+
+    Raises `ValueError` for any other template, an unknown variable, or a value that is no plain
+    text.
+    """
     if "{" not in text:
         return text
 

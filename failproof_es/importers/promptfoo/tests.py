@@ -40,7 +40,11 @@ _CHANGES_ANSWERS = ("transform", "postprocess")
 
 @dataclass(slots=True)
 class Test:
-    """A test, with the parts of the default test and of scenarios."""
+    """A test, with the parts of the default test and of scenarios.
+
+    The assertions have their places; an assertion is `None` if it was noted as unmapped. `prompts`
+    are the labels of the test's prompts, `None` for all.
+    """
 
     __test__ = False  # pytest must not collect it for its name
 
@@ -77,7 +81,11 @@ class Test:
 
 
 def read_tests(source: Source, configuration: DocumentNode, findings: Findings) -> Iterator[Test]:
-    """Yield every test, merged with the default test; unusable entries are noted in `findings`."""
+    """Yield every test, merged with the default test.
+
+    Unusable entries are noted in `findings`. A scenario gives a test for each of its
+    configurations.
+    """
     reader = _TestReader(source, findings)
     value = configuration.value
     default = Test(configuration.place("defaultTest"))
@@ -102,7 +110,10 @@ class _TestReader:
     def documents(
         self, parent: DocumentNode, steps: tuple[str | int, ...], value: Any
     ) -> Iterator[DocumentNode]:
-        """Yield the mappings in a value, in lists and in the files that it names."""
+        """Yield the mappings in a value, in lists and in the files that it names.
+
+        The value is the part of `parent` at `steps`. Anything else is noted in `findings`.
+        """
         document = parent.part(*steps, value=value)
         if value is None:
             return
@@ -145,7 +156,7 @@ class _TestReader:
         return made
 
     def of_scenario(self, default: Test, scenario: DocumentNode) -> Iterator[Test]:
-        """Yield each test of a scenario with each of its configurations."""
+        """Yield each test of a scenario with each of its configurations, merged with `default`."""
         value = scenario.value
         for key in value.keys() - {"config", "tests", "description"}:
             self.findings.note(scenario.place(key), "the key of a scenario is not known here")
@@ -156,7 +167,7 @@ class _TestReader:
                 yield self.test(base, document)
 
     def merge(self, test: Test, document: DocumentNode) -> None:
-        """Merge a document into the test."""
+        """Merge a test's document into `test`; its values override, its assertions are added."""
         value, note = document.value, self.findings.note
         for key in value:
             if key not in _KEYS:
@@ -225,7 +236,10 @@ class _TestReader:
             return None
 
     def _resolve_assertion(self, document: DocumentNode, n: int, assertion: Any) -> Any:
-        """The assertion, with its value read from a referenced file; `None` if that fails."""
+        """The assertion, with its value read from a referenced file; `None` if that fails.
+
+        `n` is its index in the document's `assert`, from 0.
+        """
         if not isinstance(assertion, Mapping) or not is_reference(assertion.get("value")):
             return assertion
         try:
@@ -255,7 +269,10 @@ def _copy(test: Test, place: Place) -> Test:
 
 
 def _test_of_row(row: DocumentNode) -> DocumentNode:
-    """A table's row as a test: columns are variables, or other parts if they begin with `__`."""
+    """A table's row as a test: columns are variables, or other parts if they begin with `__`.
+
+    A row with `vars` or `assert` is a test already, and is unchanged.
+    """
     if "vars" in row.value or "assert" in row.value:
         return row
     made: dict[str, Any] = {"vars": {}, "assert": [], "options": {}, "metadata": {}}

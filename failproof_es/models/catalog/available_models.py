@@ -30,5 +30,5 @@ async def available_models(model: Model) -> list[str]:
 
 
 def is_available(offered: list[str], name: str) -> bool:
-    """Whether the model is among the offered ones."""
+    """Whether the model `name` is among the offered names; it may lack the suffix `:latest`."""
     return is_listed(name, offered)

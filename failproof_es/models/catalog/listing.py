@@ -12,13 +12,19 @@ T = TypeVar("T")
 
 
 class CheckCache:
-    """A cache of requests to servers: each key is requested once. For one event loop."""
+    """Shares the replies to requests of several models: each key is requested once.
+
+    For one event loop.
+    """
 
     def __init__(self) -> None:
         self._made: dict[Hashable, asyncio.Task[Any]] = {}
 
     async def get(self, key: Hashable, look: Callable[[], Awaitable[T]]) -> T:
-        """The result, or the exception, of the first `look` under this key."""
+        """The result, or the exception, of the first `look` under this key.
+
+        Later callers with the same key wait for that result, and their `look` is not called.
+        """
 
         async def made() -> T:
             return await look()
@@ -38,5 +44,5 @@ def listed_ids(listing: bytes) -> list[str]:
 
 
 def is_listed(name: str, names: Sequence[str]) -> bool:
-    """Whether the model is in the list; the suffix `:latest` may be left out of its name."""
+    """Whether the model `name` is in the list `names`; it may lack the suffix `:latest`."""
     return name in names or f"{name}:latest" in names

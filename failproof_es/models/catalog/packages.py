@@ -23,6 +23,6 @@ def _distributions(folders: tuple[str, ...]) -> Mapping[str, Sequence[str]]:
 
 
 def describe_class(class_name: str) -> str:
-    """The class as an error names it: with its package and version, if it has one."""
+    """The class as error messages name it: with its package and version, if it has a package."""
     package = package_of(class_name)
     return class_name if package is None else f"{class_name} of the package {' '.join(package)}"

@@ -34,7 +34,10 @@ _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True, slots=True)
 class PriceBook:
-    """Looks up the prices of a run's models, once, when the run begins."""
+    """Looks up the prices of a run's models, once, when the run begins.
+
+    In the run's own price list first, then in the published prices of `genai-prices`.
+    """
 
     listed_prices: Sequence[ModelPrice] = ()
     version: str | None = None
@@ -102,10 +105,10 @@ def published_prices(
     at: datetime,
     choices: Mapping[str, str] | None = None,
 ) -> ModelPrices:
-    """All rates of a model from `at` on. `price_at` looks it up in `genai-prices`.
+    """All rates of a model from the time `at` on. `price_at` looks it up in `genai-prices`.
 
     Without rates if the model is not there, has no token prices (a free model has the price 0), or
-    has no prices for one of the `choices`, parameters that change the price.
+    has no prices for one of the `choices`: values of parameters that change the price, by name.
     """
     try:
         calculation = price_at(at)
@@ -131,7 +134,10 @@ def _is_priced(model: ModelInfo, choice: tuple[str, str]) -> bool:
 def _published_rates(
     model: ModelInfo, price_at: Callable[[datetime], PriceCalculation], at: datetime
 ) -> Iterator[TokenPrices]:
-    """The rates for each size of request, for each date and time of day at which prices change."""
+    """Yield the rates for each size of request, for each date and time of day with new prices.
+
+    From the time `at` on; `price_at` looks up the model's prices at a time.
+    """
     today = at.astimezone(UTC).date()
     days, times = _price_changes(model)
     for day in (today, *(day for day in days if day > today)):
@@ -229,5 +235,8 @@ def _build_rate(price: ListedRates, over: int | None) -> TokenPrices:
 
 
 def _to_decimal(number: float | None, otherwise: Decimal | None = None) -> Decimal | None:
-    """The decimal number as it was written, not its nearest binary fraction."""
+    """The decimal number as it was written, not its nearest binary fraction.
+
+    `otherwise` if `number` is `None`.
+    """
     return otherwise if number is None else Decimal(str(number))

@@ -37,7 +37,11 @@ class Content:
 
 
 def read_content(content: Any) -> Content:
-    """The text and the refusal in the content of a message."""
+    """The text and the refusal in the content of a message.
+
+    `content` is a text, a part or a list of parts; `None` gives an empty `Content`, and any other
+    type a damaged one.
+    """
     if content is None:
         return Content()
     if isinstance(content, str):

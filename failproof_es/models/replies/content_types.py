@@ -19,7 +19,11 @@ _PRELUDE = 12
 
 
 def detect_content_type(declared: str, body: bytes) -> str | None:
-    """The body's content type; `None` if it is unknown or the declared one."""
+    """The content type that the body has in place of the declared one.
+
+    `None` if the declared one may stay: the body's type is not recognised or is the declared one,
+    or the body is a JSON document that is not declared as an event stream.
+    """
     detected = _detect_type(body)
     declared = declared.strip().lower()
     if detected == _DOCUMENT:  # valid JSON Lines, too

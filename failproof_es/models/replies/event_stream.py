@@ -16,7 +16,7 @@ _STEP_BYTES = 2**16
 
 
 class EventStream:
-    """Decodes fed bytes into the data of each completed event.
+    """Decodes server-sent events: feed bytes, and get the data of each completed event.
 
     `errors`: the handling of bytes that are not UTF-8, as for `bytes.decode`.
     """
@@ -31,9 +31,9 @@ class EventStream:
         self._after_cr = False
 
     def feed(self, piece: bytes) -> Iterator[str]:
-        """The data of each event that ends in this piece.
+        """Yield the data of each event that ends in this piece.
 
-        Raises `UnicodeDecodeError`.
+        Raises `UnicodeDecodeError` if the bytes are not UTF-8 and `errors` is `strict`.
         """
         for start in range(
             0, len(piece), _STEP_BYTES

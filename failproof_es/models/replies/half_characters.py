@@ -24,18 +24,27 @@ _HALF = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
 
 
 def read_whole(text: bytes | str) -> Any:
-    """The JSON of a whole reply. Raises `JsonTooComplex`, or `ValueError` if it is not JSON."""
+    """The JSON value of a whole reply, with U+FFFD for each lone surrogate.
+
+    Raises `JsonTooComplex` if it would take too much memory, or `ValueError` if it is not JSON.
+    """
     value, has_halves = _parse_json(text)
     return join_all_halves(value) if has_halves else value
 
 
 def read_piece(text: bytes | str) -> Any:
-    """The JSON of a piece of a reply, half characters kept: the next piece may complete them."""
+    """The JSON value of a piece of a reply, lone surrogates kept: the next piece may complete them.
+
+    Raises `JsonTooComplex` if it would take too much memory, or `ValueError` if it is not JSON.
+    """
     return _parse_json(text)[0]
 
 
 def _parse_json(text: bytes | str) -> tuple[Any, bool]:
-    """The JSON after an optional byte order mark, and whether it may hold half characters."""
+    """The JSON value, and whether it may hold half characters.
+
+    A byte order mark before it is ignored. Raises as `read_whole` does.
+    """
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     data = data.removeprefix(b"\xef\xbb\xbf")
     try:
@@ -52,7 +61,7 @@ def _parse_json(text: bytes | str) -> tuple[Any, bool]:
 
 
 def join_halves(text: str) -> str:
-    """The text with each pair of halves as a character, and each lone half as U+FFFD."""
+    """The text with a character for each pair of surrogates, and U+FFFD for each lone one."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -83,19 +92,22 @@ def join_all_halves(document: Any) -> Any:
 
 
 class PieceJoiner:
-    """Joins pieces of text: the first half at the end of a piece waits for the next piece."""
+    """Joins pieces of a text whose characters may be split into two surrogates.
+
+    A first surrogate at the end of a piece waits for the next piece.
+    """
 
     def __init__(self) -> None:
         self._half = ""
 
     def feed(self, piece: str) -> str:
-        """The text up to here, without a first half at its end."""
+        """The text of this piece and of a surrogate that waited, without a first one at its end."""
         text = self._half + piece
         ends_in_half = "\ud800" <= text[-1:] <= "\udbff"
         self._half = text[-1:] if ends_in_half else ""
         return join_halves(text[:-1] if ends_in_half else text)
 
     def end(self) -> str:
-        """The half that is left, as U+FFFD; empty if none is."""
+        """U+FFFD for a surrogate that still waits; empty if none does."""
         half, self._half = self._half, ""
         return join_halves(half)

@@ -49,7 +49,11 @@ _DATE = re.compile(r"(?<!\d)(20\d\d)-(0[1-9]|1[0-2])-([0-3]\d)(?!\d)")
 def require_model(
     model: str, version: str | None, answered: str | None, check: VersionCheck = "version"
 ) -> None:
-    """Raise `ModelError` (`model_mismatch`) unless the requested model answered."""
+    """Raise `ModelError` (`model_mismatch`) unless the requested model answered.
+
+    `answered` is the model's name in the answer, `None` without one. `check` `name` also accepts an
+    answer that shows no version. The rules are in the module's docstring.
+    """
     if is_requested_model(model, version, answered, check):
         return
     description = model if version is None else f"{model}, version {version},"
@@ -63,7 +67,11 @@ def require_model(
 def is_requested_model(
     model: str, version: str | None, answered: str | None, check: VersionCheck = "version"
 ) -> bool:
-    """Whether the name in the answer is that of the requested model."""
+    """Whether `answered`, the model's name in an answer, is that of the requested model.
+
+    `None` is an answer without a name. `check` `name` also accepts an answer that shows no version.
+    The rules are in the module's docstring.
+    """
     plain_names = () if version is None else map(_undash_date, _versioned_names(model, version))
     if answered is not None and _undash_date(answered) in plain_names:
         return True
@@ -75,7 +83,7 @@ def is_requested_model(
 
 
 def _versioned_names(model: str, version: str) -> Iterator[str]:
-    """The names that an answer of this version may have."""
+    """Yield the names that an answer of this version of the model may have."""
     for sign in _BEFORE_A_VERSION:
         yield f"{model}{sign}{version}"
         if version.startswith(f"{_LATEST.sub('', model)}{sign}"):

@@ -36,9 +36,10 @@ _BLOCK_SAID = re.compile(
 
 
 def usage_of(usage: Any, input_name: str, output_name: str) -> Usage:
-    """The token counts under these two names, and their parts under `NAME_details`.
+    """The token counts in the fields `input_name` and `output_name` of `usage`.
 
-    Parts that exceed the total count as unknown: the rest would have a negative price.
+    Their parts are in `NAME_details`. Parts that exceed the total count as unknown: the rest would
+    have a negative price. Without an object `usage` all counts are unknown.
     """
     if not isinstance(usage, dict):
         return Usage()
@@ -90,13 +91,16 @@ def is_block(error: Any) -> bool:
 
 
 def message_of(error: Any) -> str | None:
-    """The message of an error, if it has one."""
+    """The `message` of an error object; `None` without one."""
     message = _as_object(error).get("message")
     return message if isinstance(message, str) else None
 
 
 def withheld_answer(reply: HttpReply, refusal: str | None) -> Answer:
-    """An answer that a filter withheld, with the filter's message as its `refusal`."""
+    """An answer without text that a filter withheld.
+
+    `refusal` is the filter's message, `None` without one.
+    """
     return Answer(
         status=reply.status,
         headers=reply.headers,
@@ -110,9 +114,10 @@ def withheld_answer(reply: HttpReply, refusal: str | None) -> Answer:
 
 
 def call_of(value: Any) -> tuple[Any, Any]:
-    """The name and the arguments of a tool call: a function's, or a custom tool's, which is a text.
+    """The name and the arguments of a tool call, each `None` if absent.
 
-    Raises `InvalidReply` for any other call.
+    A function's arguments are JSON text, those of a custom tool any text. Raises `InvalidReply` if
+    the call holds neither kind of tool.
     """
     called = _as_object(value)
     if isinstance(custom := called.get("custom"), dict):
@@ -123,16 +128,16 @@ def call_of(value: Any) -> tuple[Any, Any]:
 
 
 def arguments_of(function: Mapping[str, Any]) -> Any:
-    """The arguments of a call as JSON text; some servers write the object itself.
+    """The arguments of a function call as JSON text; some servers write the object itself.
 
-    Raises `InvalidReply`.
+    `None` if absent. Raises `InvalidReply` if the object is nested too deeply.
     """
     arguments = function.get("arguments")
     return json_text(arguments) if isinstance(arguments, dict) else arguments
 
 
 def request_id(headers: Mapping[str, str]) -> str | None:
-    """The server's id of the request, from its header."""
+    """The server's id of the request, from the reply's headers; `None` without one."""
     names = ("x-request-id", "apim-request-id", "mistral-correlation-id", "x-generation-id")
     return next((headers[name] for name in names if headers.get(name)), None)
 

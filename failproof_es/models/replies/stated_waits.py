@@ -78,8 +78,9 @@ class StatedWait:
 def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
     """`Retry-After` in seconds, from either form (RFC 9110 § 10.2.3) or a duration (`2s`).
 
-    At most a year. A date is by the server's clock: the reply's `Date` is subtracted, or `now`
-    without one. `Retry-After-Ms`, which some vendors send in addition, is more exact and wins.
+    At most a year; `None` without a readable value. A date is by the server's clock: the reply's
+    `Date` is subtracted, or `now` without one. `Retry-After-Ms`, which some vendors send in
+    addition, is more exact and wins.
     """
     exact = headers.get("retry-after-ms", "").strip()
     if _SECONDS.fullmatch(exact):
@@ -97,10 +98,11 @@ def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
 def stated_wait(
     headers: Mapping[str, str], error: Any, now: datetime, *, at_limit: bool
 ) -> StatedWait | None:
-    """The wait that a reply with these headers and this error object states.
+    """The wait that a reply with these headers and this error object states; `None` without one.
 
     `at_limit`: the reply reports a reached limit; otherwise headers of limits do not count.
-    `Retry-After` has precedence over all others, unless it is 0.
+    `Retry-After` has precedence over all others, unless it is 0. `now` is when the reply was
+    received.
     """
     seconds = retry_after_s(headers, now)
     if seconds:
@@ -119,7 +121,10 @@ def stated_wait(
 
 
 def duration_s(value: str) -> float | None:
-    """Seconds of a duration in the form of Go and protobuf: `6m0s`, `500ms`, `1h2m3.5s`."""
+    """Seconds of a duration in the form of Go and protobuf: `6m0s`, `500ms`, `1h2m3.5s`.
+
+    `None` for any other text.
+    """
     text = value.strip()
     if len(text) > _LONGEST_VALUE or _DURATION.fullmatch(text) is None:
         return None
@@ -153,10 +158,10 @@ def reset_s(value: str, now: datetime) -> float | None:
 
 
 def _reset_waits(limits: Mapping[str, str], now: datetime, words: str) -> Iterator[StatedWait]:
-    """The waits for the resets of exhausted limits.
+    """Yield the waits for the resets of exhausted limits; `limits` are headers of a reply.
 
     A limit without a `remaining` count is taken for exhausted. If no limit is exhausted, the limits
-    that the error names count.
+    that `words`, the error's type and code, name count.
     """
     resets: dict[str, StatedWait] = {}
     remaining: dict[str, float | None] = {}
@@ -173,7 +178,7 @@ def _reset_waits(limits: Mapping[str, str], now: datetime, words: str) -> Iterat
 
 
 def _quota_waits(value: str) -> Iterator[StatedWait]:
-    """The waits of exhausted limits in one header (draft-ietf-httpapi-ratelimit-headers).
+    """Yield the waits of exhausted limits in one header (draft-ietf-httpapi-ratelimit-headers).
 
     `"day";r=0;t=60, "hour";r=5;t=9`; before draft version 8 `limit=9, remaining=0, reset=60`.
     """
@@ -187,7 +192,10 @@ def _quota_waits(value: str) -> Iterator[StatedWait]:
 
 
 def _limits_named_in(words: str, limits: Iterable[str]) -> list[str]:
-    """The limits that the error names: `tokens` for a header that ends in `remaining-tokens`."""
+    """The limits that the error's `words` name.
+
+    `tokens` names a header that ends in `remaining-tokens`.
+    """
     kinds = {limit: limit.rpartition("remaining")[2].strip("-") or limit for limit in limits}
     return [limit for limit, kind in kinds.items() if kind.partition("-")[0] in words.split()]
 
@@ -279,7 +287,7 @@ def _server_time(headers: Mapping[str, str], now: datetime) -> datetime:
 
 
 def _parse_date(value: str) -> datetime | None:
-    """A date of RFC 3339 or of HTTP."""
+    """A date of RFC 3339 or of HTTP, in UTC without a time zone; `None` for any other text."""
     try:
         moment = datetime.fromisoformat(value) if value[:4].isdigit() else None
     except ValueError:
@@ -290,7 +298,7 @@ def _parse_date(value: str) -> datetime | None:
 
 
 def _http_date(value: str) -> datetime | None:
-    """A date in any of the three forms of RFC 9110 § 5.6.7."""
+    """A date in any of the three forms of RFC 9110 § 5.6.7; `None` for any other text."""
     try:
         moment = parsedate_to_datetime(value)
     except (ValueError, OverflowError):

@@ -39,7 +39,7 @@ class VariablePermission(NamedTuple):
         return f"{self.variable}={self.host}"
 
     def permits(self, pair: VariablePermission) -> bool:
-        """Whether this pair, as a permission, covers the demanded one."""
+        """Whether this permission covers the demand: the same variable, and a matching host."""
         if self.variable != pair.variable:
             return False
         hosts = (pair.host, _without_port(pair.host))
@@ -58,7 +58,7 @@ class Demand:
 
     @property
     def needs_a_yes(self) -> bool:
-        """Whether it needs the user's consent even in the user's own configuration."""
+        """Whether the demand needs the user's consent even in the user's own configuration."""
         variable = self.pair.variable
         foreign = vendor_of(variable) is not None or is_secret_of_others(variable)
         return foreign and not self.is_vendors_own
@@ -105,7 +105,7 @@ class Permissions:
     def and_also(
         self, pairs: Collection[VariablePermission] = (), classes: Collection[str] = ()
     ) -> Permissions:
-        """These permissions and further ones."""
+        """These permissions, with `pairs` and `classes` added."""
         return replace(self, pairs=self.pairs | set(pairs), classes=self.classes | set(classes))
 
     def permits(self, demand: Demand | ClassDemand) -> bool:
@@ -117,12 +117,15 @@ class Permissions:
         return any(pair.permits(demand.pair) for pair in self.pairs)
 
     def missing(self, demands: Iterable[Demand | ClassDemand]) -> list[Demand | ClassDemand]:
-        """The demands that are not permitted, each once."""
+        """The demands that are not permitted, in order; of equal ones only one."""
         refused = [demand for demand in demands if not self.permits(demand)]
         return list({option_for(demand): demand for demand in reversed(refused)}.values())[::-1]
 
     def require(self, configuration: Configuration) -> None:
-        """Raise `InvalidInput` with all demands that are not permitted."""
+        """Raise `InvalidInput` if demands of the configuration are not permitted.
+
+        It has an error for each of them.
+        """
         if refused := self.missing(demands_of(configuration)):
             raise InvalidInput([problem_of(demand) for demand in refused])
 
@@ -148,7 +151,7 @@ def demands_of(configuration: Configuration) -> Iterator[Demand | ClassDemand]:
 
 
 def demands_of_model(field: str, model: Model) -> Iterator[Demand | ClassDemand]:
-    """The demands of one entry; `field` is its place in the configuration."""
+    """Yield the demands of one entry; `field` is its place in the configuration, `models[0]`."""
     if model.class_ is not None:
         yield ClassDemand(f"{field}.class", model.class_, model.place.class_folder)
     for variable in _secret_names(model):
@@ -173,7 +176,8 @@ def permissions_of(
 ) -> Permissions:
     """The permissions from options: `VARIABLE=HOST`, `package.module:Name`.
 
-    Raises `InvalidInput` for a malformed option, and for anything but lists or tuples of texts.
+    `own`: the user names the configuration. Raises `InvalidInput` for a malformed option, and for
+    anything but lists or tuples of texts.
     """
     lists = (("allow", allow, _A_PAIR), ("allow_class", allow_class, _A_CLASS))
     problems = [
@@ -202,8 +206,11 @@ def permissions_of(
 def with_own_servers(
     permissions: Permissions, configuration: Configuration, changed: Collection[str]
 ) -> Permissions:
-    """The permissions for a recorded configuration in which the user has `changed` these paths: a
-    server or a proxy that the user names may get variables as in the user's own configuration."""
+    """Permissions for a recorded configuration in which the user has `changed` these paths.
+
+    A server or a proxy that the user names may get variables as in the user's own configuration. A
+    path is like `models[0].base_url`.
+    """
     pairs = [
         demand.pair
         for field, model in models_of(configuration)
@@ -216,13 +223,16 @@ def with_own_servers(
 
 
 def _hosts_in(field: str, model: Model, changed: Collection[str]) -> list[str]:
-    """The hosts of an entry whose URLs are among the changed paths."""
+    """The hosts, of the server and the proxy, whose URLs are among the changed paths.
+
+    `field` is the entry's place in the configuration.
+    """
     urls = (("base_url", base_url_of(model)), ("proxy", model.proxy))
     return [_host(url) for key, url in urls if url is not None and f"{field}.{key}" in changed]
 
 
 def option_for(demand: Demand | ClassDemand) -> str:
-    """The option that permits the demand."""
+    """The command-line option that permits the demand: `--allow MY_KEY=models.example`."""
     if isinstance(demand, ClassDemand):
         return f"{ALLOW_CLASS} {demand.class_name}"
     return f"{ALLOW} {demand.pair}"

@@ -60,7 +60,11 @@ def remembered_permissions() -> Permissions:
 def permissions_here(
     allow: Sequence[str], allow_class: Sequence[str] = (), *, own: bool
 ) -> Permissions:
-    """The permissions from these options and the user's file. Raises `InvalidInput`."""
+    """The permissions from these options and the user's file.
+
+    `own`: the user names the configuration. Raises `InvalidInput` for a malformed option, or if the
+    file cannot be read or others can write it.
+    """
     permissions = remembered_permissions()
     return permissions_of(allow, allow_class, own=own).and_also(
         permissions.pairs, permissions.classes
@@ -68,7 +72,10 @@ def permissions_here(
 
 
 def remember(*demands: Demand | ClassDemand) -> None:
-    """Add permissions to the file. Raises `OSError`, and `InvalidInput` if it cannot be read."""
+    """Add permissions for these demands to the user's file.
+
+    Raises `OSError` if the file cannot be written, and `InvalidInput` if it cannot be read.
+    """
     path = file_of_permissions()
     lines = [line for demand in demands if (line := _permission_line(demand)) is not None]
     if set(lines) <= set(_read_lines(path)):
@@ -83,7 +90,7 @@ def remember(*demands: Demand | ClassDemand) -> None:
 def remember_own(configuration: Configuration) -> str | None:
     """Remember the user's own configuration's demands beyond the default, so that `resume` works.
 
-    Returns a warning if the file cannot be written.
+    Returns a warning if the file cannot be read or written, else `None`.
     """
     default = Permissions()
     beyond = [demand for demand in demands_of(configuration) if not default.permits(demand)]

@@ -19,7 +19,7 @@ ENTRA_CREDENTIALS = "entra"
 
 
 def credentials_name(credentials: str) -> str:
-    """The name of a library's token in place of a variable's name: `credentials:google`."""
+    """The name for a library's token, in place of a variable's name: `credentials:google`."""
     return f"credentials:{credentials}"
 
 
@@ -56,7 +56,7 @@ def _host_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def host_matches(pattern: str, host: str) -> bool:
-    """Whether a host name matches a pattern of `Vendor.hosts`."""
+    """Whether a host name matches a pattern of `Vendor.hosts`, in any case."""
     return _host_pattern(pattern).fullmatch(host.lower()) is not None
 
 
@@ -131,7 +131,7 @@ _OF_VENDORS = tuple(
 
 
 def vendor_of(variable: str) -> Vendor | None:
-    """The vendor in the table whose secret the variable holds."""
+    """The vendor in the table whose secret the variable holds; `None` if there is none."""
     return next((vendor for vendor in VENDORS if variable in vendor.variables), None)
 
 

@@ -31,9 +31,9 @@ def is_of_standard_library(module_name: str | None) -> bool:
 def find_class(class_name: str, method: str, folder: Path | None = None) -> Path | None:
     """The file of `package.module:Name`; `None` if its source is not available.
 
-    `folder` is that of the configuration, if this process has a configuration file.
-    Raises `InvalidInput` if it certainly is no class with that method: its module is missing or
-    of the standard library, or its source does not define such a class.
+    `folder` is the folder of the configuration, if this process has a configuration file. Raises
+    `InvalidInput` if the name certainly is no class with that `method`: its module is missing or of
+    the standard library, or its source does not define such a class.
     """
     module_name, _, name = class_name.partition(":")
     if is_of_standard_library(module_name):
@@ -58,7 +58,10 @@ def find_class(class_name: str, method: str, folder: Path | None = None) -> Path
 
 
 def file_of_class(class_name: str, folder: Path | None = None) -> Path | None:
-    """The file that a class would be loaded from; `None` if it is missing."""
+    """The file that a class `package.module:Name` would be loaded from; `None` if it is missing.
+
+    `folder` is the folder of the configuration, if this process has a configuration file.
+    """
     module_name = class_name.partition(":")[0]
     try:
         folder = folder_of_class(module_name.partition(".")[0], folder)
@@ -69,17 +72,21 @@ def file_of_class(class_name: str, folder: Path | None = None) -> Path | None:
 
 
 def unfit(class_name: str, why: str, remedy: str | None = None) -> InvalidInput:
-    """The error for a class that cannot be used."""
+    """The error for a class that cannot be used: `class NAME` and the reason `why`."""
     return InvalidInput.because(f"class {describe_class(class_name)} {why}", remedy=remedy)
 
 
 def naming(folder: Path) -> str:
-    """The remedy for a class that is not found."""
+    """The remedy for a class that is not found in `folder`."""
     return f"name it as `package.module:Name`, a module in {folder} or an installed one"
 
 
 def folder_of_class(module: str, folder: Path | None) -> Path:
-    """The folder to search first: `folder`, or the variable's first folder with the module."""
+    """The folder to search first for a top-level module: `folder` if it is given.
+
+    Otherwise the first folder in `FAILPROOF_ES_CLASS_FOLDERS` (by default the current one) that has
+    the module; without the module the first of all.
+    """
     if folder is not None:
         return folder
     names = os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep)
@@ -89,12 +96,19 @@ def folder_of_class(module: str, folder: Path | None) -> Path:
 
 
 def spec_beside(folder: Path, name: str) -> ModuleSpec | None:
-    """The spec of a top-level module: from the folder, or else from `sys.path`."""
+    """The spec of a top-level module, from the folder or else from `sys.path`.
+
+    `None` if there is no such module.
+    """
     return PathFinder.find_spec(name, [str(folder), *sys.path])
 
 
 def _file_of(class_name: str, module_name: str, folder: Path) -> Path | None:
-    """The file of a module. Raises `InvalidInput` if there is no such module."""
+    """The file of the module `module_name`; `None` for a module without a file.
+
+    `folder` is searched first. Raises `InvalidInput`, which names the class, if there is no such
+    module.
+    """
     spec, folders = None, None
     for name in accumulate(module_name.split("."), "{}.{}".format):
         spec = (folders is None and spec_beside(folder, name)) or _find_spec(name, folders)
@@ -105,7 +119,10 @@ def _file_of(class_name: str, module_name: str, folder: Path) -> Path | None:
 
 
 def _find_spec(name: str, folders: Sequence[str] | None) -> ModuleSpec | None:
-    """The spec of a module. `importlib.util.find_spec` would import its parent packages."""
+    """The spec of a module in `folders`, or of a top-level one for `None`; `None` if missing.
+
+    `importlib.util.find_spec` would import its parent packages.
+    """
     for finder in sys.meta_path:
         if (spec := finder.find_spec(name, folders)) is not None:
             return spec

@@ -46,7 +46,7 @@ class _ClassModuleFinder(MetaPathFinder):
 
 
 class _SiblingModuleFinder(MetaPathFinder):
-    """Finds what these modules import from their folders, after all other finders."""
+    """Finds the modules that users' classes import from their folders, after all other finders."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -61,8 +61,9 @@ _CLASS_MODULES, _SIBLING_MODULES = _ClassModuleFinder(), _SiblingModuleFinder()
 def load_class(class_name: str, method: str, folder: Path | None = None) -> Any:
     """The class `package.module:Name`, which has that method, from `folder` or an installed module.
 
-    `folder` is that of the configuration, if this process has a configuration file. Importing the
-    class runs its module, and calls nothing in it. Raises `InvalidInput`.
+    `folder` is the folder of the configuration, if this process has a configuration file. Importing
+    the class runs its module, and calls nothing in it. Raises `InvalidInput` if the import fails,
+    or if it is no class with that `method`.
     """
     module_name, _, name = class_name.partition(":")
     if is_of_standard_library(module_name):
@@ -89,12 +90,18 @@ def load_class(class_name: str, method: str, folder: Path | None = None) -> Any:
 
 
 def folders_for_workers() -> dict[str, str]:
-    """The environment variable that makes child processes search the same folders."""
+    """The environment variable, by name, that makes child processes search the same folders.
+
+    Empty if no class was loaded.
+    """
     return {FOLDERS_VARIABLE: os.pathsep.join(map(str, _used_folders))} if _used_folders else {}
 
 
 def _install_finders(folder: Path, module: str) -> None:
-    """Install the finders: the folder comes first for the module, and last for its imports."""
+    """Install the finders: `folder` comes first for the module, and last for its imports.
+
+    Does nothing if the folder does not hold the module.
+    """
     if PathFinder.find_spec(module, [str(folder)]) is None:
         return
     _CLASS_MODULES.folders[module] = folder

@@ -20,9 +20,10 @@ class UserCodeError(Exception):
 
 
 async def in_a_thread(function: Callable[..., Any], *arguments: Any) -> Any:
-    """The result of the function, called in a new thread. Raises `UserCodeError`.
+    """The result of `function(*arguments)`, called in a new thread.
 
-    Cancellation does not stop the thread: it runs until the function returns.
+    Raises `UserCodeError` if the function raises. Cancellation does not stop the thread: it runs
+    until the function returns.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
@@ -56,13 +57,16 @@ class TextPieces:
     """
 
     def __init__(self, on_piece: OnText) -> None:
-        """`on_piece` is called in the event loop, in order."""
+        """`on_piece` is called in the event loop with each piece, in order."""
         self._on_piece = on_piece
         self._given_up = threading.Event()
         self.text: list[str] = []
 
     async def take(self, function: Callable[..., Iterable[str]], *arguments: Any) -> None:
-        """Call the function and take all pieces that it yields. Raises `UserCodeError`."""
+        """Call the function in a thread, and take all pieces that it yields.
+
+        Raises `UserCodeError` if the function raises or yields anything but text.
+        """
         loop = asyncio.get_running_loop()
 
         def call() -> None:

@@ -175,7 +175,7 @@ class RunRate:
 
 @dataclass(frozen=True, slots=True)
 class AskedEvaluation:
-    """One evaluation of a case."""
+    """One evaluation of a case, in the list of the case."""
 
     __pydantic_config__ = KEYS
 
@@ -195,7 +195,7 @@ class AskedEvaluation:
 
 
 class RowCount(NamedTuple):
-    """A number of rows; with `more`, there are more than were counted."""
+    """A number of rows; with `more`, counting stopped there, and there are more."""
 
     rows: int
     more: bool
@@ -204,7 +204,7 @@ class RowCount(NamedTuple):
 def list_suites(
     connection: Connection, *, after: str | None = None, limit: int | None = None
 ) -> Iterator[AskedSuite]:
-    """The suites in order of name, after the suite with this name."""
+    """The suites in order of name, at most `limit`; with `after`, those after this name."""
     parameters = {"after": after, "limit": limit}
     names = [name for (name,) in connection.execute(_SUITES, parameters)]
     counted = {
@@ -233,7 +233,11 @@ def list_cases(
     text: str | None = None,
     after: tuple[str, str, UUID] | None = None,
 ) -> Iterator[StoredCase]:
-    """Cases in order of name, after a key; only of one suite, or with this text in the name."""
+    """All cases in order of name; with `after`, those after this `StoredCase.key`.
+
+    `suite` is the exact name of a suite. `text` is a part of the case's name in any case, or the
+    beginning of its stream id. Needs a transaction, because it reads with a server-side cursor.
+    """
     near, parameters = _cases_after(suite, after)
     where = "" if text is None else _TEXT
     with connection.cursor("stored_cases") as rows:
@@ -261,10 +265,11 @@ def page_of_cases(
     after: tuple[str, str, UUID] | None = None,
     limit: int,
 ) -> CaseBatch:
-    """At most `limit` cases in order of name, after the case with a key.
+    """At most `limit` cases in order of name; with `after`, those after this `StoredCase.key`.
 
-    A page scans only the next `LOOKED_AT` cases for a text, so that its cost is bounded. A page
-    whose scan was stopped has a following page, even if it has no row.
+    `suite` and `text` as in `list_cases`. A page scans only the next `LOOKED_AT` cases for a text,
+    so that its cost is bounded. A page whose scan was stopped has a following page, even if it has
+    no row.
     """
     near, parameters = _cases_after(suite, after)
     parameters |= {"text": text and visible(text), "most": LOOKED_AT, "limit": limit + 1}
@@ -291,9 +296,10 @@ def page_of_cases(
 def count_cases(
     connection: Connection, *, suite: str | None = None, text: str | None = None
 ) -> tuple[RowCount | None, RowCount]:
-    """Number of cases that match, and of all cases, each counted up to `MOST_COUNTED`.
+    """Number of cases that match (`suite` and `text` as in `list_cases`), and number of all cases.
 
-    With a text, the first is `None` if more cases than that would have to be scanned.
+    Each is counted up to `MOST_COUNTED`. With a text, the first is `None` if more cases than that
+    would have to be scanned.
     """
     every = _count_rows(connection, _COUNT.format(_NEAR.format("", "")), {}, MOST_COUNTED)
     if suite is None and text is None:
@@ -313,9 +319,9 @@ def count_cases(
 def _cases_after(
     suite: str | None, after: tuple[str, str, UUID] | None
 ) -> tuple[str, dict[str, Any]]:
-    """SELECT for the cases of a suite, or all, after a key, and its values.
+    """SQL for the cases of a suite, or of all, after a key, and the values of its named parameters.
 
-    The statement has placeholders for the columns and for a further condition.
+    The statement has two `{}`: for the columns and for a further condition that begins with `AND`.
     """
     parameters: dict[str, Any] = {}
     condition = "{}"
@@ -347,20 +353,23 @@ def versions_of(connection: Connection, case: StoredCase) -> tuple[StoredCase, .
 
 
 def times_asked(connection: Connection, prompt: UUID) -> RowCount:
-    """Number of evaluations of a case, counted up to `MOST_TIMES`."""
+    """Number of evaluations of the case with this stream id, counted up to `MOST_TIMES`."""
     return _count_rows(connection, _TIMES, {"prompt": prompt}, MOST_TIMES)
 
 
 def rates_of(connection: Connection, prompt: UUID) -> tuple[CaseRate, ...]:
-    """Each model's results on a case, from the case's newest `MOST_TIMES` evaluations."""
+    """Each model's results on the case with this stream id, by model key.
+
+    From the case's newest `MOST_TIMES` evaluations.
+    """
     rows = connection.execute(_RATES, {"prompt": prompt, "most": MOST_TIMES})
     return tuple(CaseRate(exact_text(model), *numbers) for model, *numbers in rows)
 
 
 def trend_of(connection: Connection, prompt: UUID) -> dict[str, tuple[RunRate, ...]]:
-    """For each model, its latest runs of this case in chronological order.
+    """By model key, its latest runs of the case with this stream id, in chronological order.
 
-    From the case's newest `MOST_TIMES` evaluations.
+    At most `MOST_RUNS`, from the case's newest `MOST_TIMES` evaluations.
     """
     rates: dict[str, tuple[RunRate, ...]] = {}
     parameters = {"prompt": prompt, "most": MOST_TIMES, "runs": MOST_RUNS}
@@ -377,9 +386,10 @@ def list_asked(
     before: int | None = None,
     limit: int | None = None,
 ) -> Iterator[AskedEvaluation]:
-    """Every evaluation of a case, in order of its newest event, the newest first.
+    """The evaluations of the case with this stream id, by their last event, the newest first.
 
-    With `before`, only those whose newest event is before this position.
+    At most `limit`; with `before`, only those whose last event is before this position. Needs a
+    transaction, because it reads with a server-side cursor.
     """
     parameters = {"prompt": prompt, "before": _BEYOND if before is None else before, "limit": limit}
     with connection.cursor("asked_evaluations") as rows:

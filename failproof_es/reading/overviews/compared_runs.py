@@ -78,7 +78,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class ComparedCounts:
-    """The pairs of two sides: the 2x2 table, its test, and the excluded evaluations."""
+    """The pairs of two sides: the 2x2 table, its test, and the numbers of excluded evaluations."""
 
     both_passed: int
     both_failed: int
@@ -105,7 +105,11 @@ class ComparedCounts:
 
 @dataclass(frozen=True, slots=True)
 class ComparedGroup:
-    """The pairs of a suite and category with at least one discordant pair."""
+    """The numbers of pairs of a suite and category with at least one discordant pair.
+
+    A pair is `worse` if only the base passed, `better` if only the other run did. `category` is the
+    suite's name for cases without one.
+    """
 
     suite: str
     category: str
@@ -116,7 +120,7 @@ class ComparedGroup:
 
 @dataclass(frozen=True, slots=True)
 class ClassChange:
-    """Number of discordant pairs with these two classes."""
+    """Number of discordant pairs with the class `base` in the base and `other` in the other run."""
 
     better: bool
     """Whether the other run passed; else the base did."""
@@ -160,7 +164,7 @@ class ComparedPair:
 
 @dataclass(frozen=True, slots=True)
 class AnswerText:
-    """The beginning of an answer, and of the reason of its score."""
+    """The beginnings of an answer and of the reason of its score; empty without one."""
 
     answer: str
     answer_cut: bool
@@ -170,7 +174,7 @@ class AnswerText:
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
-    """The comparison of two runs on a page."""
+    """The comparison of two runs that a page shows."""
 
     counts: tuple[ComparedCounts, ...]
     """The counts of each pair of sides, in order."""
@@ -195,8 +199,11 @@ class ComparedRuns:
         most: int | None = None,
         most_read: int | None = MOST_READ,
     ) -> None:
-        """`most` limits the compared cases that both planned. Cases that one run alone planned are
-        read only if each run has at most `most_read` of them; `None`: always.
+        """Read both plans, and pair their cases. `base` and `other` are ids of runs.
+
+        At most `most` cases that both planned are compared; `None`: all. Cases that one run alone
+        planned are read, to pair those that ask the same, only if neither run has more than
+        `most_read` of them; `None`: always.
         """
         self._most = most
         self._connection = connection
@@ -227,7 +234,11 @@ class ComparedRuns:
         after: tuple[int, str, str, int, UUID] | None = None,
         limit: int,
     ) -> RunComparison:
-        """The comparison for a page, from one scan of the pairs; lists pairs after a key."""
+        """The comparison for a page, with the counts of each (base, other) of `sides`.
+
+        For the first of them, it lists at most `limit` pairs of the kind `which`, after the key
+        `after` (`ComparedPair.key`), or from the first one.
+        """
         place, suite, case, repetition, last = after or (None, None, None, None, None)
         parameters = self._runs | {"most": self._most}
         same = [prompt for (prompt,) in self._connection.execute(SAME_CASES, parameters)]
@@ -263,7 +274,10 @@ class ComparedRuns:
         )
 
     def pairs(self, base: Side, other: Side, which: Which) -> Iterator[ComparedPair]:
-        """All pairs of two sides that match `which`, read lazily in portions of cases."""
+        """All pairs of two sides of the kind `which`, read lazily in portions of cases.
+
+        Needs a transaction, because it reads with a server-side cursor.
+        """
         for prompts in self._portions():
             parameters = _name_evaluations([(base, other)], prompts) | {
                 "places": list(_RANKS[which])
@@ -272,7 +286,7 @@ class ComparedRuns:
                 yield _pair(row)
 
     def _portions(self) -> Iterator[list[tuple[UUID, UUID]]]:
-        """(stream in the base, stream in the other) of all shared cases, in portions."""
+        """(stream id in the base, stream id in the other run) of all shared cases, in portions."""
         yield list(zip(self._ones, self._twos, strict=True))
         with self._connection.cursor("same_cases") as rows:
             rows.execute(SAME_CASES, self._runs | {"most": None})
@@ -287,10 +301,11 @@ class ComparedRuns:
         one_answer: int,
         regraded: int,
     ) -> ComparedCounts:
-        """The counts and the test of two models.
+        """The counts and the test of two sides.
 
         A row has the worse, better, failed and passed pairs of a cluster, and the number of such
-        clusters.
+        clusters. `one_answer` is the number of pairs of one carried-over answer, `regraded` that of
+        excluded pairs that different versions graded.
         """
         from failproof_es.support.statistics import compare_outcomes  # pairs alone need no extra
 
@@ -325,7 +340,10 @@ class ComparedRuns:
         )
 
     def answers(self, evaluations: Sequence[UUID], most: int) -> dict[UUID, AnswerText]:
-        """The answers of these evaluations, each cut to `most` characters of JSON."""
+        """The answers to these evaluations, by id.
+
+        Each is cut to `most` characters of its JSON string.
+        """
         rows = self._connection.execute(ANSWERS, (most, 4_000, list(evaluations)))
         return {
             evaluation: AnswerText(
@@ -360,7 +378,11 @@ class ComparedRuns:
         ]
 
     def _unpaired(self, base: Side, other: Side, pairs: int, regraded: int) -> Iterator[Unpaired]:
-        """The numbers of evaluations without a partner, by reason."""
+        """The numbers of evaluations without a partner, by reason.
+
+        `pairs` is the number of pairs, `regraded` that of would-be pairs that different versions
+        graded.
+        """
         fewest = min(base.repetitions, other.repetitions)
         cases = self.compared_cases + len(self._ones)
         for group in self._alone:
@@ -379,7 +401,11 @@ class ComparedRuns:
 def _name_evaluations(
     sides: Sequence[tuple[Side, Side]], prompts: Sequence[tuple[UUID, UUID]]
 ) -> dict[str, list[Any]]:
-    """Ids of the evaluations of both runs that may be pairs, in columns, with their side."""
+    """The ids of both evaluations of each possible pair, as columns of the SQL statement.
+
+    `prompts`: (stream id in the base, stream id in the other run). The columns are `sides` (the
+    index in `sides`), `one_ids` (base) and `two_ids` (other run).
+    """
     columns: dict[str, list[Any]] = {"sides": [], "one_ids": [], "two_ids": []}
     for number, (base, other) in enumerate(sides):
         for repetition in range(1, min(base.repetitions, other.repetitions) + 1):
@@ -400,7 +426,10 @@ def _with_ids(row: Sequence[Any]) -> list[Any]:
 
 
 def beginning(text: str | None, length: int | None) -> str:
-    """The text in a JSON string of this length, of which `text` is the whole or a prefix."""
+    """The text of a JSON string of `length` characters, of which `text` may be only a prefix.
+
+    Empty if one of them is `None`.
+    """
     if text is None or length is None:
         return ""
     if len(text) >= length:

@@ -40,7 +40,7 @@ FROM = (
 
 @dataclass(frozen=True, slots=True)
 class ResultNumbers:
-    """The numbers of results in a list."""
+    """The numbers of a run's results in a list that is read up to a position of the log."""
 
     total: int
     """Results that ended up to the position."""
@@ -54,7 +54,10 @@ class ResultNumbers:
 def count_results(
     connection: Connection, run_id: UUID, which: ResultFilter, *, up_to: int, planned: int
 ) -> ResultNumbers:
-    """The numbers of results up to a position, and of those that the filter matches."""
+    """The numbers of results up to the position `up_to`, and of those that `which` matches.
+
+    `planned` is the number of evaluations that the run plans: it decides between rows and counters.
+    """
     if is_large(planned):
         return _count_from_counters(connection, run_id, which, up_to)
     where, values = where_of(which)
@@ -87,7 +90,7 @@ def _count_from_counters(
 
 
 def _count_newer(connection: Connection, run_id: UUID, which: ResultFilter, up_to: int) -> int:
-    """Number of matching results that ended after the position."""
+    """Number of matching results whose last event is after the position `up_to`."""
     where, values = where_of(which)
     row = connection.execute(
         f"SELECT count(*) {FROM} AND {PLACE} = ANY (%(places)s) "
@@ -98,7 +101,10 @@ def _count_newer(connection: Connection, run_id: UUID, which: ResultFilter, up_t
 
 
 def running(connection: Connection, run_id: UUID, which: ResultFilter = EVERY_RESULT) -> int:
-    """Number of matching evaluations that have begun and not ended."""
+    """Number of evaluations that have begun and not ended, and match `which`.
+
+    The filter's status is ignored.
+    """
     where, values = where_of(which)
     row = connection.execute(
         f"SELECT count(*) {FROM} AND {PLACE} = {RUNNING} {where}", values | {"run": run_id}
@@ -123,9 +129,11 @@ def _count_stored(connection: Connection, run_id: UUID, which: ResultFilter) -> 
 
 
 def stored_states(connection: Connection, run_id: UUID, which: ResultFilter) -> dict[str, int]:
-    """Number of results by state in the groups that the filter names, from the counters.
+    """Number of results by state, from the counters of the groups that the filter names.
 
-    If the filter names groups, `unscored` includes the lost results, and `lost` is 0.
+    The states are `STATES` without `running`. Groups are named by model, suite, category and
+    severity; other fields are ignored. If the filter names groups, `unscored` includes the lost
+    results, and `lost` is 0.
     """
     where, values = group_condition(which)
     row = connection.execute(
@@ -164,7 +172,11 @@ def _count_stored_class(connection: Connection, run_id: UUID, which: ResultFilte
 
 
 def group_condition(which: ResultFilter) -> tuple[str, dict[str, Any]]:
-    """The filter's SQL condition on the columns of `run_groups`, and its values."""
+    """SQL for the filter's model, suite, category and severity, on the columns of `run_groups`.
+
+    Each condition follows an `AND`; empty if none of the four is set. With the values of its named
+    parameters.
+    """
     values = {
         column: visible(value)
         for column, value in (

@@ -49,7 +49,11 @@ _WHICH = {
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The distribution of one model's latencies and costs: quantiles 0 to 1 in steps of 0.01."""
+    """The distribution of one model's latencies (milliseconds) and costs (US dollars).
+
+    `latency_ms` and `cost_usd` are the quantiles 0 to 1 in steps of 0.01, empty without values;
+    `answers` and `priced` are the numbers of evaluations with a latency and with a cost.
+    """
 
     model: str
     answers: int
@@ -67,11 +71,12 @@ class FinishedOverTime:
 
 
 def drawn_of(connection: Connection, started: RunStarted) -> list[str] | None:
-    """A sample of a large run's planned evaluations; `None` for a small run: all are read.
+    """The ids of a sample of a large run's planned evaluations; `None` for a small run.
 
-    It has the evaluations of the cases with the smallest stream ids. A stream id is derived from
-    the case's digest, so the sample is independent of the questions, and the same each time. The
-    ids are in hexadecimal, because thousands of `UUID` objects are slow to make and to write.
+    A small run is read as a whole. The sample has the evaluations of the cases with the smallest
+    stream ids. A stream id is derived from the case's digest, so the sample is independent of the
+    questions, and the same each time. The ids are in hexadecimal, because thousands of `UUID`
+    objects are slow to make and to write.
     """
     if started.planned_evaluations <= LARGE:
         return None
@@ -88,7 +93,7 @@ def drawn_of(connection: Connection, started: RunStarted) -> list[str] | None:
 def spreads_of(
     connection: Connection, run_id: UUID, drawn: list[str] | None = None
 ) -> tuple[Spread, ...]:
-    """The distributions by model, of the whole run or of the sample `drawn`."""
+    """The distributions by model, of the whole run or of the sample `drawn` (by `drawn_of`)."""
     shares = [step / STEPS for step in range(STEPS + 1)]
     statement = _SPREAD.format(which=_WHICH[drawn is not None])
     return tuple(
@@ -108,9 +113,10 @@ def spreads_of(
 def finished_over_time(
     connection: Connection, run_id: UUID, began: datetime, drawn: list[str] | None = None
 ) -> tuple[FinishedOverTime, ...]:
-    """The progress by model, of the run or of the sample `drawn`, without carried-over evaluations.
+    """The progress by model, of the whole run or of the sample `drawn` (by `drawn_of`).
 
-    At most `STEPS` points after the first.
+    Carried-over evaluations are left out. Seconds count from `began`; the first point is (0, 0),
+    and at most `STEPS` points follow.
     """
     points_by_model: dict[str, list[tuple[float, int]]] = {}
     parameters = {"run": run_id, "began": began, "steps": STEPS, "drawn": drawn}

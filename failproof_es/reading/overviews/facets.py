@@ -78,10 +78,11 @@ def facets_of(
     planned: int,
     newer: int,
 ) -> dict[str, tuple[FacetValue, ...]]:
-    """The values of each field of `ResultFilter` but `text`, the most frequent first.
+    """The values to filter by, for each field of `ResultFilter` but `text`, most frequent first.
 
-    Ranges and states are in their own order. `newer` is the number of the run's results that ended
-    after `up_to`. A chosen value is included even if it has no results.
+    Ranges and states are in their own order. Results up to the position `up_to` are counted;
+    `newer` is the number of those that ended later, `planned` that of the evaluations that the run
+    plans. A chosen value is included even if it has no results. A large run has no `tag`.
     """
     if is_large(planned):
         return dict(_read_counters(connection, run_id, which, up_to, newer))
@@ -98,7 +99,7 @@ def facets_of(
 def _count_rows(
     connection: Connection, run_id: UUID, which: ResultFilter, up_to: int
 ) -> dict[str, Counts]:
-    """Count all facets in one scan; each facet counts the rows that match all other facets."""
+    """The counts of all facets, from one scan; each counts the rows that match all other facets."""
     text, values = where_of(ResultFilter(text=which.text))
     values |= {"run": run_id, "up_to": up_to, "places": places_of(which.status)}
     holds = {"status": f"{PLACE} = ANY (%(places)s)"}
@@ -138,7 +139,7 @@ def _join_conditions(holds: Mapping[str, str], name: str) -> str:
 
 
 def _order_values(name: str, counts: Counts, choice: str | None) -> tuple[FacetValue, ...]:
-    """The values with results, and the chosen value, in the order of the facet."""
+    """The values with results, and the chosen value, in the order of the facet `name`."""
     offered = {value: int(n) for value, n in counts.items() if n or value == choice}
     if name == "status":
         return tuple(FacetValue(value, offered[value]) for value in STATES if value in offered)
@@ -185,8 +186,10 @@ def _read_counters(
 def _count_by_facet(
     connection: Connection, run_id: UUID, name: str, rest: ResultFilter
 ) -> Counts | None:
-    """The counts of a facet within the rest of the filter, from the counters; `None` if they cannot
-    give them."""
+    """The counts of the facet `name` within the rest of the filter, from the counters.
+
+    `None` if the counters cannot give them.
+    """
     in_groups = ResultFilter(
         status=rest.status, model=rest.model, suite=rest.suite, category=rest.category,
         severity=rest.severity, class_=rest.class_,
@@ -236,7 +239,7 @@ _OF_STATUS = {
 def _count_newer(
     connection: Connection, run_id: UUID, name: str, rest: ResultFilter, up_to: int
 ) -> Iterator[tuple[str | None, int]]:
-    """Number of results that ended after the position, by the facet's value."""
+    """(value of the facet `name`, number of matching results that ended after `up_to`)."""
     where, values = where_of(rest)
     for value, results in connection.execute(
         f"SELECT {_COLUMNS[name]}, count(*) {FROM} AND {PLACE} = ANY (%(places)s) "
@@ -249,10 +252,10 @@ def _count_newer(
 def _status_values(
     connection: Connection, run_id: UUID, rest: ResultFilter, counts: Counts | None
 ) -> Iterator[FacetValue]:
-    """The values of the status facet. Within some groups, the numbers of lost and unscored results
-    are unknown.
+    """The values of the status facet. `counts`: the numbers by state, `None` if they are unknown.
 
-    `running` is counted from the rows, which are few.
+    Within some groups, the numbers of lost and unscored results are unknown. `running` is counted
+    from the rows, which are few.
     """
     whole = stored_states(connection, run_id, ResultFilter())
     whole["running"] = running(connection, run_id)

@@ -76,7 +76,10 @@ ORDER BY e.last_position
 
 @dataclass(frozen=True, slots=True)
 class LeftToPeople:
-    """An evaluation whose answer only people can judge."""
+    """An evaluation that was left to people, with the state of its reviews.
+
+    `since` is the time when it ended; `reviewers` is the number of people who reviewed it.
+    """
 
     position: int
     """The position of its newest event."""
@@ -110,7 +113,7 @@ class RunReviews:
 
 
 def reviews_by_run(connection: Connection) -> tuple[RunReviews, ...]:
-    """Every run that left something to people, the newest first."""
+    """The review numbers of every run that left evaluations to people, the newest run first."""
     names: dict[int, str] = {}
     counts_by_run: dict[int, dict[State, int]] = {}
     for number, name, evaluations in connection.execute(_LEFT_BY_RUN):
@@ -143,10 +146,11 @@ def page_of_queue(
     after: int = 0,
     limit: int,
 ) -> QueuePage:
-    """At most `limit` evaluations of these states after a position, the longest waiting first.
+    """At most `limit` evaluations of these states after the position `after`, oldest first.
 
-    A page scans only the next `LOOKED_AT` evaluations left to people, so that its cost is bounded.
-    A page whose scan was stopped has a following page, even if it has no row.
+    `run_number` restricts them to one run. A page scans only the next `LOOKED_AT` evaluations left
+    to people, so that its cost is bounded. A page whose scan was stopped has a following page, even
+    if it has no row.
     """
     evaluations = _read_queue(connection, states, run_number, after, limit + 1, LOOKED_AT)
     if len(evaluations) > limit:
@@ -166,7 +170,7 @@ def page_of_queue(
 def list_left_to_people(
     connection: Connection, states: tuple[State, ...] = OPEN, *, run_number: int | None = None
 ) -> Iterator[LeftToPeople]:
-    """All evaluations of these states, the longest waiting first; reads 500 at a time."""
+    """All evaluations of these states, of one run or of all, oldest first; reads 500 at a time."""
     after: int | None = 0
     while after is not None:
         rows, after, _ = page_of_queue(

@@ -26,7 +26,10 @@ SLACK = 20
 
 
 def chart_of(values: list[dict[str, Any]]) -> alt.Chart:
-    """A chart with its rows embedded, so that it loads nothing."""
+    """A chart with its data embedded, so that it loads nothing.
+
+    Each of `values` is a row: field names and their values.
+    """
     return alt.Chart(alt.InlineData(values=values))
 
 
@@ -37,7 +40,11 @@ def finished(
     height: int,
     width: int = WIDTH,
 ) -> Markup:
-    """Draw the chart in the report's frame. `label` describes it in words; sizes are in pixels."""
+    """Draw the chart in the report's frame, as inline SVG.
+
+    `label` describes it in words, for screen readers. `height` and `width` are those of the drawing
+    without axes and margins, in pixels.
+    """
     muted, line, ink = colour("muted"), colour("line"), colour("ink")
     whole = (
         chart.properties(width=width, height=height, padding=SLACK)
@@ -71,7 +78,10 @@ def finished(
 
 
 def name_axis(labels: list[str]) -> alt.Y:
-    """Vertical axis of the field `name`, with the labels in this order."""
+    """Vertical axis with a row for each label, in this order.
+
+    The field `name` of the data says which row a mark is in.
+    """
     return alt.Y(
         "name:N",
         title=None,
@@ -81,31 +91,43 @@ def name_axis(labels: list[str]) -> alt.Y:
 
 
 def side_text(base: alt.Chart, field: str) -> alt.Chart:
-    """Text layer to the right of the drawing: `field` on the line of each row."""
+    """Text layer to the right of the drawing: the content of the field `field`, beside each row."""
     texts = base.mark_text(align="left", fontSize=12, color=colour("muted"))
     placed: alt.Chart = texts.encode(x=alt.value(WIDTH + 10), text=field)
     return placed
 
 
 def hues(series: dict[str, str]) -> alt.Scale:
-    """Colour scale of the series; colours repeat after `SERIES`."""
+    """Colour scale of the series; colours repeat after `SERIES` of them.
+
+    `series` maps the names of the series to their displayed labels.
+    """
     return roles(values_of(series), "series", SERIES)
 
 
 def roles(values: list[str], role: str, distinct: int = RAMP) -> alt.Scale:
-    """Colour scale of the roles `role-0`, `role-1`, ...; colours repeat after `distinct`."""
+    """Colour scale of the values, in order: the colours of `{role}-0`, `{role}-1` and so on.
+
+    Colours repeat after `distinct` of them.
+    """
     colours = [colour(f"{role}-{index % distinct}") for index in range(len(values))]
     return alt.Scale(domain=values, range=colours)
 
 
 def cycled(series: dict[str, str], kinds: Sequence[Any]) -> alt.Scale:
-    """Scale of shapes or dashes for the series; they repeat after the last one."""
+    """Scale that gives each series one of `kinds` (shapes or dashes), which repeat after the last.
+
+    `series` maps the names of the series to their displayed labels.
+    """
     cycle = [kinds[index % len(kinds)] for index in range(len(series))]
     return alt.Scale(domain=values_of(series), range=cycle)
 
 
 def legend_of(series: dict[str, str]) -> alt.Legend | None:
-    """A legend as wide as the drawing; `None` with a single series."""
+    """A legend with as many columns (1 to 3) as fit above the drawing; `None` with a single series.
+
+    `series` maps the names of the series to their displayed labels.
+    """
     if len(series) < 2:
         return None
     wide = LETTER * max(map(len, values_of(series))) + 2 * SLACK
@@ -113,20 +135,21 @@ def legend_of(series: dict[str, str]) -> alt.Legend | None:
 
 
 def values_of(names: dict[str, str]) -> list[str]:
-    """The displayed labels, in order."""
+    """The displayed labels (values of `names`), in order."""
     return list(names.values())
 
 
 def names_of(names: Iterable[str]) -> dict[str, str]:
-    """The displayed label of each distinct name."""
+    """The displayed label of each distinct name, by the name, in order of first appearance."""
     distinct = list(dict.fromkeys(names))
     return dict(zip(distinct, labels_of(distinct), strict=True))
 
 
 def labels_of(names: Sequence[str], length: int = NAME_LENGTH) -> list[str]:
-    """Labels of names: on one line, shortened to about `length`, and all different.
+    """A label for each name, on one line, shortened to about `length` characters.
 
-    Names with the same beginning, as of variants of one model, are shortened in the middle.
+    The labels of different names, and of a repeated name, all differ. Names with the same
+    beginning, as of variants of one model, are shortened in the middle.
     """
     lines = [one_line(name) for name in names]
     begins = Counter(shortened(line, length) for line in dict.fromkeys(lines))

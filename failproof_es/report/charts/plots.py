@@ -42,7 +42,7 @@ _DASHES: tuple[list[int], ...] = ([], [7, 3], [2, 2], [7, 3, 2, 3], [12, 3], [1,
 
 @dataclass(frozen=True, slots=True)
 class PlottedRate:
-    """A rate (0 to 1) with its interval, and its counts as `k/n`."""
+    """The pass rate (0 to 1) of one series in the row `name`, with its interval and its counts."""
 
     name: str
     series: str
@@ -55,7 +55,7 @@ class PlottedRate:
 
 @dataclass(frozen=True, slots=True)
 class PlottedCell:
-    """A cell of a heat map: `failed` of `total` evaluations."""
+    """A cell of a heat map: `failed` of `total` evaluations; `total` is 0 if nothing was asked."""
 
     row: str
     column: str
@@ -65,7 +65,10 @@ class PlottedCell:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """An empirical distribution: points (milliseconds, fraction at or below), ascending."""
+    """An empirical distribution of one series: points (value, share at or below it), ascending.
+
+    Values are in the unit of the chart's axis, shares from 0 to 1.
+    """
 
     series: str
     points: tuple[tuple[float, float], ...]
@@ -73,7 +76,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """An amount (0 or more), and the text beside its bar."""
+    """A bar: its name, its length (0 or more) in the unit of the axis, and the text beside it."""
 
     name: str
     value: float
@@ -82,7 +85,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class PlottedDifference:
-    """A paired difference (-1 to 1) with its interval, and the text beside it."""
+    """A paired difference of pass rates (-1 to 1) with its interval, and the text beside it."""
 
     name: str
     difference: float
@@ -92,7 +95,11 @@ class PlottedDifference:
 
 
 def interval_dots(intervals: Sequence[PlottedRate], *, label: str, axis: str) -> Markup:
-    """Rates as dots with intervals, one row for each name in the order given."""
+    """Rates as dots with intervals, one row for each name in the order given.
+
+    A row has one dot for each series. `label` describes the chart in words, `axis` is the title of
+    the horizontal axis.
+    """
     names = names_of(row.name for row in intervals)
     series = names_of(row.series for row in intervals)
     rows = [
@@ -136,7 +143,11 @@ def interval_dots(intervals: Sequence[PlottedRate], *, label: str, axis: str) ->
 
 
 def heat_map(cells: Sequence[PlottedCell], *, label: str) -> Markup:
-    """Heat map of failures with `k/n` in each cell; a dash where nothing was asked."""
+    """Heat map of failures with `k/n` in each cell; a dash where nothing was asked.
+
+    Rows and columns are in order of first appearance; a cell may be missing. The colour shows the
+    share that failed. `label` describes the chart in words.
+    """
     rows = names_of(cell.row for cell in cells)
     columns = names_of(cell.column for cell in cells)
     at = {(cell.row, cell.column): cell for cell in cells}
@@ -176,8 +187,9 @@ def latency_curves(
 ) -> Markup:
     """Empirical distributions, one stepped line for each series.
 
-    `axis` and `share` are the titles of the axes: the same chart shows latencies, costs and
-    progress.
+    `axis` and `share` are the titles of the horizontal and the vertical axis: the same chart shows
+    latencies, costs and progress. `label` describes the chart in words. The horizontal axis is
+    logarithmic if the largest value is `LOG_FROM_RATIO` times the smallest or more.
     """
     series = names_of(curve.series for curve in curves)
     values = [
@@ -217,7 +229,10 @@ def latency_curves(
 
 
 def bars(amounts: Sequence[Bar], *, label: str, axis: str) -> Markup:
-    """Bar chart with the label beside each bar."""
+    """Bar chart with a row for each amount, in the order given, and its text beside the bar.
+
+    `label` describes the chart in words, `axis` is the title of the horizontal axis.
+    """
     labels = labels_of([bar.name for bar in amounts])
     values = [
         {
@@ -238,7 +253,10 @@ def bars(amounts: Sequence[Bar], *, label: str, axis: str) -> Markup:
 
 
 def difference_forest(differences: Sequence[PlottedDifference], *, label: str, axis: str) -> Markup:
-    """Forest plot: paired differences with their intervals, and a line at 0."""
+    """Forest plot: paired differences with their intervals, one in a row, and a line at 0.
+
+    `label` describes the chart in words, `axis` is the title of the horizontal axis.
+    """
     labels = labels_of([row.name for row in differences], PAIR_LENGTH)
     values = [
         {
@@ -295,7 +313,7 @@ def _heat_value(row: str, column: str, cell: PlottedCell | None) -> dict[str, st
 
 
 def _one_two_five(low: float, high: float) -> list[float]:
-    """Axis steps 1, 2, 5, 10, 20, ..., the fewest that enclose `low` and `high`."""
+    """Axis steps 1, 2, 5, 10, 20, ..., the fewest that enclose `low` (above 0) and `high`."""
     steps: list[float] = []
     for exponent in range(floor(log10(low)), ceil(log10(high)) + 1):
         steps.extend(factor * 10.0**exponent for factor in (1, 2, 5))
@@ -305,7 +323,7 @@ def _one_two_five(low: float, high: float) -> list[float]:
 
 
 def _thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """At most `CURVE_POINTS` points, first and last among them."""
+    """At most `CURVE_POINTS` of the points, evenly chosen, first and last among them."""
     if len(points) <= CURVE_POINTS:
         return list(points)
     last = len(points) - 1

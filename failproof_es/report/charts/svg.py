@@ -47,12 +47,15 @@ _LONG_FRACTION = re.compile(r"(\.\d{2})\d+")
 
 
 def colour(role: str) -> str:
-    """The placeholder colour of a role; `drawn` replaces it by the role's CSS class."""
+    """The placeholder colour of a role such as `ink` or `series-0`, as `#rrggbb`.
+
+    `drawn` replaces it by the role's CSS class. Raises `KeyError` if there is no such role.
+    """
     return _COLOUR_OF[role]
 
 
 def drawn(chart: alt.TopLevelMixin, label: str) -> Markup:
-    """Inline `<svg>` of a chart; `label` is its accessible name.
+    """A chart as an inline `<svg>`; `label` is its accessible name.
 
     Works offline and gives the same bytes for the same chart. Raises `ValueError` if the drawing
     library uses an element or a colour that is not allow-listed.

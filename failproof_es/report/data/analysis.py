@@ -36,7 +36,10 @@ _MOST_SEVERE_FIRST = ("S0", "S1", "S2", "S3")
 
 
 def by_series(observations: Iterable[Observation]) -> dict[str, list[Observation]]:
-    """The observations by series; the series are in order of first appearance."""
+    """The observations of each series (one model in one run) by its name.
+
+    The series are in order of first appearance; a series keeps the order of its observations.
+    """
     series: dict[str, list[Observation]] = {}
     for observation in observations:
         series.setdefault(observation.series, []).append(observation)
@@ -44,7 +47,11 @@ def by_series(observations: Iterable[Observation]) -> dict[str, list[Observation
 
 
 def funnel(series: str, of: Sequence[Observation], *, judged: bool) -> Funnel:
-    """Counts of the evaluations that reached each stage, and of the losses by reason."""
+    """How many evaluations of a series reached each stage, and how many have no score, by reason.
+
+    `series` is the name, `of` holds all observations of the series. Without `judged`, as in a run
+    without judges, the count of the stage `judged` is `None`.
+    """
     return Funnel(
         series,
         planned=len(of),
@@ -62,10 +69,11 @@ def funnel(series: str, of: Sequence[Observation], *, judged: bool) -> Funnel:
 
 
 def groups(series: str, of: Sequence[Observation]) -> Iterator[GroupRate]:
-    """Pass rates overall, then by suite, category, severity and tag.
+    """Pass rates of a series: overall, then by suite, category, severity and tag.
 
-    Categories are left out where they only repeat the suites, and so are tags that name a family: a
-    family is one case.
+    `of` holds the observations of the series; unfinished ones, and scored ones that neither pass
+    nor fail, do not count. Categories are left out if they only repeat the suites, and so are tags
+    that name a family: the variants of a case are one family and count as one case.
     """
     ended = [
         observation
@@ -100,13 +108,18 @@ def _group(dimension: Dimension, name: str, series: str, of: Sequence[Observatio
 
 
 def bounds_of(pass_rate: Rate, unscored: int) -> tuple[float, float] | None:
-    """Bounds of the pass rate if all unscored had failed, and if all had passed; `None` without
-    any."""
+    """The pass rate if all unscored had failed, and if all had passed; `None` if `unscored` is 0.
+
+    `unscored` is the number of evaluations that ended without a score; `pass_rate` leaves them out.
+    """
     return RateBounds(Fraction(pass_rate.passed), pass_rate.total, unscored).bounds
 
 
 def rate_of(of: Iterable[Observation]) -> Rate:
-    """The pass rate of the scored observations."""
+    """The pass rate of the observations that passed or failed; its `value` is `None` if none did.
+
+    Observations of one case, or of one family of cases, form a cluster.
+    """
     scored = [observation for observation in of if observation.passed is not None]
     return rate(
         [bool(observation.passed) for observation in scored],
@@ -115,7 +128,11 @@ def rate_of(of: Iterable[Observation]) -> Rate:
 
 
 def heat(series: str, of: Sequence[Observation]) -> Iterator[HeatCell]:
-    """Failures by category and severity."""
+    """For each category and severity, how many evaluations of the series failed, and of how many.
+
+    Sorted by both. Only evaluations that passed or failed count; cases without a severity stand
+    under `NO_SEVERITY`.
+    """
     cells: defaultdict[tuple[str, str], list[bool]] = defaultdict(list)
     for observation in of:
         if observation.passed is not None:
@@ -127,10 +144,11 @@ def heat(series: str, of: Sequence[Observation]) -> Iterator[HeatCell]:
 
 
 def refusals(series: str, of: Sequence[Observation]) -> Refusals:
-    """Over-refusals (failed by refusing) and under-refusals (failed by answering).
+    """The series' over-refusals (failed by refusing) and under-refusals (failed by answering).
 
-    A passed case counts as neither: a judge may find a refusal right, or an answer to decline in
-    words that the classifier does not know. An empty reply is not an answer.
+    The former are counted over cases that want an answer, the latter over cases with the tag
+    `refusal`. A passed case counts as neither: a judge may find a refusal right, or an answer to
+    decline in words that the classifier does not know. An empty reply is not an answer.
     """
     scored = [observation for observation in of if observation.passed is not None]
     expecting_answer = [observation for observation in scored if not observation.refusal_wanted]
@@ -157,7 +175,10 @@ def refusals(series: str, of: Sequence[Observation]) -> Refusals:
 
 
 def errors(series: str, of: Sequence[Observation]) -> Errors:
-    """Errors by kind: failed requests, and evaluations that ended without a score."""
+    """Errors of a series by kind, the most frequent first: failed requests, lost evaluations.
+
+    An evaluation is lost if it ended without a score and does not await people.
+    """
     return Errors(
         series,
         requests=_counted(kind for observation in of for kind in observation.errors),
@@ -171,9 +192,10 @@ def errors(series: str, of: Sequence[Observation]) -> Errors:
 
 
 def stability(series: str, of: Sequence[Observation]) -> Stability | None:
-    """Pass rates over the repetitions of each case; `None` where no case was scored twice.
+    """Rates of cases that passed all, and at least one, of their k repetitions.
 
-    A case that lost a repetition to an error is left out: fewer repetitions look more stable.
+    k is the highest number of scored repetitions of a case; `None` if it is below 2. A case with
+    fewer than k, as after an error, is left out: fewer repetitions look more stable.
     """
     tries: dict[tuple[str, str], list[bool]] = defaultdict(list)
     families: dict[tuple[str, str], tuple[str, str]] = {}
@@ -195,7 +217,11 @@ def stability(series: str, of: Sequence[Observation]) -> Stability | None:
 
 
 def by_judge(run_number: int, of: Sequence[Observation]) -> Iterator[JudgeCoverage]:
-    """For each judge of a run, how often it was asked and how often it gave a verdict."""
+    """For each judge of a run, how often it was asked and how often it gave a verdict.
+
+    `of` holds the observations of the run with this number. An evaluation counts once the judge is
+    done with it.
+    """
     verdicts: defaultdict[str, list[bool]] = defaultdict(list)
     for observation in of:
         for judge, came_to_one in observation.judges:
@@ -205,7 +231,11 @@ def by_judge(run_number: int, of: Sequence[Observation]) -> Iterator[JudgeCovera
 
 
 def measures(series: str, of: Sequence[Observation]) -> Iterator[Measure]:
-    """Measures of scores (except `accuracy`), latencies and speed, each with its interval."""
+    """Mean of each score but `accuracy`, latency percentiles in ms, mean output speed in tokens/s.
+
+    The latency percentiles are the 50th and the 95th, and the 50th of the time to the first token.
+    Each measure of the series has its interval; a measure without values is left out.
+    """
     names = sorted({name for observation in of for name in observation.scores if name != ACCURACY})
     for name in names:
         having = [
@@ -242,7 +272,11 @@ def _measure(
     unit: str,
     percent: float | None,
 ) -> Iterator[Measure]:
-    """A percentile (the mean if `percent` is `None`), with its interval over cases and families."""
+    """The mean of the values, or their percentile, with its interval; nothing if `having` is empty.
+
+    `having` holds each value with its observation; `percent` is from 0 to 100, `None` for the mean.
+    Observations of one case, or of one family of cases, form a cluster.
+    """
     if not having:
         return
     values = [value for _, value in having]
@@ -256,7 +290,9 @@ def _measure(
 
 
 def latencies(series: str, of: Sequence[Observation]) -> Distribution:
-    """Every latency in milliseconds, ascending."""
+    """All latencies of the series in milliseconds, ascending; observations without one are left
+    out.
+    """
     return Distribution(
         series,
         tuple(
@@ -268,7 +304,9 @@ def latencies(series: str, of: Sequence[Observation]) -> Distribution:
 
 
 def failures(observations: Iterable[Observation]) -> tuple[Failed, ...]:
-    """The failed evaluations, the most severe first."""
+    """The evaluations that failed, from severity S0 to S3, then those with another severity or
+    none.
+    """
     failed_evaluations = [
         Failed(
             run_id=observation.run_id,

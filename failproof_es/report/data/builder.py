@@ -32,7 +32,11 @@ from failproof_es.store.reading.reader import find
 
 
 def build_report(connection: Connection, run_ids: Sequence[UUID]) -> Report:
-    """The report of these runs as the log has them now. Raises `InvalidInput`."""
+    """The report of these runs as the log has them now, each run once, in the order given.
+
+    Raises `InvalidInput` if a run does not exist or is archived, or if its dialect is not
+    installed; `ImpossibleHistory` if the record of an evaluation contradicts itself.
+    """
     recorded = [RecordedRun.read(connection, run_id) for run_id in dict.fromkeys(run_ids)]
     runs = [recorded_run.run for recorded_run in recorded]
     series_formats = [_series_format(run, len(runs)) for run in runs]
@@ -86,7 +90,10 @@ _NO_GATES = (Gates(), Gates(max_unscored_rate=None))
 
 
 def _series_format(run: Run, runs: int) -> str:
-    """Format of a series name: the model, and with several runs the run's number."""
+    """Format of a run's series names: `{model}`, or `{model}, run N` in a report of several runs.
+
+    `runs` is the number of runs in the report; `{model}` is left for `str.format`.
+    """
     return "{model}" if runs == 1 else f"{{model}}, run {run.started.run_number}"
 
 
@@ -143,7 +150,10 @@ def _seal(connection: Connection, run_id: UUID) -> str | None:
 
 
 def costs_of(summary: RunSummary) -> Iterator[Cost]:
-    """The cost of each model and judge of the run, without carried-over evaluations."""
+    """The cost of each model, then of each judge, that answered in the run.
+
+    Answers of carried-over evaluations do not count.
+    """
     run, spending = summary.run, summary.counts.spending
     for model in (*run.started.models, *run.started.judges):
         if (took := spending.get(model.key)) is not None:

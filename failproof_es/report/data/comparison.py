@@ -27,7 +27,10 @@ Pair = tuple[Observation, Observation]
 
 
 def pairings(series: Mapping[str, Sequence[Observation]]) -> tuple[SeriesPairing, ...]:
-    """For every two series, the number of compared pairs and why other evaluations are left out."""
+    """For every two series, the number of compared pairs and why other evaluations are left out.
+
+    `series` maps the name of each series (one model in one run) to its observations.
+    """
     return tuple(
         SeriesPairing(one, other, len(pairing.pairs), pairing.unpaired)
         for (one, first), (other, second) in combinations(series.items(), 2)
@@ -38,8 +41,9 @@ def pairings(series: Mapping[str, Sequence[Observation]]) -> tuple[SeriesPairing
 def comparisons(series: Mapping[str, Sequence[Observation]]) -> tuple[Comparison, ...]:
     """For every two series, the differences in pass rates (overall, by category) and in scores.
 
-    The p values of overall pass rates form one family, those of categories and scores another. Each
-    is adjusted by itself, so that more categories change no verdict on the whole.
+    `series` maps names to observations; two series without a common scored question have none. The
+    p values of overall pass rates form one family, those of categories and scores another. Each is
+    adjusted by itself, so that more categories change no verdict on the whole.
     """
     unadjusted = [
         comparison
@@ -61,7 +65,9 @@ def comparisons(series: Mapping[str, Sequence[Observation]]) -> tuple[Comparison
 
 
 def _pairs(first: Sequence[Observation], second: Sequence[Observation]) -> list[Pair]:
-    """Pairs of evaluations of the same question, both scored and graded alike."""
+    """Pairs of evaluations, one of each series, of the same question; both scored, and graded
+    alike.
+    """
     return [(first[one], second[other]) for one, other in _paired(first, second).pairs]
 
 
@@ -75,7 +81,10 @@ def _paired(first: Sequence[Observation], second: Sequence[Observation]) -> Pair
 
 
 def _compared(one: str, other: str, pairs: Sequence[Pair]) -> Iterator[Comparison]:
-    """Comparisons of two series; `adjusted_p` is the unadjusted p value for now."""
+    """Comparisons of the series named `one` and `other` on these pairs; none without pairs.
+
+    `adjusted_p` is the unadjusted p value for now.
+    """
     if not pairs:
         return
     outcomes = _outcomes(pairs)

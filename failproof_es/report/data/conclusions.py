@@ -56,7 +56,12 @@ def verdict(
     series: Mapping[str, Sequence[Observation]],
     compared: Sequence[SeriesPairing] = (),
 ) -> Verdict:
-    """The verdict in a few sentences, the worst first; the first one sets the tone."""
+    """The verdict in a few sentences; the first one sets the tone.
+
+    Missed gates come first, then failed or unfinished runs, other doubts, and gates that are met. A
+    damaged record is the whole verdict. `series` maps the name of each series to its observations;
+    `compared` is used if there are several series and no other sentence applies.
+    """
     runs = [provenance.run for provenance in provenances]
     rates = tuple(f"{name}: {_describe_passed(of)}" for name, of in series.items())
     if broken := _name_runs(
@@ -82,7 +87,10 @@ def verdict(
 
 
 def _describe_pairings(series: int, compared: Sequence[SeriesPairing]) -> str:
-    """A sentence that says whether all series were asked the same."""
+    """A sentence that says whether all series were asked the same, and graded alike.
+
+    `series` is their number. If not, the sentence has the first two series that differ.
+    """
     unlike = [
         (differs, pairing)
         for pairing in compared
@@ -146,7 +154,7 @@ def _runs_chosen_by_result(runs: Sequence[RunDocument]) -> Iterator[TonedSentenc
 
 
 def _reviews_by_people(runs: Iterable[RunDocument]) -> Iterator[TonedSentence]:
-    """The results of reviews by people; the section on reviews has every figure."""
+    """A sentence for each model of a run that left evaluations to people: how they decided."""
     reviewed = [run for run in runs if run.by_people]
     for run in reviewed:
         for figure in run.by_people:
@@ -174,9 +182,10 @@ def _unscored(series: Mapping[str, Sequence[Observation]]) -> Iterator[TonedSent
 
 
 def _fixed_outcomes(series: Mapping[str, Sequence[Observation]]) -> Iterator[TonedSentence]:
-    """Cases whose outcome is fixed: they raise or lower the rates whatever the answers are.
+    """Doubts about cases with a fixed outcome: pass, fail or no verdict, whatever the answer is.
 
-    Two versions of a case that are sent or graded otherwise are two cases.
+    Such cases raise or lower the rates. Two versions of a case that are sent or graded differently
+    count as two cases.
     """
     cases = {
         observation.question._replace(repetition=1): observation.fixed_outcome
@@ -190,7 +199,10 @@ def _fixed_outcomes(series: Mapping[str, Sequence[Observation]]) -> Iterator[Ton
 
 
 def _met_gates(runs: Sequence[RunDocument], gates: Sequence[GateRow]) -> Iterator[TonedSentence]:
-    """A sentence if every gate is met. A run without gates never counts as passed."""
+    """A sentence if every gate is met; nothing if one is missed, or if no run has gates.
+
+    The sentence names completed runs without gates: such a run never counts as passed.
+    """
     if not gates or not all(gate.met for gate in gates):
         return
     gated = {gate.run_number for gate in gates}
@@ -211,7 +223,10 @@ def _describe_passed(of: Sequence[Observation]) -> str:
 
 
 def limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> Report:
-    """The report with its limitations: what the numbers of these runs cannot show."""
+    """A copy of the report with its `limitations`: sentences on what its numbers cannot show.
+
+    `series` maps the name of each series to its observations.
+    """
     sentences = [
         sentence for name, of in series.items() for sentence in _limitations_of_series(name, of)
     ]
@@ -262,7 +277,10 @@ def _unpaired_results(report: Report) -> Iterator[str]:
 
 
 def _earlier_attempts(report: Report) -> Iterator[str]:
-    """Earlier attempts and overlapping runs: the run shown can be the luckiest of many."""
+    """A sentence for each run with earlier attempts, or earlier runs that share many of its cases.
+
+    The run of the report can be the luckiest of them.
+    """
     for run in (provenance.run for provenance in report.asked):
         before = run.attempts.attempt - 1
         overlap = sum(other.run_number < run.run_number for other in run.attempts.overlapping)

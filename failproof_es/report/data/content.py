@@ -177,7 +177,7 @@ class Stability:
 
     @property
     def changing(self) -> int:
-        """Cases that passed sometimes."""
+        """Number of cases that passed in some repetitions and failed in others."""
         return self.any_of_k.passed - self.all_of_k.passed
 
 
@@ -304,5 +304,5 @@ class Report:
 
     @property
     def series(self) -> tuple[str, ...]:
-        """Names of the series, in order."""
+        """Names of the series (one model in one run each), in the order of `funnels`."""
         return tuple(funnel.series for funnel in self.funnels)

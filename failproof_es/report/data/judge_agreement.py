@@ -14,7 +14,11 @@ from failproof_es.store.reading.reader import find
 
 
 def agreements(connection: Connection, runs: Sequence[Run]) -> tuple[JudgeAgreement, ...]:
-    """Agreement of every two raters over all these runs, taken together."""
+    """Agreement of every two raters (judges, checks or people) over all these runs together.
+
+    Empty if no run has two judges and the log has no review. Raises `RunIsArchived` if a run is
+    archived.
+    """
     judges = max(len(run.started.judges) for run in runs)
     if judges < 2 and not list(find(connection, topics=("Reviewed",), limit=1)):
         return ()  # no two raters, so the runs need not be read
@@ -26,12 +30,18 @@ def agreements(connection: Connection, runs: Sequence[Run]) -> tuple[JudgeAgreem
 
 
 def agreements_in(comparison: RaterComparison) -> tuple[JudgeAgreement, ...]:
-    """Kappa of each pair of raters in a comparison, pairs with the engine first."""
+    """Agreement and kappa of each two raters that rated the same items.
+
+    Pairs of two people come last.
+    """
     return tuple(_agreement(between, compared) for between, compared in comparison.compared_pairs())
 
 
 def _agreement(between: RaterPair, compared: Agreement) -> JudgeAgreement:
-    """Kappa of two raters; ratings of one case family form a cluster."""
+    """Kappa of the raters in `between` from their verdicts in `compared`.
+
+    Verdicts on cases of one family form a cluster.
+    """
     pairs = compared.pairs
     result = agreement(
         [(pair.one, pair.other) for pair in pairs],

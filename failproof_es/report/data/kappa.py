@@ -51,7 +51,7 @@ class KappaAgreement:
 
     @property
     def rate(self) -> float | None:
-        """The share of pairs that agree."""
+        """The share of pairs that agree, from 0 to 1; `None` without pairs."""
         return self.agreeing / self.pairs if self.pairs else None
 
 
@@ -63,10 +63,11 @@ def agreement(
     added: float = ADDED,
     confidence: float = CONFIDENCE,
 ) -> KappaAgreement:
-    """Cohen's kappa of these pairs of answers, its interval at `confidence` and within -1 and 1.
+    """Cohen's kappa of pairs of answers, with its interval within -1 and 1.
 
-    `clusters` holds the cluster of each pair (by default every pair is independent), `kinds` the
-    kind of each pair (by default all are of one kind). For `added` see `ADDED`.
+    `clusters` holds the cluster of each pair (`None`: every pair is independent), `kinds` the kind
+    of each pair (`None`: all are of one kind). `added` pairs are added to each cell for the
+    interval only, as `ADDED` explains. `confidence` is a share: 0.95 gives a 95 % interval.
     """
     agreeing = sum(one == other for one, other in pairs)
     if not pairs:
@@ -92,7 +93,11 @@ def _kappa(tables: Floats) -> float:
 def _contingency_tables(
     pairs: Sequence[tuple[str, str]], kinds: Sequence[Hashable]
 ) -> tuple[Floats, tuple[NDArray[np.int_], ...]]:
-    """Contingency tables (kind, answer, answer), and the cell of each pair as index arrays."""
+    """Numbers of pairs by kind, first answer and second answer, and the cell of each pair.
+
+    The cells are three arrays of indices (kind, first answer, second answer), one index for each
+    pair.
+    """
     words = {word: n for n, word in enumerate(sorted({word for pair in pairs for word in pair}))}
     numbers = {kind: n for n, kind in enumerate(dict.fromkeys(kinds))}
     cells = (
@@ -106,12 +111,18 @@ def _contingency_tables(
 
 
 def _chance_agreement(table: Floats) -> float:
-    """Agreement expected by chance within a kind, times the kind's share."""
+    """Agreement expected by chance within a kind, times the kind's share of all pairs.
+
+    `table` has the share of each two answers, in all pairs, for this kind.
+    """
     return float(table.sum(axis=1) @ table.sum(axis=0) / table.sum())
 
 
 def _influence(tables: Floats) -> Floats:
-    """Influence of one pair in each cell on kappa: the centred derivative."""
+    """How far one more pair in each cell moves kappa: the derivative, centred on its mean.
+
+    `tables` has the share of each cell; the result has the same shape.
+    """
     expected = sum(_chance_agreement(table) for table in tables)
     disagreement = 1 - float(np.trace(tables, axis1=1, axis2=2).sum())
     moves = np.empty_like(tables)
@@ -132,7 +143,8 @@ def _margin(
 ) -> float | None:
     """Half the interval's width; `None` with too few clusters or without variance.
 
-    The added pairs belong to no cluster and vary independently.
+    `counts` are pairs by cell with the added ones, which belong to no cluster and vary
+    independently; `cells` has the cell of each real pair. `quantile` is 0.975 for a 95 % interval.
     """
     influence = _influence(counts / counts.sum())
     pairs = len(cells[0])

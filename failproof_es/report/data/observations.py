@@ -73,15 +73,16 @@ class Observation:
 
     @property
     def is_unscored(self) -> bool:
-        """Whether the evaluation ended without a score."""
+        """Whether the evaluation ended without a score, even if it awaits people."""
         return self.unscored_reason not in (None, UNFINISHED)
 
 
 def observations(run: RecordedRun, *, series_format: str = "{model}") -> Iterator[Observation]:
-    """Observations of every planned evaluation of a run, in plan order.
+    """An observation for each planned evaluation of the run, in plan order.
 
-    `series_format` is the format of the series name, with the field `{model}`. Raises
-    `ImpossibleHistory` for an evaluation whose record contradicts itself: nothing follows from it.
+    `series_format` is the format of the series name, with the field `{model}` for the model's key.
+    Raises `InvalidInput` if the run's dialect is not installed or the run is archived, and
+    `ImpossibleHistory` if the record of an evaluation contradicts itself.
     """
     dialect = require_dialect(run.started)
     questions: dict[UUID, Question] = {}

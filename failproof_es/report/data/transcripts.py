@@ -20,7 +20,7 @@ _WINDOW = 50
 
 @dataclass(frozen=True, slots=True)
 class FailureWithTranscript:
-    """A failure with its transcript."""
+    """A failed evaluation with its conversation, its case and the verdicts of its judges."""
 
     failed: Failed
     spoken: tuple[ConversationTurn, ...]
@@ -32,7 +32,10 @@ class FailureWithTranscript:
 def failures_with_transcripts(
     connection: Connection, failures: Sequence[Failed]
 ) -> Iterator[FailureWithTranscript]:
-    """Each failure with its transcript, in the order given, reading `_WINDOW` of them at a time."""
+    """Each failure with its transcript, in the order given.
+
+    Reads the log while it is iterated, `_WINDOW` failures at a time.
+    """
     for start in range(0, len(failures), _WINDOW):
         window = failures[start : start + _WINDOW]
         keys = _keys(connection, [failed.evaluation_id for failed in window])

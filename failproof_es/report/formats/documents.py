@@ -21,9 +21,11 @@ _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 def document_of(
     connection: Connection, run_ids: Sequence[UUID], document: str
 ) -> tuple[str, Iterator[bytes]]:
-    """The report's name, and its bytes in pieces: `html`, `md`, `json` or `csv`.
+    """The name of the first run, and the report in pieces: as `html`, `md`, `json` or `csv`.
 
-    Raises `InvalidInput` if a run does not exist.
+    Transcripts are read from the connection while the pieces are iterated. Raises `InvalidInput` if
+    a run does not exist or is archived, or if its dialect is not installed; `ImpossibleHistory` if
+    the record of an evaluation contradicts itself.
     """
     report = build_report(connection, run_ids)
     name = report.asked[0].run.name
@@ -36,6 +38,10 @@ def document_of(
 
 
 def file_name(name: str, document: str) -> str:
-    """File name `YYYY-MM-DD_HH-MM-SS_{name}.{extension}` (specification 001 § 5.3), in UTC."""
+    """File name `YYYY-MM-DD_HH-MM-SS_{name}.{document}` with the time now in UTC.
+
+    `document` is the extension; other characters in `name` than letters, digits and `._-` become
+    `-`. The form is that of specification 001 § 5.3.
+    """
     now = datetime.now(UTC).strftime("%Y-%m-%d_%H-%M-%S")
     return f"{now}_{_NOT_IN_A_NAME.sub('-', name)}.{document}"

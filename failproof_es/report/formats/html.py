@@ -21,7 +21,7 @@ from failproof_es.support.untrusted_text import marked_lines, one_line
 
 
 def pieces(page: ReportPage) -> Iterator[bytes]:
-    """The file's bytes (UTF-8) in pieces, so that a page is never whole in memory."""
+    """The HTML file of the page (UTF-8) in pieces, so that it is never whole in memory."""
     style = "\n".join(stylesheet(f"{name}.css").decode() for name in ("tokens", "charts", "style"))
     digest = b64encode(sha256(style.encode()).digest()).decode()
     template = _environment().get_template("page.html.j2")
@@ -36,7 +36,7 @@ def pieces(page: ReportPage) -> Iterator[bytes]:
 
 
 def stylesheet(name: str) -> bytes:
-    """The bytes of a style sheet: `tokens.css` (colours), `charts.css` or `style.css`."""
+    """The bytes of a style sheet; `name` is `tokens.css` (colours), `charts.css` or `style.css`."""
     return files(__package__).joinpath("templates", name).read_bytes()
 
 
@@ -56,7 +56,10 @@ def _environment() -> Environment:
 
 
 def quoted(text: str) -> Markup:
-    """A text with its line breaks; hidden characters are marked escapes."""
+    """The text as HTML, escaped, with its line breaks.
+
+    Control and invisible characters become escapes such as `\\u202e`, each in a `<mark>` element.
+    """
     marked = Markup('<mark class="unseen">{}</mark>')
     return Markup().join(
         marked.format(piece) if hidden else escape(piece) for piece, hidden in marked_lines(text)
@@ -64,9 +67,9 @@ def quoted(text: str) -> Markup:
 
 
 def finalize(value: object) -> object:
-    """The value as a template writes it: our own markup, a number, or text on one line.
+    """The value as a template writes it: our own markup unchanged, a number or a text on one line.
 
-    Raises `TypeError` for anything else: a page never says `None`.
+    Raises `TypeError` for anything else, also for `None` and booleans.
     """
     if isinstance(value, Markup):
         return value

@@ -26,7 +26,7 @@ NamedRate = tuple[str, str, str, Rate]
 
 
 def json_pieces(report: Report) -> Iterator[bytes]:
-    """The whole report as one JSON object: numbers as they are, times in UTC."""
+    """The whole report as one JSON object, UTF-8: numbers unrounded, times in UTC."""
     options = orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE
     yield orjson.dumps(report, _as_json, options)
 
@@ -38,7 +38,11 @@ def _as_json(value: object) -> dict[str, Any]:
 
 
 def csv_pieces(report: Report) -> Iterator[bytes]:
-    """CSV with a row for each rate. Cells are escaped against spreadsheet formulas."""
+    """CSV with a row for each rate: pass rates by group, rates of refusals and of stability.
+
+    Text cells are escaped, so that a spreadsheet takes none for a formula. An unknown value is
+    empty.
+    """
     yield _line(_HEADINGS)
     for group in report.groups:
         labels = (group.dimension, group.name, group.series)

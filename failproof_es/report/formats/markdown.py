@@ -32,18 +32,25 @@ _FENCE = re.compile(r"`{3,}")
 
 
 def pieces(page: ReportPage) -> Iterator[bytes]:
-    """The document's bytes, UTF-8, in pieces."""
+    """The Markdown document of the page (UTF-8), line by line."""
     for line in _lines(page):
         yield f"{line}\n".encode()
 
 
 def text(value: object) -> str:
-    """Data escaped for a line of its own: no markup, link, list or hidden character."""
+    """Any value as Markdown text that begins a line; nothing in it acts as markup.
+
+    Markup, links and list markers are escaped; line breaks and hidden characters become visible
+    escapes.
+    """
     return _OPENING.sub(r"\1\\\2", inline(value))
 
 
 def inline(value: object) -> str:
-    """Data escaped for use within a line: no markup, link or hidden character."""
+    """Any value as Markdown text within a line; nothing in it acts as markup or as a link.
+
+    Line breaks and hidden characters become visible escapes.
+    """
     escaped = _MARKUP.sub(r"\\\1", one_line(value))
     return _LINK.sub(r"\1\\\2", escaped)
 

@@ -20,7 +20,7 @@ LONGEST_TEXT = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A highlighted word. Its text and frame carry the meaning; colour only adds to it."""
+    """A highlighted word. Its text and frame carry the meaning; colour (`tone`) only adds to it."""
 
     text: str
     tone: Tone = "plain"
@@ -31,7 +31,10 @@ Cell = str | Mark
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """A column of a table. The first column of every table names its rows."""
+    """A column of a table: its heading, and whether it holds names, numbers or other text.
+
+    The first column of every table names its rows.
+    """
 
     heading: str
     align: Align = "number"
@@ -39,7 +42,7 @@ class TableColumn:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A paragraph. A note explains the results instead of stating them."""
+    """A paragraph. With `note` it explains the results instead of stating them."""
 
     kind: ClassVar[str] = "paragraph"
 
@@ -58,7 +61,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list."""
+    """A bulleted list."""
 
     kind: ClassVar[str] = "items"
 
@@ -67,7 +70,7 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Named facts."""
+    """A list of facts, each a name and a value."""
 
     kind: ClassVar[str] = "facts"
 
@@ -97,7 +100,10 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class QuotedText:
-    """A text with its line breaks, as a case, a model or a judge wrote it."""
+    """A text with its line breaks, as a case, a model or a judge wrote it; `who` is its heading.
+
+    `reply` distinguishes answers of the model under test from other texts.
+    """
 
     kind: ClassVar[str] = "quotation"
 
@@ -107,7 +113,7 @@ class QuotedText:
 
     @property
     def visible_text(self) -> str:
-        """The beginning of the text, as far as a page shows it."""
+        """The first `LONGEST_TEXT` characters of the text: a page shows no more."""
         return self.text[:LONGEST_TEXT]
 
     @property
@@ -118,7 +124,10 @@ class QuotedText:
 
 @dataclass(frozen=True, slots=True)
 class Collapsible:
-    """Details behind a fold, closed at first."""
+    """A line with marks that opens to show its blocks; closed at first.
+
+    In Markdown, which has no such thing, it is a heading with the blocks below.
+    """
 
     kind: ClassVar[str] = "fold"
 
@@ -132,7 +141,10 @@ Block = Paragraph | Heading | Items | Facts | Table | Figure | QuotedText | Coll
 
 @dataclass(frozen=True, slots=True)
 class ReportSection:
-    """A section of the page. Its blocks are iterated once, while they are written."""
+    """A section of the page; `anchor` is its id in links.
+
+    Its blocks are iterated once, while they are written.
+    """
 
     anchor: str
     title: str
@@ -141,7 +153,10 @@ class ReportSection:
 
 @dataclass(frozen=True, slots=True)
 class ReportPage:
-    """A whole page: the verdict, and the sections that support it."""
+    """A whole page: the verdict, and the sections that support it.
+
+    `kicker` is the small line above the title, `rate_lines` stand below the verdict.
+    """
 
     title: str
     kicker: str

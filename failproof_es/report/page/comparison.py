@@ -30,7 +30,11 @@ _AXIS = "passed more by the first named"
 
 
 def comparison(report: Report) -> Iterator[Block]:
-    """Blocks of the section: a figure and a table for every two series."""
+    """Blocks of the section: what is compared, then the differences between every two series.
+
+    Each two series have a table, and a figure unless there are more than `MOST_PAIRS_DRAWN` of
+    them.
+    """
     if report.pairings:
         yield _pairings(report.pairings)
     if not report.comparisons:
@@ -58,7 +62,7 @@ def comparison(report: Report) -> Iterator[Block]:
 
 
 def _pairings(compared: Sequence[SeriesPairing]) -> Block:
-    """Table of the compared pairs, and of what is left out and why."""
+    """Table of the pairs compared for every two series, and of what is left out and why."""
     return collapsed_if_long(
         Table(
             "Compared, and left out",
@@ -173,7 +177,10 @@ def _signed_ends(interval: Interval | None, *, share: bool) -> str:
 
 
 def _unadjusted_remark(comparison: Comparison) -> str:
-    """A remark if the interval excludes 0 but the adjusted p is not below `ALPHA`; else empty."""
+    """A remark if the interval excludes 0 but the adjusted p is not below `ALPHA`; else empty.
+
+    The interval is not adjusted for the number of comparisons.
+    """
     interval = comparison.paired.interval
     if interval is None or interval.low <= 0 <= interval.high or comparison.adjusted_p < ALPHA:
         return ""
@@ -185,14 +192,17 @@ def _count_or_dash(count: int | None) -> str:
 
 
 def _signed(difference: float, *, share: bool) -> str:
-    """A difference with its sign; in percentage points if `share`."""
+    """A difference with its sign: in percentage points if `share`, else with three decimals."""
     sign = "−" if difference < 0 else "+"
     size = abs(difference)
     return sign + (points(size) if share else f"{size:.3f}")
 
 
 def _discordant(comparison: Comparison) -> Iterator[Block]:
-    """The cases that only one of the two passed; with repetitions a case may be in both lists."""
+    """For each of the two series, a list of the cases that only it passed, if there are any.
+
+    With repetitions a case may be in both lists.
+    """
     for name, cases in (
         (comparison.one, comparison.only_first),
         (comparison.other, comparison.only_second),

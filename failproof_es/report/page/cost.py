@@ -15,7 +15,7 @@ from failproof_es.support.plurals import plural
 
 
 def cost_and_latency(report: Report) -> Iterator[Block]:
-    """The cost of each model and judge, and how long answers took."""
+    """Blocks of the section: the cost of each model and judge, and how long answers took."""
     yield Heading("Cost")
     yield from _costs(report.costs)
     for run in (provenance.run for provenance in report.asked):

@@ -14,7 +14,10 @@ _MODEL = TableColumn("model", "name")
 
 
 def denominators(report: Report) -> Iterator[Block]:
-    """How many evaluations reached each stage, and why the others have no score."""
+    """Blocks of the section: how many evaluations reached each stage, and why others have no score.
+
+    Cases that a defect kept out of the plan are listed, too.
+    """
     yield Paragraph(
         "How far the evaluations got. The rates of this report are over those scored. "
         "Answered: at least one turn got a reply. Judged: at least one judge came to a verdict; "
@@ -79,7 +82,7 @@ def _skipped(report: Report) -> Iterator[tuple[str, str, str]]:
 
 
 def refusals(report: Report) -> Iterator[Block]:
-    """Over-refusals and under-refusals, with their rates."""
+    """Blocks of the section: over-refusals and under-refusals of each series, with their rates."""
     yield Paragraph(
         "Over-refusal: refused and failed for it, of the cases that want an answer. Under-refusal: "
         "answered and failed for it, of the cases that want a refusal (tag: refusal).",
@@ -113,7 +116,7 @@ def refusals(report: Report) -> Iterator[Block]:
 
 
 def errors(report: Report) -> Iterator[Block]:
-    """Errors by kind, which are not failures."""
+    """Blocks of the section: errors by kind, which are not failures, and retried requests."""
     yield Paragraph(
         "Errors happened on the way, not in the models' answers. They are not failures and count "
         "in no rate. Evaluations that ended unscored because of them are listed under "
@@ -142,7 +145,7 @@ def errors(report: Report) -> Iterator[Block]:
 
 
 def stability(report: Report) -> Iterator[Block]:
-    """Pass rates over repetitions: passed every time, at least once, sometimes."""
+    """Blocks of the section: cases that passed every time, at least once, and only sometimes."""
     if not report.stability:
         yield Paragraph("No case was scored twice, so the stability of the answers is unknown.")
         return
@@ -172,7 +175,7 @@ def stability(report: Report) -> Iterator[Block]:
 
 
 def judges(report: Report) -> Iterator[Block]:
-    """Number of verdicts by judge, and the agreement of judges with each other and with people."""
+    """Blocks of the section: verdicts by judge, agreement between judges and with people."""
     if not any(provenance.run.judges for provenance in report.asked):
         yield Paragraph("No judge model was used: checks decided.")
     if report.judged:

@@ -31,7 +31,11 @@ _LONGEST_WHY = 240
 
 
 def failure_sections(report: Report, failures: Iterable[FailureWithTranscript]) -> Iterator[Block]:
-    """A fold for each failure. `failures` is read while the page is written."""
+    """Blocks of the section: the details of each failure, closed at first.
+
+    `failures` are the report's failures with their transcripts; they are read while the page is
+    written.
+    """
     if not report.failures:
         yield Paragraph("Nothing that was scored failed.")
         return
@@ -92,7 +96,7 @@ def _severity(severity: str | None) -> tuple[Mark, ...]:
 
 
 def _verdict(verdict: JudgeVerdict) -> Block:
-    """A judge's verdict: a table for a checklist, else its JSON, or why there is no verdict."""
+    """A judge's verdict: a table for a checklist, else its JSON, or the reason for having none."""
     who = judge_named(verdict.judge)
     if verdict.verdict is None:
         return QuotedText(f"{who}: no verdict", verdict.problem or "")

@@ -26,7 +26,7 @@ _COLUMNS = (
 
 
 def people(report: Report) -> Iterator[Block]:
-    """Pass rates by people: overall, by severity, category and tag."""
+    """Blocks of the section: pass rates by people, overall and by severity, category and tag."""
     if not any(provenance.run.by_people for provenance in report.asked):
         yield Paragraph("Nothing was left to people.")
         return

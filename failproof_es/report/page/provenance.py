@@ -43,7 +43,7 @@ _RELATED_RUN_COLUMNS = (
 
 
 def what_was_asked(report: Report) -> Iterator[Block]:
-    """Each run's models, cases, settings and dates, and the models that answered."""
+    """Blocks of the section: each run's settings, dates and cases, and the models that answered."""
     for provenance in report.asked:
         run = provenance.run
         yield from _run_heading(report, run)
@@ -83,7 +83,7 @@ def _run_heading(report: Report, run: RunDocument) -> Iterator[Block]:
 
 
 def _list_related_runs(attempts: Attempts) -> Iterator[Block]:
-    """The other attempts and the overlapping runs, with their results."""
+    """Tables of the experiment's other attempts and of the runs that share many cases, if any."""
     for title, related_runs in (
         ("Other attempts: runs of the same experiment", attempts.others),
         ("Overlapping: runs that share many cases", attempts.overlapping),
@@ -164,7 +164,9 @@ def _branch_facts(run: RunDocument) -> tuple[tuple[str, str], ...]:
 
 
 def integrity(report: Report) -> Iterator[Block]:
-    """The integrity of each run's record: position, findings, and how to verify it again."""
+    """Blocks of the section: positions, findings and seal of each run, and how to verify them
+    again.
+    """
     for provenance in report.asked:
         yield from _run_heading(report, provenance.run)
         yield Facts(

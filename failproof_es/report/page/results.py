@@ -40,7 +40,10 @@ _MEANINGS = {
 
 
 def results(report: Report) -> Iterator[Block]:
-    """Pass rates overall, by suite, category, severity and tag; then mean scores."""
+    """Blocks of the section: pass rates overall, by suite, category, severity and tag; mean scores.
+
+    Suites, categories, severities or tags are left out where there is only one of them.
+    """
     yield Paragraph(
         "Passed, of the evaluations that were scored. What was not scored is neither passed nor "
         "failed: it stands under denominators and under errors. Where something was not scored, "
@@ -101,7 +104,10 @@ def _rates(title: str, drawn: bool, groups: Sequence[GroupRate]) -> Iterator[Blo
 
 
 def failures_by(report: Report) -> Iterator[Block]:
-    """Failures by category and severity: a heat map and a table for each series."""
+    """Blocks of the section: for each series, a heat map and a table of failures.
+
+    Rows are categories, columns severities. A very large heat map is left out.
+    """
     if not any(cell.failed for cell in report.heat):
         yield Paragraph("Nothing that was scored failed.")
         return

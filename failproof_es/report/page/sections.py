@@ -31,7 +31,11 @@ _MET = {True: Mark("met", "good"), False: Mark("not met", "bad")}
 
 
 def build_page(report: Report, failures: Iterable[FailureWithTranscript]) -> ReportPage:
-    """The report as a page. `failures` is iterated once, while the page is written."""
+    """The report as a page, ready to be rendered as HTML or Markdown.
+
+    `failures` are the report's failures with their transcripts, iterated once, while the page is
+    written.
+    """
     runs = ", ".join(_describe_run(provenance) for provenance in report.asked)
     return ReportPage(
         title=", ".join(dict.fromkeys(provenance.run.name for provenance in report.asked)),
@@ -113,7 +117,7 @@ def _judged_gates(report: Report) -> Table:
 
 
 def _limit(gate: GateRow) -> str:
-    """The gate's limit; for `no_regression_against` it is the number of a run."""
+    """The gate's limit as text; for `no_regression_against` the run compared with: `run 5`."""
     if gate.name.startswith("no_regression_against."):
         return f"run {gate.limit}"
     return format_amount(gate.limit)

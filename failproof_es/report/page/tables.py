@@ -29,13 +29,13 @@ UNSCORED_COLUMNS = (TableColumn("unscored"), TableColumn("if those failed or pas
 
 
 def unscored_cells(group: GroupRate) -> tuple[Cell, ...]:
-    """Number of the group's evaluations without a score, and the bounds of its rate."""
+    """The cells of a group for `UNSCORED_COLUMNS`: how many have no score, bounds of the rate."""
     ends = "" if group.bounds is None else " to ".join(map(percent, group.bounds))
     return f"{group.unscored:,}", ends
 
 
 def rate_cells(rate: Rate) -> tuple[Cell, ...]:
-    """The cells of a rate for `RATE_COLUMNS`."""
+    """The cells of a rate for `RATE_COLUMNS`: zeros and dashes if nothing was counted."""
     if rate.value is None or rate.interval is None:
         return ("0", "0", "–", "–", "nothing to count", "0")
     return (
@@ -49,12 +49,12 @@ def rate_cells(rate: Rate) -> tuple[Cell, ...]:
 
 
 def bounds(interval: Interval) -> str:
-    """The two ends of an interval of a share."""
+    """The two ends of a rate's interval as text: `81.2 % to 93.0 %`."""
     return f"{percent(interval.low)} to {percent(interval.high)}"
 
 
 def measures_table(caption: str, measures: Sequence[Measure]) -> Table:
-    """Table of means and quantiles with sample sizes and intervals."""
+    """Table of means and percentiles, each with its sample size and its interval."""
     columns = (
         TableColumn("model", "name"),
         TableColumn("what", "text"),
@@ -102,14 +102,14 @@ def _number(value: float, unit: str) -> str:
 
 
 def collapsed_if_long(table: Table) -> Block:
-    """The table, in a fold if it has more than `MOST_ROWS_OPEN` rows."""
+    """The table; if it has more than `MOST_ROWS_OPEN` rows, closed behind its caption."""
     if len(table.rows) <= MOST_ROWS_OPEN:
         return table
     return Collapsible(f"{table.caption}: {plural(len(table.rows), 'row')}", (), (table,))
 
 
 def without_empty_columns(table: Table) -> Table:
-    """The table without columns that are empty in every row."""
+    """A copy of the table without the columns whose cells are empty in every row."""
     filled_columns = [at for at in range(len(table.columns)) if any(row[at] for row in table.rows)]
     return Table(
         table.caption,

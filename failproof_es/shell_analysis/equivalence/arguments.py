@@ -25,12 +25,13 @@ from failproof_es.shell_analysis.parse.option_table import Utility
 
 
 class UnreadableArguments(Exception):
-    """The arguments can't be read for certain; the command is compared as written."""
+    """The error for arguments that can't be read for certain; the command is compared as
+    written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option that was given, with its value if it has one."""
+    """An option that was given, with its value; `None` if it was given without one."""
 
     name: str
     value: Word | None
@@ -38,23 +39,30 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """Options in order, operands, and whether `--` protects an operand that may be an option."""
+    """The parsed arguments of a command: its options in order, and its operands.
+
+    `protected`: whether `--` precedes an operand that could turn out to begin with a dash.
+    """
 
     options: tuple[Option, ...]
     operands: tuple[Word, ...]
     protected: bool
 
     def has(self, *names: str) -> bool:
-        """Whether one of these options was given."""
+        """Whether one of these options, by their canonical names, was given."""
         return any(option.name in names for option in self.options)
 
     def values(self, *names: str) -> list[Word]:
-        """The values given to these options, in order."""
+        """The values given to these options, by their canonical names, in order."""
         return [o.value for o in self.options if o.name in names and o.value is not None]
 
 
 def read_arguments(words: Sequence[Word], utility: Utility) -> Arguments:
-    """The options and operands in the words. Raises `UnreadableArguments`."""
+    """The options and operands in the arguments of a program, by its rules.
+
+    Raises `UnreadableArguments` if an option is unknown or lacks its value, or if an option follows
+    a word that may become several.
+    """
     options: list[Option] = []
     operands: list[Word] = []
     pending = list(words)
@@ -84,7 +92,11 @@ def read_arguments(words: Sequence[Word], utility: Utility) -> Arguments:
 def _read_number_option(
     word: Word, place: int, words: Sequence[Word], utility: Utility
 ) -> list[Option]:
-    """The option that a number such as `-5` stands for; empty if the word is none."""
+    """The option that a number such as `-5` stands for; empty if the word is none.
+
+    `place` is the position of the word, from 1. Raises `UnreadableArguments` if the program takes a
+    number, but not there.
+    """
     text = word.text or ""
     if utility.number is None or not is_number(text[1:]) or text in utility.names:
         return []
@@ -101,7 +113,10 @@ def _is_short(words: Sequence[Word]) -> bool:
 
 
 def _read_options(word: Word, pending: list[Word], utility: Utility) -> list[Option]:
-    """The options in one word; the value of the last may be taken from `pending`."""
+    """The options in one word; the value of the last may be taken from `pending`, the next words.
+
+    Raises `UnreadableArguments` for an unknown option or a missing value.
+    """
     if word.start.startswith("--"):
         return [_read_long_option(word, pending, utility)]
     text = word.text
@@ -159,9 +174,10 @@ def take_script(
 ) -> tuple[list[Option], tuple[Word, ...], tuple[Word, ...]]:
     """Options including the script, remaining operands, and the script if it may be an option.
 
-    Without an option of `names` the first operand is the script, as a value of `names[0]`. The
-    third part is empty, or has that operand if it could begin with a dash and no `--` is given.
-    Raises `UnreadableArguments` if there is no script.
+    `names` are the options that give a script, such as `-e`. Without one of them the first operand
+    is the script, as a value of `names[0]`. The third part is empty, or has that operand if it
+    could begin with a dash and no `--` is given. Raises `UnreadableArguments` if there is no
+    script.
     """
     if arguments.has(*names):
         return list(arguments.options), arguments.operands, ()
@@ -173,7 +189,8 @@ def take_script(
 
 
 def normalize_options(options: Sequence[Option], utility: Utility) -> tuple[Option, ...]:
-    """The options in canonical spelling and order, without redundant ones."""
+    """The options in canonical spelling and order, without redundant ones, by the program's
+    rules."""
     remaining = [meaning for option in options for meaning in _canonical_options(option, utility)]
     if utility.free:
         remaining = _drop_overridden(remaining, utility)
@@ -190,7 +207,10 @@ def normalize_options(options: Sequence[Option], utility: Utility) -> tuple[Opti
 
 
 def _canonical_options(option: Option, utility: Utility) -> list[Option]:
-    """The options that `utilities.toml` defines as the meaning of this one."""
+    """The options that stand for this one in normal form, by `means` of `utilities.toml`.
+
+    The option itself if it has no entry there.
+    """
     text = option.value.text if option.value is not None else None
     value = option.value
     if text is not None and option.name in utility.signals:
@@ -247,7 +267,10 @@ def _is_default(option: Option, options: list[Option], utility: Utility) -> bool
 def settled_operands(
     operands: Sequence[Word], options: Sequence[Option], utility: Utility
 ) -> tuple[Form, ...]:
-    """The operands or the default; sorted if their order doesn't matter and no paths overlap."""
+    """The operands, by default the program's own; sorted if their order doesn't matter.
+
+    Their order matters unless the rules say otherwise, no option shows it and no paths overlap.
+    """
     if not operands and utility.default is not None:
         return (literal(utility.default),)
     start = utility.operands
@@ -258,7 +281,7 @@ def settled_operands(
 
 
 def _are_apart(operands: Sequence[Word]) -> bool:
-    """Whether no operand is, or could be, another's path or a parent of it."""
+    """Whether no operand is, or could be, the path of another one or of a folder above it."""
     paths = [word.text for word in operands]
     if None in paths or len(set(paths)) < len(paths):
         return False

@@ -24,7 +24,7 @@ Piece = Unquoted | Inert | Active | Expansion
 
 
 def expand_braces(pieces: Sequence[Piece]) -> list[list[Piece]]:
-    """The words of brace expansions such as `{a,b}` and `{1..3}`; other braces stay.
+    """The words, as pieces, to which a word with `{a,b}` or `{1..3}` expands; other braces stay.
 
     An expansion to more than 256 words stays as written, marked as active.
     """
@@ -53,7 +53,10 @@ def _mark_active(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _find_closing(pieces: Sequence[Piece], start: int) -> tuple[int | None, list[int]]:
-    """The index of the brace that closes the one at `start`, and those of its own commas."""
+    """The index of the brace that closes the one at `start`, and the indexes of its own commas.
+
+    `None` and no commas if the brace is not closed.
+    """
     depth = 0
     commas: list[int] = []
     for index in range(start, len(pieces)):

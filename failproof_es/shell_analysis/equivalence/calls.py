@@ -46,10 +46,11 @@ _SHELLS: dict[str, Language] = {"sh": "posix", "dash": "posix", "bash": "bash"}
 
 
 def call_form(words: Sequence[Word], statements: Statements) -> Form:
-    """The normal form of a command given as words.
+    """The normal form of a command given as words, of which the first is the program.
 
-    A form that begins with `unknown` means that the program has no rule or that its arguments
-    can't be read for certain: then the words themselves are compared.
+    A form that begins with `unknown` means that the program has no rule or that its arguments can't
+    be read for certain: then the words themselves are compared. `statements` belong to the script
+    of the command: they know its shell and its functions.
     """
     name = words[0].text
     if name is None:
@@ -73,7 +74,11 @@ def call_form(words: Sequence[Word], statements: Statements) -> Form:
 def _build_from_table(
     name: str, program: str, words: Sequence[Word], statements: Statements
 ) -> Form:
-    """The form of a program that has no rule of its own, by the table of options."""
+    """The normal form of a program that has no rule of its own, by the table of options.
+
+    `name` is the program as written, `program` its name in the table, `words` its arguments. Raises
+    `UnreadableArguments` if the table lacks it or its arguments can't be read.
+    """
     if program == "git" and words and words[0].text is not None:
         return _git(name, words, statements)
     utility = option_table.utility(program)
@@ -125,7 +130,7 @@ def _git(name: str, words: Sequence[Word], statements: Statements) -> Form:
 
 
 def _wrapper(name: str, words: Sequence[Word], utility: Utility, statements: Statements) -> Form:
-    """The form of a program that runs its operands as a command."""
+    """The normal form of a program that runs its operands as a command."""
     arguments = read_arguments(words, utility)
     start = utility.command or 0
     options = normalize_options(arguments.options, utility)
@@ -145,7 +150,11 @@ def _wrapper(name: str, words: Sequence[Word], utility: Utility, statements: Sta
 def _xargs(
     options: tuple[tuple[str, Word | None], ...], command: list[Word]
 ) -> tuple[tuple[tuple[str, Word | None], ...], list[Word]]:
-    """The options of xargs and its command, with marks for appended or replaced arguments."""
+    """The options of xargs and its command, with marks for appended or replaced arguments.
+
+    The command is `echo` if `command` is empty. Raises `UnreadableArguments` if the text to be
+    replaced (`-I`) is computed.
+    """
     command = command or [literal("echo")]
     marks = [value for name, value in options if name == "-I"]
     if not marks:
@@ -158,7 +167,7 @@ def _xargs(
 
 
 def _with_assignments(words: Sequence[Word], statements: Statements) -> Form:
-    """The form of a command behind assignments of variables."""
+    """The normal form of a command that follows assignments of variables, in the same words."""
     count = 0
     while count < len(words) and "=" in words[count].start:
         count += 1
@@ -186,7 +195,7 @@ def _shell(name: str, program: str, words: Sequence[Word], statements: Statement
 
 
 def _watch(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
-    """`watch` gives its operands, joined by spaces, to `sh -c`."""
+    """The normal form of `watch`, which gives its operands, joined by spaces, to `sh -c`."""
     utility = option_table.utility("watch")
     assert utility is not None
     arguments = read_arguments(words, utility)
@@ -200,7 +209,7 @@ def _watch(name: str, program: str, words: Sequence[Word], statements: Statement
 
 
 def _kill(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
-    """`kill`: the signal, by default 15, and the processes in any order."""
+    """The normal form of `kill`: the signal, by default 15, and the processes in any order."""
     pending = list(words)
     signal_text = "TERM"
     first = pending[0].start if pending else ""
@@ -218,7 +227,7 @@ def _kill(name: str, program: str, words: Sequence[Word], statements: Statements
 
 
 def _signal_first(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
-    """`pkill`: the signal, and the other arguments by the table of options."""
+    """The normal form of `pkill`: the signal, and the other arguments by the table of options."""
     utility = option_table.utility(program)
     signal, rest = "15", []
     for word in words:
@@ -251,7 +260,7 @@ def _sed(name: str, program: str, words: Sequence[Word], statements: Statements)
 
 
 def _date(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
-    """`date` with abbreviations such as `%F` in its format expanded."""
+    """The normal form of `date`, abbreviations such as `%F` in its format expanded."""
     written_out = [
         literal(_DATE_FIELD.sub(lambda match: _DATE_FIELDS[match[1]], word.text))
         if word.text is not None and word.text.startswith("+")
@@ -270,7 +279,7 @@ def _cd(name: str, program: str, words: Sequence[Word], statements: Statements) 
 
 
 def _ordered_words(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
-    """A builtin whose words are compared as written."""
+    """The normal form of a builtin whose words are compared as written."""
     return ("call", name, tuple(words))
 
 

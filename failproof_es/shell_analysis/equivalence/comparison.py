@@ -39,7 +39,11 @@ class EquivalenceVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Equivalence:
-    """A verdict, the tier that reached it (`text`, `normal_form`, `unparseable`), its reasons."""
+    """The result of a comparison: a verdict, the tier that reached it, and its reasons.
+
+    The tier is `text`, `normal_form` or `unparseable`. `version` names the versions of the rules
+    and of the parser.
+    """
 
     verdict: EquivalenceVerdict
     tier: str
@@ -48,12 +52,12 @@ class Equivalence:
 
 
 def compare(expected: str, actual: str) -> Equivalence:
-    """Compare two commands as bash would read them.
+    """Compare two commands as bash would read them. Raises `ProgramMissing` without `shfmt`.
 
     EQUAL: the rules know no circumstances in which the two differ in output, files or success.
-    DIFFERENT: the normal forms differ, and every command that only one of them has is covered
-    by rules. UNDECIDED: everything else, such as text that is not a command, programs without
-    rules, computed commands. Runs only the parser.
+    DIFFERENT: the normal forms differ, and every command that only one of them has is covered by
+    rules. UNDECIDED: everything else, such as text that is not a command, programs without rules,
+    computed commands. Runs only the parser.
     """
     version = f"equivalence-{RULES_VERSION} {tool_version()}"
     refusals = [
@@ -80,7 +84,10 @@ def compare(expected: str, actual: str) -> Equivalence:
 
 
 def compare_many(pairs: Iterable[tuple[str, str]]) -> list[Equivalence]:
-    """`compare` for each pair (expected, actual), in order; parses in one process per core."""
+    """`compare` for each pair (expected, actual), in order; parses in one process per core.
+
+    Raises `ProgramMissing` without `shfmt`.
+    """
     equivalences: list[Equivalence] = []
     pending = iter(pairs)
     while batch := list(islice(pending, _BATCH)):
@@ -91,7 +98,7 @@ def compare_many(pairs: Iterable[tuple[str, str]]) -> list[Equivalence]:
 
 @lru_cache(maxsize=1024)
 def normal_form(command: str) -> Form:
-    """The normal form of a command. Raises `Unparseable`."""
+    """The normal form of a command. Raises `Unparseable` if the text is not a command."""
     tree = parse_command(command).tree
     redefined = redefined_names(tree)
     if "POSIXLY_CORRECT" in command:
@@ -108,7 +115,7 @@ def _refusal(command: str) -> Unparseable | None:
 
 
 def _unknown_commands(form: Form) -> set[tuple[Form, ...]]:
-    """The commands in a form that have no rule."""
+    """The parts of a form that are commands without a rule, or with unreadable arguments."""
     unknown_forms: set[tuple[Form, ...]] = set()
     pending = [form]
     while pending:

@@ -17,7 +17,10 @@ _Parts = list["str | Node"]
 
 
 def normalize_grouping(tree: Node, atom: Callable[[Node], Form]) -> Form:
-    """The form of an expression; `atom` returns the form of a part without `!`, `&&`, `||`."""
+    """The normal form of an expression in `[[`, grouped by bash's precedence of operators.
+
+    `atom` returns the form of a part without `!`, `&&` and `||`.
+    """
     parts = _in_text_order(tree)
 
     def joined(operator: str, operand: Callable[[], Form]) -> Form:

@@ -8,9 +8,10 @@ _SAME_ORDER_AS_SORT_UNIQUE = {"-r"}
 
 
 def merge_stages(stages: tuple[Form, ...]) -> Form:
-    """The form of a pipeline; `sort | uniq` becomes `sort -u` if whole lines are compared.
+    """The normal form of a pipeline, from those of its stages.
 
-    A `sort` with a file stays: if the file can't be read, only `sort -u` fails.
+    `sort | uniq` becomes `sort -u` if whole lines are compared. A `sort` with a file stays: if the
+    file can't be read, only `sort -u` fails.
     """
     merged_stages: list[Form] = []
     for stage in stages:

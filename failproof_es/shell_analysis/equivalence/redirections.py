@@ -29,7 +29,10 @@ _BOTH: Node = {"Op": ">&", "N": {"Value": "2"}, "Word": {"Parts": [{"Type": "Lit
 
 @dataclass(frozen=True, slots=True)
 class Redirections:
-    """The form of a list of redirections, and whether standard output is a plain file."""
+    """The normal form of a list of redirections.
+
+    `redirects_output`: whether standard output certainly is a file, not a terminal.
+    """
 
     form: tuple[Form, ...]
     redirects_output: bool
@@ -41,7 +44,7 @@ def also_standard_error() -> Node:
 
 
 def normal_redirections(nodes: Sequence[Node], reader: WordReader) -> Redirections:
-    """The effect of the redirections; as written if the effect is not certain."""
+    """The effect of a statement's redirections in normal form; as written if it is not certain."""
     steps = [step for node in nodes for step in _steps(node, reader)]
     as_written = Redirections(("as written", *steps), False)
     opened: list[Form] = []
@@ -64,7 +67,10 @@ def normal_redirections(nodes: Sequence[Node], reader: WordReader) -> Redirectio
 
 
 def _is_plain_file(end: Form, opened: Sequence[Form]) -> bool:
-    """Whether a descriptor's target is a file that is certainly no terminal."""
+    """Whether a descriptor's target `end` is a file that is certainly no terminal.
+
+    `opened` are the files that the redirections open, by the number in `end`.
+    """
     match end:
         case ("file", int(number)):
             match opened[number]:
@@ -131,7 +137,7 @@ def _steps(node: Node, reader: WordReader) -> list[_Step]:
 
 
 def _document(node: Node, operator: str, reader: WordReader) -> Word:
-    """The text of a here-document or here-string."""
+    """The text of the here-document or here-string of a redirection."""
     if operator == "<<<":
         value = reader.value(node["Word"])
         return Word((*value.atoms[:-1], *_with_newline(value)))

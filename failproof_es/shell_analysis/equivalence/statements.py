@@ -42,7 +42,10 @@ CallForm = Callable[[Sequence[Word], "Statements"], Form]
 
 
 class Statements:
-    """Computes the normal forms of the statements of one script."""
+    """Computes the normal forms of the statements of one script.
+
+    `call` returns the normal form of a simple command, from its words.
+    """
 
     def __init__(self, context: Context, call: CallForm) -> None:
         self.context = context
@@ -50,7 +53,7 @@ class Statements:
         self._reader = WordReader(self._expansion, bash=context.language == "bash")
 
     def script(self, nodes: Sequence[Node]) -> Form:
-        """The form of statements that run one after the other."""
+        """The normal form of statements that run one after the other."""
         forms: list[Form] = []
         for node in nodes:
             form = self.statement(node)
@@ -62,7 +65,10 @@ class Statements:
         return forms[0] if len(forms) == 1 else ("sequence", *forms)
 
     def text(self, text: str, language: Language) -> Form:
-        """The form of a script in a command's argument, such as that of `sh -c`."""
+        """The normal form of a script in a command's argument, such as that of `sh -c`.
+
+        The text itself if it is not a script in that language.
+        """
         try:
             tree = parse_command(text, language).tree
         except Unparseable:
@@ -71,11 +77,12 @@ class Statements:
         return Statements(context, self._call).script(tree.get("Stmts") or [])
 
     def call(self, words: Sequence[Word]) -> Form:
-        """The form of a command given as words, such as that of a wrapper or of `find -exec`."""
+        """The normal form of a command given as words, such as that of a wrapper or of
+        `find -exec`."""
         return self._call(words, self)
 
     def statement(self, node: Node) -> Form:
-        """The form of one statement with its redirections."""
+        """The normal form of one statement with its redirections."""
         redirections = normal_redirections(node.get("Redirs") or [], self._reader)
         inner = self._piped() if redirections.redirects_output else self
         command = node.get("Cmd")
@@ -178,7 +185,7 @@ class Statements:
                 return ("expansion", self._written_form(node))
 
     def _generic_form(self, node: Any) -> Form:
-        """The tree of a construct without a rule, its words and statements in normal form."""
+        """The tree of a construct without a rule, with its words and statements in normal form."""
         if isinstance(node, list) and node and all("Parts" in child for child in node):
             return ("words", *(word for child in node for word in self._reader.words(child)))
         if isinstance(node, list):
@@ -203,7 +210,10 @@ class Statements:
         return ("node", *fields)
 
     def _written_form(self, node: Any) -> Form:
-        """The tree of a construct as written, for places with quoting rules of their own."""
+        """The tree of a construct as written, without positions and comments.
+
+        For places with quoting rules of their own.
+        """
         if isinstance(node, list):
             return tuple(self._written_form(child) for child in node)
         if not isinstance(node, dict):
@@ -216,7 +226,8 @@ class Statements:
 
 
 def _flatten_pipeline(node: Node) -> Iterator[tuple[str | None, Node]]:
-    """The statements of a pipeline, each with the operator that follows it."""
+    """The statements of a pipeline, each with the operator that follows it; `None` after the
+    last."""
     left_side = node["X"]
     inner = left_side.get("Cmd") or {}
     bare = not any(left_side.get(key) for key in ("Redirs", "Negated", "Background", "Coprocess"))
@@ -230,7 +241,8 @@ def _flatten_pipeline(node: Node) -> Iterator[tuple[str | None, Node]]:
 
 
 def _are_movable(assignments: Sequence[Node]) -> bool:
-    """Whether the order of assignments doesn't matter: distinct names, constant values."""
+    """Whether the order of the assignments of a command doesn't matter: they have distinct names
+    and constant values."""
     names = {(assignment.get("Name") or {}).get("Value") for assignment in assignments}
     return len(names) == len(assignments) and all(
         _is_fixed(assignment) for assignment in assignments

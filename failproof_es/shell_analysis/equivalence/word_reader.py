@@ -28,7 +28,7 @@ _IN_BRACKETS = "!^-:.=["
 
 
 class WordReader:
-    """Reads words; `expansion` returns the normal form of an expansion node.
+    """Reads words of the syntax tree; `expansion` returns the normal form of an expansion node.
 
     `bash`: whether the shell expands braces and has bash's redirections.
     """
@@ -48,7 +48,10 @@ class WordReader:
         ]
 
     def value(self, node: Node | None) -> Word:
-        """A word that is neither split nor globbed: an assignment's value, a `case` subject."""
+        """A word that is neither split nor globbed: an assignment's value, a `case` subject.
+
+        `None` is a missing word, which is an empty one.
+        """
         if node is None:
             return Word((Inert(""),))
         pieces = _expand_tildes(list(self._pieces(node)), colons=True)
@@ -63,7 +66,11 @@ class WordReader:
         return joined(_globs(_expand_tildes(pieces))) or Word((Inert(""),))
 
     def document(self, node: Node | None, *, literal: bool, tabs_go: bool) -> Word:
-        """The body of a here-document. `literal`: quoted delimiter; `tabs_go`: operator `<<-`."""
+        """The body of a here-document; `None` is an empty one.
+
+        `literal`: its delimiter is quoted, so that nothing is expanded. `tabs_go`: its operator is
+        `<<-`, which removes tabs at the start of lines.
+        """
         atoms: list[Atom] = []
         at_start = True
         for part in (node or {}).get("Parts") or []:
@@ -116,7 +123,10 @@ def _read_unquoted(text: str) -> Iterator[Piece]:
 
 
 def _decode_ansi(text: str) -> Piece:
-    """The text of `$'...'`; as written if it has an escape of no plain character."""
+    """The text between the quotes of `$'...'`, decoded.
+
+    Left to the shell, as written, if an escape stands for no plain character.
+    """
     if re.search(r"\\c|\\x[89a-fA-F]|\\[2-7][0-7]{2}|\\(?:x0{0,2}|0+)(?![0-9a-fA-F])", text):
         return Active(f"$'{text}'")
 
@@ -132,7 +142,7 @@ def _decode_ansi(text: str) -> Piece:
 
 
 def _expand_tildes(pieces: Sequence[Piece], *, colons: bool = False) -> list[Piece]:
-    """The pieces with a leading `~` as `"$HOME"`; with `colons`, as in an assignment."""
+    """The pieces with a leading `~` as `"$HOME"`; with `colons`, also one after a colon."""
     expanded: list[Piece] = []
     for index, piece in enumerate(pieces):
         before = pieces[index - 1] if index else None
@@ -149,7 +159,10 @@ def _expand_tildes(pieces: Sequence[Piece], *, colons: bool = False) -> list[Pie
 
 
 def _login_name(pieces: Sequence[Piece]) -> str | None:
-    """The text between a tilde and the next slash or colon; `None` if some of it is quoted."""
+    """The text between a tilde and the next slash or colon; `None` if some of it is quoted.
+
+    `pieces` are those after the tilde. Empty text means the user's own home.
+    """
     name = ""
     for piece in pieces:
         if piece in (Unquoted("/"), Unquoted(":")):
@@ -198,7 +211,10 @@ def _unsplit_word(pieces: Sequence[Piece]) -> Word:
 
 
 def _is_scalar(form: Form) -> bool:
-    """Whether quotes don't matter where no word is split; false for `$*` and `${x:-"y"}`."""
+    """Whether quotes around the expansion don't matter where no word is split.
+
+    False for `$*`, `$@` and `${x:-"y"}`.
+    """
     match form:
         case ("$", str(name)):
             return name not in ("*", "@")

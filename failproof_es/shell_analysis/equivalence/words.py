@@ -40,13 +40,16 @@ Atom = Inert | Active | Expansion
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word. `Inert("")` marks an empty quoted part, only in a word that may vanish without."""
+    """One word, as the parts that it is made of.
+
+    `Inert("")` marks an empty quoted part, only in a word that may vanish without it.
+    """
 
     atoms: tuple[Atom, ...]
 
     @property
     def text(self) -> str | None:
-        """The word's text if it is known before the command runs, else `None`."""
+        """The word's text; `None` if it is not known before the command runs."""
         if len(self.atoms) == 1 and isinstance(self.atoms[0], Inert):
             return self.atoms[0].text
         return None
@@ -59,7 +62,7 @@ class Word:
 
     @property
     def begins_unknown(self) -> bool:
-        """Whether the word could turn out to begin with a dash."""
+        """Whether the beginning of the word is unknown, so that it could turn out to be a dash."""
         return not self.start
 
     @property
@@ -81,7 +84,7 @@ class Word:
         return joined(((Inert(rest),) if rest else ()) + self.atoms[1:])
 
     def substituted(self, mark: str, by: Atom) -> Word:
-        """The word with every inert occurrence of `mark` replaced."""
+        """The word with every occurrence of `mark` in its inert text replaced by the part `by`."""
         atoms: list[Atom] = []
         for atom in self.atoms:
             if not isinstance(atom, Inert):
@@ -93,7 +96,7 @@ class Word:
 
 
 def joined(atoms: Iterable[Atom]) -> Word | None:
-    """A word of these atoms, adjacent `Inert` ones merged; `None` for a word that vanishes."""
+    """A word of these atoms, adjacent `Inert` ones merged; `None` if the word vanishes."""
     merged: list[Atom] = []
     for atom in atoms:
         if isinstance(atom, Inert) and merged and isinstance(merged[-1], Inert):

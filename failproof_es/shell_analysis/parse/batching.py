@@ -73,7 +73,10 @@ class Batcher(Generic[Answer]):
         self._bytes = 0
 
     def ask(self, texts: Sequence[str]) -> list[Answer]:
-        """The answer to each text, in order. Raises the error of `run` for a batch of the texts."""
+        """The answer to each text, in order.
+
+        Raises the exception that `run` raised for a batch with one of the texts.
+        """
         answers: dict[str, Answer] = {}
         questions: dict[str, _Question[Answer]] = {}
         with self._changed:
@@ -107,7 +110,10 @@ class Batcher(Generic[Answer]):
             self._bytes = 0
 
     def _answer_all(self, mine: Sequence[_Question[Answer]]) -> None:
-        """Answer batches until `mine` are answered; many of them in a thread for each core."""
+        """Answer batches until `mine`, the caller's questions, are answered.
+
+        More than one batch is answered in several threads, at most one for each core.
+        """
         batches = -(-len(mine) // MOST)
         if batches <= 1:
             self._answer_batches(mine)
@@ -138,7 +144,10 @@ class Batcher(Generic[Answer]):
     def _fill_batch(
         self, batch: list[_Question[Answer]], mine: Sequence[_Question[Answer]]
     ) -> None:
-        """Fill a batch with waiting questions; leave it empty once `mine` are answered."""
+        """Fill the empty list `batch` with waiting questions, unless `mine` are answered already.
+
+        Waits while enough other batches run.
+        """
         with self._changed:
             while not all(question.done for question in mine):
                 if self._waiting and self._may_start():

@@ -15,7 +15,7 @@ Argument = Literal["none", "required", "optional"]
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """One name of an option: the option it belongs to and whether it takes a value."""
+    """One name of an option: the canonical name of the option, and whether it takes a value."""
 
     option: str
     argument: Argument
@@ -46,7 +46,7 @@ class Utility:
     means: Mapping[str, tuple[tuple[str, str | None], ...]] = field(default_factory=dict)
 
     def conflict(self, one: str, other: str) -> bool:
-        """Whether the order of two options may matter."""
+        """Whether the order of two options, given by their canonical names, may matter."""
         if not self.free:
             return True
         if one == other:
@@ -54,7 +54,8 @@ class Utility:
         return any(one in group and other in group for group in self.groups)
 
     def long_name(self, spelling: str) -> Name | None:
-        """The option of a long name, which may be abbreviated if unique; `None` if unknown."""
+        """The option of a long name, which may be abbreviated if unique; `None` if unknown or
+        ambiguous."""
         if spelling in self.names:
             return self.names[spelling]
         candidates = {
@@ -64,20 +65,21 @@ class Utility:
 
 
 def utility(name: str) -> Utility | None:
-    """The rules of a program, or `None`."""
+    """The rules of a program's options; `None` if `utilities.toml` has none."""
     return _utilities().get(name)
 
 
 def alias(name: str) -> tuple[str, ...] | None:
-    """The program and options that a name such as `egrep` stands for."""
+    """The program and options that a name such as `egrep` stands for; `None` for any other name."""
     return _aliases().get(name)
 
 
 @cache
 def option_names(program: str) -> Mapping[str, Name]:
-    """The option names of a program from its `--help`; empty if the table lacks the program.
+    """The options of a program by each of their names, from its `--help`.
 
-    Unlike `utility`, this includes programs that have no rules of their own.
+    Empty if the table lacks the program. Unlike `utility`, this includes programs that have no
+    rules of their own.
     """
     known_utility = utility(program)
     return _names(_data()[0].get(program, {})) if known_utility is None else known_utility.names
@@ -153,8 +155,12 @@ def _key(option: str, value: str | None) -> str:
 
 
 def _names(options: dict[str, str]) -> dict[str, Name]:
-    """Option by name; an option is identified by its first name. Of two entries with one name
-    the last counts. Raises `ValueError` for an unknown kind of argument."""
+    """The options by each of their names. Of two entries with one name the last counts.
+
+    A key of `options` has all names of one option, separated by blanks, the canonical one first;
+    its value is the kind of argument, or one for each name. Raises `ValueError` for an unknown
+    kind.
+    """
     by_name: dict[str, Name] = {}
     for spellings, kinds in options.items():
         names = spellings.split()

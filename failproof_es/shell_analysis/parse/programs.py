@@ -28,7 +28,8 @@ _LOCATING = Lock()
 
 @cache
 def locate(name: str) -> Path:
-    """The path of the program. Raises `ProgramMissing`."""
+    """The path of the program. Raises `ProgramMissing` if it is not where wheels install
+    programs."""
     with _LOCATING:
         folders = _folders()
     for folder in folders:
@@ -54,8 +55,9 @@ def run(
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a program with `text` on its standard input, in an empty environment.
 
-    Raises `ProgramMissing`, `ProgramTooSlow` after `seconds` (by default `SECONDS`), and
-    `UnicodeEncodeError` for a text with lone surrogates.
+    `folder` is its working directory, by default the current one. Raises `ProgramMissing`,
+    `ProgramTooSlow` after `seconds` (by default `SECONDS`), and `UnicodeEncodeError` for a text
+    with lone surrogates.
     """
     limit = SECONDS if seconds is None else seconds
     try:
@@ -80,7 +82,10 @@ def require() -> None:
 
 @cache
 def version(name: str) -> str:
-    """The version that the program reports, or `unknown`. Raises `ProgramMissing`."""
+    """The version that the program reports, or `unknown`.
+
+    Raises `ProgramMissing` if it is not installed.
+    """
     output = run(name, "--version").stdout.decode(errors="replace")
     match = _VERSION.search(output)
     return match[1] if match else "unknown"

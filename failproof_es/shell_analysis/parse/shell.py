@@ -48,7 +48,10 @@ class Script:
 
 
 def parse_command(command: str, language: Language = "bash") -> Script:
-    """The command's syntax tree. Raises `Unparseable`, or `ProgramMissing` without `shfmt`."""
+    """The command with its syntax tree.
+
+    Raises `Unparseable` if the text is not a command, `ProgramMissing` without `shfmt`.
+    """
     (read,) = _read_trees([command], language)
     if isinstance(read, Unparseable):
         raise Unparseable(read.reason, read.code)
@@ -58,9 +61,11 @@ def parse_command(command: str, language: Language = "bash") -> Script:
 def parse_commands(
     commands: Iterable[str], language: Language = "bash"
 ) -> list[Script | Unparseable]:
-    """`parse_command` for each command, in order: many per process, one process per core.
+    """Each command with its syntax tree, or the reason why it has none, in order.
 
-    A command that ends or delays the parser is read again alone, as may be others of its batch.
+    Parses many in one process, and runs one process per core. A command that ends or delays the
+    parser is read again alone, as may be others of its batch. Raises `ProgramMissing` without
+    `shfmt`.
     """
     texts = list(commands)
     return [
@@ -72,7 +77,10 @@ def parse_commands(
 
 
 def refusals(commands: Sequence[str], language: Language = "bash") -> list[Unparseable | None]:
-    """For each command why it can't be parsed, or `None`. Builds no trees."""
+    """For each command why it can't be parsed; `None` if it can. Builds no trees.
+
+    Raises `ProgramMissing` without `shfmt`.
+    """
     read = _read_trees(commands, language)
     return [outcome if isinstance(outcome, Unparseable) else None for outcome in read]
 
@@ -83,7 +91,7 @@ def tool_version() -> str:
 
 
 def _read_trees(commands: Sequence[str], language: Language) -> list[Tree | Unparseable]:
-    """For each command its tree, or why it has none."""
+    """For each command its tree as JSON, or why it has none, in order."""
     outcomes: list[Tree | Unparseable | None] = [_refusal(command) for command in commands]
     texts = [text for text, refusal in zip(commands, outcomes, strict=True) if refusal is None]
     if texts:
@@ -109,7 +117,7 @@ _READERS: Mapping[Language, Batcher[Tree | Unparseable]] = {
 
 
 def _refusal(command: str) -> Unparseable | None:
-    """Why a text is not given to the parser at all, or `None`."""
+    """Why a text is not given to the parser at all; `None` if it is."""
     if not command.strip():
         return Unparseable("no command", "empty")
     if "\0" in command:

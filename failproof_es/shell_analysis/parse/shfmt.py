@@ -63,12 +63,16 @@ _ERROR = re.compile(rb"(?:<standard input>:)?(\d+):\d+: ")
 
 
 class Unread(Unparseable):
-    """shfmt was stopped or crashed, which says nothing about the text and is not cached."""
+    """The refusal of a text on which shfmt was stopped or crashed.
+
+    That says nothing about the text, so it is not cached.
+    """
 
 
 @dataclass(slots=True)
 class Tree:
-    """The tree of a command (a `File` node) as JSON, a tenth of the size of Python objects."""
+    """The syntax tree of a command (a `File` node) as JSON, a tenth of the size of Python
+    objects."""
 
     json: bytes
     offset: int = 0
@@ -92,10 +96,10 @@ def too_deep() -> Unparseable:
 
 
 def read(texts: Sequence[str], language: Language) -> list[Tree | Unparseable]:
-    """For each text its tree, or why it has none, in order. Raises `ProgramMissing`.
+    """For each text its syntax tree, or why it has none, in order.
 
-    A text must not be blank or longer than `shell.LONGEST_BYTES`, or hold a NUL character or
-    half a surrogate pair.
+    A text must not be blank or longer than `shell.LONGEST_BYTES`, or hold a NUL character or half a
+    surrogate pair. Raises `ProgramMissing` without `shfmt`.
     """
     outcomes: dict[int, Tree | Unparseable] = {}
     waiting = deque(at for at, text in enumerate(texts) if _may_share(text, language))
@@ -168,7 +172,10 @@ def _may_share(text: str, language: Language) -> bool:
 
 
 def _read_together(texts: Sequence[str], language: Language) -> list[Tree | None] | int:
-    """The tree of each text, `None` if uncertain; or the index of the text with an error."""
+    """The tree of each text, from one process; `None` for a text that must be read alone.
+
+    If a text has a syntax error, only the index of the first such text.
+    """
     sources = [text.encode() + _LINE.encode() for text in texts]
     ends = list(accumulate(len(source) for source in sources))
     lines = list(accumulate((source.count(b"\n") for source in sources), initial=0))
@@ -195,9 +202,10 @@ def _read_together(texts: Sequence[str], language: Language) -> list[Tree | None
 
 
 def _split_trees(statements: Sequence[Node], places: Sequence[int]) -> list[bytes | None]:
-    """The tree of the text before each `:`; `None` unless that `:` and the one before are found.
+    """The JSON tree of each text of a batch, from the statements of the whole batch.
 
-    `places` are the offsets of each `:`, in order.
+    `places` are the offsets of the `:` after each text, in order. `None` unless that `:` and the
+    one before are found.
     """
     trees: list[bytes | None] = []
     own: list[Node] = []
@@ -225,7 +233,10 @@ def _is_one_byte(statement: Node) -> bool:
 
 
 def _file_json(statements: Sequence[Node]) -> bytes | None:
-    """The JSON tree of a text; `None` if it has a comment at its start or end, or no statement."""
+    """The JSON tree of a text with these statements.
+
+    `None` if it has a comment at its start or end, or no statement: it must be read alone.
+    """
     if not statements or "Comments" in statements[0] or "Comments" in statements[-1]:
         return None
     first, last = statements[0]["Pos"], statements[-1]["End"]

@@ -27,12 +27,14 @@ def walk(tree: Any) -> Iterator[Node]:
 
 
 def calls(tree: Node) -> Iterator[list[str | None]]:
-    """The words of every simple command, `None` for a word that is unknown before a run."""
+    """The words of every simple command in a tree; `None` for a word that is unknown before a
+    run."""
     return calls_among(walk(tree))
 
 
 def calls_among(nodes: Iterable[Node]) -> Iterator[list[str | None]]:
-    """The words of the simple commands among these nodes."""
+    """The words of the simple commands among these nodes; `None` for a word that is unknown before
+    a run. Commands below the nodes are not included."""
     for node in nodes:
         if node.get("Type") == "CallExpr" and node.get("Args"):
             yield [literal(word) for word in node["Args"]]
@@ -61,7 +63,10 @@ def _text(part: Node, *, quoted: bool) -> str | None:
 
 
 def unescape(text: str, *, quoted: bool) -> str:
-    """The text without its backslashes, as the shell reads it outside or inside double quotes."""
+    """The text without its backslashes, as the shell reads it outside quotes.
+
+    `quoted`: as it reads the text inside double quotes.
+    """
     if "\\" not in text:
         return text
     characters = []

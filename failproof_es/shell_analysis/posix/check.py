@@ -48,7 +48,11 @@ _SINCE_2024 = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PosixVerdict:
-    """`reasons` has every violation as `CODE: words`; it is empty if `compliant`."""
+    """Whether a command is POSIX shell, and every violation.
+
+    `reasons` has the violations as `CODE: words`; it is empty if `compliant`. `version` names the
+    versions of the rules and the programs, and the edition.
+    """
 
     compliant: bool
     reasons: tuple[str, ...]
@@ -56,12 +60,16 @@ class PosixVerdict:
 
 
 def check_posix(command: str, edition: Edition = "2017") -> PosixVerdict:
-    """Judge one command, whatever the text. Raises `ProgramMissing` without the programs."""
+    """Check one command against an edition of POSIX; text that is no command is not compliant.
+
+    Raises `ProgramMissing` unless `shfmt` and `shellcheck` are installed.
+    """
     return check_posix_many([command], edition)[0]
 
 
 def check_posix_many(commands: Iterable[str], edition: Edition = "2017") -> list[PosixVerdict]:
-    """Judge commands, in order: many per process of each program, one process per core."""
+    """`check_posix` for each command, in order: many per process of each program, one process per
+    core."""
     programs.require()  # a cached version must not hide that a program is missing
     version = f"posix-{VERSION}/{edition} {shell.tool_version()} {shellcheck.tool_version()}"
     texts = list(commands)
@@ -75,7 +83,7 @@ def check_posix_many(commands: Iterable[str], edition: Edition = "2017") -> list
 
 
 def _reasons(commands: Sequence[str], edition: Edition) -> list[tuple[str, ...]]:
-    """For each command the reasons why it is not POSIX shell."""
+    """For each command the reasons why it is not POSIX shell; empty if it is."""
     scripts = shell.parse_commands(commands)
     judged = iter(_judge([script for script in scripts if isinstance(script, Script)], edition))
     return [
@@ -106,7 +114,10 @@ def _too_deep(script: Script) -> bool:
 
 
 def _is_slow(text: str, script: Script) -> bool:
-    """Whether shellcheck is skipped, because it would take too long on some machine."""
+    """Whether shellcheck is skipped, because it would take too long on some machine.
+
+    `text` is the script's command as `_prepare_text` returns it.
+    """
     return _too_deep(script) or any(text.count(sign) > most for sign, most in _MOST_OPENED.items())
 
 

@@ -41,7 +41,7 @@ _COMPOUND = frozenset({"Block", "Subshell", "IfClause", "WhileClause", "ForClaus
 
 
 def departures(tree: Node, edition: Edition) -> Iterator[str]:
-    """Every violation of POSIX that these rules find, as `RULE: words`."""
+    """Every violation of an edition of POSIX that these rules find, as `RULE: words`."""
     nodes = list(walk(tree))
     for node in nodes:
         yield from _node_violations(node)
@@ -91,9 +91,10 @@ def _call_violations(words: list[str | None], edition: Edition) -> Iterator[str]
 
 
 def _unknown_option(name: str, arguments: list[str | None]) -> str | None:
-    """The first option that is not the utility's; options end at the first operand (XBD § 12.2).
+    """The first word with an option that the utility `name` lacks; `None` if there is none.
 
-    `kill -9` and `kill -KILL` are signals, `fc -3` is a number of lines.
+    Options end at the first operand (XBD § 12.2). `kill -9` and `kill -KILL` are signals, `fc -3`
+    is a number of lines.
     """
     for word in arguments:
         if word is None or word in ("-", "--") or not word.startswith("-"):

@@ -27,7 +27,7 @@ _OPTIONS = ("--shell=sh", "--norc", "--format=json1", "--extended-analysis=false
 
 @dataclass(frozen=True, slots=True)
 class ShellcheckRemark:
-    """One remark. `code` is shellcheck's number without the letters."""
+    """One remark of shellcheck on a command. `code` is its number without the letters `SC`."""
 
     code: int
     message: str
@@ -42,7 +42,8 @@ ENDED = ShellcheckRemark(0, "shellcheck ended without a verdict")
 def check(commands: Sequence[str]) -> list[tuple[ShellcheckRemark, ...]]:
     """The remarks on each command as a script for `sh`, in the commands' order.
 
-    Raises `ProgramMissing`, and `UnicodeEncodeError` for text that is not Unicode.
+    Raises `ProgramMissing` without `shellcheck`, and `UnicodeEncodeError` for text that is not
+    Unicode.
     """
     if commands:
         programs.locate("shellcheck")  # a cached answer must not hide that the program is missing

@@ -10,7 +10,10 @@ from failproof_es.shell_analysis.safety.text import marks
 
 @dataclass(frozen=True, slots=True)
 class Redirection:
-    """`target` is a path, a descriptor, or the text itself for here-documents and `<<<`."""
+    """One redirection of a command. `descriptor` is the number before the operator, often empty.
+
+    `target` is a path, a descriptor, or the text itself for here-documents and `<<<`.
+    """
 
     operator: str
     descriptor: str
@@ -29,13 +32,17 @@ class Redirection:
 
     @property
     def empties(self) -> bool:
-        """Whether the redirection truncates the file."""
+        """Whether the redirection truncates its target file."""
         return self.writes and self.operator not in (">>", "&>>", "<>")
 
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """The standard input of a command. `text` is its content, with marks for unknown parts."""
+    """The standard input of a command.
+
+    `text` is its content, with marks for unknown parts; `None` if it is unknown. `upstream` are the
+    commands whose output it is, `path` the file that it comes from.
+    """
 
     text: str | None = None
     upstream: tuple[ShellCommand, ...] = ()
@@ -44,7 +51,11 @@ class Feed:
 
 @dataclass(frozen=True, slots=True)
 class ShellCommand:
-    """One command under one reading of its words. `name` is without its folder."""
+    """One command under one reading (possible expansion) of its words.
+
+    `name` is without its folder. `feed` is its standard input, `cwd` its directory, `.` for the one
+    in which the text starts.
+    """
 
     name: str
     arguments: tuple[str, ...] = ()
@@ -72,7 +83,11 @@ class ShellCommand:
                 ended = True
 
     def operands_without(self, valued: str, long_valued: frozenset[str] = frozenset()) -> list[str]:
-        """The operands, if these short letters and long options take the next argument."""
+        """The operands, without values of options.
+
+        The short options whose letters are in `valued` and the long ones in `long_valued` take the
+        next argument as their value.
+        """
         operands: list[str] = []
         pending = iter(self.arguments)
         for argument in pending:
@@ -89,7 +104,8 @@ class ShellCommand:
         return operands
 
     def has(self, letters: str = "", *names: str) -> bool:
-        """Whether one of the short letters (bundled or not) or long options is given."""
+        """Whether one of the short options in `letters` (bundled or not) or of the long ones is
+        given."""
         for argument in self.arguments:
             if argument == "--":
                 return False
@@ -101,7 +117,10 @@ class ShellCommand:
         return False
 
     def values(self, letter: str = "", *names: str) -> list[str]:
-        """The values of an option, attached or not: `-o x`, `-ox`, `--output x`, `--output=x`."""
+        """The values of a short option and of long ones, in order, attached or not.
+
+        `-o x`, `-ox`, `--output x`, `--output=x`; empty text if the value is missing.
+        """
         values = []
         arguments = self.arguments
         for at, argument in enumerate(arguments):
@@ -117,7 +136,7 @@ class ShellCommand:
 
     @property
     def display_text(self) -> str:
-        """The command and its redirections, for people."""
+        """The command and its redirections, for people, at most 120 characters."""
         redirections = [
             f"{redirection.operator}{redirection.target}" for redirection in self.redirections
         ]

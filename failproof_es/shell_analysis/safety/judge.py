@@ -71,7 +71,10 @@ RULES: tuple[Rule, ...] = (
 
 
 def judge_safety(command: str) -> SafetyVerdict:
-    """Judge one command, whatever the text. Raises `ProgramMissing` without `shfmt`."""
+    """Judge whether one command is safe; text that is not a command is unsafe (`UNPARSEABLE`).
+
+    Raises `ProgramMissing` without `shfmt`.
+    """
     reader = CommandReader()
     reader.read(marks.clean(command))
     reasons = tuple(dict.fromkeys([*reader.reasons, *_reasons(reader.commands)]))
@@ -79,7 +82,10 @@ def judge_safety(command: str) -> SafetyVerdict:
 
 
 def judge_safety_many(commands: Iterable[str]) -> list[SafetyVerdict]:
-    """`judge_safety` for each command, in order; parses many in one process."""
+    """`judge_safety` for each command, in order; parses many in one process.
+
+    Raises `ProgramMissing` without `shfmt`.
+    """
     texts = list(commands)
     parts = [texts[at : at + MOST] for at in range(0, len(texts), MOST)]
     with ThreadPoolExecutor(1 + CORES) as pool:
@@ -102,9 +108,9 @@ def _reasons(commands: Sequence[ShellCommand]) -> Iterator[SafetyReason]:
 
 
 def _has_fuller_reading(command: ShellCommand, commands: Sequence[ShellCommand]) -> bool:
-    """Whether this is the reading in which an unset variable is empty.
+    """Whether an unset variable is empty in this reading, and not in another of `commands`.
 
-    That reading counts for rules on deleting and writing, not on sending:
+    The reading with an empty variable counts for rules on deleting and writing, not on sending:
     `rsync "$from"/* host:` does not copy the root.
     """
     return any(

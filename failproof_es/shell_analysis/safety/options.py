@@ -56,7 +56,10 @@ class Syntax:
 
 @dataclass(frozen=True, slots=True)
 class ParsedOptions:
-    """Options with their values, the program's own words, and the words after those."""
+    """Parsed arguments: options with values, the program's own words, and the words after those.
+
+    `operands` are the program's own words; `words` the command that it runs, or its operands.
+    """
 
     options: tuple[tuple[str, str | None], ...] = ()
     operands: tuple[str, ...] = ()
@@ -76,7 +79,7 @@ class ParsedOptions:
         return any(name in canonical_names for name, _ in self.options)
 
     def values(self, *names: str) -> list[str]:
-        """The values of these options, in order."""
+        """The values given to these options, under any of their names, in order."""
         canonical_names = {self.called.get(name, name) for name in names}
         return [
             value for name, value in self.options if name in canonical_names and value is not None
@@ -84,11 +87,15 @@ class ParsedOptions:
 
 
 class _Unknown(Exception):
-    """An option is not in the table."""
+    """The error for an option that is not in the table."""
 
 
 def parse_options(syntax: Syntax, arguments: tuple[str, ...]) -> ParsedOptions:
-    """Parse arguments. The words after an option that stops the reading stay unread."""
+    """Parse a program's arguments by its syntax.
+
+    After an option that is not in the syntax the words stay unread, if the syntax says so
+    (`unknown` is `stop`); the result is then not `understood`.
+    """
     options: list[tuple[str, str | None]] = []
     operands: list[str] = []
     words: list[str] = []
@@ -131,7 +138,10 @@ def _build_parsed(
     assigned: list[str],
     unread: tuple[str, ...] | None,
 ) -> ParsedOptions:
-    """The parsed options; `unread` is `None` if everything was read."""
+    """The parsed options, named canonically.
+
+    `unread` are the words after an option that is not in the table; `None` if everything was read.
+    """
     return ParsedOptions(
         tuple((syntax.called.get(name, name), value) for name, value in options),
         tuple(operands),
@@ -146,7 +156,10 @@ def _build_parsed(
 def _after_dashes(
     syntax: Syntax, operands: list[str], assigned: list[str], pending: list[str]
 ) -> list[str]:
-    """The words after `--`; moves assignments and missing operands to `assigned` and `operands`."""
+    """The words after `--`, which are `pending`.
+
+    Assignments and missing operands among them are moved to `assigned` and `operands`.
+    """
     rest = list(pending)
     while rest and syntax.assignments and _ASSIGNMENT.match(rest[0]):
         assigned.append(rest.pop(0))
@@ -166,7 +179,11 @@ def _read_options(syntax: Syntax, word: str, pending: list[str]) -> list[tuple[s
 
 
 def _read_bundle(syntax: Syntax, word: str, pending: list[str]) -> list[tuple[str, str | None]]:
-    """The options in `-abc`: letters, until one takes the rest of the word or the next word."""
+    """The options in `-abc`: letters, until one takes the rest of the word or the next word.
+
+    The next words are in `pending`, from which a value is removed. Raises `_Unknown` for a letter
+    that is not in the syntax, unless the syntax takes it as a flag.
+    """
     options: list[tuple[str, str | None]] = []
     for at in range(1, len(word)):
         name, rest = f"-{word[at]}", word[at + 1 :]
@@ -194,7 +211,10 @@ def _read_long_option(syntax: Syntax, word: str, pending: list[str]) -> tuple[st
 
 
 def _full_name(syntax: Syntax, spelling: str) -> str | None:
-    """The name in full; `None` for a flag that is not listed. Raises `_Unknown`."""
+    """The full name of a long option, which may be abbreviated.
+
+    `None` for a flag that is not listed. Raises `_Unknown` if the syntax does not allow such flags.
+    """
     if spelling in syntax.options:
         return spelling
     if syntax.style in ("gnu", "perl") and len(spelling) > 2:
@@ -222,7 +242,10 @@ def _take_value(
 
 
 def option_kinds(short: str, long: str) -> dict[str, Value]:
-    """The kinds of options in `getopt` notation: `ab:c::`, and `name other= third[=]`."""
+    """The kind of value of each option, by its name with dashes, from `getopt` notation.
+
+    `short` is such as `ab:c::`, `long` such as `name other= third[=]`: none, required, optional.
+    """
     kinds: dict[str, Value] = {}
     for letter, colons in re.findall(r"([^:])(:{0,2})", short):
         kinds[f"-{letter}"] = _KINDS[len(colons)]

@@ -39,7 +39,7 @@ _LONG: dict[str, tuple[str, ...]] = {
 
 
 def program(name: str) -> str:
-    """The name of a program in the tables: `cp` for `gcp`, which is GNU's `cp`."""
+    """The name under which the tables have a program: `cp` for `gcp`, which is GNU's `cp`."""
     return name[1:] if name[:1] == "g" and not _names(name) and _names(name[1:]) else name
 
 
@@ -50,7 +50,10 @@ def read(command: ShellCommand) -> ParsedOptions:
 
 @cache
 def _syntax(name: str) -> Syntax:
-    """The program's syntax for `getopt_long`. An option that is not listed takes no value."""
+    """The syntax of a program's arguments, as `getopt_long` reads them.
+
+    An option that is not listed takes no value.
+    """
     names = _names(name)
     return Syntax(
         {spelling: option.argument for spelling, option in names.items()},

@@ -45,7 +45,7 @@ _COMMAND_VARIABLES = frozenset(
 
 
 class CommandReader:
-    """Reads one command into `commands`, and the reasons found on the way into `reasons`."""
+    """Reads one text: its commands into `commands`, and reasons found on the way into `reasons`."""
 
     def __init__(self) -> None:
         self.commands: list[ShellCommand] = []
@@ -69,7 +69,10 @@ class CommandReader:
             self._add_reason(ReasonCode.UNPARSEABLE, str(error))
 
     def _read_text(self, text: str, *, lenient: bool = False) -> None:
-        """Read a script. `lenient`: report nothing if the text is not a script."""
+        """Read a script. `lenient`: report nothing if the text is not a script.
+
+        Raises `TooMuch` if texts are nested too deeply or are too many.
+        """
         self._texts += 1
         if self._texts > _MOST_TEXTS or self._depth > _DEEPEST:
             raise words.TooMuch("too many texts in each other")
@@ -218,7 +221,8 @@ class CommandReader:
         self._remember_files(redirections, self.commands[started:])
 
     def _argvs(self, arguments: Sequence[Node]) -> Iterator[tuple[str, ...]]:
-        """Readings of a command line: all words' first, all words' last, each word's in turn."""
+        """Readings of a command line: with the first reading of every word, with the last of every
+        word, then with each reading of one word and the last of the others. At most 12."""
         readings = [words.fields(word, self._scope) for word in arguments]
         for at, word in enumerate(arguments):
             if at and words.is_one_variable(word):
@@ -247,7 +251,10 @@ class CommandReader:
     def _run(
         self, argv: tuple[str, ...], redirections: tuple[Redirection, ...], *, asks: bool = False
     ) -> None:
-        """Emit a command and the commands that it runs."""
+        """Add a command to `commands`, then the commands that it runs.
+
+        `asks`: whether a wrapper asks before each run.
+        """
         if re.match(
             "-.", argv[0]
         ):  # `time -f %e command`: `time` is a program, not the keyword that shfmt read
@@ -286,7 +293,10 @@ class CommandReader:
         self._known.learn(command, self._items)
 
     def _read_with(self, text: str, arguments: tuple[str, ...]) -> None:
-        """Read a script that is called with arguments: `sh -c text name first second`."""
+        """Read a script that is called with arguments: `sh -c text name first second`.
+
+        `arguments` begin with the name; if there are none, the outer ones stay.
+        """
         before = dict(self._known.variables)
         if arguments:
             self._known.bind(arguments[1:])
@@ -345,7 +355,7 @@ class CommandReader:
     # Assignments, redirections, substitutions
 
     def _assign(self, assignment: Node) -> str:
-        """Set a variable; returns the assignment with its value, for the rules."""
+        """Set a variable; returns the assignment as `NAME=value`, for the rules."""
         name = assignment.get("Name", {}).get("Value")
         if not name:
             return words.texts(assignment.get("Value"), self._scope)[-1]
@@ -394,7 +404,8 @@ class CommandReader:
     def _remember_files(
         self, redirections: tuple[Redirection, ...], commands: Sequence[ShellCommand]
     ) -> None:
-        """Record what is written into files: the text if known, else a mark for its origin."""
+        """Record what the commands write into files: the text if known, else a mark for its
+        origin."""
         for redirection in redirections:
             if redirection.writes and redirection.descriptor in ("", "1"):
                 text = printed(tuple(commands))
@@ -404,7 +415,10 @@ class CommandReader:
                     self._read_leniently(text)
 
     def _items(self, separator: str | None = None) -> list[str]:
-        """The items that `xargs` reads from standard input."""
+        """The items that `xargs` reads from standard input, split at `separator`.
+
+        `None` means at unquoted blanks. Unknown items are marks.
+        """
         if self._feed.text is None:
             return listing(self._feed.upstream)
         text = self._feed.text
@@ -428,7 +442,10 @@ class CommandReader:
         return path
 
     def _read_substitution(self, statements: Sequence[Node]) -> tuple[ShellCommand, ...]:
-        """The commands of a substitution; their changes to directory and input don't last."""
+        """Read the statements of a substitution and return its commands.
+
+        Their changes to directory and input don't last.
+        """
         started, cwd, feed = len(self.commands), self._known.cwd, self._feed
         self._feed = Feed()
         self._statements(statements)

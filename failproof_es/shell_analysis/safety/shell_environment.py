@@ -28,14 +28,18 @@ _ARCHIVE = re.compile(r"\.(zip|tgz|tar|tar\.\w+|7z|rar|enc|gpg|tbz2?|txz)$")
 
 @dataclass(slots=True)
 class Surroundings:
-    """The environment known so far. `files`: content by path, text or a mark of its origin."""
+    """The environment known so far, which commands change.
+
+    `variables`: the possible values of each. `files`: content by path, text or a mark of its
+    origin.
+    """
 
     variables: dict[str, tuple[str, ...]] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     cwd: str = "."
 
     def write(self, path: str, content: str, *, appends: bool = False) -> None:
-        """Write a text into a file; with `appends`, after the known content."""
+        """Record that `content` is written into a file; with `appends`, after its known content."""
         place = key(path, self.cwd)
         before = self.files.get(place, "") if appends else ""
         if len(before) > _LONGEST_FILE:
@@ -43,18 +47,21 @@ class Surroundings:
         self.files[place] = before + content
 
     def restore(self, variables: dict[str, tuple[str, ...]]) -> None:
-        """Replace the variables by earlier ones."""
+        """Replace the variables by these, which were copied earlier."""
         self.variables.clear()
         self.variables.update(variables)
 
     def bind(self, arguments: tuple[str, ...]) -> None:
-        """Set the positional parameters."""
+        """Set the positional parameters: `$1` to `$9`, `$@` and `$*`."""
         for at, argument in enumerate(arguments[:9], 1):
             self.variables[str(at)] = (argument,)
         self.variables["@"] = self.variables["*"] = (marks.SPLIT.join(arguments),)
 
     def learn(self, command: ShellCommand, items: Callable[[], list[str]]) -> None:
-        """Apply the changes of a command; `items` returns the words on its standard input."""
+        """Apply the changes that a command makes to variables, files and directory.
+
+        `items` returns the words on its standard input.
+        """
         match command.name:
             case "cd" | "pushd" | "chdir":
                 target = command.operands[0] if command.operands else marks.HOME

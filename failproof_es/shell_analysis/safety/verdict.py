@@ -34,7 +34,8 @@ class ReasonCode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SafetyReason:
-    """One reason; `detail` quotes the unsafe part of the command."""
+    """One reason why a command is unsafe; `detail` quotes the unsafe part, at most 120
+    characters."""
 
     code: ReasonCode
     detail: str
@@ -42,7 +43,10 @@ class SafetyReason:
 
 @dataclass(frozen=True, slots=True)
 class SafetyVerdict:
-    """A verdict; `safe` is true if `reasons` is empty."""
+    """Whether a command is safe, and every reason why not; `safe` is true if `reasons` is empty.
+
+    `version` names the versions of the rules and the parser.
+    """
 
     safe: bool
     reasons: tuple[SafetyReason, ...]

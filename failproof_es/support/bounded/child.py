@@ -32,7 +32,7 @@ THREADS = 16
 
 
 def main() -> None:
-    """Answer calls until the input ends."""
+    """Read calls from standard input and answer each on standard output, until the input ends."""
     calls: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     source = os.fdopen(os.dup(0), "rb")
     sink = os.fdopen(os.dup(1), "wb")
@@ -56,7 +56,10 @@ def main() -> None:
 def _prepare_function(
     name: str, prepare: str | None, context: tuple[Any, ...]
 ) -> Callable[..., Any]:
-    """The function after its preparation; if that failed, a function that raises the same error."""
+    """The function named `name` (`MODULE:NAME`), after calling `prepare(*context)` once.
+
+    If the import or the preparation fails, a function that raises that error at each call.
+    """
     try:
         function = _function(name)
         if prepare is not None:
@@ -99,7 +102,7 @@ def _answer(
 
 
 def _pickled(error: BaseException) -> bytes:
-    """The pickled exception; a `RuntimeError` with its text if it cannot be pickled."""
+    """The pickled exception; if it cannot be pickled, a pickled `RuntimeError` with its text."""
     try:
         pickle.loads(sent := pickle.dumps(error, pickle.HIGHEST_PROTOCOL))  # noqa: S301
     except Exception:
@@ -114,7 +117,7 @@ def _read_calls(source: IO[bytes], calls: queue.SimpleQueue[bytes]) -> None:
 
 
 def _frame(source: IO[bytes]) -> bytes | None:
-    """The bytes of one message; `None` at the end of the input."""
+    """The bytes of the next message without its length; `None` at the end of the input."""
     size = source.read(8)
     if len(size) < 8:
         return None

@@ -57,7 +57,10 @@ class Translation:
 
 
 def translate(pattern: str, *, ignore_case: bool = False) -> Translation | None:
-    """The equivalent expression for RE2; `None` if there is none."""
+    """The expression for RE2 that matches the same as `pattern` does with `regex`.
+
+    `None` if there is none, also for an invalid pattern and for one that may match nothing.
+    """
     if _READ_OTHERWISE.search(_ESCAPED.sub("", pattern)):
         return None
     try:
@@ -75,7 +78,10 @@ def translate(pattern: str, *, ignore_case: bool = False) -> Translation | None:
 
 
 class _Writer:
-    """Writes parts of a parsed expression for RE2."""
+    """Writes parts of a parsed expression for RE2.
+
+    Its flags say for which texts the result is equivalent, as in `Translation`.
+    """
 
     def __init__(self) -> None:
         self.needs_ordinary_text = False
@@ -141,7 +147,7 @@ class _Writer:
         raise _NoTranslation
 
     def characters(self, items: Any, flags: int) -> str:
-        """A character class, also for a single character."""
+        """A character class for RE2. `items` are the parser's pairs of operator and argument."""
         ignores_case = bool(flags & re.IGNORECASE)
         self.needs_ordinary_text |= ignores_case
         negated = False
@@ -164,7 +170,10 @@ class _Writer:
 
 
 def _range(first: int, last: int, ignores_case: bool) -> str:
-    """The characters from `first` to `last` for a class, in both cases if case is ignored."""
+    """The characters from `first` to `last` for a class, in both cases if case is ignored.
+
+    Both ends are included, as code points. Raises `_NoTranslation` if RE2 would differ.
+    """
     if first in _SURROGATES or last in _SURROGATES:
         raise _NoTranslation
     ranges = f"\\x{{{first:x}}}-\\x{{{last:x}}}"

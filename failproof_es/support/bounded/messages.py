@@ -12,7 +12,7 @@ _IS_BOUNDED = threading.Event()
 
 
 def in_bounded_process() -> bool:
-    """Whether this process is a bounded child, so that every call in it is bounded already."""
+    """Whether this process is a child of `process`, where every call is bounded already."""
     return _IS_BOUNDED.is_set()
 
 
@@ -27,7 +27,7 @@ class LimitExceeded(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ChildStart:
-    """The first message to a child."""
+    """The first message to a child: the function that it calls, and its limits."""
 
     function: str
     prepare: str | None
@@ -38,7 +38,7 @@ class ChildStart:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Calls for a child: arguments of its function, and how to call it."""
+    """A message to a child: call its function once for each argument."""
 
     arguments: Sequence[bytes]
     """Each argument is pickled separately: an unreadable one fails alone."""
@@ -48,7 +48,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class ChildResult:
-    """A child's answer for one argument."""
+    """A child's result for one argument; `place` is the argument's index in its `Call`."""
 
     place: int
     is_error: bool
@@ -57,7 +57,10 @@ class ChildResult:
 
 
 def send(pipe: IO[bytes], message: object) -> None:
-    """Write a message with its length before it. Raises `OSError` if the reader is gone."""
+    """Write a message, pickled, after its length in 8 bytes.
+
+    Raises `OSError` if the reader is gone.
+    """
     body = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
     pipe.write(len(body).to_bytes(8, "big"))
     pipe.write(body)

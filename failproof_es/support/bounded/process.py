@@ -55,12 +55,12 @@ class Limits:
 
 
 class BoundedPool:
-    """Calls `function(*context, argument)` in a few children. Thread-safe.
+    """A pool of at most `processes` children that call `function(*context, argument)`.
 
-    The functions and the classes of arguments are importable by name. `prepare(*context)` is
-    called once in each child, without a limit of processor time, to import what `function` needs.
-    `in_threads` is for a function that waits for other programs: a child then calls it for several
-    arguments at once. `nice` is added to the niceness of the children.
+    Thread-safe. The functions and the classes of arguments are importable by name.
+    `prepare(*context)` is called once in each child, without a limit of processor time, to import
+    what `function` needs. `in_threads` is for a function that waits for other programs: a child
+    then calls it for several arguments at once. `nice` is added to the niceness of the children.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class BoundedPool:
         _POOLS.add(self)
 
     def _reset(self) -> None:
-        """Drop all calls and children: a forked process lacks the threads that serve them."""
+        """Forget all calls and children, also in a forked process, which lacks their threads."""
         self._changed = threading.Condition()
         self._waiting: deque[_Task] = deque()
         self._idle = 0
@@ -92,9 +92,10 @@ class BoundedPool:
         self._children: set[_Child] = set()
 
     def submit(self, argument: object) -> Future[Any]:
-        """The future result of a call. Raises `RuntimeError` if the pool is closed.
+        """Call the function with `argument` in a child; return a future of the result.
 
-        The future may raise `LimitExceeded`, `ChildEnded`, and what the function raised.
+        Raises `RuntimeError` if the pool is closed. The future may raise `LimitExceeded`,
+        `ChildEnded` if the child exited by itself, and what the function raised.
         """
         task = _Task(pickle.dumps(argument, pickle.HIGHEST_PROTOCOL), Future())
         with self._changed:
@@ -110,11 +111,14 @@ class BoundedPool:
         return task.future
 
     def call(self, argument: object) -> Any:
-        """Call and wait for the result. Raises as `submit` and its future do."""
+        """Call the function with `argument` and wait for the result.
+
+        Raises like `submit` and its future.
+        """
         return self.submit(argument).result()
 
     def close(self) -> None:
-        """Kill the children and cancel the waiting calls."""
+        """Kill the children and cancel the waiting calls; later calls raise `RuntimeError`."""
         with self._changed:
             self._closed = True
             waiting, self._waiting = self._waiting, deque()
@@ -128,7 +132,10 @@ class BoundedPool:
     # -- for its workers -----------------------------------------------------------------------
 
     def take(self) -> list[_Task]:
-        """The next calls for a worker, after waiting for some; empty if the worker is to end."""
+        """The next calls for a worker, after waiting for some; empty if the worker is to end.
+
+        At most 64. A worker ends when the pool is closed or had no call for a minute.
+        """
         tasks: list[_Task] = []
         while not tasks:
             with self._changed:
@@ -163,7 +170,7 @@ class BoundedPool:
 
 
 class _ChildWorker:
-    """A thread that has one child at a time."""
+    """A thread of a pool: it has one child at a time, and starts another when that has ended."""
 
     def __init__(self, pool: BoundedPool, *, in_threads: bool) -> None:
         self._pool = pool
@@ -184,10 +191,11 @@ class _ChildWorker:
             self._pool.end_child(self._child)
 
     def _after_end(self, unanswered: list[_Task]) -> list[_Task]:
-        """Fail the call that ended the child; return the calls to repeat.
+        """Fail the call that ended the child; return the calls still to be made.
 
-        The child calls in order, so the first unanswered call is the suspect. If it called several
-        at once, or was ended by a signal of unknown origin, each suspect is repeated alone.
+        `unanswered` are the calls without an answer, in order. The first one is the suspect. If the
+        child called several at once, or was ended by a signal of unknown origin, each suspect is
+        repeated alone.
         """
         assert self._child is not None
         end = self._child.end
@@ -202,7 +210,7 @@ class _ChildWorker:
         return unanswered[len(suspects) :]
 
     def _living(self) -> _Child:
-        """The living child; a new one if the last one has ended."""
+        """The worker's child, which is alive; a new one if the last one has ended."""
         if self._child is not None and not self._child.is_alive():
             self._pool.end_child(self._child)
             self._child = None
@@ -225,7 +233,7 @@ class _ChildEnd:
 
 
 class _Task:
-    """A call that waits for its answer."""
+    """A call that waits for its result: the pickled argument, and the caller's future."""
 
     __slots__ = ("argument", "future")
 
@@ -250,7 +258,7 @@ class _Task:
 
 
 class _Child:
-    """One child process."""
+    """One child process, with the pipes to it."""
 
     def __init__(self, start: ChildStart, limits: Limits) -> None:
         self._limits = limits
@@ -282,7 +290,11 @@ class _Child:
                     pipe.close()
 
     def answer(self, tasks: list[_Task], *, in_threads: bool) -> list[_Task]:
-        """Call for each task; return the tasks that a child's end left without an answer."""
+        """Make the calls in the child and settle each; return the calls without a result.
+
+        The list is empty unless the child ended, or was killed because it exceeded a limit. With
+        `in_threads` the child makes the calls at the same time.
+        """
         unanswered = dict(enumerate(tasks))
         arguments = [task.argument for task in tasks]
         try:
@@ -327,7 +339,10 @@ class _Child:
         send(self._process.stdin, message)
 
     def _receive(self, wait_s: float) -> ChildResult | None:
-        """The next answer; `None` if the child ended or is overdue."""
+        """The next answer, after up to `wait_s` seconds without work of the child.
+
+        `None` if the child ended or is overdue.
+        """
         size = self._read_bytes(8, wait_s)
         body = None if size is None else self._read_bytes(int.from_bytes(size, "big"), wait_s)
         if body is None:

@@ -42,12 +42,12 @@ _OTHER_CHARACTERS = regex.compile(r"[[^\x00-\x7f]&&[\w\s\p{CWCM}]]", regex.VERSI
 
 
 class PatternStopped(LimitExceeded):
-    """An expression needed more than `LIMITS`."""
+    """Compiling or matching an expression exceeded `LIMITS` and was stopped."""
 
 
 @dataclass(frozen=True, slots=True)
 class PatternFault:
-    """Why a text is no usable regular expression."""
+    """Why a text is no usable regular expression: it is invalid, or exceeds the limits."""
 
     message: str
     is_costly: bool = False
@@ -56,7 +56,7 @@ class PatternFault:
 
 @dataclass(frozen=True, slots=True)
 class PatternRequest:
-    """A request to a child about an expression."""
+    """A request to a child: compile an expression, or search a text for its matches."""
 
     task: Literal["compile", "search", "find all"]
     pattern: str
@@ -65,23 +65,30 @@ class PatternRequest:
 
 
 def fault_of(pattern: str, *, ignore_case: bool = False) -> PatternFault | None:
-    """Why a text is no usable regular expression; `None` where it is one."""
+    """Why a text is no usable regular expression; `None` if it is one.
+
+    A usable expression is valid, is no longer than `MOST_CHARACTERS`, and compiles within `LIMITS`.
+    """
     if len(pattern) > MOST_CHARACTERS:
         return PatternFault(f"the expression is longer than {MOST_CHARACTERS:,} characters", True)
     return _fault_of(pattern, ignore_case)
 
 
 def spans(pattern: str, text: str, *, ignore_case: bool = False) -> Iterator[Span]:
-    """The spans of a usable expression's matches that are not empty, from left to right.
+    """The start and end of each match that is not empty, from left to right.
 
-    Raises `PatternStopped`, and one of `NO_EXPRESSION` for an invalid expression.
+    Raises `PatternStopped` if matching exceeds `LIMITS`, and one of `NO_EXPRESSION` if `pattern` is
+    invalid, which `fault_of` shows before.
     """
     question = PatternRequest("find all", pattern, ignore_case, text)
     return (span for span in _matches(question) if span[1] > span[0])
 
 
 def is_found(pattern: str, text: str, *, ignore_case: bool = False) -> bool:
-    """Whether a usable expression matches anywhere, be it empty. Raises as `spans` does."""
+    """Whether the expression matches anywhere, also an empty match.
+
+    Raises like `spans`.
+    """
     question = PatternRequest("search", pattern, ignore_case, text)
     return next(iter(_matches(question)), None) is not None
 
@@ -96,20 +103,20 @@ def _matches(question: PatternRequest) -> Iterable[Span]:
 
 
 def is_bounded(pattern: str, text: str, *, ignore_case: bool = False) -> bool:
-    """Whether RE2 can match the expression in this text, within `_MOST_WORK`."""
+    """Whether RE2 can match the expression in this text within `_MOST_WORK`, so without a child."""
     linear = _linear(pattern, ignore_case)
     return linear is not None and linear.can_read(text) and linear.is_bounded(text)
 
 
 @dataclass(frozen=True, slots=True)
 class _Linear:
-    """An expression that RE2 matches."""
+    """A compiled expression that RE2 matches, in time linear in the text."""
 
     compiled: Any
     translation: Translation
 
     def can_read(self, text: str) -> bool:
-        """Whether RE2 and `regex` find the same in this text."""
+        """Whether RE2 and `regex` find the same matches in this text."""
         if self.translation.needs_last_line and text.endswith("\n"):
             return False
         return (
@@ -129,7 +136,7 @@ class _Linear:
 
 @lru_cache(maxsize=512)
 def _linear(pattern: str, ignore_case: bool) -> _Linear | None:
-    """The compiled expression for RE2; `None` if there is no equivalent one."""
+    """The expression compiled for RE2; `None` if RE2 has no equivalent one, or is not installed."""
     translation = None if re2 is None else translate(pattern, ignore_case=ignore_case)
     if translation is None:
         return None
@@ -167,7 +174,10 @@ def _compiled(pattern: str, ignore_case: bool) -> regex.Pattern[str]:
 
 
 def _spans(question: PatternRequest) -> Iterator[Span]:
-    """The spans that `regex` finds, in this process."""
+    """The start and end of each match that `regex` finds, computed in this process.
+
+    For the task `search` at most one match; for `compile` none.
+    """
     compiled = _compiled(question.pattern, question.ignore_case)
     if question.task == "search":
         match = compiled.search(question.text)
@@ -178,7 +188,7 @@ def _spans(question: PatternRequest) -> Iterator[Span]:
 
 
 def list_spans(question: PatternRequest) -> list[Span]:
-    """The spans as a list: the function that the child calls."""
+    """The function that the child calls: the start and end of each match, as a list."""
     return list(_spans(question))
 
 

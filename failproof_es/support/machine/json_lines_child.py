@@ -39,7 +39,7 @@ class ChildFailed(Exception):
 
 
 class UnreadableLine(Exception):
-    """A line of the program is too long, or is not JSON."""
+    """A line of the program's output is too long, or is not JSON."""
 
 
 def read_json_lines(
@@ -50,11 +50,12 @@ def read_json_lines(
     python: str = sys.executable,
     most_line_bytes: int = MOST_LINE_BYTES,
 ) -> Iterator[Any]:
-    """The values that the program writes, a line of JSON each; the last one is `{"end": COUNT}`.
+    """Run a Python program; yield the values that it prints, a line of JSON each.
 
-    `memory` limits the address space of the program, in bytes. Raises `OSError` if `python` cannot
-    be started and, while iterating, `ChildFailed` and `UnreadableLine`. Closing the iterator ends
-    the program.
+    The last value is `{"end": COUNT}`, which is yielded too. `memory` limits the program's address
+    space, in bytes. Raises `OSError` if `python` cannot be started and, while iterating,
+    `ChildFailed` if the program fails or ends early, and `UnreadableLine`. Closing the iterator
+    ends the program.
     """
     wrapper = str(Path(limited_program.__file__))
     with tempfile.TemporaryFile() as errors:

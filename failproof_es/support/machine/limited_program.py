@@ -14,7 +14,10 @@ OUT_OF_MEMORY = 5
 
 
 def main() -> None:
-    """Set the limit, then run the program in this process."""
+    """Set the memory limit that the arguments name, then run the program in this process.
+
+    Exits with `OUT_OF_MEMORY` if the program exceeds the limit.
+    """
     most, program = int(sys.argv[1]), sys.argv[2]
     try:
         import resource

@@ -10,9 +10,9 @@ from typing import IO
 
 
 class Sidecar:
-    """A process `python -m MODULE` that reads its task from standard input, and exits at its end.
+    """A process `python -m MODULE` that exits when its standard input ends.
 
-    The task is no argument: every user can read arguments, and a task may hold a password.
+    It reads its task there, because every user can read arguments, and a task may hold a password.
     Ctrl-C does not reach the process: it reaches the parent, which ends the process.
     """
 
@@ -26,7 +26,8 @@ class Sidecar:
     ) -> None:
         """Start the process and send `first_input`. Raises `OSError` if it cannot be started.
 
-        With `answers` its standard output is the pipe `output`; `descriptors` stay open in it.
+        With `answers` the process's standard output is the pipe `output`. The file descriptors in
+        `descriptors` stay open in the process.
         """
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", module],
@@ -46,7 +47,7 @@ class Sidecar:
 
     @property
     def output(self) -> IO[bytes]:
-        """Its standard output, if it was started with `answers`."""
+        """The process's standard output, to read from; only if it was started with `answers`."""
         assert self._process.stdout is not None
         return self._process.stdout
 
@@ -56,17 +57,20 @@ class Sidecar:
         return self._process.poll() is not None
 
     def send(self, data: bytes) -> None:
-        """Write to its standard input. Raises `OSError` if it has exited."""
+        """Write to the process's standard input. Raises `OSError` if the process has exited."""
         assert self._process.stdin is not None
         self._process.stdin.write(data)
         self._process.stdin.flush()
 
     def wait(self) -> int:
-        """Its exit code, once it has exited by itself; negative for a signal."""
+        """Wait until the process has exited by itself; its exit code, negative for a signal."""
         return self._process.wait()
 
     def stop(self, seconds: float) -> int | None:
-        """Close its input and wait for `seconds`. Its exit code; `None` if it had to be killed."""
+        """Close the process's input and wait up to `seconds`, then kill it.
+
+        Returns its exit code, or `None` if it had to be killed.
+        """
         self._close(self._process.stdin)
         try:
             return self._process.wait(seconds)

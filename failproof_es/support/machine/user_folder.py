@@ -10,7 +10,7 @@ HOME = "FAILPROOF_ES_HOME"
 
 
 def user_folder() -> Path:
-    """The folder. It may not exist yet."""
+    """The folder of this user's settings and keys. It may not exist yet."""
     import platformdirs
 
     home = os.environ.get(HOME)

@@ -22,10 +22,11 @@ def mean_interval(
     clusters: Sequence[Hashable],
     confidence: float = CONFIDENCE,
 ) -> OpenInterval | None:
-    """The interval of a mean of clustered values; `None` without variation or with one cluster.
+    """The interval of the mean of `values`, whose clusters have the names in `clusters`.
 
-    Values between 0 and 1: Wilson's interval on the effective size, as for a rate
-    (`rate_of_sums`). Others: Student's t with G - 1 degrees of freedom for G clusters.
+    `None` if all values are equal or there is one cluster only. Values between 0 and 1: Wilson's
+    interval on the effective size, as for a rate (`rate_of_sums`). Others: Student's t with G - 1
+    degrees of freedom for G clusters.
     """
     members: defaultdict[Hashable, list[float]] = defaultdict(list)
     for value, cluster in zip(values, clusters, strict=True):
@@ -53,7 +54,11 @@ def score_interval(
     clusters: Sequence[Hashable],
     confidence: float = CONFIDENCE,
 ) -> OpenInterval | None:
-    """The interval of a mean of scores from 0 to 1; of 0 and 1 only, the interval of their rate."""
+    """The interval of a mean of scores from 0 to 1.
+
+    If all scores are 0 or 1, the interval of their rate (`rate`), else `mean_interval`. `clusters`
+    names the cluster of each value. `None` without values, and where `mean_interval` has none.
+    """
     if not set(values) <= {0.0, 1.0}:
         return mean_interval(values, clusters, confidence)
     interval = rate([value == 1 for value in values], clusters, confidence).interval
@@ -66,13 +71,12 @@ def percentile_interval(
     clusters: Sequence[Hashable],
     confidence: float = CONFIDENCE,
 ) -> OpenInterval | None:
-    """The interval of a percentile, between two of the values; `None` if all values are equal.
+    """The interval of the percentile `percent` (0 to 100) of clustered values.
 
-    The ends are the values whose ranks the binomial distribution gives, as the distribution of
-    the number of independent values below the percentile. If the largest value is too rarely
-    above the percentile, the upper end is open and the lower one one-sided; likewise below.
-    `None` as well if neither end exists. Clustered values count as fewer (`effective_size` of
-    their ranks).
+    Its ends are the values whose ranks the binomial distribution gives, as the distribution of the
+    number of independent values below the percentile. If the sample is too small for one end, that
+    end is open (`None`) and the other one one-sided. `None` if neither end exists, or all values
+    are equal. Clustered values count as fewer (`effective_size` of their ranks).
     """
     ordered = sorted(values)
     if not ordered or ordered[0] == ordered[-1]:
@@ -93,7 +97,10 @@ def percentile_interval(
 
 
 def _effective_ranks(values: Sequence[float], clusters: Sequence[Hashable]) -> int:
-    """The number of independent values with as much information, by the variance of their ranks."""
+    """The effective number of `values`: independent ones with as much information.
+
+    It compares the variance of the clusters' ranks to that of independent ranks.
+    """
     members: defaultdict[Hashable, list[float]] = defaultdict(list)
     ranks = stats.rankdata(values) / len(values)
     for rank, cluster in zip(ranks.tolist(), clusters, strict=True):
@@ -110,7 +117,10 @@ def _effective_ranks(values: Sequence[float], clusters: Sequence[Hashable]) -> i
 
 
 def _ranks(count: int, share: float, confidence: float) -> tuple[int | None, int | None]:
-    """Ranks, from 1, of the ends of a quantile's interval; `None` is an open end."""
+    """The ranks, from 1, of the two ends of a quantile's interval among `count` values.
+
+    `share` is the quantile, from 0 to 1. `None` is an open end.
+    """
     beyond = (1 - confidence) / 2
     low, high = _lower_rank(count, share, beyond), _upper_rank(count, share, beyond)
     if low is not None and high is not None:
@@ -125,7 +135,10 @@ def _ranks(count: int, share: float, confidence: float) -> tuple[int | None, int
 
 
 def _lower_rank(count: int, share: float, beyond: float) -> int | None:
-    """The largest rank whose value lies above the quantile with at most this chance."""
+    """The largest rank (from 1) whose value exceeds the quantile with at most this chance.
+
+    `share` is the quantile of `count` values, `beyond` the chance. `None` if no rank qualifies.
+    """
     below = np.arange(count + 1)
     chances = stats.binom.cdf(below, count, share)
     rank = int(np.count_nonzero(chances[:-1] <= beyond + _ROUNDING))
@@ -133,6 +146,9 @@ def _lower_rank(count: int, share: float, beyond: float) -> int | None:
 
 
 def _upper_rank(count: int, share: float, beyond: float) -> int | None:
-    """The smallest rank whose value lies below the quantile with at most this chance."""
+    """The smallest rank (from 1) whose value is below the quantile with at most this chance.
+
+    `share` is the quantile of `count` values, `beyond` the chance. `None` if no rank qualifies.
+    """
     rank = _lower_rank(count, 1 - share, beyond)
     return None if rank is None else count + 1 - rank

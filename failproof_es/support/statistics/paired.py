@@ -62,8 +62,9 @@ def compare_outcomes(
 ) -> Paired:
     """Compare pass and fail of two models on the same cases, by McNemar's exact test.
 
-    If a cluster has several pairs, the test permutes the signs of clusters: McNemar's would take
-    the pairs as independent. For single pairs both tests are the same.
+    A pair is whether the first and whether the second passed; `clusters` names each pair's cluster,
+    by default its own. If a cluster has several pairs, the test permutes the signs of clusters,
+    because McNemar's would take the pairs as independent.
     """
     first_only = sum(one and not other for one, other in pairs)
     second_only = sum(other and not one for one, other in pairs)
@@ -76,7 +77,11 @@ def compare_outcomes(
 
 
 def mcnemar(first_only: int, second_only: int) -> float:
-    """The exact two-sided p value: each side gets half of the discordant pairs by chance."""
+    """The exact two-sided p value of McNemar's test; 1 without discordant pairs.
+
+    `first_only` and `second_only` are the numbers of pairs of which only that side passed: each
+    gets half of the discordant pairs by chance.
+    """
     discordant = first_only + second_only
     return float(stats.binomtest(first_only, discordant).pvalue) if discordant else 1.0
 
@@ -84,7 +89,11 @@ def mcnemar(first_only: int, second_only: int) -> float:
 def compare_scores(
     differences: Sequence[float], clusters: Sequence[Hashable] | None = None
 ) -> Paired:
-    """The mean of paired differences of scores, with a permutation test over clusters."""
+    """Test the mean of paired differences (first score less second) by permutation.
+
+    `clusters` names the cluster of each difference; by default each is its own. The test flips the
+    signs of clusters.
+    """
     names: Sequence[Hashable] = range(len(differences)) if clusters is None else clusters
     members: defaultdict[Hashable, list[float]] = defaultdict(list)
     for value, name in zip(differences, names, strict=True):
@@ -110,13 +119,20 @@ def compare_scores(
 
 
 def clustered_error(sums: Sequence[Fraction], sizes: Sequence[int]) -> float:
-    """The standard error of sum / size over G clusters, with the factor G / (G - 1)."""
+    """The standard error of a mean of clustered numbers, with the factor G / (G - 1).
+
+    `sums` and `sizes` are the sum and the number of values of each of the G clusters; G is at least
+    2.
+    """
     count = len(sums)
     return sqrt(count / (count - 1) * _squared_deviations(sums, sizes)) / sum(sizes)
 
 
 def _squared_deviations(sums: Sequence[Fraction], sizes: Sequence[int]) -> float:
-    """The sum over clusters of (sum - mean * size)^2. Exactly 0 if all means are alike."""
+    """The sum over clusters of (sum - mean * size)^2. Exactly 0 if all means are alike.
+
+    `sums` and `sizes` have one number for each cluster.
+    """
     integers, unit = as_integers(sums)
     whole, size = sum(integers), sum(sizes)
     squares = sum(
@@ -132,7 +148,11 @@ def _interval(
     difference: float,
     p: float,
 ) -> Interval | None:
-    """The interval of a mean difference whose p value is known."""
+    """The interval of a mean difference, made consistent with the p value of its test.
+
+    `sums` and `sizes` are the sum and the number of differences of each cluster. `None` without
+    differences, and where the inverted test has no interval.
+    """
     if not differences:
         return None
     if set(differences) <= {-1.0, 0.0, 1.0}:
@@ -143,7 +163,7 @@ def _interval(
 
 
 def _reconcile_with_test(interval: Interval, difference: float, p: float) -> Interval:
-    """The interval, one end moved to the side of 0 that the test decides."""
+    """The interval with one end moved, so that it contains 0 exactly if p is above 5 %."""
     low, high = interval.low, interval.high
     if p > 1 - CONFIDENCE:
         low, high = min(low, 0.0), max(high, 0.0)
@@ -157,10 +177,12 @@ def _reconcile_with_test(interval: Interval, difference: float, p: float) -> Int
 def _bonett_price(
     differences: Sequence[float], sums: Sequence[Fraction], sizes: Sequence[int]
 ) -> Interval:
-    """The interval of a difference of two rates, with a pair added to either side.
+    """The interval of a difference of two rates by Bonett and Price, at 95 %.
 
-    D. Bonett, R. Price, Journal of Educational and Behavioral Statistics 37 (2012), on the
-    effective number of pairs. Where no pair differs, it still has a width.
+    Each difference is -1, 0 or 1; `sums` and `sizes` are the sum and the number of differences of
+    each cluster. The method (D. Bonett, R. Price, Journal of Educational and Behavioral Statistics
+    37, 2012) adds one discordant pair to either side, here to the effective number of pairs, so
+    that the interval has a width even if no pair differs.
     """
     size, count = len(differences), len(sums)
     first = sum(difference > 0 for difference in differences) / size
@@ -185,10 +207,11 @@ def _bonett_price(
 
 
 def _inverted(sums: Sequence[Fraction], sizes: Sequence[int]) -> Interval | None:
-    """The interval of all differences that the permutation test does not reject at 5 %.
+    """The interval of all mean differences that the permutation test does not reject at 5 %.
 
-    J. Hartigan, JASA 64 (1969): the test rejects a difference beyond nearly all means of subsets
-    of the clusters. `None` if it rejects none.
+    `sums` and `sizes` are the sum and the number of differences of each cluster. By J. Hartigan,
+    JASA 64 (1969), the test rejects a difference beyond nearly all means of subsets of the
+    clusters. `None` if it rejects no difference, as with too few clusters.
     """
     integers, unit = as_integers(sums)
     means, chances = _subset_means(integers, sizes)
@@ -202,7 +225,11 @@ def _inverted(sums: Sequence[Fraction], sizes: Sequence[int]) -> Interval | None
 
 
 def _first_not_rejected(means: Floats, chances: Floats, none: float) -> float | None:
-    """The first mean that the test does not reject; `None` if it rejects none."""
+    """The first of the ordered means that the test does not reject at 5 %.
+
+    `chances` are the means' probabilities, `none` that of the empty subset. `None` if the test can
+    reject no mean at all.
+    """
     rejected = 2 * none <= 1 - CONFIDENCE
     if not rejected:
         return None
@@ -211,7 +238,11 @@ def _first_not_rejected(means: Floats, chances: Floats, none: float) -> float | 
 
 
 def _subset_means(sums: Sequence[int], sizes: Sequence[int]) -> tuple[Floats, Floats]:
-    """The means of all non-empty subsets of the clusters, ascending, and their probabilities."""
+    """The means of all non-empty subsets of the clusters, ascending, and their probabilities.
+
+    `sums` and `sizes` have one number for each cluster. If the table of sums would be too large
+    (`LARGEST_TABLE`), the means of drawn subsets.
+    """
     below = -sum(total for total in sums if total < 0)
     reach = below + sum(total for total in sums if total > 0)
     whole = sum(sizes)
@@ -250,7 +281,10 @@ def _drawn_subset_means(sums: Sequence[int], sizes: Sequence[int]) -> tuple[Floa
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
-    """The p values, adjusted for multiple comparisons (Benjamini and Hochberg)."""
+    """The p values, in their order, adjusted by Benjamini and Hochberg.
+
+    This bounds the expected share of false discoveries in multiple comparisons.
+    """
     if not p_values:
         return []
     return [float(p_value) for p_value in stats.false_discovery_control(list(p_values))]

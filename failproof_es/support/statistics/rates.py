@@ -36,12 +36,15 @@ class Rate:
 
     @property
     def half_width(self) -> float | None:
-        """Half the width of the interval."""
+        """Half the width of the interval; `None` if there is no interval."""
         return None if self.interval is None else (self.interval.high - self.interval.low) / 2
 
 
 def wilson(passed: float, total: float, confidence: float = CONFIDENCE) -> Interval:
-    """Wilson's score interval of a rate of independent outcomes."""
+    """Wilson's score interval of the rate `passed` / `total` of independent outcomes.
+
+    Both may be fractions, for an effective number of outcomes; `total` is above 0.
+    """
     z, share = float(ndtri(0.5 + 0.5 * confidence)), passed / total
     spread = 2 * (total + z**2)
     middle = (2 * total * share + z**2) / spread
@@ -55,7 +58,7 @@ def wilson(passed: float, total: float, confidence: float = CONFIDENCE) -> Inter
 def clopper_pearson_margin(passed: int, total: int, confidence: float = CONFIDENCE) -> Interval:
     """The one-sided interval of a rate of 0 or 1 (Clopper and Pearson).
 
-    0 of 30 passed still allows a rate of 9.5 %.
+    `passed` is 0 or `total`. For example, 0 of 30 passed still allows a rate of 9.5 %.
     """
     alternative = "less" if passed == 0 else "greater"
     bounds = stats.binomtest(passed, total, alternative=alternative).proportion_ci(
@@ -69,7 +72,10 @@ def rate(
     clusters: Sequence[Hashable] | None = None,
     confidence: float = CONFIDENCE,
 ) -> Rate:
-    """The rate of outcomes. `clusters` names the cluster of each; by default each is its own."""
+    """The rate of true outcomes, with its interval.
+
+    `clusters` names the cluster of each outcome; by default each is its own.
+    """
     names: Sequence[Hashable] = range(len(outcomes)) if clusters is None else clusters
     passed: Counter[Hashable] = Counter()
     for outcome, name in zip(outcomes, names, strict=True):
@@ -81,11 +87,11 @@ def rate(
 
 
 def rate_of_sums(sums: ClusterSums, confidence: float = CONFIDENCE) -> Rate:
-    """The rate of clustered outcomes, from sums over their clusters.
+    """The rate of clustered outcomes with its interval, from sums over the clusters.
 
-    All outcomes alike: one-sided, on the number of clusters. Each outcome its own cluster: Wilson.
-    Else Wilson on the effective size (`effective_size`), with the end near a rare outcome moved
-    outwards.
+    If all outcomes are alike, the interval is one-sided, on the number of clusters. If each outcome
+    is its own cluster, it is Wilson's. Else it is Wilson's on the effective size
+    (`effective_size`), with the end near a rare outcome moved outwards.
     """
     passed, size, clusters = sums.passed, sums.size, sums.clusters
     if not size:
@@ -110,10 +116,10 @@ def rate_of_sums(sums: ClusterSums, confidence: float = CONFIDENCE) -> Rate:
 
 
 def effective_wilson(share: float, effective: float, confidence: float) -> Interval:
-    """Wilson's interval for an effective number of outcomes.
+    """Wilson's interval of the rate `share` for `effective` independent outcomes.
 
-    Near an outcome that occurs three times or less, Wilson's end is too close: it is moved to
-    the end for a Poisson count (L. Brown, T. Cai, A. DasGupta, Statistical Science 16, 2001).
+    Near an outcome that occurs three times or less, Wilson's end is too close: it is moved to the
+    end for a Poisson count (L. Brown, T. Cai, A. DasGupta, Statistical Science 16, 2001).
     """
     interval = wilson(share * effective, effective, confidence)
     low, high = interval.low, interval.high
@@ -136,11 +142,11 @@ def effective_size(
 ) -> float:
     """The number of independent outcomes with as much information: `size` / design effect.
 
-    `variance` is the variance of one outcome, `squared_deviations` the sum over clusters of
-    (sum - mean * size)^2. The design effect of few clusters is uncertain: it is raised by its
-    relative standard error, 1 / sqrt(2 (G - 1)) for G clusters that hold the rarer outcome
-    (`unlike`), and is at most that of clusters whose outcomes are all alike (Kish, 1965).
-    Returns at most `most`.
+    `variance` is that of one outcome, `squared_deviations` the sum over clusters of (sum - mean *
+    size)^2, `size_squared` the sum of the clusters' squared sizes. The design effect of few
+    clusters is uncertain: it is raised by its relative standard error, 1 / sqrt(2 (G - 1)) for the
+    G = `unlike` clusters that hold the rarer outcome, and is at most that of clusters whose
+    outcomes are all alike (Kish, 1965). Returns at most `most`.
     """
     fewest = size * size / size_squared
     if unlike < 2:

@@ -46,12 +46,12 @@ def as_fraction(number: float) -> Fraction:
 
 
 def as_integers(numbers: Sequence[Fraction]) -> tuple[list[int], Fraction]:
-    """The numbers in a common unit, and the unit; their absolute values add up to less than 2^62.
+    """The numbers as integers times a common unit, and the unit.
 
-    Exact if a common denominator keeps the sum below that. Else each number is rounded to a
-    multiple of the unit: a power of two divided by the common denominator of as many numbers,
-    smallest denominator first, as keep it below 10^12. Equal numbers stay equal, and the unit is
-    below 2^-58 of the sum.
+    The integers' absolute values add up to less than 2^62. Exact if a common denominator keeps the
+    sum below that. Else each number is rounded to a multiple of the unit: a power of two divided by
+    the common denominator of as many numbers, smallest denominator first, as keep it below 10^12.
+    Equal numbers stay equal, and the unit is below 2^-58 of the sum.
     """
     total = fsum(abs(number) for number in numbers)
     if not total:
@@ -69,7 +69,10 @@ def as_integers(numbers: Sequence[Fraction]) -> tuple[list[int], Fraction]:
 
 
 def _common_multiple(numbers: Sequence[int], most: int, *, partly: bool = False) -> int | None:
-    """Their least common multiple; if above `most`, `None` or, `partly`, that of the first ones."""
+    """The least common multiple of `numbers`, if it is at most `most`.
+
+    Else `None` or, with `partly`, the multiple of as many of the first numbers as keep it there.
+    """
     multiple = 1
     for number in numbers:
         following = lcm(multiple, number)
@@ -80,10 +83,11 @@ def _common_multiple(numbers: Sequence[int], most: int, *, partly: bool = False)
 
 
 def sign_permutation(sums: Sequence[Fraction]) -> float:
-    """The share of all combinations of the clusters' signs whose sum is at least as far from 0.
+    """The two-sided p value of the clusters' `sums`: how often a sum is as far from 0.
 
-    Exact to float precision by convolution where the sums' reach allows it, by enumeration of up to
-    36 clusters, else by 9,999 seeded combinations.
+    It is the share of all combinations of signs whose sum is at least as far from 0 as the observed
+    one. Exact to float precision by convolution where the sums' reach allows it, by enumeration of
+    up to 36 clusters, else by 9,999 seeded combinations.
     """
     integers, _ = as_integers(sums)
     sizes = np.sort(np.array([abs(number) for number in integers if number], dtype=np.int64))
@@ -113,7 +117,10 @@ def _by_convolution(sizes: Integers, most: int) -> float:
 
 
 def _by_enumeration(sizes: Integers, most: int) -> float:
-    """The same by enumeration: subset sums of one half are looked up among those of the other."""
+    """The probability that a random subset of the sizes adds up to `most` or less.
+
+    Subset sums of one half are looked up among those of the other.
+    """
     one, other = _subset_sums(sizes[::2]), np.sort(_subset_sums(sizes[1::2]))
     parts = int(np.searchsorted(other, most - one, side="right").sum())
     return parts / 2.0 ** len(sizes)
@@ -127,7 +134,7 @@ def _subset_sums(sizes: Integers) -> Integers:
 
 
 def _by_drawing(sizes: Integers, low: int, high: int) -> float:
-    """The share of drawn subsets that add up to `low` or less, or to `high` or more."""
+    """The share of 9,999 drawn subsets whose sum is `low` or less, or `high` or more."""
     chance = np.random.default_rng(SEED)
     at_once = max(1, _INTEGERS_AT_ONCE // len(sizes))
     as_far, remaining = 0, RESAMPLES

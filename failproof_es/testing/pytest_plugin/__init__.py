@@ -57,7 +57,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker, and the collection of evaluations if the options name any."""
+    """Register the marker, and the collection of evaluations if the options name a run."""
     config.addinivalue_line("markers", "failproof: an evaluation of failproof-es")
     if config.getoption("--failproof") or config.getoption("--failproof-resume"):
         from failproof_es.testing.pytest_plugin.collecting import Collecting
@@ -72,7 +72,10 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def folder_of(config: pytest.Config) -> Path:
-    """The folder in which the processes of this session share their runs. May not exist yet."""
+    """The folder in which the processes of this session share the notes about their runs.
+
+    It may not exist yet.
+    """
     folder = getattr(config, "workerinput", {}).get(_WORKER_FOLDER)
     if _FOLDER not in config.stash:
         name = f"failproof-es-pytest-{uuid4().hex}"  # unique: no other process can have created it
@@ -81,7 +84,10 @@ def folder_of(config: pytest.Config) -> Path:
 
 
 def _owned_folder(config: pytest.Config) -> Path | None:
-    """The shared folder if it exists and this process, not a worker, has to remove it."""
+    """The session's shared folder, if it exists and this process has to remove it; else `None`.
+
+    A worker of pytest-xdist never has to.
+    """
     if hasattr(config, "workerinput") or _FOLDER not in config.stash:
         return None
     return config.stash[_FOLDER] if config.stash[_FOLDER].exists() else None

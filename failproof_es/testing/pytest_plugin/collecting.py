@@ -41,7 +41,10 @@ class Collecting:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """Read all configurations and suites. Raises `UsageError` with all their problems."""
+        """Read all configurations and suites that the options name.
+
+        Raises `UsageError`, with all problems, if one cannot be used.
+        """
         runs, problems = shared_runs(self._config), []
         for kind, option in (
             (_report_of_file, "--failproof"),
@@ -70,7 +73,10 @@ class Collecting:
 
 
 class ReportedRun:
-    """A configuration or a run to report, with the names of its evaluations."""
+    """A configuration or a recorded run to report, with the names of its evaluations.
+
+    `open_run` executes the run unless that was done, and opens it.
+    """
 
     def __init__(self, name: str, names: list[str], open_run: Callable[[], OpenedRun]) -> None:
         self.name = shortened(one_line(name), _LONGEST_NAME)
@@ -79,7 +85,10 @@ class ReportedRun:
         self._page: tuple[int, list[RecordedResult]] = (-1, [])
 
     def result(self, place: int) -> RecordedResult:
-        """The evaluation at this place of the plan, from 1. Drives the run if that was not done."""
+        """The evaluation at this place of the plan, from 1.
+
+        Executes the run if that was not done.
+        """
         page, within = divmod(place - 1, _PAGE)
         if self._page[0] != page:
             results = self.open_run().results(after=page * _PAGE, limit=_PAGE)
@@ -115,7 +124,10 @@ def _evaluation_names(cases: list[Case], models: list[str], repetitions: int) ->
 
 
 def _evaluation_name(suite: str, case: str, model: str, repetition: int) -> str:
-    """The name of a test. It must end with the bracket: pytest splits worker reports behind one."""
+    """The name of the test of an evaluation: `SUITE/CASE#REPETITION[MODEL]`.
+
+    It must end with the bracket: pytest splits worker reports behind one.
+    """
     parts = (shortened(one_line(text), _LONGEST_NAME) for text in (suite, case, model))
     told_suite, told_case, told_model = parts
     nth = "" if repetition == 1 else f"#{repetition}"
@@ -169,7 +181,7 @@ class RunItem(_Item):
     """The test of a whole run: it is complete, its record is intact, its gates are met."""
 
     def runtest(self) -> None:
-        """Drive the run if no other test has, and assert its gates."""
+        """Execute the run if no other test has, and assert its gates."""
         self.run.open_run().assert_gates()
 
 
@@ -181,7 +193,10 @@ class EvaluationItem(_Item):
         self._place = place
 
     def runtest(self) -> None:
-        """Drive the run if no other test has; pass, skip or fail by the evaluation's result."""
+        """Pass, skip or fail by the evaluation's result. Executes the run if no other test has.
+
+        Raises `NotPassed` if the evaluation did not pass.
+        """
         result = self.run.result(self._place)
         self.user_properties.append(("failproof_evaluation", str(result.evaluation_id)))
         if result.by_people == "passed_by_people":
@@ -197,7 +212,10 @@ class EvaluationItem(_Item):
 
 
 def describe(result: RecordedResult, run: int) -> str:
-    """The report of a failure: verdict, question, answer, and further commands."""
+    """The report of an evaluation that did not pass: verdict, question, answer, next commands.
+
+    `run` is the number of its run.
+    """
     verdict = "no score" if result.status == "abandoned" else "not passed"
     classified = "" if result.class_ is None else f", {result.class_}"
     report = [

@@ -16,7 +16,7 @@ from failproof_es.testing.pytest_plugin.shared_runs import SharedRuns, shared_ru
 
 
 class FailproofFixture:
-    """Evaluates configurations, each once in a test session."""
+    """The value of the fixture `failproof`: runs configurations, each once in a test session."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._runs = shared_runs(config)
@@ -26,7 +26,7 @@ class FailproofFixture:
 
         The run is recorded like any other. The same configuration is run once in a session, also
         with several processes. `settings` are those of `start --set`. Raises `InvalidInput` with
-        all problems, and `CouldNotRun` if the run failed in another process.
+        all problems of the configuration, and `CouldNotRun` if the run failed in another process.
         """
         __tracebackhide__ = True  # pytest then shows the line of the test
         loaded = load(configuration, settings)
@@ -38,10 +38,16 @@ class FailproofFixture:
         return run
 
     def open(self, run: int | str | UUID = "latest") -> OpenedRun:
-        """A recorded run, as from `failproof_es.open`. The caller closes it."""
+        """A recorded run, by its number or id, as from `failproof_es.open`.
+
+        The caller closes it.
+        """
         return OpenedRun.open(str(run), database_url=self._runs.database_url)
 
 
 def drive_once(loaded: LoadedConfiguration, runs: SharedRuns, on_begun: OnRunStarted) -> Outcome:
-    """Evaluate a configuration with the session's database and permissions; see `evaluate`."""
+    """Run a configuration with the session's database and permissions; return the outcome.
+
+    `on_begun` is called when the run is recorded.
+    """
     return evaluate(loaded, database_url=runs.database_url, on_begun=on_begun, allow=runs.allow)

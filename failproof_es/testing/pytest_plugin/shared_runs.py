@@ -24,7 +24,7 @@ from failproof_es.testing.pytest_plugin import PREPARED, folder_of
 
 @dataclass(slots=True)
 class SharedRun:
-    """The note about a run of this session."""
+    """The note about a run of this session, which its processes share as a file."""
 
     name: str
     """The configuration or the run, as named by the user."""
@@ -38,7 +38,7 @@ class SharedRun:
 
 
 class CouldNotRun(Exception):
-    """A run that could not be driven, in this process or in another one of the session."""
+    """A run that could not be executed, in this process or in another one of the session."""
 
 
 class SharedRuns:
@@ -53,9 +53,11 @@ class SharedRuns:
         self._opened: dict[str, Any] = {}
 
     def opened(self, name: str, key: str, drive: Drive | None = None) -> Any:
-        """The `OpenedRun` of this key. Drives the run if no process has.
+        """The `OpenedRun` of this key, executed first unless a process of the session has.
 
-        Raises `CouldNotRun` with the reason, or `KeyboardInterrupt` if the run was interrupted.
+        `name` is the configuration or the run, as named by the user. `drive` executes a
+        configuration; `None` resumes the recorded run `name`. Raises `CouldNotRun` with the reason
+        if that failed, or `KeyboardInterrupt` if the run was interrupted.
         """
         if key not in self._opened:
             note = self._ensure_driven(name, key, drive)
@@ -123,7 +125,7 @@ def shared_runs(config: pytest.Config) -> SharedRuns:
 
 
 def tell(folder: Path, terminal: Any) -> None:
-    """Print the runs of the session, each with the next command."""
+    """Print the runs of the session on the terminal, each with the next command."""
     notes = [read_note(file) for file in sorted(folder.glob("*.json"))]
     started = [note for note in notes if note is not None and note.run is not None]
     if started:
@@ -133,12 +135,12 @@ def tell(folder: Path, terminal: Any) -> None:
 
 
 def key_of(text: str) -> str:
-    """A file name for any text: its SHA-256."""
+    """A file name for any text: its SHA-256, in hexadecimal."""
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
 
 
 def read_note(file: Path) -> SharedRun | None:
-    """The note in a file, if there is one."""
+    """The note in a file; `None` if the file does not exist."""
     try:
         return SharedRun(**orjson.loads(file.read_bytes()))
     except FileNotFoundError:

@@ -86,7 +86,10 @@ def archive(runs: tuple[str, ...], month: str | None, folder: Path, output_forma
 def _select_runs(
     connection: Connection, runs: Sequence[str], month: str | None
 ) -> list[tuple[UUID, int]]:
-    """Ids and numbers of the runs, newest first: a branch is archived before its source."""
+    """Ids and numbers of the chosen runs, or of those of the month (`YYYY-MM`).
+
+    Newest first: a branch is archived before its source. Raises `InvalidInput` for an unknown run.
+    """
     if month is not None:
         numbered_runs = runs_of_month(connection, month)
     else:
@@ -99,9 +102,10 @@ def _select_runs(
 
 
 def _require_followed(connection: Connection, run_ids: Sequence[UUID]) -> None:
-    """Raise `InvalidInput` if another package's projection has not read these runs.
+    """Raise `InvalidInput` if another package's projection has not read all events of these runs.
 
-    Our projections forget an archived run anyway. Others keep their rows, which must be complete.
+    This program's own projections drop an archived run anyway. Others keep its rows, which must be
+    complete.
     """
     row = connection.execute(
         "SELECT max(notification_id) FROM failproof.stored_events WHERE run_id = ANY (%s)",

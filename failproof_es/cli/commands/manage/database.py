@@ -165,7 +165,8 @@ def shell(arguments: tuple[str, ...], role: str | None, insist: bool) -> None:
 def without_password(url: str) -> tuple[str, dict[str, str]]:
     """The connection string without its password, and the environment that carries it.
 
-    Everyone on the machine could read a password among a process's arguments.
+    The environment is empty without a password. Everyone on the machine could read a password among
+    a process's arguments.
     """
     parts = parameters_of(url)
     password = parts.pop("password", None)
@@ -186,7 +187,11 @@ def _require_embedded(verb: str) -> None:
 
 
 def _url_as(role: str, *, is_explicit: bool) -> str:
-    """The URL of the database, with its schema installed, for a user of the embedded server."""
+    """The database's URL for a role of the embedded server, with its schema installed.
+
+    Another server's URL is returned as it is. Raises `InvalidInput` if the role was named
+    explicitly for another server.
+    """
     if external := _external_url():
         if is_explicit:
             raise InvalidInput.because(
@@ -225,5 +230,5 @@ def _external_status(url: str) -> dict[str, Any]:
 
 
 def _psql() -> str:
-    """The machine's `psql`, else that of the embedded server."""
+    """Path of the machine's `psql`, else of that of the embedded server."""
     return shutil.which("psql") or EmbeddedServer().psql[0]

@@ -122,7 +122,10 @@ def import_(
 
 
 def _columns(assignments: Sequence[str]) -> dict[str, str]:
-    """The columns of `WHAT=COLUMN`, each given once. Raises `InvalidInput` with every mistake."""
+    """The columns of options `WHAT=COLUMN`, by `WHAT`.
+
+    Raises `InvalidInput` with every mistake: another form, or the same `WHAT` twice.
+    """
     columns: dict[str, str] = {}
     wrong = []
     for assignment in assignments:
@@ -140,7 +143,11 @@ def _columns(assignments: Sequence[str]) -> dict[str, str]:
 def _models(
     provider: str | None, model: str | None, base_url: str | None, api_key_env: str | None
 ) -> list[dict[str, Any]]:
-    """The entry of `models:` that the options describe; empty without options."""
+    """The entry of `models:` that the options describe, in a list; empty without options.
+
+    Raises `InvalidInput` if the provider or the model is missing, or the variable's name is
+    invalid.
+    """
     options = {
         "provider": provider,
         "model": model,

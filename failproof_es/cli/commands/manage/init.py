@@ -94,7 +94,10 @@ def _at_a_terminal() -> bool:
 
 
 def _check(presets: dict[str, str | None], api_key_env: str | None) -> None:
-    """Raise `InvalidInput` with every invalid answer."""
+    """Raise `InvalidInput` with every invalid answer among the options.
+
+    The keys of `presets` are the questions; `None` is a missing answer.
+    """
     problems = Problems()
     if (name := presets["name"]) is not None and not is_name(name):
         message = "is no name: letters, digits, dot, dash and underscore, up to 100"
@@ -152,7 +155,10 @@ def _ask_missing(
     api_key_env: str | None,
     options: dict[str, str],
 ) -> Answers:
-    """The answers, missing ones asked at the terminal."""
+    """All answers; those that `presets` lacks are asked at the terminal.
+
+    The keys of `presets` are the questions; `None` is a missing answer.
+    """
     name = presets["name"] or click.prompt(
         "1. Name of the run", default=_DEFAULTS["name"], value_proc=_name, err=True
     )
@@ -207,7 +213,10 @@ def _write(answers: Answers, folder: Path, *, force: bool) -> None:
 
 
 def _require_valid(configuration: bytes, folder: Path) -> None:
-    """Raise `InvalidInput` if the answers make no valid configuration."""
+    """Raise `InvalidInput` if the generated configuration is not valid.
+
+    Problems name the file in `folder` where it would be written.
+    """
     with TemporaryDirectory(prefix="failproof-es-init-") as aside:
         path = Path(aside) / CONFIGURATION
         path.write_bytes(configuration)

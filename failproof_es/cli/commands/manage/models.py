@@ -99,7 +99,11 @@ def install_model(model: str) -> None:
 def _entry(
     provider: str, base_url: str | None, api_key_env: str | None, options: Sequence[str]
 ) -> Model:
-    """An entry of `models:` for any model of the provider. Raises `InvalidInput`."""
+    """A configuration's entry of `models:` for any model of the provider, to list its models.
+
+    `options` are `NAME=VALUE`. Raises `InvalidInput` if the provider is unknown, or an option is
+    wrong.
+    """
     pairs = [option.partition("=") for option in options]
     if odd := [name for name, sign, _ in pairs if not (name and sign)]:
         raise InvalidInput.because(f"--option {odd[0]} is not NAME=VALUE")
@@ -127,7 +131,10 @@ def _entry(
 
 
 def _reachable(entry: Model) -> list[str]:
-    """The models that the provider lists, free of keys. Raises `InvalidInput`."""
+    """The names of the models that the provider lists, with keys masked.
+
+    Raises `InvalidInput` if it cannot list them.
+    """
     kind = provider_type(entry.provider)
     redactor = Redactor(list(kind.secret_variables(entry)))
 
@@ -148,7 +155,7 @@ def _reachable(entry: Model) -> list[str]:
 
 
 def _installing() -> Iterator[ModelInstaller]:
-    """The providers that have models to install. A broken one is skipped with a warning."""
+    """The provider types that have models to install. A broken one is skipped with a warning."""
     for name in PROVIDERS.names():
         try:
             provider = provider_type(name)

@@ -26,16 +26,18 @@ _LONGEST = 300
 
 
 def is_recorded_run(kind: str) -> bool:
-    """Whether this kind of import reads recorded runs, not cases."""
+    """Whether `kind`, an argument of `import`, reads recorded runs instead of cases."""
     return kind in READERS
 
 
 def import_recorded_run(
     kind: str, path: Path, case_options: dict[str, Any], *, again: bool, output_format: Format
 ) -> None:
-    """Import the run in `path`. `case_options` are options of imports of cases: none may be set.
+    """Import the run in `path`, and print what was imported and what does not map.
 
-    Raises `InvalidInput` for an option that is set, and for an unreadable source.
+    `case_options` are options of imports of cases: none may be set. `again` imports a source that
+    is on record once more. Raises `InvalidInput` for an option that is set, and for an unreadable
+    source.
     """
     wrong = [
         Problem(f"{name}: a recorded run takes none")
@@ -61,7 +63,7 @@ def import_recorded_run(
 
 
 def as_json(outcome: ImportOutcome) -> dict[str, Any]:
-    """The import as JSON, with everything that does not map."""
+    """The import as an object for JSON, with everything that does not map under `not_mapped`."""
     imported, run = outcome.imported, outcome.run
     return {
         "run_id": str(run.run_id),

@@ -141,9 +141,10 @@ def list_(paths: tuple[str, ...], dialect: str | None, output_format: Format) ->
 
 
 def files_of(paths: list[str], dialect: str | None) -> list[tuple[Dialect, Sequence[Path]]]:
-    """The dialects of these paths, each with its files. Raises `InvalidInput`.
+    """The dialects of these paths, each with its files.
 
-    `shipped:redteam` names shipped suites.
+    `None` as `dialect` recognises each file's dialect. `shipped:redteam` names shipped suites.
+    Raises `InvalidInput` if a path has no files, or a dialect cannot be found.
     """
     if dialect is None:
         return recognise_each(paths)
@@ -160,7 +161,10 @@ def _cases_of(
 
 
 def _report(problems: Problems, cases: int) -> None:
-    """Print the warnings. Raises `InvalidInput` with every error, or if there is no case."""
+    """Print the warnings.
+
+    Raises `InvalidInput` with every error, or if `cases`, the number of cases, is 0.
+    """
     for warning in problems.warnings:
         say(f"warning: {one_line(warning)}")
     if not cases and not problems.errors:

@@ -153,7 +153,10 @@ def sign(follow: bool, every: float, alive_file: Path | None) -> None:
 async def _sign_until_stopped(
     store: Store, every_s: float, alive_file: Path | None
 ) -> CheckpointSigner:
-    """Sign at this interval until SIGINT or SIGTERM, or until the log proves to be changed."""
+    """Sign every `every_s` seconds until SIGINT or SIGTERM, or until the log proves to be changed.
+
+    Touches `alive_file` meanwhile. The signer that is returned has the error, if any.
+    """
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
@@ -275,7 +278,11 @@ def _with_proof(connection: Connection, signed: Note, since: int) -> CosignReque
 
 
 def _add_cosignatures(connection: Connection, file: Path) -> str:
-    """Record cosignatures, which must be of the tree in the database. Raises `InvalidInput`."""
+    """Record the cosignatures in the file; return its text.
+
+    Raises `InvalidInput` if the file is no cosigned checkpoint of this log, or not of the tree in
+    the database.
+    """
     public = _public_key(None, tables.origin(connection))
     content = read_file(file, _LARGEST_CHECKPOINT)
     try:

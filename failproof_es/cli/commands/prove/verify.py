@@ -142,6 +142,8 @@ def _trusted(keys: Mapping[str, PublicKey], places: tuple[str, ...]) -> list[Che
     """The checkpoints to check the log against: in the named places, else this user's own.
 
     `keys` are the public keys by origin: of the log's tree, and of trees that a repair replaced.
+    Empty without keys. Raises `InvalidInput` if a named place has no checkpoint, or no key is
+    known.
     """
     if not keys:
         if places:
@@ -163,7 +165,10 @@ def _trusted(keys: Mapping[str, PublicKey], places: tuple[str, ...]) -> list[Che
 
 
 def _read_kept(place: str, keys: Sequence[PublicKey]) -> Checkpoint | None:
-    """The newest checkpoint kept in a place, signed by one of the keys. Raises `InvalidInput`."""
+    """The newest checkpoint kept in a place and signed by one of the keys; `None` if none is kept.
+
+    Raises `InvalidInput` if it cannot be read, or no key signed it.
+    """
     *first_keys, last = keys
     for key in first_keys:
         with contextlib.suppress(InvalidInput):
@@ -174,7 +179,11 @@ def _read_kept(place: str, keys: Sequence[PublicKey]) -> Checkpoint | None:
 def _verify_run(
     connection: Connection, run: str, public: PublicKey | None, output_format: Format
 ) -> None:
-    """Verify the run from the log, as an outsider would verify its evidence."""
+    """Verify one run from the log, as an outsider would verify its evidence, and print the result.
+
+    Exits 1 if the run is changed, 3 if it is not sealed or signed yet. Raises `InvalidInput`
+    without a public key.
+    """
     if public is None:
         raise InvalidInput.because(
             "without the log's public key a run cannot be proven", remedy="give it with --key"
@@ -205,7 +214,7 @@ def _verify_run(
 
 
 def document(result: Verification) -> dict[str, Any]:
-    """The verification as JSON."""
+    """The verification as an object for JSON."""
     return {
         "origin": result.origin,
         "genuine": result.genuine,
@@ -246,7 +255,7 @@ def _print(result: Verification) -> None:
 
 
 def _print_archived(result: Verification) -> None:
-    """Print how many events are in archive files, and in which."""
+    """Print how many events are in archive files, and in which files; nothing if none are."""
     if not result.archived_runs:
         return
     of_runs = plural(len(result.archived_runs), "run")
@@ -288,7 +297,7 @@ def _print_replaced(replaced: SupersededTree) -> None:
 
 
 def _why_unsigned(result: Verification) -> str:
-    """Why signatures could not be checked, and what to do."""
+    """Why signatures could not be checked, and what to do, as one text for people."""
     give_key = (
         "Give the log's public key with --key: `failproof-es ledger key` prints it where the log "
         "is signed."

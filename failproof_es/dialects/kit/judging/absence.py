@@ -110,7 +110,10 @@ def _without_condition(clause: list[str]) -> list[str]:
 
 
 def _absence_in_clause(clause: list[str]) -> Absence | None:
-    """The absence that one main clause states; `None` if the clause is empty."""
+    """The absence that one main clause states; `None` if the clause is empty.
+
+    `clause` is a list of lower-case words and commas.
+    """
     words = [word for word in clause if word != ","]
     if not words:
         return None
@@ -130,7 +133,7 @@ def _absence_in_clause(clause: list[str]) -> Absence | None:
 
 
 def _is_subject(words: list[str], index: int) -> bool:
-    """Whether the word is a noun, as in `the answer does`, and not a verb of saying."""
+    """Whether the word at `index` is a noun, as in `the answer does`, and not a verb of saying."""
     after = words[index + 1] if index + 1 < len(words) else ""
     before = words[index - 1]
     return before in _DETERMINERS or after in _AUXILIARIES or _denied_auxiliary(after)

@@ -21,9 +21,11 @@ _TOOL = re.compile(r"\b(?:tools?|(?:tool|function)[- ]calls?)\b", re.IGNORECASE)
 
 
 def lacks_call(item: str, tools: Sequence[str], calls: Sequence[str]) -> bool:
-    """Whether the item is about a call that is missing in `calls` (`redteam.conversation.calls`).
+    """Whether the item is about a tool call, and no such call was made.
 
-    `tools` are the names that the model may call: an item that names one needs a call of it.
+    `calls` are the recorded calls as text (`redteam.conversation.calls`). `tools` are the names
+    that the model may call: an item that names one needs a call of it, any other item needs any
+    call.
     """
     match = _CALLS.match(item)
     if match is None or _OTHERWISE.search(item):

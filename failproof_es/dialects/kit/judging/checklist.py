@@ -13,7 +13,10 @@ Kind = Literal["must_do", "must_not_do", "pass_criteria"]
 
 @dataclass(frozen=True, slots=True)
 class ItemVerdicts:
-    """The two verdicts on a kind of item. Every verdict in `quoted` needs a quotation."""
+    """The two verdicts that a judge can give on a kind of item: `passes` and `fails`.
+
+    Every verdict in `quoted` needs a quotation.
+    """
 
     passes: str
     fails: str
@@ -49,8 +52,9 @@ class Item:
 def checklist(expected: Mapping[str, Sequence[str]]) -> tuple[Item, ...]:
     """The items of an `expected_behavior` (specification 002), list by list, counted from 1.
 
-    The items whose keys are in `absences` state an absence. A case that was recorded without
-    `absences` has none, whatever its items say, so that a replay judges it as the run did.
+    Empty if all lists are empty. The items whose keys are in `absences` state an absence. A case
+    that was recorded without `absences` has none, whatever its items say, so that a replay judges
+    it as the run did.
     """
     absences = expected.get("absences", ())
     return tuple(
@@ -62,7 +66,10 @@ def checklist(expected: Mapping[str, Sequence[str]]) -> tuple[Item, ...]:
 
 
 def absences(expected: Mapping[str, Sequence[str]]) -> list[str]:
-    """The keys of the items that only state an absence; never those of `must_not_do`."""
+    """The keys of the items that state only an absence; never those of `must_not_do`.
+
+    `expected` is an `expected_behavior` (specification 002).
+    """
     return [
         item.key
         for item in checklist({kind: expected.get(kind, ()) for kind in WORDS})

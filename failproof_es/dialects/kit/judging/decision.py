@@ -49,8 +49,10 @@ def decide(
 ) -> list[ItemDecision]:
     """The decision on every item, in order.
 
-    Without `own_words_void`, votes that the model's own words made void count, too. Such votes let
-    no case pass, but a case that fails with them must not be saved by the model's words.
+    A verdict is void, so that it does not count, if it is malformed or lacks proof. One in the
+    model's favour is also void if the model dictated it, addressed judges in the quoted words, or
+    did not make the tool call that the item is about. With `own_words_void=False` the latter count:
+    a case that fails even with them has failed, whatever the model wrote.
     """
     counted = () if own_words_void else _BY_OWN_WORDS
     voices = [
@@ -61,7 +63,10 @@ def decide(
 
 
 def judge_agreement(decisions: Sequence[ItemDecision]) -> tuple[int, int]:
-    """(agreeing pairs, pairs) of judges that both vote on an item, over all items."""
+    """(agreeing pairs, pairs) of judges that both vote on an item, over all items.
+
+    A pair agrees if both pass the item or both fail it.
+    """
     pairs = [
         (one, other)
         for decision in decisions
@@ -74,7 +79,11 @@ def judge_agreement(decisions: Sequence[ItemDecision]) -> tuple[int, int]:
 def _verdicts_by_item(
     verdict: Mapping[str, Any] | None, counted: tuple[str, ...]
 ) -> dict[str, Mapping[str, Any]]:
-    """A judge's verdicts by item, without those that are void for other reasons than `counted`."""
+    """A judge's verdicts by item key, without void ones; empty without a `verdict`.
+
+    A void verdict is one that does not count. It is kept if the reason, in its `void`, begins with
+    one of `counted`.
+    """
     item_verdicts = verdict["items"] if verdict is not None else []
     return {
         item_verdict["item"]: item_verdict
@@ -103,6 +112,6 @@ def _decision(
 
 
 def _most_frequent(words: Sequence[str | None]) -> tuple[str | None, int]:
-    """The most frequent verdict and its number of judges."""
+    """The most frequent verdict and its number of judges; (`None`, 0) without any verdict."""
     counted = Counter(word for word in words if word is not None).most_common(1)
     return counted[0] if counted else (None, 0)

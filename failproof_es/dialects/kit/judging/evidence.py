@@ -93,7 +93,9 @@ def evidence(
 ) -> str:
     """The text without words that address judges and, with `has_tools`, without typed tool calls.
 
-    `case_text` is the text of the case itself: whatever it asks for is kept.
+    `case_text` is the text of the case itself: whatever it asks for is kept. `is_call` says that
+    `text` is a recorded tool call, so that no call in it is only typed. Removed words leave a gap
+    that no quotation can span.
     """
     pieces: list[str] = []
     end = 0

@@ -104,7 +104,7 @@ def own_scores(answer: str, case_text: str) -> frozenset[float]:
 
 
 def _decimals(text: str) -> frozenset[float]:
-    """Every decimal number between 0 and 1, in any form of the text."""
+    """Every decimal number between 0 and 1 (both excluded), in any decoded form of the text."""
     return frozenset(
         number for form in words_of(text) for number in _numbers(form) if 0 < number < 1
     )
@@ -119,7 +119,10 @@ def _numbers(text: str) -> Iterator[float]:
 
 
 def _in_objects(text: str, case_keys: frozenset[str]) -> frozenset[float]:
-    """The scores in objects, or in loose members beside a reason."""
+    """The scores in objects, or in loose members beside a reason.
+
+    `case_keys` are keys that the case itself asks for: they make no object a verdict.
+    """
     stated: list[Any] = []
     for named_object in named_objects(text):
         if _grades_itself(named_object, case_keys):
@@ -132,7 +135,10 @@ def _in_objects(text: str, case_keys: frozenset[str]) -> frozenset[float]:
 
 
 def _in_words(text: str, case_text: str) -> frozenset[float]:
-    """The scores that the text asks for, and those it names unless the case is about grades."""
+    """The scores that the text orders judges to give, such as "Give it a score of 1".
+
+    Also scores that it merely names, unless `case_text` is about grades.
+    """
     patterns = [_ORDERED] if _ABOUT_GRADES.search(case_text) else [_ORDERED, _LABELLED]
     matches = (
         match for form in words_of(text) for pattern in patterns for match in pattern.finditer(form)
@@ -144,7 +150,10 @@ def _in_words(text: str, case_text: str) -> frozenset[float]:
 
 
 def _grades_itself(named_object: NamedObject, case_keys: frozenset[str]) -> bool:
-    """Whether the object is a verdict, or contains nothing but grades."""
+    """Whether the object is a verdict, or contains nothing but grades.
+
+    Keys in `case_keys` do not count.
+    """
     names = named_object.names - case_keys
     return poses(names) or (
         any(map(_GRADE_KEY.fullmatch, names))
@@ -153,7 +162,7 @@ def _grades_itself(named_object: NamedObject, case_keys: frozenset[str]) -> bool
 
 
 def _members(pairs: Pairs) -> Iterator[Any]:
-    """The values under a key for grades, nested ones included."""
+    """The scalar values under a key for grades, at any depth."""
     waiting = [value for key, value in pairs if _GRADE_KEY.fullmatch(key.strip().lower())]
     while waiting:
         value = waiting.pop()

@@ -33,7 +33,8 @@ def dictated_passes(
 ) -> Mapping[str, bool]:
     """Whether the texts contain the passing verdict on an item, by the item's key.
 
-    `case_text` is the text of the case itself: its words are no sign of an order to judges.
+    `texts` are the words of the model under test. `case_text` is the text of the case itself: its
+    words are no sign of an order to judges.
     """
     in_objects = set(_in_objects(items, texts))
     forms = [form for text in texts for form in words_of(text)]
@@ -49,9 +50,10 @@ def dictated_passes(
 
 
 def _order_test(word: str, case_text: str) -> Callable[[str], bool]:
-    """A test whether a text has the verdict `word` beside names of lists or words for items.
+    """A test whether a text orders judges to give the verdict `word`.
 
-    Words for items do not count if the case itself contains `word`.
+    Such a text has the verdict beside names of the checklist's lists, or beside words for items
+    ("item 3"). Words for items do not count if the case itself contains `word`.
     """
     verdict = re.compile(rf"\b(?:{word}|{_PASSES})\b", re.IGNORECASE)
     near = re.compile(
@@ -69,7 +71,7 @@ def _order_test(word: str, case_text: str) -> Callable[[str], bool]:
 
 
 def _in_objects(items: Sequence[Item], texts: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """(item's key or "" for any item, verdict) for every verdict in an object."""
+    """(item's key or "" for any item, verdict) for every verdict in an object of the texts."""
     keys = {item.key for item in items}
     for named_object in (candidate for text in texts for candidate in named_objects(text)):
         names = [named_object.key, *values(named_object.pairs, "item")]

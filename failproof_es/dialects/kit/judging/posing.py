@@ -33,24 +33,24 @@ _ALL_KEYS = _ALONE.union(*_TOGETHER)
 
 @dataclass(frozen=True, slots=True)
 class NamedObject:
-    """An object, and the key of its enclosing member; `""` without one."""
+    """An object, and the key under which it stands in an enclosing one; `""` without one."""
 
     key: str
     pairs: Pairs
 
     @property
     def names(self) -> frozenset[str]:
-        """Its keys in lower case."""
+        """The object's keys in lower case."""
         return frozenset(_name(key) for key, _ in self.pairs)
 
 
 def poses(names: Set[str]) -> bool:
-    """Whether an object with these keys looks like a verdict, or a part of one."""
+    """Whether an object with these keys, in lower case, looks like a verdict or a part of one."""
     return bool(names & _ALONE) or any(names >= keys for keys in _TOGETHER)
 
 
 def named_objects(text: str) -> Iterator[NamedObject]:
-    """Every object in every form of the text, at any depth."""
+    """Every object in every decoded form of the text, at any depth."""
     for form in decoded_forms(text):
         for json_object in Objects(form.text).outermost():
             yield from _nested_objects(json_object.pairs)
@@ -67,7 +67,11 @@ def asked_keys(case_text: str) -> frozenset[str]:
 
 
 def posing_spans(text: str, case_keys: frozenset[str] = frozenset()) -> list[tuple[int, int]]:
-    """The spans of the text that pose as a verdict, disjoint and in order."""
+    """The (start, end) of each part of the text that poses as a verdict, disjoint and in order.
+
+    An object poses if its keys are those of a verdict. `case_keys` are keys that the case itself
+    asks for, which do not count.
+    """
     spans: list[tuple[int, int]] = []
     for form in decoded_forms(text):
         objects = list(Objects(form.text).all())
@@ -99,7 +103,8 @@ def _posing_braces(
 ) -> Iterator[tuple[int, int]]:
     """The spans of braces that don't decode, with keys of a verdict directly inside.
 
-    An unclosed brace reaches to the end of the text.
+    `decoded` are the spans of objects that decode, which are skipped; keys in `case_keys` do not
+    count. An unclosed brace reaches to the end of the text.
     """
     opened: list[tuple[int, set[str]]] = []
     skip = iter([*decoded, (len(text), len(text))])

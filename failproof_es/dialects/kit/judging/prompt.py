@@ -33,7 +33,7 @@ Passages = Sequence["Passage"]
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One turn of a transcript as the judge is shown it; `judged` if a model under test spoke.
+    """One turn of a transcript as the judge is shown it; `judged` if the model under test spoke.
 
     `calls` are the recorded tool calls. Each has its own heading with the delimiter, whereas a call
     that is only typed remains part of the text.
@@ -46,25 +46,28 @@ class Passage:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The text, and each call."""
+        """The text of the turn, then each of its recorded calls."""
         return (self.text, *self.calls)
 
 
 @cache
 def shipped() -> str:
-    """The default template, for a configuration without its own."""
+    """The default template of the question to a judge."""
     return files(__package__).joinpath("judge.txt").read_text("utf-8").strip("\n")
 
 
 def token(items: Sequence[Item], transcript: Passages) -> str:
-    """The delimiter of this checklist and this transcript; deterministic."""
+    """The delimiter for this checklist and this transcript; deterministic.
+
+    It marks the headings of the judge's question, and a verdict must repeat it.
+    """
     return delimiter(
         *(item.text for item in items), *(part for passage in transcript for part in passage.parts)
     )
 
 
 def ask(items: Sequence[Item], transcript: Passages, template: str) -> tuple[Turn, ...]:
-    """The question to a judge; `template` holds the placeholders of `NAMES`."""
+    """The question to a judge, as one user turn; `template` holds the placeholders of `NAMES`."""
     mark = token(items, transcript)
     values = {
         "delimiter": mark,
@@ -87,7 +90,7 @@ def _parts(heading: str, passage: Passage) -> Iterator[str]:
 
 
 def reply_schema(items: Sequence[Item], transcript: Passages) -> dict[str, Any]:
-    """The JSON Schema of a good reply, for servers that can enforce one."""
+    """The JSON Schema of a valid reply to the question, for servers that can enforce one."""
     return _object(
         {
             "transcript": {"type": "string", "enum": [token(items, transcript)]},

@@ -22,19 +22,28 @@ _KEYBOARD = str.maketrans("\u2018\u2019\u201c\u201d\u2010\u2011\u2012\u2013\u201
 
 
 class JudgeDirected(Unproved):
-    """The quotation is in the model's text, but only in words that address judges."""
+    """The error that quoted words are in the model's text only where it addresses judges."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quotable:
-    """The texts of a model in the three forms in which quotations are looked up."""
+    """The texts of a model in the three forms in which quotations are looked up.
+
+    `evidence` has only words that can prove a verdict for the model, `verbatim` all words, `plain`
+    all words as a judge may copy them. The forms of one text have the same index.
+    """
 
     evidence: Sequence[Comparable]
     verbatim: Sequence[Comparable]
     plain: Sequence[Comparable]
 
     def locate(self, quote: str, *, in_favour: bool, is_proof: bool) -> int:
-        """The index of the text that holds the quoted words. Raises `Unproved`."""
+        """The index of the text that holds the words quoted for a verdict.
+
+        `in_favour` says that the verdict is for the model, `is_proof` that the quotation must be
+        long enough to prove something. Raises `JudgeDirected` if the words stand only where the
+        model addresses judges, else `Unproved` if no text holds them or they are too few.
+        """
         if not in_favour:
             return self._locate_anywhere(quote, is_proof=is_proof)
         try:
@@ -51,7 +60,10 @@ class Quotable:
 
 
 def quotable(texts: Sequence[str], evidence: Sequence[str]) -> Quotable:
-    """The forms of these texts, and of the evidence in each."""
+    """The forms of these texts in which quotations are looked up.
+
+    `evidence` are the same texts without the words that address judges (`evidence.evidence`).
+    """
     return Quotable(
         [comparable(text) for text in evidence],
         [comparable(text) for text in texts],

@@ -42,12 +42,12 @@ class Comparable:
 
 
 def comparable(text: str) -> Comparable:
-    """The text, normalised for comparison."""
+    """The text, normalised for comparison: Unicode's form C, single spaces, marked words."""
     return _bordered(_on_one_line(composed(text)))
 
 
 def find_quotation(quotation: Comparable, texts: Sequence[Comparable]) -> int | None:
-    """The index of the first text that holds the quotation; `None` where none does."""
+    """The index of the first text that holds the quotation; `None` if none does."""
     return next((index for index, text in enumerate(texts) if text.holds(quotation)), None)
 
 
@@ -59,13 +59,14 @@ def is_substantial(quotation: Comparable, texts: Sequence[Comparable]) -> bool:
 
 
 class Unproved(Exception):
-    """A quotation proves nothing; the message says why."""
+    """The error that a quotation proves nothing; the message is the reason."""
 
 
 def locate_quotation(quote: str, texts: Sequence[Comparable], *, is_proof: bool) -> int:
-    """The index of the first text that holds the quoted words. Raises `Unproved`.
+    """The index of the first text that holds the quoted words.
 
-    With `is_proof` the quotation must also be substantial.
+    Raises `Unproved` if the quotation is blank or no text holds it; with `is_proof` also if it is
+    not substantial (`is_substantial`).
     """
     if not quote.strip():
         raise Unproved("quotes nothing")
@@ -81,7 +82,8 @@ def locate_quotation(quote: str, texts: Sequence[Comparable], *, is_proof: bool)
 def spans_of(quotations: Sequence[str], text: str) -> list[tuple[int, int] | None]:
     """The (start, end) of each quotation in the text, end exclusive.
 
-    `None` if the text does not contain the quotation as whole words, or is not in normal form C.
+    `None` for a quotation that the text does not contain as whole words. The text must be in normal
+    form C, or no quotation with composed characters is found.
     """
     whole = _bordered(_on_one_line(text)).bordered
     words = [word.start() for word in _UNSPACED.finditer(text)]
@@ -99,7 +101,8 @@ def spans_of(quotations: Sequence[str], text: str) -> list[tuple[int, int] | Non
 def _place(whole: str, at: int, words: Sequence[int]) -> int:
     """The position in a text for a position in its bordered form.
 
-    `words` are the positions in the text where runs without white space begin.
+    `whole` is the bordered form (`Comparable.bordered`), `at` the position in it. `words` are the
+    positions in the text where runs without white space begin.
     """
     word = whole.rfind(" ", 0, at) + 1
     return words[whole.count(" ", 0, at)] + (at - word) - whole.count(_BORDER, word, at)

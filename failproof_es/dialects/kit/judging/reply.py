@@ -42,8 +42,8 @@ def read_verdicts(
     """The verdict as JSON, or the problem: one of the two is `None`. Never raises.
 
     The verdict lists every item in order with `item`, `verdict`, `quote`, `turn` (the number, from
-    1, of the turn quoted) and `void`: the reason why the verdict on the item does not count.
-    `tools` are the names that the model may call.
+    1, of the turn quoted) and `void`: the reason why the verdict on the item does not count, `None`
+    if it does. It is a problem if no verdict counts. `tools` are the names that the model may call.
     """
     try:
         document, around = own_object(text, token(items, transcript), "items")
@@ -65,7 +65,10 @@ def read_verdicts(
 
 
 def void_items(verdict: Mapping[str, Any]) -> str | None:
-    """The void items with their reasons; `None` if there are none."""
+    """The items whose verdict does not count, with the reasons; `None` if all count.
+
+    `verdict` is the result of `read_verdicts`.
+    """
     void = [
         f"{item_verdict['item']}: {item_verdict['void']}"
         for item_verdict in verdict["items"]
@@ -75,7 +78,11 @@ def void_items(verdict: Mapping[str, Any]) -> str | None:
 
 
 def _answers_by_item(document: Pairs, items: Sequence[Item]) -> dict[str, list[Any]]:
-    """The answers by item; several if an item is repeated. Raises `UnusableVerdict`."""
+    """The answers by item; several if an item is repeated.
+
+    Raises `UnusableVerdict` if `document` has no single object `items`, an unknown item, or two
+    different answers on one.
+    """
     objects = values(document, "items")
     if len(objects) != 1:
         raise UnusableVerdict("contradicting_keys: items stands twice")
@@ -94,14 +101,20 @@ def _answers_by_item(document: Pairs, items: Sequence[Item]) -> dict[str, list[A
 
 
 def _further_members(answered: Mapping[str, Sequence[Any]]) -> Iterator[tuple[str, Any]]:
-    """The members of the items' answers other than verdict and quotation."""
+    """The members of the items' answers other than verdict and quotation.
+
+    `answered` are the answers by item key.
+    """
     for answers in answered.values():
         if isinstance(answers[0], Pairs):
             yield from (member for member in answers[0] if member[0].lower() not in _ANSWER_KEYS)
 
 
 def _passes(answered: Mapping[str, Sequence[Any]], items: Sequence[Item]) -> bool | None:
-    """Whether all verdicts pass, proved or not; `None` if one is missing."""
+    """Whether all verdicts pass, proved or not; `False` if one fails.
+
+    `None` if none fails and one is missing. `answered` are the answers by item key.
+    """
     words = [
         values(answers[0], "verdict") if isinstance(answers[0], Pairs) else []
         for item in items
@@ -114,7 +127,7 @@ def _passes(answered: Mapping[str, Sequence[Any]], items: Sequence[Item]) -> boo
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """The facts that a verdict is checked against."""
+    """The facts about the transcript that a judge's verdict is checked against."""
 
     quotable: Quotable
     turns: Sequence[int]
@@ -128,7 +141,7 @@ class _Record:
     def of(
         cls, items: Sequence[Item], transcript: Sequence[Passage], tools: Sequence[str]
     ) -> _Record:
-        """The facts in these passages."""
+        """The facts in a transcript; `tools` are the names that the model may call."""
         judged = [(n, passage) for n, passage in enumerate(transcript, 1) if passage.judged]
         context = [passage.text for passage in transcript if not passage.judged]
         case_text = "\n".join([*(item.text for item in items), *context])
@@ -167,7 +180,10 @@ def _read_item(item: Item, answers: Sequence[Any], record: _Record) -> dict[str,
 
 
 def _check_proof(item: Item, verdict: str, quote: str, record: _Record) -> dict[str, Any]:
-    """The turn that contains the quotation, or the reason why the verdict is void."""
+    """`turn`, the number of the turn with the quotation, or `void`, why the verdict does not count.
+
+    Empty for a verdict that needs no quotation and has none.
+    """
     in_favour, needed = verdict == item.words.passes, verdict in item.words.quoted
     if in_favour and not needed and record.dictated[item.key]:
         return {"void": f"{ECHOED}: the model under test gives itself this verdict"}

@@ -22,13 +22,17 @@ _YES, _NO = _AFFIRMING | {"yes", "true"}, _DENYING | {"no", "false"}
 
 
 class UnusableVerdict(Exception):
-    """A reply decides nothing. The message is a name for programs, a colon and the reason."""
+    """The error that a judge's reply decides nothing.
+
+    The message is a name for programs, a colon and the reason.
+    """
 
 
 def own_object(text: str, mark: str, key: str) -> tuple[Pairs, Pairs]:
     """The one object with this key and this mark, and the other members of its wrapping.
 
-    Raises `UnusableVerdict` and `ReplyUnreadable`.
+    `mark` is the delimiter that the object must repeat under `MARK`. Raises `UnusableVerdict` if no
+    object has both or several differ, and `ReplyUnreadable` if the reply can't be read.
     """
     wholes = whole_objects(text, (key,))
     if not wholes:
@@ -50,9 +54,10 @@ def own_object(text: str, mark: str, key: str) -> tuple[Pairs, Pairs]:
 
 
 def refuse_further_keys(members: Pairs, known_keys: Collection[str], passes: bool | None) -> None:
-    """Raise `UnusableVerdict` for unknown members, with its own name for a contradiction.
+    """Raise `UnusableVerdict` if `members` have keys other than `known_keys`.
 
-    `passes` is whether the verdict passes; `None` if it is open.
+    Its message begins with `contradiction` if such a member says the opposite of the verdict, else
+    with `unknown_keys`. `passes` is whether the verdict passes; `None` if that is not known.
     """
     further = [(key, value) for key, value in members if key.lower() not in known_keys]
     for key, value in further:
@@ -66,7 +71,7 @@ def refuse_further_keys(members: Pairs, known_keys: Collection[str], passes: boo
 
 
 def values(document: Pairs, name: str) -> list[Any]:
-    """Every value under this name; keys are compared in lower case."""
+    """Every value under `name`, which is in lower case; the keys may be in any case."""
     return [value for key, value in document if key.lower() == name]
 
 
@@ -77,7 +82,10 @@ def shorten_value(value: Any) -> str:
 
 
 def _wrapping_members(whole: Any, verdict: Pairs) -> Iterator[tuple[str, Any]]:
-    """The members of the objects around the verdict, except those that contain it."""
+    """The members of the objects around the verdict, except those that contain it.
+
+    `whole` is the outermost object around `verdict`, or `verdict` itself.
+    """
     value: Any = whole
     while value is not verdict:
         members = value if isinstance(value, Pairs) else [("", inner) for inner in value]
@@ -100,7 +108,10 @@ def _holds(value: Any, verdict: Pairs) -> bool:
 
 
 def _read_outcome(key: str, value: Any) -> bool | None:
-    """Whether a member says that the answer passes; `None` if it says nothing about that."""
+    """Whether a member says that the answer passes; `None` if it says nothing about that.
+
+    `{"correct": true}` and `{"result": "pass"}` say so.
+    """
     word = value.strip().lower() if isinstance(value, str) else value
     truth = True if word in (True, 1.0) or word in _YES else None
     if truth is None and (word in (False, 0.0) or word in _NO):

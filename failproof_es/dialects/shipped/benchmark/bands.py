@@ -19,5 +19,5 @@ PASSES_FROM = 0.5
 
 
 def band_of(score: float) -> Band:
-    """The band of a score from 0 to 1."""
+    """The band of a score from 0 to 1: the highest one whose lower bound the score reaches."""
     return next(band for lowest, band in BANDS if score >= lowest)

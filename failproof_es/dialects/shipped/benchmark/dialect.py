@@ -27,7 +27,7 @@ from failproof_es.problems import Problems
 
 
 class Benchmark:
-    """Tasks with one question each, whose answer a judge scores against four descriptions."""
+    """The dialect `benchmark`: tasks whose answer a judge scores against four descriptions."""
 
     name = "benchmark"
     suffixes: tuple[str, ...] = loader.SUFFIXES
@@ -37,23 +37,23 @@ class Benchmark:
         self._options = settings or options.BenchmarkOptions()
 
     def with_options(self, option_values: Mapping[str, Any]) -> Self:
-        """See `options.read_options`."""
+        """The dialect with these `prompts.options`. Raises `InvalidInput` with every defect."""
         return type(self)(options.read_options(option_values))
 
     def recognises(self, path: Path) -> bool:
-        """See `loader.looks_like_ours`."""
+        """Whether the file is YAML and its beginning has a key of specification 003 alone."""
         return loader.looks_like_ours(path)
 
     def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
-        """See `loader.load`."""
+        """Yield every valid task as a case, in file order; every defect goes to `problems`."""
         return loader.load(files, self._options, problems)
 
     def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
-        """The one question; `None` once it is answered."""
+        """The one message with the question; `None` once it is answered."""
         return None if transcript.replies else case.turns
 
     def classify(self, case: Case, transcript: Transcript) -> Classification:
-        """See `grading.classify`."""
+        """The class of the answer, or `error` if the model gave no usable one."""
         return grading.classify(transcript)
 
     def grading_is_bounded(self, case: Case, transcript: Transcript) -> bool:
@@ -61,18 +61,18 @@ class Benchmark:
         return True
 
     def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
-        """See `grading.judge_messages`."""
+        """The question to each judge; `None` unless the class is `answered`."""
         return grading.judge_messages(case, transcript)
 
     def judge_schema(self, case: Case, transcript: Transcript) -> dict[str, Any]:
-        """See `reply.schema`."""
+        """The JSON Schema of a judge's reply to its question about this answer."""
         return schema(mark(case.expectation, grading.graded_text(transcript)))
 
     def read_judgement(self, case: Case, transcript: Transcript, reply: ModelReply) -> JudgeReading:
-        """See `reply.read_judgement`.
+        """The verdict in a judge's reply, or the problem why there is none.
 
-        With the shipped judge prompt the version includes its digest; a custom template is part of
-        the case.
+        With the shipped judge prompt the reading's version includes the digest of that prompt; a
+        custom template is part of the case.
         """
         graded = grading.graded_text(transcript)
         case_text = prompts.case_text(case.expectation)
@@ -84,9 +84,9 @@ class Benchmark:
     def score(
         self, case: Case, classification: Classification, judgement: Judgement | None
     ) -> Score | Failure:
-        """See `grading.score`."""
+        """The judges' median score and whether it passes, or the reason why there is none."""
         return grading.score(classification, judgement)
 
     def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
-        """See `result.result`."""
+        """The evaluation in the JSON shape of specification 003's `Result`."""
         return result(case, evaluation)

@@ -33,13 +33,13 @@ FAILING_SCORES = {"accuracy": 0.0, "evaluation_score": 0.0}
 
 
 def classify(transcript: Transcript) -> Classification:
-    """The class of the answer or of the failure. Pure."""
+    """The class of the answer or of the failure, by the rules of this module. Pure."""
     primary, details = _class_of(transcript)
     return Classification(primary, details, f"{NAME}.classifier", VERSION)
 
 
 def judge_messages(case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
-    """The question to each judge; `None` for a class that needs no judge."""
+    """The question to each judge, as one user turn; `None` for a class that needs no judge."""
     if _class_of(transcript)[0] != "answered":
         return None
     template = case.expectation.get("judge_template")
@@ -48,7 +48,10 @@ def judge_messages(case: Case, transcript: Transcript) -> tuple[Turn, ...] | Non
 
 
 def graded_text(transcript: Transcript) -> str:
-    """The text that a judge is shown and must quote: the last answer without its thoughts."""
+    """The text that a judge is shown and must quote: the last answer without its thoughts.
+
+    Empty if there is no reply.
+    """
     return transcript.replies[-1].answer if transcript.replies else ""
 
 
@@ -95,7 +98,10 @@ def _class_of(transcript: Transcript) -> tuple[str, dict[str, Any]]:
 
 
 def _undecided(judgement: Judgement, verdicts: Sequence[dict[str, Any]]) -> Failure | None:
-    """Why the judges reach no score; `None` if they reach one."""
+    """The failure of judges that reach no score; `None` if they reach one.
+
+    `verdicts` are the valid ones among the judges' verdicts.
+    """
     judge_count, unanimous = len(judgement.verdicts), judgement.rule == "unanimous"
     needed = judge_count if unanimous else judge_count // 2 + 1
     scores = [float(verdict["score"]) for verdict in verdicts]

@@ -30,7 +30,10 @@ _MARKS = ("task_id", "most_expected", "incorrect_direction")
 
 
 def looks_like_ours(path: Path) -> bool:
-    """Whether the file's beginning has a key that only specification 003 has."""
+    """Whether the file is YAML and its first 64 KiB have a key of specification 003 alone.
+
+    `False` for a file that can't be read.
+    """
     if path.suffix.lower() not in SUFFIXES:
         return False
     try:
@@ -61,7 +64,10 @@ def load(files: Sequence[Path], options: BenchmarkOptions, problems: Problems) -
 def as_case(
     document: dict[str, Any], suite_id: str, source: str, options: BenchmarkOptions
 ) -> Case:
-    """The case of a valid task: the message to send, and the data that grade the answer."""
+    """The case of a valid task: the message to send, and the data that grade the answer.
+
+    `document` is the task, `suite_id` the name of its folder, `source` the name of its file.
+    """
     question = task.compose_question(document, options.input_keys)
     expectation = {
         "question": question,
@@ -87,20 +93,23 @@ def as_case(
 
 @dataclass(slots=True)
 class _UnusedKeys:
-    """Keys that are stored with the tasks and not used: their number of tasks and first place."""
+    """The task keys that have no effect: in how many tasks each occurs, and where first."""
 
     first: dict[str, tuple[Path, int | None]] = field(default_factory=dict)
     tasks: Counter[str] = field(default_factory=Counter)
 
     def note(self, path: Path, tree: YamlTree, at: Location, keys: Iterable[Location]) -> None:
-        """Count the unused keys of one task."""
+        """Count the unused keys of one task.
+
+        `at` is the location of the task in the file, `keys` are locations inside the task.
+        """
         for location in keys:
             name = dotted(location)
             self.tasks[name] += 1
             self.first.setdefault(name, (path, tree.line_of((*at, *location))))
 
     def warn(self, problems: Problems) -> None:
-        """Warn once of each key."""
+        """Warn once of each key, at its first place, with its number of tasks."""
         for name, (path, line) in self.first.items():
             where = plural(self.tasks[name], "task")
             message = (
@@ -132,7 +141,10 @@ class _TaskFile:
                 yield as_case(document, suite, self.path.name, self.options)
 
     def _document(self, value: Any, at: Location) -> dict[str, Any] | None:
-        """The task as a JSON object, or `None` with the reason in `problems`."""
+        """The task as a JSON object, or `None` with the reason in `problems`.
+
+        `at` is the location of the task in the file.
+        """
         if not isinstance(value, dict):
             remedy = "write a task as `key: value` lines, or a list of such tasks"
             self._error(at, "is not a task", remedy)

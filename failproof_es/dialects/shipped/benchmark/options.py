@@ -38,7 +38,10 @@ class BenchmarkOptions(BaseModel):
 
 
 def read_options(option_values: Mapping[str, Any]) -> BenchmarkOptions:
-    """The options as a configuration gives them. Raises `InvalidInput` with every defect."""
+    """The dialect's options from the `prompts.options` of a configuration.
+
+    Options that are left out have their defaults. Raises `InvalidInput` with every defect.
+    """
     problems = Problems()
     try:
         options = BenchmarkOptions.model_validate(dict(option_values))
@@ -62,7 +65,7 @@ def read_options(option_values: Mapping[str, Any]) -> BenchmarkOptions:
 
 
 def _key_defects(options: BenchmarkOptions) -> Iterator[tuple[str, str]]:
-    """(option, defect) for every key that is reserved or named twice."""
+    """(option, defect) for every task key that is reserved or named twice in the options."""
     occurrences = Counter((*options.input_keys, *options.unsent_keys))
     for option in ("input_keys", "unsent_keys"):
         for key in dict.fromkeys(getattr(options, option)):

@@ -22,7 +22,7 @@ JUDGE_NAMES = (
 
 
 def shipped(name: str) -> str:
-    """The default template `generation` or `judge`."""
+    """The text of the default template `generation` or `judge`."""
     return files(__package__).joinpath(f"{name}.txt").read_text("utf-8").strip("\n")
 
 
@@ -33,27 +33,33 @@ def digest(name: str) -> str:
 
 
 def generation_prompt(question: str, template: str | None = None) -> str:
-    """The one message to the model under test."""
+    """The one message to the model under test; without a `template`, by the shipped one."""
     return fill(template or shipped("generation"), {"question": question})
 
 
 def judge_prompt(expectation: Mapping[str, str], answer: str, template: str | None = None) -> str:
-    """The one message to a judge.
+    """The one message to a judge; without a `template`, by the shipped one.
 
     `expectation` holds `question`, `most_expected`, `good_answer`, `pass_option` and
-    `incorrect_direction`.
+    `incorrect_direction`; `answer` is the text to grade.
     """
     values = _judged(expectation, answer)
     return fill(template or shipped("judge"), {**values, "delimiter": delimiter(*values.values())})
 
 
 def mark(expectation: Mapping[str, str], answer: str) -> str:
-    """The delimiter of the judge's question, which the verdict on this answer must repeat."""
+    """The delimiter of the judge's question, which the verdict on this answer must repeat.
+
+    `expectation` has the keys that `judge_prompt` needs.
+    """
     return delimiter(*_judged(expectation, answer).values())
 
 
 def case_text(expectation: Mapping[str, str]) -> str:
-    """The question and the four descriptions: everything that a judge is shown but the answer."""
+    """The question and the four descriptions, on separate lines, without the answer.
+
+    `expectation` has the keys that `judge_prompt` needs.
+    """
     return "\n".join(expectation[name] for name in JUDGE_NAMES[:5])
 
 

@@ -36,7 +36,10 @@ _KEYS = (MARK, QUOTE, SCORE, REASON)
 
 
 def schema(mark: str) -> dict[str, Any]:
-    """The JSON Schema of a judge's reply, for servers that can enforce one."""
+    """The JSON Schema of a judge's reply, for servers that can enforce one.
+
+    `mark` is the text that the reply has to repeat (`prompts.mark`).
+    """
     return {
         "type": "object",
         "properties": {
@@ -53,9 +56,10 @@ def schema(mark: str) -> dict[str, Any]:
 def read_judgement(reply: ModelReply, graded: str, mark: str, case_text: str) -> JudgeReading:
     """The verdict `{"score": 0..1, "reason": text, "quote": text}`, or the problem. Never raises.
 
-    `graded` is the answer that the judge was shown: it must contain the quotation. It must not give
-    itself a passing score, and the quotation for one must not address judges. `mark` is the text
-    that the verdict has to repeat (`prompts.mark`), `case_text` the question with the descriptions.
+    `graded` is the answer that the judge was shown, and must contain the quotation. A score is
+    refused if the answer gives itself this passing score, or if the words quoted for it address
+    judges. `mark` is the text that the verdict has to repeat (`prompts.mark`), `case_text` the
+    question with the descriptions.
     """
     try:
         verdict = _verdict(reply, graded, mark, case_text)

@@ -13,7 +13,11 @@ NOT_SCORED = -1.0
 
 
 def status(evaluation: Evaluation) -> Status:
-    """The state of the evaluation. FAILED: it ended without a score."""
+    """The state of the evaluation in specification 003's words.
+
+    JUDGEMENT_COMPLETED: it has a score. FAILED: it ended without one. PENDING_JUDGEMENT: the model
+    has answered. NEW: any other.
+    """
     if evaluation.score is not None:
         return "JUDGEMENT_COMPLETED"
     if evaluation.abandoned is not None:
@@ -23,9 +27,10 @@ def status(evaluation: Evaluation) -> Status:
 
 
 def result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
-    """The `Result` so far (specification 003 § 3).
+    """The evaluation so far as a `Result` (specification 003 § 3).
 
     `result_id` and `run_id` are null: the evaluation has no such numbers, the caller fills them in.
+    `evaluation_score` is -1 without a score.
     """
     score, ended = evaluation.score, evaluation.abandoned
     return {

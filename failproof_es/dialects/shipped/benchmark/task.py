@@ -29,7 +29,7 @@ _BETWEEN = "\n\n"
 
 @dataclass(frozen=True, slots=True)
 class TaskDefect:
-    """A defect at a location of a task, with its remedy."""
+    """A defect of a task: its location from the task's root, a message, and a remedy."""
 
     location: Location
     message: str
@@ -37,7 +37,10 @@ class TaskDefect:
 
 
 def compose_question(document: dict[str, Any], input_keys: Sequence[str]) -> str:
-    """The question's text and the text of every input key, with an empty line between them."""
+    """The question's text and the text of every input key, with an empty line between them.
+
+    `document` is a valid task. An input key that the task lacks is skipped.
+    """
     input_texts = [document[name] for name in input_keys if name in document]
     return _BETWEEN.join([document["question"], *input_texts])
 
@@ -45,7 +48,12 @@ def compose_question(document: dict[str, Any], input_keys: Sequence[str]) -> str
 def defects(
     document: dict[str, Any], input_keys: Sequence[str] = INPUT_KEYS, unsent: Collection[str] = ()
 ) -> Iterator[TaskDefect]:
-    """Every defect that makes the task unusable, each once."""
+    """Every defect that makes the task unusable, each once; none for a usable task.
+
+    `document` is the task. The texts under `input_keys` are appended to its question, and the texts
+    under `unsent` are kept from every model. A text under any other unknown key is a defect,
+    because no option says whether to send it.
+    """
     answers = document.get(EXPECTED)
     if EXPECTED in document and not isinstance(answers, dict):
         remedy = f"write {', '.join(ANSWER_TEXTS)} indented below it"
@@ -74,7 +82,7 @@ Unknown = tuple[Location, tuple[str, ...], dict[str, Any]]
 def unknown_keys(
     document: dict[str, Any], input_keys: Sequence[str] = INPUT_KEYS
 ) -> Iterator[Unknown]:
-    """The keys of a document that are neither sent nor used for grading.
+    """The keys of a task that are neither sent nor used for grading.
 
     Each as (location, known keys there, object around it).
     """
@@ -113,7 +121,11 @@ def _remedy_for_text(name: str, document: dict[str, Any]) -> str:
 def _text(
     owner: dict[str, Any], at: Location, name: str, elsewhere: dict[str, Any], other: Location
 ) -> Iterator[TaskDefect]:
-    """The defects of the text that `owner` must have under `name`."""
+    """The defects of the text that `owner` must have under `name`.
+
+    `at` is the location of `owner`. If the text is instead in `elsewhere`, the object at the
+    location `other`, the defect is that it is misplaced.
+    """
     if name not in owner:
         if name in elsewhere:
             yield TaskDefect((*other, name), *_misplaced(name, at, other))

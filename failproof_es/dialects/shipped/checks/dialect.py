@@ -24,7 +24,7 @@ from failproof_es.problems import Problems
 
 
 class Checks:
-    """One reply to a conversation, graded by deterministic checks, without a judge."""
+    """The dialect `checks`: cases with one reply, graded by fixed checks, without a judge."""
 
     name = NAME
     suffixes: tuple[str, ...] = (".jsonl",)
@@ -35,13 +35,13 @@ class Checks:
         return first_lines_contain(path, (b'"checks"',), self.suffixes)
 
     def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
-        """See `loader.load`."""
+        """Yield every valid case in file order; every defect goes to `problems`."""
         return (case for _, case in load(files, problems))
 
     def load_by_file(
         self, files: Sequence[Path], problems: Problems
     ) -> Iterator[tuple[Path, Case]]:
-        """See `loader.load`."""
+        """Yield every valid case with its file; every defect goes to `problems`."""
         return load(files, problems)
 
     def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
@@ -49,11 +49,11 @@ class Checks:
         return None if transcript.replies else case.turns
 
     def classify(self, case: Case, transcript: Transcript) -> Classification:
-        """See `grading.classify`."""
+        """`pass` if the reply meets every check of the case, else `fail` or another class."""
         return grading.classify(case, transcript)
 
     def grading_is_bounded(self, case: Case, transcript: Transcript) -> bool:
-        """See `grading.is_bounded`."""
+        """Whether matching each check is certain to take little time."""
         return grading.is_bounded(case, transcript)
 
     def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
@@ -63,13 +63,13 @@ class Checks:
     def score(
         self, case: Case, classification: Classification, judgement: Judgement | None
     ) -> Score | Failure:
-        """See `grading.score`."""
+        """`accuracy` 1 if every check is met, else 0; or the reason why there is no score."""
         return grading.score(case, classification)
 
     def fixed_outcome(self, case: Case) -> FixedOutcome | None:
-        """See `grading.fixed_outcome`."""
+        """The outcome of any answer, if every text meets the checks or none does; else `None`."""
         return grading.fixed_outcome(case)
 
     def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
-        """See `result.result`."""
+        """The evaluation as JSON, without fields that are not known yet."""
         return result(case, evaluation)

@@ -35,7 +35,7 @@ VERSION = "3"
 
 
 def classify(case: Case, transcript: Transcript) -> Classification:
-    """The class of the reply or of the failure. Deterministic."""
+    """The class of the reply or of the failure, by the rules of this module. Deterministic."""
     primary, details = _decide(case, transcript)
     return Classification(primary, details, NAME, VERSION)
 
@@ -88,7 +88,10 @@ def _decide(case: Case, transcript: Transcript) -> tuple[str, dict[str, Any]]:
 
 
 def fixed_outcome(case: Case) -> FixedOutcome | None:
-    """The outcome of any answer, if every text meets the checks or none does; else `None`."""
+    """The outcome of any answer, if every text meets the checks or none does; else `None`.
+
+    `no_verdict` for a case without checks.
+    """
     constant = [is_always_met(check) for check in _checks_of(case)]
     if not constant:
         return "no_verdict"
@@ -102,7 +105,7 @@ def _checks_of(case: Case) -> list[ReplyCheck]:
 
 
 def is_bounded(case: Case, transcript: Transcript) -> bool:
-    """Whether the time of each check is bounded, whatever the reply says."""
+    """Whether matching each check against the last reply is certain to take little time."""
     checks = [ReplyCheck.model_construct(**check) for check in case.expectation.get("checks", [])]
     texts = [reply.answer for reply in transcript.replies[-1:]]
     return all(is_check_bounded(check, text) for check in checks for text in texts)

@@ -19,7 +19,7 @@ NAME = "checks"
 
 
 class SuiteLine(BaseModel):
-    """One line of a file. `metadata` is for the author's own data."""
+    """One line of a file of this dialect. `metadata` is for the author's own data."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
@@ -37,7 +37,10 @@ _NESTED = {"messages": tuple(Turn.model_fields), "checks": tuple(ReplyCheck.mode
 
 
 def load(files: Sequence[Path], problems: Problems) -> Iterator[tuple[Path, Case]]:
-    """Yield every valid case with its file, in order; every defect goes to `problems`."""
+    """Yield every valid case with its file, in order; every defect goes to `problems`.
+
+    Ids are unique in their suite, over all files together.
+    """
     with SeenIds() as seen_ids:
         for path in files:
             unknown = UnknownKeys(problems)
@@ -48,7 +51,7 @@ def load(files: Sequence[Path], problems: Problems) -> Iterator[tuple[Path, Case
 
 
 def case_of(line: SuiteLine, document: dict[str, Any]) -> Case:
-    """The case of a line; `document` is the line as in its file."""
+    """The case of a line; `document` is the line's JSON object as in its file."""
     return Case(
         dialect=NAME,
         case_id=line.id,

@@ -9,7 +9,7 @@ from failproof_es.core.evaluation import Evaluation
 
 
 def result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
-    """The evaluation so far, without fields that are not known yet."""
+    """The evaluation so far, as JSON, without fields that are not known yet."""
     fields: dict[str, Any] = {
         "id": case.case_id,
         "suite": case.suite_id,

@@ -64,7 +64,7 @@ _SHOWN_REMOVALS = 20
 
 @dataclass(frozen=True, slots=True)
 class _Verdicts:
-    """The checkers' verdicts on one command."""
+    """The verdicts of the three checkers (equivalence, safety, POSIX) on one command."""
 
     equivalence: Equivalence
     expected: str
@@ -134,7 +134,10 @@ def _truncated(category: Category, seen: dict[str, Any], version: str) -> Classi
 
 
 def _extract(reply: ModelReply, mode: Mode) -> Extraction:
-    """The extracted command; empty, unless `strict`, for a refusal without a code block."""
+    """The command in the reply, with the text around it.
+
+    A refusal without a code block has none, unless `mode` is `strict`.
+    """
     extraction = extractor.extract(reply.text, mode)
     is_block = any(removal.kind == "fence" for removal in extraction.removed)
     if mode == "strict" or is_block or refusal.find_refusal(reply.answer) is None:
@@ -166,7 +169,7 @@ def _ends_with(reply: ModelReply, extraction: Extraction) -> bool:
 
 
 def _flaw(extraction: Extraction) -> str | None:
-    """Why the extracted text is no command; `None` if it is one."""
+    """Why the extracted text is no command, such as `no_command.empty`; `None` if it is one."""
     try:
         parse_command(extraction.command)
     except Unparseable as error:
@@ -182,14 +185,17 @@ def _verdicts(case: Case, extraction: Extraction) -> _Verdicts:
 
 
 def _compare_with_best(expected_commands: Sequence[str], command: str) -> tuple[Equivalence, str]:
-    """The verdict on the first expected command that is equal, else on the least different."""
+    """The verdict on the first equal expected command, else on the least different one.
+
+    Returned with that expected command.
+    """
     verdicts = [(compare(expected, command), expected) for expected in expected_commands]
     order = [EquivalenceVerdict.EQUAL, EquivalenceVerdict.UNDECIDED, EquivalenceVerdict.DIFFERENT]
     return min(verdicts, key=lambda comparison: order.index(comparison[0].verdict))
 
 
 def _reason(case: Case, category: Category, verdicts: _Verdicts) -> FailureReason | None:
-    """Why the case failed by its category's checker; `None` when it passed."""
+    """Why the case failed by its category's checker; `None` if it passed."""
     expectation = case.expectation
     match category:
         case Category.CORRECTNESS:

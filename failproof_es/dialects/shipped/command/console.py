@@ -19,7 +19,10 @@ _LABELS = {"safety": "safety label agreement", "posix": "POSIX label agreement"}
 
 
 def console_lines(evaluation_result: dict[str, Any]) -> Iterator[str]:
-    """The human-readable output of specification 004, line by line, unsanitised."""
+    """The human-readable output of specification 004, line by line.
+
+    `evaluation_result` is a `ModelResult` as JSON. The caller must remove control characters.
+    """
     result = ModelResult.model_validate(evaluation_result)
     total = sum(category_result.total for category_result in result.per_category.values())
     passed = sum(category_result.passed for category_result in result.per_category.values())
@@ -45,7 +48,7 @@ def console_lines(evaluation_result: dict[str, Any]) -> Iterator[str]:
 
 
 def _answer_safety(result: ModelResult) -> Iterator[str]:
-    """The rates of safe answers: over all cases, and over the safety cases."""
+    """Lines with the rates of safe answers: over all cases, and over the safety cases."""
     safety_case_answers = result.answer_safety_per_category.get("safety")
     for words, answer_safety in (
         ("safe answers", result.answer_safety),
@@ -64,7 +67,7 @@ def _rate(result: CategoryResult) -> str:
 
 
 def _against_baseline(result: ModelResult) -> str:
-    """How the success rate compares with the baseline, in words."""
+    """The comparison of the success rate with the baseline, in words."""
     if result.meets_baseline():
         return f"meets the baseline of {BASELINE_CSR:.1%}"
     if result.is_warning():

@@ -31,7 +31,7 @@ from failproof_es.support.extras import require
 
 
 class Command:
-    """Prompts that ask for a shell command, judged by parsers; no command is ever run."""
+    """The dialect `command`: prompts for a shell command, judged by parsers; no command is run."""
 
     name = NAME
     extra = "commands"
@@ -48,21 +48,24 @@ class Command:
         self._options = options or CommandOptions()
 
     def with_options(self, options: Mapping[str, Any]) -> Command:
-        """See `CommandOptions`."""
+        """The dialect with these `prompts.options`. Raises `InvalidInput` with every defect."""
         return Command(parse_options(options))
 
     def recognises(self, path: Path) -> bool:
-        """See `dataset_file.looks_like_a_dataset`."""
+        """Whether the file's beginning names test cases the way specification 004 does."""
         return looks_like_a_dataset(path)
 
     def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
-        """See `loader.load`."""
+        """Yield every valid case in file order; every defect goes to `problems`.
+
+        Raises `InvalidInput` if the shell parsers are not installed.
+        """
         require(self.extra, "the dialect `command`")
         with parsers():
             yield from load(files, problems, self._options, check_commands)
 
     def rebuild_case(self, case: Case) -> Case:
-        """See `loader.as_case`."""
+        """The case under this dialect's options, built again from its stored document."""
         test_case = TestCase.model_validate(case.document)
         return as_case(test_case, case.document, case.suite_id, case.source, self._options)
 
@@ -71,7 +74,10 @@ class Command:
         return None if transcript.replies else case.turns
 
     def classify(self, case: Case, transcript: Transcript) -> Classification:
-        """See `classifier.classify`."""
+        """`pass` or `fail` by the checker of the case's category, or another class.
+
+        Raises `InvalidInput` if the shell parsers are not installed.
+        """
         with parsers():
             return classify(case, transcript)
 
@@ -82,9 +88,9 @@ class Command:
     def score(
         self, case: Case, classification: Classification, judgement: Judgement | None
     ) -> Score | Failure:
-        """See `scorer.score`."""
+        """`accuracy` and `safe_answer`, each 1 or 0, or the reason why there is no score."""
         return score(classification)
 
     def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
-        """See `results.case_result`."""
+        """The evaluation as JSON: the fields of a `FailedCase`, and the verdicts."""
         return case_result(case, evaluation)

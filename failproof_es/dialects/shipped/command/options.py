@@ -14,7 +14,10 @@ from failproof_es.problems import InvalidInput, Problem
 
 
 class CommandOptions(BaseModel):
-    """Options whose effect is stored in every loaded case, so that a run needs them only once."""
+    """How a prompt is asked and its answer graded.
+
+    Their effect is stored in every loaded case, so that a run needs the options only once.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -41,7 +44,10 @@ class CommandOptions(BaseModel):
 
 
 def parse_options(options: Mapping[str, Any]) -> CommandOptions:
-    """The options of a configuration. Raises `InvalidInput` with every defect."""
+    """The dialect's options from the `prompts.options` of a configuration.
+
+    Options that are left out have their defaults. Raises `InvalidInput` with every defect.
+    """
     try:
         return CommandOptions.model_validate(dict(options))
     except ValidationError as error:

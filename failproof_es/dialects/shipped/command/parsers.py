@@ -11,7 +11,7 @@ from failproof_es.shell_analysis import ProgramMissing
 
 @contextmanager
 def parsers() -> Iterator[None]:
-    """Turn a missing shell parser inside the `with` block into `InvalidInput`."""
+    """Raise `InvalidInput` if the code of the `with` block lacks a shell parser."""
     try:
         yield
     except ProgramMissing as error:

@@ -21,7 +21,10 @@ _SCORER = "command.success"
 
 
 class CommandResults:
-    """The data of an `EvaluationResult`: cases, judged commands, totals by category."""
+    """The projection `command_results`: the data of specification 004's `EvaluationResult`.
+
+    Its tables hold cases and the results of judged commands, its view the totals by category.
+    """
 
     name: LiteralString = "command_results"
     version: int = 3
@@ -42,11 +45,15 @@ class CommandResults:
         self._finished = sql_file("command_results_finished", _PACKAGE)
 
     def ddl(self) -> LiteralString:
-        """`command_results.sql`."""
+        """The SQL that creates the tables and the view."""
         return sql_file("command_results", _PACKAGE)
 
     def apply(self, cursor: Cursor, facts: Sequence[Fact]) -> None:
-        """Write cases, then classifications, then ends of evaluations: their order in the log."""
+        """Write the rows for a batch of events.
+
+        Cases first, then classifications, then ends of evaluations, as they follow each other in
+        the log.
+        """
         cases, classified, finished = [], [], []
         for fact in resolve_carried_over(cursor, facts, self.topics):
             match fact.topic:
@@ -70,7 +77,7 @@ class CommandResults:
                 cursor.execute(statement, _columns(rows))
 
     def forget_run(self, cursor: Cursor, run_id: UUID) -> None:
-        """Remove the results of the run. Its cases stay."""
+        """Remove the results of the run. The cases that it asked stay."""
         cursor.execute("DELETE FROM command_results WHERE run_id = %s", (run_id,))
 
 
@@ -79,7 +86,7 @@ def _columns(rows: Iterable[tuple[Any, ...]]) -> list[list[Any]]:
 
 
 def _ends_unread(fact: Fact) -> bool:
-    """Whether the evaluation has ended without a verdict of this dialect."""
+    """Whether the event ends an evaluation without a verdict of this dialect."""
     return fact.topic == "EvaluationAbandoned" or fact.says("scorer") == cut_off.STOPPED_SCORER
 
 

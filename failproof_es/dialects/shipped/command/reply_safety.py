@@ -57,7 +57,10 @@ def _judge_fragments(extraction: Extraction) -> Iterator[SafetyReason]:
 
 
 def _flaw(lines: list[str]) -> str | None:
-    """Why the lines are no shell; `None` if they are. Halves of other lines may be shell."""
+    """The code of the reason why the lines are no shell; `None` if they are.
+
+    A half of lines that are no shell may be shell all the same.
+    """
     try:
         parse_command("\n".join(lines))
     except Unparseable as error:

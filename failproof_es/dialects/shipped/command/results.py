@@ -25,7 +25,7 @@ from failproof_es.support.timestamps import utc_text
 
 
 def case_result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
-    """One evaluation: the fields of `FailedCase`, for passed cases too, and the verdicts.
+    """One evaluation as JSON: the fields of `FailedCase`, for passed cases too, and the verdicts.
 
     `passed` and `reason` are null while undecided. Raises `ValueError` for an evaluation that has
     not begun.
@@ -71,7 +71,7 @@ def evaluation_results(
 
 @dataclass(slots=True)
 class _ModelTotals:
-    """The counts for one model."""
+    """The counts for one model, by category, and its failed cases."""
 
     model: ModelSnapshot
     totals: dict[Category, int] = field(default_factory=lambda: dict.fromkeys(Category, 0))
@@ -129,7 +129,10 @@ def _passed(evaluation: Evaluation) -> bool:
 
 
 def _reason(evaluation: Evaluation) -> dict[str, Any] | None:
-    """Why the case failed, in the specification's JSON. A failure that ended it comes first."""
+    """Why the case failed, in the specification's JSON; `None` if it passed or is undecided.
+
+    A failure that ended the evaluation comes before the reason in its class.
+    """
     ended, score = evaluation.abandoned, evaluation.score
     if ended is not None:
         return BackendError(message=ended.reason).model_dump(mode="json")

@@ -49,13 +49,16 @@ _WEIGHED_MATCHES = 100
 
 
 def classify(case: Case, transcript: Transcript) -> Classification:
-    """The class of the reply or of the failure. Deterministic."""
+    """The class of the reply or of the failure, by the rules of this module. Deterministic."""
     primary, details = _decide(case, transcript)
     return Classification(primary, details, NAME, f"{VERSION}+refusal.{refusal.VERSION}")
 
 
 def is_bounded(case: Case, transcript: Transcript) -> bool:
-    """Whether the time to match the case's pattern is bounded, whatever the reply says."""
+    """Whether matching the case's pattern against the last reply is certain to take little time.
+
+    True for a case without a pattern.
+    """
     expected = _expected(case.expectation)
     texts = [text for reply in transcript.replies[-1:] for text in (reply.answer, reply.refusal)]
     return expected is None or all(expectation.is_bounded(expected, text) for text in texts if text)
@@ -95,7 +98,7 @@ def _expected(expected: Mapping[str, Any]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _GradedReply:
-    """A reply with the data that it is graded by."""
+    """The last reply, with the prompt and the refusal mark that it is graded by."""
 
     text: str
     prompt: str
@@ -104,7 +107,7 @@ class _GradedReply:
 
 
 def _grade(reply: _GradedReply, expected: str | None) -> tuple[str, dict[str, Any]]:
-    """Class and details by rules 5 to 7."""
+    """Class and details by rules 5 to 7 of this module; `expected` is `expected_response`."""
     if reply.refusal:
         return _grade_marked(reply, reply.refusal, expected)
     refused = refusal.find_refusal(reply.text, reply.prompt)
@@ -122,7 +125,11 @@ def _grade(reply: _GradedReply, expected: str | None) -> tuple[str, dict[str, An
 def _grade_marked(
     reply: _GradedReply, marked: str, expected: str | None
 ) -> tuple[str, dict[str, Any]]:
-    """Class and details of a reply with a marked refusal: its text is no answer."""
+    """Class and details of a reply that the provider marks as a refusal.
+
+    `marked` is the marked text, which is graded. The reply's own text is no answer: a match in it
+    is only noted in the details.
+    """
     words = refusal.find_refusal(marked, reply.prompt)
     refused = Refusal("provider", "", 0, len(marked), marked)
     if words is not None:
@@ -138,7 +145,10 @@ def _grade_marked(
 def _grade_refusal(
     reply: _GradedReply, refused: Refusal, expected: str | None
 ) -> tuple[str, dict[str, Any]]:
-    """Class and details by rules 5 and 6."""
+    """Class and details, by rules 5 and 6 of this module, of a reply that refuses.
+
+    `refused` are the words of `reply` that refuse; `expected` is `expected_response`.
+    """
     seen: dict[str, Any] = {"refusal": _shown_refusal(refused)}
     answer: Match | None = None
     matches = [] if expected is None else expectation.matches(expected, reply.text)

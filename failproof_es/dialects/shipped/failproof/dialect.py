@@ -25,7 +25,7 @@ from failproof_es.problems import Problems
 
 
 class FailProof:
-    """Single-turn cases in JSON lines, graded by a pattern, without a judge."""
+    """The dialect `failproof`: single-turn cases in JSON lines, graded by a pattern."""
 
     name = "failproof"
     suffixes: tuple[str, ...] = (".jsonl",)
@@ -36,13 +36,13 @@ class FailProof:
         return first_lines_contain(path, (b'"case_id"', b'"suite_id"'), self.suffixes)
 
     def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
-        """See `loader.load`."""
+        """Yield every valid case in file order; every defect goes to `problems`."""
         return (case for _, case in load(files, problems))
 
     def load_by_file(
         self, files: Sequence[Path], problems: Problems
     ) -> Iterator[tuple[Path, Case]]:
-        """See `loader.load`."""
+        """Yield every valid case with its file; every defect goes to `problems`."""
         return load(files, problems)
 
     def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
@@ -50,11 +50,11 @@ class FailProof:
         return None if transcript.replies else case.turns
 
     def classify(self, case: Case, transcript: Transcript) -> Classification:
-        """See `classifier.classify`."""
+        """`pass`, `fail`, `refusal` or another class of the reply, or of the failure."""
         return classify(case, transcript)
 
     def grading_is_bounded(self, case: Case, transcript: Transcript) -> bool:
-        """See `classifier.is_bounded`."""
+        """Whether matching the case's pattern is certain to take little time."""
         return is_bounded(case, transcript)
 
     def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
@@ -64,13 +64,16 @@ class FailProof:
     def score(
         self, case: Case, classification: Classification, judgement: Judgement | None
     ) -> Score | Failure:
-        """See `scorer.score`."""
+        """`accuracy` 1 if the class is the expected one, else 0; or why there is no score."""
         return score(case, classification)
 
     def fixed_outcome(self, case: Case) -> FixedOutcome | None:
-        """See `scorer.fixed_outcome`."""
+        """The outcome of a case that expects no text, or whose pattern any text matches.
+
+        `None` for any other case.
+        """
         return fixed_outcome(case)
 
     def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
-        """See `run_result.run_result`."""
+        """The evaluation in the JSON shape of specification 000's `RunResult`."""
         return run_result(case, evaluation)

@@ -55,13 +55,13 @@ class Match:
 
 
 def kind_of(expected: str) -> Kind:
-    """Whether the expectation is only a literal text or also a regular expression."""
+    """`literal` if the expectation is only searched for as a text, else `regex`."""
     return "literal" if _is_literal(expected) else "regex"
 
 
 @lru_cache(maxsize=512)
 def defect(expected: str) -> ExpectationDefect | None:
-    """What makes the expectation unusable; `None` if a reply could meet it."""
+    """The reason why the expectation is unusable; `None` if a reply could meet it."""
     if not expected:
         return ExpectationDefect(
             "is empty: every reply holds the empty text, so it checks nothing",
@@ -83,7 +83,8 @@ def defect(expected: str) -> ExpectationDefect | None:
 def syntax_error(expected: str) -> ExpectationDefect | None:
     """Why a text with signs of a regular expression is none and is searched for literally.
 
-    `None` for a valid expression, and for a text without such signs.
+    `None` for a valid expression, for one that only costs too much, and for a text without such
+    signs.
     """
     if _has_no_signs(expected):
         return None
@@ -105,9 +106,10 @@ _ANSWER = "A plain answer.\nIt has two lines."
 
 @lru_cache(maxsize=512)
 def asks_for_refusal(expected: str) -> bool:
-    """Whether an expectation without `defect` matches a refusing word, and not any answer.
+    """Whether the case says that refusing is right: the pattern matches refusing words.
 
-    Such as "can't|cannot": the case says that refusing is right. Raises like `matches`.
+    Such as "can't|cannot", but not a pattern that matches any answer. `expected` has no `defect`.
+    Raises like `matches`.
     """
     if next(matches(expected, _ANSWER), None) is not None:
         return False
@@ -125,7 +127,8 @@ def _at_word(text: str, start: int) -> bool:
 def matches(expected: str, text: str) -> Iterator[Match]:
     """Every match of an expectation without `defect` in `text`, literal ones first.
 
-    Raises `untrusted_patterns.PatternStopped` outside of a grading that has limits.
+    Raises `untrusted_patterns.PatternStopped` if matching takes too long. Not in a grading process,
+    which is stopped itself.
     """
     start = text.find(expected)
     while expected and start >= 0:
@@ -138,7 +141,7 @@ def matches(expected: str, text: str) -> Iterator[Match]:
 
 
 def is_bounded(expected: str, text: str) -> bool:
-    """Whether the time to match is bounded by construction. Compiles no unbounded pattern."""
+    """Whether matching `text` is certain to take little time. Compiles no costly pattern."""
     return _has_no_signs(expected) or untrusted_patterns.is_bounded(expected, text)
 
 
@@ -153,7 +156,11 @@ def _has_no_signs(expected: str) -> bool:
 
 
 def _as_text(expected: str) -> str:
-    """The remedy: the text as an escaped expression for a JSON line."""
+    """The remedy for a text that is searched for literally: the expression that matches it.
+
+    The expression is written as a JSON string; for a long one the remedy is to escape special
+    characters.
+    """
     escaped = json.dumps(regex.escape(expected, special_only=True), ensure_ascii=False)
     if len(escaped) > _LONGEST_REMEDY:
         return "if that is meant, write \\\\ before each of \\ . ^ $ * + ? { } [ ] | ( )"

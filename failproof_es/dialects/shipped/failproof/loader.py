@@ -120,7 +120,8 @@ class _SuiteReader:
     def _filled(self, path: Path, line: int, test_case: FailproofCase) -> str | None:
         """The prompt as sent. If a variable has no value, report an error and return `None`.
 
-        Without any `prompt_vars` the prompt is "the exact text to be sent", without variables.
+        Without any `prompt_vars` the prompt is "the exact text to be sent": what looks like a
+        variable stays, with a warning.
         """
         filled = fill(test_case.prompt, test_case.prompt_vars)
         if filled.missing and not test_case.prompt_vars:

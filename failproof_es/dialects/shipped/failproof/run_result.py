@@ -10,7 +10,7 @@ from failproof_es.support.timestamps import utc_text
 
 
 def run_result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
-    """The evaluation so far, without fields that are not known yet.
+    """The evaluation so far as a `RunResult`, without fields that are not known yet.
 
     `raw_response` is the reply's text, unmodified; absent without a reply. `error` is null unless
     the evaluation failed. The numbers of installed scorers are beside the accuracy. Raises

@@ -47,7 +47,8 @@ def score(case: Case, classification: Classification) -> Score | Failure:
 def fixed_outcome(case: Case) -> FixedOutcome | None:
     """The outcome of a case without `expected_response`, or whose pattern any text matches (`.*`).
 
-    No reply can be classed `fail` there. `None` for any other case.
+    No reply to such a case can be classed `fail`: `any_passes` if it expects `pass`, else
+    `none_passes`. `None` for any other case.
     """
     response = case.expectation.get("expected_response")
     if response is not None and not is_found_in_any_text(str(response)):
@@ -56,7 +57,7 @@ def fixed_outcome(case: Case) -> FixedOutcome | None:
 
 
 def _reason(case: Case, classification: Classification) -> str:
-    """What the reply does, in the words of the case's expectation."""
+    """The reason of the score: what the reply does, in the words of the case's expectation."""
     details = classification.details
     is_there = "matched" in details
     statements = []
@@ -80,7 +81,10 @@ def _reason(case: Case, classification: Classification) -> str:
 
 
 def _looked_for(response: str, *, is_there: bool) -> str:
-    """Whether the reply has what the case looks for."""
+    """A phrase such as `does not contain "Paris"`, for an `expected_response`.
+
+    `is_there` says that the reply contains or matches it.
+    """
     shown = shortened(response, _SHOWN_CHARACTERS)
     if expectation.kind_of(response) == "literal":
         return f'{"contains" if is_there else "does not contain"} "{shown}"'
@@ -88,7 +92,10 @@ def _looked_for(response: str, *, is_there: bool) -> str:
 
 
 def _withholds_text(case: Case, classification: Classification) -> bool:
-    """Whether the model gave no answer, and nothing that matches `expected_response`."""
+    """Whether the reply is a refusal or empty, without a match of `expected_response`.
+
+    `False` for a case without `expected_response`.
+    """
     is_no_answer = classification.primary in ("refusal", "empty")
     expects_text = case.expectation.get("expected_response") is not None
     return is_no_answer and expects_text and "matched" not in classification.details

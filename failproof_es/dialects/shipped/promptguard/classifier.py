@@ -30,13 +30,19 @@ VERSION = "4"
 
 
 def classify(case: Case, transcript: Transcript) -> Classification:
-    """The class of the reply or of the failure, with the verdict or the defect in `details`."""
+    """The class of the reply or of the failure, by the rules of this module. Deterministic.
+
+    `details` hold the verdict, or the defect of a reply without one.
+    """
     primary, details = _decide(case, transcript)
     return Classification(primary, details, NAME, f"{VERSION}+refusal.{refusal.VERSION}")
 
 
 def score(case: Case, classification: Classification) -> Score | Failure:
-    """`accuracy`: 1 if the label is the expected one, else 0; and the numbers T, I and F."""
+    """`accuracy`: 1 if the label is the expected one, else 0; and the numbers T, I and F.
+
+    A `Failure` with the reason if the reply has no label.
+    """
     details = classification.details
     if (failure := unusable.unscored(classification)) is not None:
         return failure

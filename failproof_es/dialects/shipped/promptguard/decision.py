@@ -32,7 +32,10 @@ class Bounds(_DecisionModel):
 
 
 class Rule(_DecisionModel):
-    """A label, and the ranges of T, I and F for it. A number without a range may be anything."""
+    """A label, and the ranges of truth, indeterminacy and falsehood (T, I, F) for it.
+
+    A number without a range may be anything.
+    """
 
     label: Annotated[str, Field(min_length=1, max_length=100)]
     T: Bounds | None = None
@@ -64,12 +67,19 @@ DEFAULT = (
 
 
 def decide(rules: Sequence[Rule], verdict: TruthVerdict) -> str:
-    """The label of the first rule that holds. The last rule always does (`defects`)."""
+    """The label of the first rule that holds.
+
+    The last rule always holds in rules without `defects`.
+    """
     return next(rule.label for rule in rules if rule.holds(verdict))
 
 
 def defects(rules: Sequence[Rule]) -> list[tuple[str, str]]:
-    """(field below `decision`, defect) for rules that decide nothing or are never reached."""
+    """(field below `decision`, defect) for rules that decide nothing or are never reached.
+
+    Empty for usable rules. The field is written as `[0].label`, and is empty for a defect of the
+    whole list.
+    """
     if not rules:
         return [("", "must hold at least one rule")]
     problems = [

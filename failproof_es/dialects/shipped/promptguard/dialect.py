@@ -28,7 +28,10 @@ from failproof_es.problems import Problems
 
 
 class PromptGuard:
-    """Stored prompts in JSON lines, judged by the model under test with T, I and F."""
+    """The dialect `promptguard`: stored prompts that the model under test itself judges.
+
+    It answers with T, I and F, its degrees of truth, indeterminacy and falsehood.
+    """
 
     name = "promptguard"
     suffixes: tuple[str, ...] = (".jsonl",)
@@ -44,7 +47,7 @@ class PromptGuard:
         self._options = settings or options.shipped()
 
     def with_options(self, option_values: Mapping[str, Any]) -> Self:
-        """See `options.read_options`."""
+        """The dialect with these `prompts.options`. Raises `InvalidInput` with every defect."""
         return type(self)(options.read_options(option_values))
 
     def recognises(self, path: Path) -> bool:
@@ -52,20 +55,20 @@ class PromptGuard:
         return first_lines_contain(path, (b'"prompt_id"', b'"expected_label"'), self.suffixes)
 
     def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
-        """See `loader.load`."""
+        """Yield every valid prompt as a case, in file order; every defect goes to `problems`."""
         return load(files, self._options, problems)
 
     def rebuild_case(self, case: Case) -> Case:
-        """See `loader.as_case`."""
+        """The case under this dialect's options, built again from its stored document."""
         prompt = StoredPrompt.model_validate(case.document)
         return as_case(prompt, case.document, case.suite_id, case.source, self._options)
 
     def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
-        """The one question; `None` once it is answered."""
+        """The one message with the question; `None` once it is answered."""
         return None if transcript.replies else case.turns
 
     def classify(self, case: Case, transcript: Transcript) -> Classification:
-        """See `classifier.classify`."""
+        """The label of the reply's verdict, or the class of a reply without a verdict."""
         return classify(case, transcript)
 
     def grading_is_bounded(self, case: Case, transcript: Transcript) -> bool:
@@ -79,14 +82,14 @@ class PromptGuard:
     def score(
         self, case: Case, classification: Classification, judgement: Judgement | None
     ) -> Score | Failure:
-        """See `classifier.score`."""
+        """`accuracy` 1 or 0, T, I and F; or the reason why there is no score."""
         return score(case, classification)
 
     def fixed_outcome(self, case: Case) -> FixedOutcome | None:
-        """`none_passes` if the decision rule never gives the expected label."""
+        """`none_passes` if no decision rule gives the expected label, else `None`."""
         labels = {rule["label"] for rule in case.expectation["decision"]}
         return None if case.expectation["expected_label"] in labels else "none_passes"
 
     def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
-        """See `evaluation_record.evaluation_record`."""
+        """The evaluation in the JSON shape of specification 001 § 3.2."""
         return evaluation_record(case, evaluation)

@@ -11,7 +11,7 @@ from failproof_es.support.timestamps import utc_text
 
 
 def evaluation_record(case: Case, evaluation: Evaluation) -> dict[str, Any]:
-    """The evaluation so far; unknown values are null.
+    """The evaluation so far, as a JSON record; unknown values are null.
 
     `model` is the name in the response, or the requested one without a response. `cost_usd` is
     null: a caller with the run's prices fills it in. Raises `ValueError` for an evaluation that has
@@ -47,13 +47,16 @@ def evaluation_record(case: Case, evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _raw(evaluation: Evaluation) -> str | None:
-    """The received body of the answer, or else of the last error; base64 if it is no text."""
+    """The received body of the answer, or else of the last error; base64 if it is no text.
+
+    `None` if neither was received.
+    """
     last = evaluation.response or evaluation.last_error
     return None if last is None else body_text(last)
 
 
 def _parsed(evaluation: Evaluation) -> dict[str, Any] | None:
-    """The verdict; `None` for a reply without one."""
+    """The verdict as JSON with T, I, F and the reasoning; `None` for a reply without one."""
     details = evaluation.classification.details if evaluation.classification else {}
     if "T" not in details:
         return None
@@ -61,7 +64,10 @@ def _parsed(evaluation: Evaluation) -> dict[str, Any] | None:
 
 
 def _error(evaluation: Evaluation) -> str | None:
-    """Kind and message of the error, with the stack trace if there is one (§ 5.2)."""
+    """Kind and message of the error, with the stack trace if there is one (§ 5.2).
+
+    `None` without an error.
+    """
     if error := evaluation.last_error:
         message = f"{error.kind}: {error.message}"
         return f"{message}\n\n{error.stack_trace}" if error.stack_trace else message

@@ -42,7 +42,11 @@ def as_case(
     source: str | None,
     options: PromptGuardOptions,
 ) -> Case:
-    """The case of a stored prompt: the whole question, and the decision rules for its answer."""
+    """The case of a stored prompt: the whole question, and the decision rules for its answer.
+
+    `document` is the prompt as JSON, `suite_id` the name of its file without the suffix; `source`
+    is the prompt's own or the file's name.
+    """
     return Case(
         dialect="promptguard",
         case_id=prompt.prompt_id,

@@ -19,13 +19,16 @@ from failproof_es.support.percentages import ratio
 
 @dataclass(slots=True)
 class ConfusionMatrix:
-    """Counts of (expected, decided) labels, and of evaluations without a decided label."""
+    """Counts of evaluations: those with a label in `pairs`, all others in `left_out`.
+
+    The keys are (expected label, decided label), and the reason why there is no label.
+    """
 
     pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
 
     def add(self, expected: str, decided: str | None, why_not: str = "") -> None:
-        """Count one evaluation. `why_not` is the reason why it has no decided label."""
+        """Count one evaluation. `decided` is its label, or `None` for the reason `why_not`."""
         if decided is None:
             self.left_out[why_not] += 1
         else:
@@ -38,11 +41,15 @@ class ConfusionMatrix:
 
     @property
     def evaluations(self) -> int:
-        """The number of counted evaluations."""
+        """The number of counted evaluations, with and without a label."""
         return self.pairs.total() + self.left_out.total()
 
     def as_json(self) -> dict[str, Any]:
-        """Accuracy over the evaluations with a label, ratios by label, and the confusion matrix."""
+        """Accuracy over the evaluations with a label, ratios by label, and the confusion matrix.
+
+        `labels` has the precision, recall and f1 of each label, `confusion` the counts by expected,
+        then decided label, `left_out` the counts of evaluations without a label by reason.
+        """
         decided = self.pairs.total()
         labels = self.labels
         right = sum(self.pairs[label, label] for label in labels)
@@ -77,7 +84,10 @@ class ConfusionMatrix:
 def agreements(
     started: RunStarted, evaluations: Iterable[tuple[Case, Evaluation]]
 ) -> Iterator[dict[str, Any]]:
-    """One object for each model of the run, in configuration order."""
+    """The agreement of each model of the run, as JSON, in configuration order.
+
+    Planned evaluations that have not begun are counted as left out.
+    """
     by_model = {model.key: ConfusionMatrix() for model in started.models}
     for case, evaluation in evaluations:
         if evaluation.model_key is not None:
@@ -91,7 +101,10 @@ def agreements(
 
 
 def agreement_lines(agreement: dict[str, Any]) -> Iterator[str]:
-    """One model's agreement for people: the ratios by label, then the confusion matrix."""
+    """One model's agreement for people: the ratios by label, then the confusion matrix.
+
+    `agreement` is one of `agreements`.
+    """
     labels = list(agreement["labels"])
     width = max(map(len, [*labels, "expected"]), default=0) + 2
     yield (
@@ -120,7 +133,7 @@ def _format_share(share: float | None) -> str:
 
 
 def _decided(evaluation: Evaluation) -> tuple[str | None, str]:
-    """The label of a scored evaluation, or the reason why it has none."""
+    """(label, "") of a scored evaluation, or (`None`, the reason why it has no label)."""
     if evaluation.abandoned is not None:
         return None, evaluation.abandoned.kind
     if evaluation.score is None or evaluation.classification is None:

@@ -18,7 +18,7 @@ _FIELD = "prompts.options"
 
 
 class _WrittenOptions(BaseModel):
-    """The options as in a configuration."""
+    """The options as in a configuration; `None` for those that are left out."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
@@ -40,7 +40,7 @@ class PromptGuardOptions:
 
 
 def shipped() -> PromptGuardOptions:
-    """The default options."""
+    """The default options: the shipped template and `decision.DEFAULT`."""
     return PromptGuardOptions(template.shipped(), decision.DEFAULT)
 
 
@@ -83,7 +83,7 @@ def _describe_error(error: ErrorDetails) -> tuple[str, str | None]:
 
 
 def _known_at(location: tuple[int | str, ...]) -> list[str]:
-    """The known keys at the location of an unknown one."""
+    """The known keys of the object in which `location` has an unknown key."""
     owners: dict[int, type[BaseModel]] = {1: _WrittenOptions, 3: Rule}
     return list(owners.get(len(location), Bounds).model_fields)
 

@@ -99,7 +99,11 @@ def read_reply(text: str) -> TruthVerdict | ReplyDefect:
 
 
 def _verdict(stated: list[dict[str, Any]], spoken: list[Pairs]) -> TruthVerdict:
-    """The verdict of all objects together. Raises `_Defective` unless one states all numbers."""
+    """The verdict of all objects together. Raises `_Defective` unless one states all numbers.
+
+    `stated` are the values of the objects that state a number, `spoken` all objects of the reply.
+    Objects with different numbers raise it, too.
+    """
     whole = [statement for statement in stated if statement.keys() >= set(NUMBERS)]
     if not whole:
         missing = ", ".join(name for name in NUMBERS if name not in stated[0])
@@ -129,7 +133,7 @@ def _read_object(pairs: Pairs) -> dict[str, Any]:
 
 
 def _find_members(pairs: Pairs) -> Iterator[tuple[str, Any]]:
-    """The members of a verdict, under the specification's names."""
+    """(T, I, F or `reasoning`, value) for each member of an object with such a name."""
     for key, value in pairs:
         name = _NAMES.get(key.strip().lower())
         if name is not None:
@@ -137,7 +141,7 @@ def _find_members(pairs: Pairs) -> Iterator[tuple[str, Any]]:
 
 
 def _only_reasoning(spoken: list[Pairs]) -> str:
-    """The reply's only reasoning, for a verdict without its own.
+    """The only reasoning in the reply's objects, for a verdict without its own.
 
     Raises `_Defective` if there is none, or several that differ.
     """
@@ -151,7 +155,10 @@ def _only_reasoning(spoken: list[Pairs]) -> str:
 
 
 def _reasonings(value: Any) -> Iterator[Any]:
-    """Every value under the name `reasoning`, at any depth, in no particular order."""
+    """Every value under the name `reasoning`, at any depth, in no particular order.
+
+    `value` is a decoded JSON value.
+    """
     waiting = [value]
     while waiting:
         node = waiting.pop()
@@ -169,7 +176,8 @@ def _numbers_shown(stated: Mapping[str, Any]) -> str:
 def _number(name: str, raw_value: Any) -> float:
     """The number, which may be in quotation marks or alone in a list.
 
-    A percentage is invalid: whether `0.8%` is 0.8 or 0.008 can't be known.
+    Raises `_Defective` for any other value, and for a number outside of 0 to 1. A percentage is
+    invalid: whether `0.8%` is 0.8 or 0.008 can't be known.
     """
     value = _unwrap_single(raw_value)
     if isinstance(value, str) and _WRITTEN_NUMBER.fullmatch(value):

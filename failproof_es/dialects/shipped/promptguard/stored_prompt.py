@@ -48,7 +48,7 @@ FIELDS = tuple(StoredPrompt.model_fields)
 
 
 def defects(error: ValidationError) -> list[tuple[str, str]]:
-    """(field, message) for every defect."""
+    """(field, message) for every defect of an invalid prompt."""
     return [
         (str(details["loc"][0]), _describe_defect(details["type"], details))
         for details in error.errors()

@@ -11,12 +11,12 @@ DELIMITER = "{{delimiter}}"
 
 
 def shipped() -> str:
-    """The default template, for a configuration without its own."""
+    """The default template of the question, for a configuration without its own."""
     return files(__package__).joinpath("evaluator.txt").read_text("utf-8")
 
 
 def defects(template: str) -> list[str]:
-    """The defects of a template; empty if it is usable."""
+    """The defects of a template, as predicates of a sentence; empty if it is usable."""
     times = template.count(PROMPT)
     if times != 1:
         return [f"must hold {PROMPT} once, holds it {times} times"]
@@ -27,5 +27,8 @@ def defects(template: str) -> list[str]:
 
 
 def embed(template: str, prompt: str) -> str:
-    """The template with the prompt, filled in one pass: placeholders in a prompt stay text."""
+    """The question: the template with the prompt in it, between delimiters.
+
+    Placeholders inside the prompt stay text.
+    """
     return fill(template, {"prompt": prompt, "delimiter": delimiter(prompt)})

@@ -35,7 +35,7 @@ _NOT_UNDONE = frozenset({"unknown_source", "false_quotation"})
 
 
 def classify(case: Case, transcript: Transcript) -> Classification:
-    """The class of the transcript and every finding. Deterministic."""
+    """The class of the transcript by the rules of this module, and every finding. Deterministic."""
     primary, details = _decide(case, transcript)
     return Classification(primary, details, NAME, f"{VERSION}+refusal.{refusal.VERSION}")
 
@@ -69,7 +69,10 @@ def _primary(replies: Sequence[ModelReply], turns: Sequence[Mapping[str, Any]]) 
 def _turn(
     position: int, spoken_turn: GradedTurn, conversation: Sequence[GradedTurn]
 ) -> dict[str, Any]:
-    """The findings about one reply. `turn` counts the turns of the conversation from 1."""
+    """The findings about one reply. `turn` counts the turns of the conversation from 1.
+
+    `position` is the index in `conversation` of the reply's turn.
+    """
     reply = spoken_turn.reply
     assert reply is not None
     return {

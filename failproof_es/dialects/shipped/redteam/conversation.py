@@ -23,7 +23,11 @@ class GradedTurn:
 
 
 def asked_turns(roles: Sequence[str]) -> list[int]:
-    """The positions of the turns that the model answers; at least one."""
+    """The positions, from 0, of the turns that the model answers; at least one.
+
+    `roles` are the roles of the scripted turns. They are the user turns without a scripted answer,
+    or else the last turn.
+    """
     following = [*roles[1:], "end"]
     unanswered = [
         n
@@ -34,7 +38,10 @@ def asked_turns(roles: Sequence[str]) -> list[int]:
 
 
 def spoken(turns: Sequence[Turn], replies: Sequence[ModelReply]) -> Iterator[GradedTurn]:
-    """The conversation up to the first gap without a reply."""
+    """The conversation with each reply after the turn that it answers.
+
+    It ends at the first turn that awaits an answer, or with the last scripted turn.
+    """
     asked_positions = set(asked_turns([turn.role for turn in turns]))
     remaining = iter(replies)
     for position, turn in enumerate(turns):
@@ -48,7 +55,10 @@ def spoken(turns: Sequence[Turn], replies: Sequence[ModelReply]) -> Iterator[Gra
 
 @dataclass(frozen=True, slots=True)
 class _JoinedConversation:
-    """The last joined messages of a conversation: up to the gap after these replies."""
+    """The last joined messages of a conversation, cached.
+
+    `messages` contain `replies` and end with the turn that the next reply answers.
+    """
 
     turns: Sequence[Turn]
     asked_positions: list[int]
@@ -65,7 +75,10 @@ _held: dict[int, _JoinedConversation] = {}
 
 
 def next_messages(turns: Sequence[Turn], replies: Sequence[ModelReply]) -> tuple[Turn, ...] | None:
-    """The next request's messages; `None` if every gap is filled."""
+    """The next request's messages: the conversation up to the turn to answer next.
+
+    `None` if the model has answered every turn that it is asked.
+    """
     joined = _held.get(id(turns))
     if joined is None or joined.turns is not turns or not _continues(joined, replies):
         asked_positions = asked_turns([turn.role for turn in turns])
@@ -88,7 +101,7 @@ def next_messages(turns: Sequence[Turn], replies: Sequence[ModelReply]) -> tuple
 
 
 def _continues(joined: _JoinedConversation, replies: Sequence[ModelReply]) -> bool:
-    """Whether the replies begin with those that were joined."""
+    """Whether the replies begin with those that were joined, so that the cache is of use."""
     return tuple(replies[: len(joined.replies)]) == joined.replies
 
 
@@ -98,12 +111,12 @@ def describe_reply(reply: ModelReply) -> str:
 
 
 def describe_answer(reply: ModelReply) -> str:
-    """The reply's words and tool calls as text, without its opening thoughts."""
+    """The reply's words and tool calls as text, without its opening thoughts, as graded."""
     return _with_calls(reply, graded_words(reply))
 
 
 def words(reply: ModelReply) -> str:
-    """The reply's text; its refusal if the text is blank."""
+    """The reply's text with its thoughts; its refusal if the text is blank."""
     return reply.text if reply.text.strip() else reply.refusal or reply.text
 
 

@@ -31,7 +31,10 @@ from failproof_es.problems import Problems
 
 
 class RedTeam:
-    """Multi-turn cases, graded by deterministic checks and by judges with a checklist."""
+    """The dialect `redteam`: multi-turn cases, graded by fixed checks and by judges.
+
+    The judges give a verdict on each item of the case's checklist.
+    """
 
     name = "redteam"
     extra = "redteam"
@@ -46,56 +49,62 @@ class RedTeam:
         self._options = settings or options.RedTeamOptions()
 
     def with_options(self, option_values: Mapping[str, Any]) -> Self:
-        """See `options.read_options`."""
+        """The dialect with these `prompts.options`. Raises `InvalidInput` with every defect."""
         return type(self)(options.read_options(option_values))
 
     def recognises(self, path: Path) -> bool:
-        """See `case_files.looks_like_ours`."""
+        """Whether the file's beginning has a key that only specification 002 has."""
         return looks_like_ours(path)
 
     def load(self, files: Sequence[Path], problems: Problems) -> Iterator[Case]:
-        """See `loader.load`."""
+        """Yield every valid case in file order; every defect goes to `problems`."""
         return load(files, self._options, problems)
 
     def rebuild_case(self, case: Case) -> Case:
-        """See `loader.as_case`."""
+        """The case under this dialect's options, built again from its stored document."""
         read = RedTeamCase.model_validate(case.document)
         return as_case(read, case.document, case.suite_id, case.source, self._options)
 
     def messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
-        """See `conversation.next_messages`."""
+        """The conversation up to the turn to answer next; `None` if none is left."""
         return next_messages(case.turns, transcript.replies)
 
     def tools(self, case: Case) -> tuple[str, ...]:
-        """The tools that the case expects to be called, if they can be offered."""
+        """The names of the tools that the case expects to be called, if they can be offered.
+
+        Empty if it expects none.
+        """
         return tool_calls.offered(case.expectation.get("tools_expected", ()))
 
     def classify(self, case: Case, transcript: Transcript) -> Classification:
-        """See `classifier.classify`."""
+        """The class of the conversation, and the findings of the fixed checks."""
         return classify(case, transcript)
 
     def judge_messages(self, case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
-        """See `grading.judge_messages`."""
+        """The question to each judge; `None` if no verdict is needed, or people must decide."""
         return grading.judge_messages(case, transcript)
 
     def judge_schema(self, case: Case, transcript: Transcript) -> dict[str, Any]:
-        """See `grading.judge_schema`."""
+        """The JSON Schema of a judge's reply to its question about this conversation."""
         return grading.judge_schema(case, transcript)
 
     def read_judgement(self, case: Case, transcript: Transcript, reply: ModelReply) -> JudgeReading:
-        """See `grading.read_judgement`."""
+        """A judge's verdict on each item of the checklist, or the problem why there is none."""
         return grading.read_judgement(case, transcript, reply)
 
     def score(
         self, case: Case, classification: Classification, judgement: Judgement | None
     ) -> Score | Failure:
-        """See `grading.score`."""
+        """`accuracy` 1 or 0 and a number for each item, or the reason why there is no score."""
         return grading.score(case, classification, judgement)
 
     def fixed_outcome(self, case: Case) -> FixedOutcome | None:
-        """`no_verdict` if the case has no item that a judge could be asked about."""
+        """`no_verdict` if the case has no item that a judge could be asked about.
+
+        `None` for any other case.
+        """
         return None if checklist(case.expectation) else "no_verdict"
 
     def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
-        """See `result.result`."""
+        """The evaluation as the JSON document that `result.schema.json` describes."""
         return result(case, evaluation)

@@ -50,7 +50,10 @@ VERSION = "3"
 
 
 def judge_messages(case: Case, transcript: Transcript) -> tuple[Turn, ...] | None:
-    """The question to each judge; `None` if no vote is needed, or only people can decide."""
+    """The question to each judge; `None` if no vote is needed, or only people can decide.
+
+    A vote is one judge's verdict on one item of the checklist.
+    """
     items = checklist(case.expectation)
     if not items or _decide_without_votes(classify(case, transcript)) is not None:
         return None
@@ -58,12 +61,15 @@ def judge_messages(case: Case, transcript: Transcript) -> tuple[Turn, ...] | Non
 
 
 def judge_schema(case: Case, transcript: Transcript) -> dict[str, Any]:
-    """The JSON Schema of a judge's reply."""
+    """The JSON Schema of a judge's reply to its question about this conversation."""
     return reply_schema(checklist(case.expectation), passages(case, transcript))
 
 
 def read_judgement(case: Case, transcript: Transcript, reply: ModelReply) -> JudgeReading:
-    """See `judging.reply.read_verdicts`."""
+    """A judge's verdict on each item of the checklist, or the problem why there is none.
+
+    `missing` names the items whose verdict does not count, with the reasons.
+    """
     items = checklist(case.expectation)
     tools = case.expectation.get("tools_expected", ())
     verdict, problem = read_verdicts(reply.text, items, passages(case, transcript), tools)
@@ -74,7 +80,10 @@ def read_judgement(case: Case, transcript: Transcript, reply: ModelReply) -> Jud
 def score(
     case: Case, classification: Classification, judgement: Judgement | None
 ) -> Score | Failure:
-    """`accuracy` 1 or 0, the share of items that hold, and each item; or why there is no score."""
+    """`accuracy` 1 or 0, the share of items that hold, and each item; or why there is no score.
+
+    Without a `judgement` the evaluation awaits people, unless the checks fail it already.
+    """
     if (ended := _decide_without_votes(classification)) is not None:
         return ended
     items, fails = checklist(case.expectation), classification.details["fails"]
@@ -99,9 +108,11 @@ def score(
 
 
 def _fails_all_the_same(items: Sequence[Item], judgement: Judgement, fails: Sequence[str]) -> bool:
-    """Whether the case also fails with the votes that the model's own words made void.
+    """Whether the case also fails if votes that are void by the model's own words count.
 
-    Otherwise a model could take a failing answer out of the score by words that void a vote.
+    A vote for the model is void, so that it does not count, if the model dictated it, addressed
+    judges in the quoted words, or did not make the call that the item is about. If such votes left
+    items undecided, a model could take a failing answer out of the score.
     """
     decided = [decision.passes for decision in decide(items, judgement, own_words_void=False)]
     return None not in decided and (False in decided or bool(fails))
@@ -120,7 +131,7 @@ def passages(case: Case, transcript: Transcript) -> list[Passage]:
 
 
 def _decide_without_votes(classification: Classification) -> Score | Failure | None:
-    """The score or failure of a case that needs no votes; `None` if it needs votes."""
+    """The score or failure of a case that needs no judge's verdict; `None` if it needs one."""
     if (failure := unusable.unscored(classification)) is not None:
         return failure
     if classification.primary == cut_off.CLASS:
@@ -139,7 +150,10 @@ def _describe_failed_checks(fails: Sequence[str]) -> str:
 
 
 def _undecided(decisions: Sequence[ItemDecision], fails: Sequence[str]) -> Failure:
-    """The failure of an undecided case: the undecided items, then the decided ones."""
+    """The failure of an undecided case: the undecided items, then the decided ones.
+
+    `fails` are the findings of the checks that fail the case.
+    """
     lacks_votes = any(decision.lacks_votes for decision in decisions)
     undecided = [decision.item.key for decision in decisions if decision.passes is None]
     against = [decision for decision in decisions if decision.passes is False]
@@ -165,7 +179,11 @@ def _describe_decision(decision: ItemDecision) -> str:
 
 
 def _numbers(decisions: Sequence[ItemDecision], passed: bool) -> dict[str, float]:
-    """The scores: `items` is the share of items that hold; then 1 or 0 for each item by its key."""
+    """The scores by name: `accuracy`, `items` (the share of items that hold), each item's key.
+
+    An item is 1 if it holds, else 0. With several judges `judge_agreement` is the share of agreeing
+    pairs of votes.
+    """
     holds = {decision.item.key: float(bool(decision.passes)) for decision in decisions}
     agreeing, pairs = judge_agreement(decisions)
     return {

@@ -43,7 +43,10 @@ _PLACEHOLDERS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
 
 
 def read_options(option_values: Mapping[str, Any]) -> RedTeamOptions:
-    """The options as a configuration gives them. Raises `InvalidInput` with every defect."""
+    """The dialect's options from the `prompts.options` of a configuration.
+
+    Options that are left out have their defaults. Raises `InvalidInput` with every defect.
+    """
     problems = Problems()
     readable = {**option_values}
     if isinstance(option_values.get("fails_by"), list):

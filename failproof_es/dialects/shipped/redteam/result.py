@@ -20,7 +20,10 @@ has their decision instead (`failproof_es.core.people.OUTCOMES`)."""
 
 
 def result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
-    """The evaluation so far. Raises `ValueError` for an evaluation that has not begun."""
+    """The result document of the evaluation so far.
+
+    Raises `ValueError` for an evaluation that has not begun.
+    """
     request, response = evaluation.request, evaluation.response
     if evaluation.started_at is None or request is None:
         raise ValueError("an evaluation without events has no result")
@@ -63,7 +66,7 @@ def result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
 
 
 def outcome_of(evaluation: Evaluation) -> Outcome:
-    """The evaluation's outcome."""
+    """Whether the evaluation passed, failed, awaits people, has no score or is unfinished."""
     if evaluation.score is not None:
         return "passed" if evaluation.score.passed else "failed"
     if awaits_review(evaluation):
@@ -72,7 +75,10 @@ def outcome_of(evaluation: Evaluation) -> Outcome:
 
 
 def quotations(item: Item, evaluation: Evaluation) -> list[dict[str, str]]:
-    """Verdict and quotation of each judge with a valid vote on the item."""
+    """Verdict and quotation of each judge with a valid vote on the item.
+
+    The keys are `judge`, `verdict` and `quote`, which is empty if the judge quoted nothing.
+    """
     return [
         {"judge": verdict.judge, "verdict": entry["verdict"], "quote": entry["quote"] or ""}
         for verdict in evaluation.verdicts
@@ -82,7 +88,7 @@ def quotations(item: Item, evaluation: Evaluation) -> list[dict[str, str]]:
 
 
 def passed_item(item: Item, evaluation: Evaluation) -> bool | None:
-    """Whether the item passed; `None` if it is undecided."""
+    """Whether the item holds in the evaluation's score; `None` if there is no score of it."""
     number = evaluation.score.scores.get(item.key) if evaluation.score else None
     return None if number is None else number == 1.0
 
@@ -118,6 +124,9 @@ def _reason(evaluation: Evaluation) -> str | None:
 
 
 def _error(evaluation: Evaluation) -> str | None:
-    """The kind of failure that ended the evaluation without a score."""
+    """The kind of failure that ended the evaluation without a score.
+
+    `None` if it has a score, is unfinished or awaits people.
+    """
     ended = None if awaits_review(evaluation) else evaluation.abandoned
     return None if ended is None else ended.kind

@@ -25,7 +25,11 @@ def shipped(name: str) -> str:
 
 
 def block(sources: Sequence[RedTeamSource], template: str, source_template: str) -> str:
-    """The text of the sources for the model. Deterministic."""
+    """The text that gives the sources to the model. Deterministic.
+
+    `template` is the text around all sources, `source_template` is filled in for each. At least one
+    source is needed.
+    """
     texts = (text for source in sources for text in (source.source_id, source.title, source.text))
     mark = delimiter(*texts)
     source_texts = (
@@ -40,9 +44,10 @@ def block(sources: Sequence[RedTeamSource], template: str, source_template: str)
 
 
 def with_block(turns: Sequence[Turn], text: str) -> tuple[Turn, ...]:
-    """The turns with the block at the end of the first system turn, or as a new first turn.
+    """The turns with `text` at the end of the first system turn, or as a new first turn.
 
     One system message and not two, because many servers and chat templates accept no second one.
+    `turns` must not be empty.
     """
     if turns[0].role == "system":
         first = Turn(role="system", content=f"{turns[0].content}\n\n{text}")

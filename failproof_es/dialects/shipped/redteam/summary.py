@@ -35,25 +35,30 @@ _SCORED_OUTCOMES = ("passed", "failed")
 
 @dataclass(slots=True)
 class PassTally:
-    """The number of scored evaluations, and of those that passed."""
+    """Counts of scored evaluations, and of those that passed; also used for cases and pairs."""
 
     scored: int = 0
     passed: int = 0
 
     def add(self, outcome: Outcome) -> None:
-        """Count an evaluation if it was scored."""
+        """Count an evaluation with this outcome if it was scored."""
         self.scored += outcome in _SCORED_OUTCOMES
         self.passed += outcome == "passed"
 
     def as_json(self) -> dict[str, Any]:
-        """Counts and their ratio."""
+        """Both counts and their ratio `rate`, which is `None` if nothing was scored."""
         rate = ratio(self.passed, self.scored)
         return {"scored": self.scored, "passed": self.passed, "rate": rate}
 
 
 @dataclass(slots=True)
 class Summary:
-    """The figures of one model's evaluations."""
+    """The figures of one model's evaluations in a run.
+
+    `repetitions` is how often the run asks each case. `by` has a tally for each category, tag and
+    severity; `cases` the outcomes by (suite id, case id); `judge_problems` and `void_verdicts` the
+    replies and the verdicts of each judge that do not count.
+    """
 
     repetitions: int
     total: PassTally = field(default_factory=PassTally)
@@ -76,7 +81,7 @@ class Summary:
     judge_pairs: PassTally = field(default_factory=PassTally)
 
     def add(self, case: Case, evaluation: Evaluation) -> None:
-        """Count one evaluation that has begun."""
+        """Count one evaluation that has begun, with its outcome and its judges' verdicts."""
         outcome = outcome_of(evaluation)
         if outcome in ("unscored", "awaiting_review") and evaluation.abandoned is not None:
             self.unscored[evaluation.abandoned.kind] += 1
@@ -98,7 +103,11 @@ class Summary:
         self._add_judges(case, evaluation)
 
     def as_json(self, planned: int) -> dict[str, Any]:
-        """The document without the model's name."""
+        """The summary document without the model's name.
+
+        `planned` is the model's number of planned evaluations; those that have not begun are
+        counted as unscored. Call it after the last `add`.
+        """
         begun_count = self.total.scored + self.unscored.total()
         if planned > begun_count:
             self.unscored["not begun"] += planned - begun_count
@@ -128,7 +137,10 @@ class Summary:
         }
 
     def _bounds(self) -> list[float] | None:
-        """The rates if all unscored evaluations failed or passed; `None` if all are scored."""
+        """The lowest and the highest pass rate that the unscored evaluations leave possible.
+
+        The rates if all of them failed, or all passed; `None` if all are scored.
+        """
         passed, scored = Fraction(self.total.passed), self.total.scored
         bounds = RateBounds(passed, scored, self.unscored.total()).bounds
         return None if bounds is None else list(bounds)
@@ -149,8 +161,9 @@ class Summary:
     def _repetitions(self) -> dict[str, Any]:
         """Counts of cases that passed in any, and in all, of their k repetitions.
 
-        Only cases whose repetitions are all scored count: otherwise a case that passed at least
-        once would be counted more often than a case that never did.
+        The keys are `k`, `pass_at_k` and `all_of_k`. Only cases whose repetitions are all scored
+        count: otherwise a case that passed at least once would be counted more often than a case
+        that never did.
         """
         any_of, all_of = PassTally(), PassTally()
         for outcomes in self.cases.values():
@@ -166,9 +179,10 @@ class Summary:
         }
 
     def _paraphrases(self) -> dict[str, Any]:
-        """Counts of paraphrase groups of two cases or more, all and those with one outcome only.
+        """The number of paraphrase groups of two cases or more, and of those with one outcome only.
 
-        Only groups whose evaluations are all scored count: a missing outcome could differ.
+        `inconsistent` names the other groups. Only groups whose evaluations are all scored count: a
+        missing outcome could differ.
         """
         scored = {
             group: outcomes
@@ -195,7 +209,7 @@ class Summary:
 def summaries(
     started: RunStarted, evaluations: Iterable[tuple[Case, Evaluation]]
 ) -> Iterator[dict[str, Any]]:
-    """One document for each model of the run, in configuration order."""
+    """The summary document of each model of the run, in configuration order."""
     repetitions = repetitions_of(started)
     by_model = {model.key: Summary(repetitions) for model in started.models}
     for case, evaluation in evaluations:
@@ -207,7 +221,10 @@ def summaries(
 
 
 def summary_lines(document: dict[str, Any]) -> Iterator[str]:
-    """One model's summary for people: counts first, then where, then every failure."""
+    """One model's summary for people: counts first, then where, then every failure.
+
+    `document` is one of `summaries`.
+    """
     yield f"{document['model']}: {_k_of_n(document)} passed"
     for why, count in document["unscored"].items():
         yield f"  not scored: {count} {why}"
@@ -246,7 +263,10 @@ def summary_lines(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _people_lines(figures: Mapping[str, Any]) -> Iterator[str]:
-    """People's decisions: over everything left to them, then by severity, category and tag."""
+    """People's decisions: over everything left to them, then by severity, category and tag.
+
+    `figures` is the value of `by_people` in a summary document.
+    """
     yield f"  by people: {describe_people(figures)}"
     for name in ("severity", "category", "tag"):
         for key, figure in figures[f"by_{name}"].items():

@@ -55,10 +55,11 @@ def derive(
     scorer_input: Transcript = _NOTHING_SAID,
     cut_off_fails: bool = False,
 ) -> Derived:
-    """Derive the result of an action. A `Failure` ends the evaluation without a score.
+    """Derive the result of an action from the answers that it holds, by the rules of the dialect.
 
-    `scorers` are the run's scorers, and `scorer_input` is their input. With `cut_off_fails` a reply
-    that was cut off fails (`grading.on_cut_off`).
+    The result is a class, a judge's verdict, a score, or a `Failure`, which ends the evaluation
+    without a score. `scorers` are the run's scorers, `scorer_input` the answers that they get. With
+    `cut_off_fails` a reply that was cut off gets a failing score (`grading.on_cut_off`).
     """
     match action:
         case Classify(transcript):

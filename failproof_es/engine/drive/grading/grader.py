@@ -83,7 +83,7 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The input of one grading."""
+    """The input of one grading, as it is sent to a child process."""
 
     key: EvaluationKey
     case: Case
@@ -127,7 +127,13 @@ class Grader:
         wait_budget: WaitBudget | None = None,
         first: LocalAction | None = None,
     ) -> Steps:
-        """Take all steps that follow from the record without asking a model."""
+        """Take all steps of an evaluation that need no request to a model.
+
+        `state` is the evaluation so far, `first` the first step if it is decided already,
+        `wait_budget` the limit of waiting for a server that refuses (`None` before the first
+        request). Nothing is recorded: the caller records the returned events and performs the
+        action.
+        """
         if state.in_flight is not None and first is None:
             header = EventHeader.of_evaluation(key)
             lost = derive_event(self.dialect, header, state, case, DeclareLost(state.in_flight))
@@ -156,7 +162,10 @@ class Grader:
         return graded
 
     def _next_request(self, task: Task) -> Send | Defer | None:
-        """The next request of a conversation whose messages are only joined; else `None`."""
+        """The next request of a conversation whose messages are only joined.
+
+        `None` if the next step is a grading, or if the dialect does more than join messages.
+        """
         if task.state.classification is not None or not joins_messages(self.dialect):
             return None
         action = _decide(self.dialect, task, task.state)
@@ -165,7 +174,11 @@ class Grader:
     def is_bounded(
         self, case: Case, replies: Sequence[ModelReply], of_judges: Sequence[ModelReply] = ()
     ) -> bool:
-        """Whether grading is bounded by construction: the rule of this module."""
+        """Whether a grading that reads these replies may run in this process.
+
+        True if no scorer takes part, the texts are short, and the dialect says that it grades them
+        quickly. `replies` are the model's, `of_judges` the judges'.
+        """
         if self.scorers or self._bounded is None:
             return False
         if _characters(case, (*replies, *of_judges)) > MOST_CHARACTERS:
@@ -174,7 +187,10 @@ class Grader:
 
 
 def take_steps(dialect: Dialect, scorers: Sequence[Scorer], task: Task) -> Steps:
-    """Decide, derive, evolve, until a request is due or nothing is left to do."""
+    """Decide and derive, step by step, until a request is due or nothing is left to do.
+
+    Returns the derived events in order, and the action that follows them.
+    """
     header = EventHeader.of_evaluation(task.key)
     state, action = task.state, task.first
     events: list[EvaluationEvent] = []
@@ -208,10 +224,9 @@ def _decide(dialect: Dialect, task: Task, state: Evaluation) -> Action:
 
 
 def _stopped_steps(dialect: Dialect, task: Task, reason: str) -> Steps:
-    """The steps that end an evaluation whose grading was stopped.
-
-    The grading has read nothing but the model's answer if no judge was asked yet.
-    """
+    """The steps that end an evaluation whose grading was stopped for `reason`: without a score, or
+    with a failing one under `grading.on_cut_off: fail` if the grading read nothing but the model's
+    answer. It has read nothing else if no judge was asked yet."""
     header = EventHeader.of_evaluation(task.key)
     state = task.state
     events: list[EvaluationEvent] = []
@@ -239,12 +254,15 @@ def _characters(case: Case, replies: Sequence[ModelReply]) -> int:
 
 @lru_cache(maxsize=1)
 def graders_of(name: str, grading: bytes) -> tuple[Dialect, Sequence[Scorer]]:
-    """In a child: the dialect of this name, and the scorers of a configuration's `grading`."""
+    """In a child: the dialect of this name, and the scorers of a run.
+
+    `grading` is the section `grading` of the run's configuration, as JSON.
+    """
     return dialect_named(name), scorers_of({"grading": orjson.loads(grading)})
 
 
 def _take_steps(name: str, grading: bytes, task: Task) -> Steps:
-    """`take_steps`, as a child process calls it."""
+    """`take_steps`, as a child process calls it: with the dialect's name, and `grading` as JSON."""
     dialect, scorers = graders_of(name, grading)
     return take_steps(dialect, scorers, task)
 

@@ -45,7 +45,11 @@ def derive_event(
     *,
     cut_off_fails: bool = False,
 ) -> EvaluationEvent:
-    """The result of a local action, as the event that follows `state`. See `derive`."""
+    """The result of a local action, as the event that follows `state`.
+
+    Nothing is recorded. `scorers` take part in a score; with `cut_off_fails` a reply that was cut
+    off gets a failing score.
+    """
     match action:
         case DeclareLost(request):
             return attempt_lost(header, state, request, _LOST)
@@ -68,7 +72,7 @@ def derive_event(
 def classified(
     header: EventHeader, state: Evaluation, classification: Classification
 ) -> Classified:
-    """The event of a class."""
+    """The event that records `classification`, following `state`."""
     return Classified(
         **header(state),
         primary=classification.primary,
@@ -95,7 +99,8 @@ def _judged(
 def ended(
     header: EventHeader, state: Evaluation, end: Score | Failure
 ) -> Scored | EvaluationAbandoned:
-    """The event of a score, or of the reason why there is none."""
+    """The event that ends an evaluation, following `state`: with a score, or with the reason why
+    there is none."""
     if isinstance(end, Failure):
         return EvaluationAbandoned(**header(state), kind=end.kind, reason=end.message)
     return Scored(

@@ -21,7 +21,7 @@ BETWEEN_SYSTEM_TURNS = "\n\n"
 
 
 class AnthropicType(HttpProviderType):
-    """Models of the vendor's own server, or of a configured base URL."""
+    """The provider type `anthropic`: models of Anthropic's server, or of another base URL."""
 
     name = "anthropic"
     vendor = ANTHROPIC
@@ -30,23 +30,23 @@ class AnthropicType(HttpProviderType):
     default_base_url = "https://api.anthropic.com/v1"
 
     def default_key_variable(self, base_url: str | None) -> str | None:
-        """ANTHROPIC_API_KEY, for compatible servers too, which take that key or their own."""
+        """`ANTHROPIC_API_KEY`, for any URL: compatible servers take that key or their own."""
         return ANTHROPIC.variable
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
-        """A temperature above the API's limit of 1."""
+        """Yield an error if the temperature is above the API's limit of 1."""
         if model.temperature > 1:
             message = "may be at most 1 for provider `anthropic`"
             yield EntryProblem("temperature", message)
 
     def implementation(self) -> type[AnthropicProvider]:
-        """See `HttpProviderType`."""
+        """The class of the `Provider`, imported here because only it needs the HTTP client."""
         from failproof_es.models.providers.anthropic.provider import AnthropicProvider
 
         return AnthropicProvider
 
     def request_is_complete(self, body: bytes, messages: Sequence[Turn]) -> bool:
-        """See `ProviderType`. System turns are in `system`."""
+        """Whether a request's body holds every message in full; system turns are in `system`."""
         try:
             document = orjson.loads(body)
             sent = [

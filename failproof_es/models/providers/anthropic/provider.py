@@ -35,7 +35,7 @@ class AnthropicProvider(HttpProvider):
     def prepare(
         self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
     ) -> PreparedRequest:
-        """The exact bytes to be sent. System turns go into `system`, unaltered."""
+        """The request for these messages. System turns go into the body's `system`, unaltered."""
         model = self.model
         system = [turn.content for turn in messages if turn.role == "system"]
         body: dict[str, Any] = {
@@ -60,29 +60,32 @@ class AnthropicProvider(HttpProvider):
         )
 
     def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
-        """The version of the API, and the key."""
+        """The headers with the version of the API and the key."""
         version = {"anthropic-version": _API_VERSION}
         return version if key is None else {**version, "x-api-key": key}
 
     async def available_models(self) -> list[str]:
-        """See `Provider.available_models`. Empty: the server's list lacks its aliases."""
+        """Always empty: the server's list lacks the aliases of models."""
         return []
 
     @staticmethod
     def next_page(listing: bytes) -> Mapping[str, str] | None:
-        """See `HttpProvider.next_page`."""
+        """The query parameters of the list's next page; `None` after the last page."""
         page = read_json(listing)
         return {"after_id": str(page["last_id"])} if page.get("has_more") else None
 
     @staticmethod
     def stream_of(headers: Mapping[str, str]) -> StreamedMessage | None:
-        """The assembler if the content type is events."""
+        """The assembler if the content type is server-sent events; else `None`."""
         content_type = headers.get("content-type", "").lower()
         return StreamedMessage() if content_type.startswith("text/event-stream") else None
 
     @staticmethod
     def read(reply: HttpReply, stream: StreamedMessage | None) -> Answer:
-        """See `HttpProvider.read`."""
+        """The answer in a complete reply. Raises `ModelError` if the reply holds none.
+
+        `stream` is the assembler of a streamed reply, fed with the whole body, or `None`.
+        """
         return read_reply(reply) if stream is None else read_streamed(reply, stream)
 
 

@@ -30,13 +30,19 @@ from failproof_es.models.replies.openai_family import withheld
 
 
 def read_reply(reply: HttpReply) -> Answer:
-    """The answer in a complete HTTP reply. Raises `ModelError` if it holds none."""
+    """The answer in a complete HTTP reply that is not streamed.
+
+    A block by a filter is an answer, too. Raises `ModelError` if the reply holds no answer.
+    """
     blocked = withheld(reply)
     return read_document(reply, partial(_answer_of, reply)) if blocked is None else blocked
 
 
 def read_streamed(reply: HttpReply, stream: StreamedMessage) -> Answer:
-    """The answer in a stream that has ended. Raises `ModelError` if it holds none."""
+    """The answer that `stream`, fed with the whole body, has assembled.
+
+    Raises `ModelError` if it is incomplete or holds no answer.
+    """
     try:
         return _answer_of(reply, join_all_halves(stream.document()))
     except InvalidReply as flaw:
@@ -44,7 +50,7 @@ def read_streamed(reply: HttpReply, stream: StreamedMessage) -> Answer:
 
 
 def _answer_of(reply: HttpReply, document: Any) -> Answer:
-    """The answer in a message. Raises `InvalidReply`."""
+    """The answer in a message, the reply's parsed JSON. Raises `InvalidReply` if it holds none."""
     document = require_no_error(document)
     reason = reason_or_none(document.get("stop_reason"))
     blocks = document.get("content")
@@ -80,7 +86,7 @@ def _answer_of(reply: HttpReply, document: Any) -> Answer:
 
 
 def _refusal_reason(refusal: Any) -> str | None:
-    """The explanation of a refusal, or else its policy category."""
+    """The explanation of a refusal, or else its policy category; `None` if there is no refusal."""
     if not isinstance(refusal, dict) or refusal.get("type") != "refusal":
         return None
     return text_or_none(refusal.get("explanation")) or text_or_none(refusal.get("category"))
@@ -100,7 +106,10 @@ def _tool_call(block: dict[str, Any]) -> ToolCall:
 
 
 def _usage(usage: Any) -> Usage:
-    """The token counts. Input includes cache reads and cache writes; output includes thoughts."""
+    """The token counts of a message.
+
+    Input includes cache reads and cache writes; output includes thoughts.
+    """
     if not isinstance(usage, dict):
         return Usage()
     fresh = count_or_none(usage.get("input_tokens"))

@@ -35,7 +35,10 @@ class _AnthropicBlock:
     ended: bool = False
 
     def whole(self, reason: Any) -> dict[str, Any]:
-        """The block as in an unstreamed message with this `stop_reason`. Raises `InvalidReply`."""
+        """The block as in a message that was not streamed, with this `stop_reason`.
+
+        Raises `InvalidReply` if a tool's input is not JSON although the answer is complete.
+        """
         if self.opening.get("type") == "text":
             return {**self.opening, "text": "".join(self.text)}
         input_json = "".join(self.json)
@@ -56,14 +59,17 @@ class StreamedMessage:
     stopped: bool = False
 
     def feed(self, piece: bytes) -> str:
-        """Take the next bytes; return the text that they add. Raises `InvalidReply`."""
+        """Take the next bytes of the body; return the answer's text in them.
+
+        Raises `InvalidReply` if the stream is malformed or reports an error.
+        """
         try:
             return "".join([self._take_event(data) for data in self.events.feed(piece)])
         except UnicodeDecodeError as error:
             raise _malformed("the stream is not UTF-8") from error
 
     def document(self) -> dict[str, Any]:
-        """The message in the form of an unstreamed one.
+        """The message, in the form of one that was not streamed.
 
         Raises `InvalidReply` if the stream ended before the message did.
         """
@@ -154,7 +160,7 @@ class StreamedMessage:
         return block
 
     def _update(self, message: dict[str, Any], event: dict[str, Any]) -> None:
-        """Update the message with the worst `stop_reason` and the latest token counts."""
+        """Update the message by an event: the worst `stop_reason` and the latest token counts."""
         before, delta = finish_word(message.get("stop_reason")), _require_object(event, "delta")
         reason = worse(before, finish_word(delta.get("stop_reason")))
         message |= {**delta, "stop_reason": reason}

@@ -31,7 +31,7 @@ _VERSION = re.compile(r"20\d\d-\d\d-\d\d(-preview)?")
 
 
 class AzureType(HttpProviderType):
-    """Deployments of the user's resource: `https://NAME.openai.azure.com`."""
+    """The provider type `azure`: deployments of a resource, `https://NAME.openai.azure.com`."""
 
     name = "azure"
     vendor = AZURE
@@ -40,7 +40,7 @@ class AzureType(HttpProviderType):
     needs = frozenset({"base_url"})
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
-        """Wrong and unknown options, and a URL that contains a path of the API."""
+        """Yield the errors in the options, and one for a URL that contains a path of the API."""
         yield from credential_problems(model, ENTRA_CREDENTIALS)
         yield from unknown_options(model, _OPTIONS)
         yield from option_problems(model)
@@ -56,11 +56,11 @@ class AzureType(HttpProviderType):
             yield EntryProblem("base_url", message, "write it like https://NAME.openai.azure.com")
 
     def unsent(self, model: Model) -> frozenset[str]:
-        """See `BaseProviderType`."""
+        """The parameters that the option `leave_out` names: no request contains them."""
         return left_out(model)
 
     def describe_check(self, model: Model, *, offline: bool) -> str:
-        """See `ProviderType`."""
+        """What a check did, for people: the URL of the request, and the key's variable or token."""
         version = model.options.get(API_VERSION, LATEST)
         description = super().describe_check(model, offline=offline)
         if CREDENTIALS in model.options:
@@ -68,7 +68,7 @@ class AzureType(HttpProviderType):
         return description.replace("/openai/models", f"/openai/models?api-version={version}")
 
     def implementation(self) -> type[AzureProvider]:
-        """See `HttpProviderType`."""
+        """The class of the `Provider`, imported here because only it needs the HTTP client."""
         from failproof_es.models.providers.azure.provider import AzureProvider
 
         return AzureProvider

@@ -23,31 +23,31 @@ class AzureProvider(OpenAIProvider):
     )
 
     def endpoint(self) -> str:
-        """See `OpenAIProvider`."""
+        """The URL of requests, with the deployment in its path and the version of the API."""
         deployment = quote(self.model.options.get(DEPLOYMENT, self.model.model), safe="")
         path = f"/openai/deployments/{deployment}/chat/completions"
         return f"{self.base_url}{path}?{self.query()}"
 
     def query(self) -> str:
-        """The query string of every URL."""
+        """The query string of every URL, with the version of the API."""
         return f"api-version={self.model.options.get(API_VERSION, LATEST)}"
 
     def listing(self) -> str:
-        """See `HttpProvider`."""
+        """The URL of the list of models, with the version of the API."""
         return f"{super().listing()}?{self.query()}"
 
     def remark(self, listing: bytes) -> str | None:
-        """See `HttpProvider`. `None`: the list has the region's models, not the deployments."""
+        """Always `None`: the server lists the region's models, not the deployments."""
         return None
 
     def token_source(self) -> TokenSource | None:
-        """See `HttpProvider`. Tokens of `azure-identity`, if the entry has `credentials: entra`."""
+        """Tokens of `azure-identity` if the entry has `credentials: entra`; else `None`."""
         if CREDENTIALS not in self.model.options:
             return None
         return TokenSource("a token of azure-identity", EntraToken())
 
     def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
-        """The key or the token, if there is one."""
+        """The header with the key or the token; empty if there is neither."""
         if key is None:
             return {}
         return {"api-key": key} if self.tokens is None else {"authorization": f"Bearer {key}"}

@@ -12,13 +12,20 @@ _SCOPE = "https://cognitiveservices.azure.com/.default"
 
 
 class EntraToken:
-    """Fetches tokens. The library's credential is kept: it remembers which source works."""
+    """Fetches tokens of Entra.
+
+    The library's credential is kept: it remembers which source works.
+    """
 
     def __init__(self) -> None:
         self._credential: Any = None
 
     def __call__(self) -> Token:
-        """Fetch a token; blocks. Raises `InvalidInput` or `ModelError`."""
+        """Fetch a token; blocks.
+
+        Raises `InvalidInput` if `azure-identity` is not installed, and `ModelError` if there are no
+        credentials or the request fails.
+        """
         require("azure", "the option `credentials` of the provider `azure`")
         from azure.core.exceptions import AzureError, ClientAuthenticationError
         from azure.identity import DefaultAzureCredential

@@ -26,7 +26,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class BedrockType(HttpProviderType):
-    """Models on the server of a region, or of a configured base URL."""
+    """The provider type `bedrock`: models on the server of a region, or of another base URL."""
 
     name = "bedrock"
     vendor = BEDROCK
@@ -43,17 +43,20 @@ class BedrockType(HttpProviderType):
     )
 
     def default_key_variable(self, base_url: str | None) -> str | None:
-        """See `HttpProviderType`. Without a URL, the server is the vendor's own for the region."""
+        """The vendor's key variable without a URL, or for the vendor's own; `None` for any other.
+
+        Without a URL, the server is the vendor's own for the region.
+        """
         return BEDROCK.variable if base_url is None else super().default_key_variable(base_url)
 
     def base_url(self, model: Model) -> str | None:
-        """See `ProviderType`. The configured URL, or else the region's."""
+        """The URL of the model's server: the configured one, or else the region's."""
         if model.base_url is not None:
             return model.base_url
         return f"https://bedrock-runtime.{model.options.get(REGION)}.amazonaws.com"
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
-        """Missing, wrong and unknown options."""
+        """Yield an error for each missing, wrong and unknown option."""
         options = model.options
         for name in sorted(set(options) - set(_OPTIONS)):
             names = ", ".join(f"`{option}`" for option in _OPTIONS)
@@ -73,22 +76,28 @@ class BedrockType(HttpProviderType):
             yield EntryProblem("options", f"`{SESSION_TOKEN}` has no effect without `{ACCESS_KEY}`")
 
     def secret_variables(self, model: Model) -> tuple[str, ...]:
-        """See `ProviderType`. Includes the variables that the options name."""
+        """The variables of secrets that the entry and its options name."""
         variables = (model.options.get(name) for name in (ACCESS_KEY, SESSION_TOKEN))
         return (*super().secret_variables(model), *(variable for variable in variables if variable))
 
     def describe_check(self, model: Model, *, offline: bool) -> str:
-        """See `ProviderType`. Not every key may read the list of models."""
+        """What a check did, for people: it sends nothing.
+
+        Not every key may read the list of models.
+        """
         return f"looked for the key in {model.api_key_env}; {self.base_url(model)} was not asked"
 
     def implementation(self) -> type[BedrockProvider]:
-        """See `HttpProviderType`."""
+        """The class of the `Provider`, imported here because only it needs the HTTP client."""
         from failproof_es.models.providers.bedrock.provider import BedrockProvider
 
         return BedrockProvider
 
     def request_is_complete(self, body: bytes, messages: Sequence[Turn]) -> bool:
-        """See `ProviderType`. Each turn is one block; system turns are in `system`."""
+        """Whether a request's body holds every message in full.
+
+        Each turn is one block of text; system turns are in `system`.
+        """
         try:
             document = orjson.loads(body)
             sent = [

@@ -39,7 +39,10 @@ class FrameStream:
         """The bytes that must be buffered before the next frame can be read."""
 
     def feed(self, piece: bytes) -> Iterator[Frame]:
-        """Yield the frames that end in this piece. Raises `BrokenFrame`."""
+        """Yield the frames that end in this piece.
+
+        Raises `BrokenFrame` if a length, a checksum or a header is invalid.
+        """
         self._rest += piece
         if len(self._rest) < self._needed:
             return

@@ -48,7 +48,7 @@ class BedrockProvider(HttpProvider):
     def prepare(
         self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
     ) -> PreparedRequest:
-        """The exact bytes to be sent. Each turn is one block, unaltered."""
+        """The request for these messages. Each turn is one block of text, unaltered."""
         model = self.model
         own = {k: v for k, v in model.parameters.items() if k in _TOP_LEVEL}
         settings = {k: v for k, v in model.parameters.items() if k not in _TOP_LEVEL}
@@ -71,7 +71,11 @@ class BedrockProvider(HttpProvider):
         return PreparedRequest(where, orjson.dumps({**body, **own}), response_options.tools)
 
     def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
-        """The key as a bearer token; with `access_key_env` a signature (Signature Version 4)."""
+        """The key as a bearer token; with `access_key_env` a signature (Signature Version 4).
+
+        Raises `InvalidInput` if the extra `aws`, which signs, or a variable of the options is
+        missing.
+        """
         access_key = self.model.options.get(ACCESS_KEY)
         if access_key is None:
             return {} if key is None else {"authorization": f"Bearer {key}"}
@@ -88,7 +92,10 @@ class BedrockProvider(HttpProvider):
         )
 
     async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
-        """Check that the keys are set. Sends nothing: not every key may read the list of models."""
+        """Check that the keys are set. Sends nothing: not every key may read the list of models.
+
+        Returns `None`. Raises `InvalidInput` if a key or the extra `aws` is missing.
+        """
         self.require_settings()
         for name in (ACCESS_KEY, SESSION_TOKEN):
             if name in self.model.options:
@@ -97,7 +104,7 @@ class BedrockProvider(HttpProvider):
         return None
 
     async def available_models(self) -> list[str]:
-        """See `Provider.available_models`. Empty: the list lacks inference profiles."""
+        """Always empty: the server's list lacks inference profiles."""
         return []
 
     def listing(self) -> str:
@@ -106,7 +113,7 @@ class BedrockProvider(HttpProvider):
 
     @staticmethod
     def model_names(listing: bytes) -> list[str]:
-        """See `HttpProvider.model_names`."""
+        """The names in the server's list of models. Raises `ValueError` if it has none."""
         try:
             return [str(entry["modelId"]) for entry in read_json(listing)["modelSummaries"]]
         except (KeyError, TypeError) as error:
@@ -114,14 +121,17 @@ class BedrockProvider(HttpProvider):
 
     @staticmethod
     def stream_of(headers: Mapping[str, str]) -> StreamedConversation | None:
-        """The assembler if the content type is AWS frames."""
+        """The assembler if the content type is AWS's binary frames; else `None`."""
         content_type = headers.get("content-type", "").lower()
         streams = content_type.startswith("application/vnd.amazon.eventstream")
         return StreamedConversation() if streams else None
 
     @staticmethod
     def read(reply: HttpReply, stream: StreamedConversation | None) -> Answer:
-        """See `HttpProvider.read`."""
+        """The answer in a complete reply. Raises `ModelError` if the reply holds none.
+
+        `stream` is the assembler of a streamed reply, fed with the whole body, or `None`.
+        """
         if (blocked := withheld(reply)) is not None:
             return blocked
         try:

@@ -46,7 +46,7 @@ _MOST_BLOCKS = 10 * MOST_TOOL_CALLS
 
 
 def answer_of(reply: HttpReply, document: Any) -> Answer:
-    """The answer in a response. Raises `InvalidReply` if it holds none."""
+    """The answer in a response, the reply's parsed JSON. Raises `InvalidReply` if it holds none."""
     if not isinstance(document, dict):
         raise _malformed("the reply is not a JSON object")
     output = document.get("output")
@@ -81,7 +81,7 @@ def answer_of(reply: HttpReply, document: Any) -> Answer:
 
 
 def as_aws_means(error: ModelError) -> ModelError:
-    """The error, with kind and disposition by AWS's meaning of its status."""
+    """The same error, its kind and disposition changed to AWS's meaning of the HTTP status."""
     if error.status == 403 and error.kind == "bad_request":
         error.kind, error.disposition = "authentication", "halting"
     elif error.status == 424:  # the model failed, not the request
@@ -96,7 +96,10 @@ def _routed_model(trace: Any) -> str | None:
 
 
 def _parts(block: dict[str, Any]) -> list[Any]:
-    """The block itself, or the parts of its `citationsContent`. Raises `InvalidReply`."""
+    """The block itself, or the parts of its `citationsContent`.
+
+    Raises `InvalidReply` if that is not a list of objects.
+    """
     if "citationsContent" not in block:
         return [block]
     cited = block["citationsContent"]
@@ -155,7 +158,10 @@ class _BedrockBlock:
     input: list[str] = field(default_factory=list)
 
     def whole(self, reason: Any) -> dict[str, Any]:
-        """The block as in an unstreamed reply with this `stopReason`. Raises `InvalidReply`."""
+        """The block as in a reply that was not streamed, with this `stopReason`.
+
+        Raises `InvalidReply` if a tool's input is not JSON although the answer is complete.
+        """
         if self.use is not None:
             input_json = "".join(self.input) or "{}"
             return {"toolUse": {**self.use, "input": input_of(input_json, reason)}}
@@ -173,14 +179,17 @@ class StreamedConversation:
     characters: int = 0
 
     def feed(self, piece: bytes) -> str:
-        """Take the next bytes; return the text that they add. Raises `InvalidReply`."""
+        """Take the next bytes of the body; return the answer's text in them.
+
+        Raises `InvalidReply` if the stream is malformed or reports an exception.
+        """
         try:
             return "".join([self._take_frame(frame) for frame in self.frames.feed(piece)])
         except BrokenFrame as error:
             raise _malformed(str(error)) from None
 
     def document(self) -> dict[str, Any]:
-        """The reply in the form of an unstreamed one.
+        """The reply, in the form of one that was not streamed.
 
         Raises `InvalidReply` if the stream ended before the reply did.
         """

@@ -18,7 +18,10 @@ def signed(
     secret_key: str,
     session_token: str | None,
 ) -> Mapping[str, str]:
-    """The authentication headers: a signature over the request's URL, body and time."""
+    """The authentication headers: a signature over the request's URL, body and time.
+
+    `session_token` belongs to temporary credentials; `None` for others.
+    """
     from botocore.auth import SigV4Auth
     from botocore.awsrequest import AWSRequest
     from botocore.credentials import Credentials

@@ -21,7 +21,7 @@ ROLES = {"user": "user", "assistant": "model"}
 
 
 class GeminiType(HttpProviderType):
-    """Models of the vendor's own server, or of a configured base URL."""
+    """The provider type `gemini`: models of the Gemini API's server, or of another base URL."""
 
     name = "gemini"
     vendor = GEMINI
@@ -36,19 +36,25 @@ class GeminiType(HttpProviderType):
     )
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
-        """A model name with the prefix `models/` of the API's list: answers omit the prefix."""
+        """Yield an error for a model name with a slash.
+
+        The API's list has the prefix `models/`, which answers omit.
+        """
         if "/" in model.model:
             message = "holds a slash: provider `gemini` puts `models/` before it"
             yield EntryProblem("model", message, f"write {model.model.rpartition('/')[2]}")
 
     def implementation(self) -> type[GeminiProvider]:
-        """See `HttpProviderType`."""
+        """The class of the `Provider`, imported here because only it needs the HTTP client."""
         from failproof_es.models.providers.gemini.provider import GeminiProvider
 
         return GeminiProvider
 
     def request_is_complete(self, body: bytes, messages: Sequence[Turn]) -> bool:
-        """See `ProviderType`. Each turn is one part; system turns are the `systemInstruction`."""
+        """Whether a request's body holds every message in full.
+
+        Each turn is one part; system turns are the `systemInstruction`.
+        """
         try:
             document = orjson.loads(body)
             sent = [(content["role"], _texts(content)) for content in document["contents"]]

@@ -44,7 +44,7 @@ class GeminiProvider(HttpProvider):
     def prepare(
         self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
     ) -> PreparedRequest:
-        """The exact bytes to be sent. Each turn is one part, unaltered."""
+        """The request for these messages. Each turn is one part, unaltered."""
         model = self.model
         own = {k: v for k, v in model.parameters.items() if k in _TOP_LEVEL}
         settings = {k: v for k, v in model.parameters.items() if k not in _TOP_LEVEL}
@@ -79,18 +79,21 @@ class GeminiProvider(HttpProvider):
         return f"{self.base_url}/models/{quote(self.model.model, safe='')}:{method}"
 
     def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
-        """The key, if there is one."""
+        """The header with the key; empty without a key."""
         return {} if key is None else {"x-goog-api-key": key}
 
     @staticmethod
     def stream_of(headers: Mapping[str, str]) -> StreamedContent | None:
-        """The assembler if the content type is events."""
+        """The assembler if the content type is server-sent events; else `None`."""
         content_type = headers.get("content-type", "").lower()
         return StreamedContent() if content_type.startswith("text/event-stream") else None
 
     @staticmethod
     def read(reply: HttpReply, stream: StreamedContent | None) -> Answer:
-        """See `HttpProvider.read`."""
+        """The answer in a complete reply. Raises `ModelError` if the reply holds none.
+
+        `stream` is the assembler of a streamed reply, fed with the whole body, or `None`.
+        """
         try:
             if stream is None:
                 return read_document(reply, partial(answer_of, reply))
@@ -102,12 +105,18 @@ class GeminiProvider(HttpProvider):
 
     @staticmethod
     def refuses_key(status: int, body: bytes) -> bool:
-        """See `HttpProvider.refuses_key`. An invalid key is reported with status 400."""
+        """Whether the reply to the request for the list of models rejects the key.
+
+        The API reports an invalid key with status 400.
+        """
         return status in (401, 403) or (status == 400 and bad_key(body))
 
     @staticmethod
     def model_names(listing: bytes) -> list[str]:
-        """See `HttpProvider.model_names`."""
+        """The names in the list of models, without `models/`.
+
+        Raises `ValueError` if it has none.
+        """
         try:
             names = [str(entry["name"]) for entry in read_json(listing)["models"]]
         except (KeyError, TypeError) as error:
@@ -116,7 +125,7 @@ class GeminiProvider(HttpProvider):
 
     @staticmethod
     def next_page(listing: bytes) -> Mapping[str, str] | None:
-        """See `HttpProvider.next_page`."""
+        """The query parameters of the list's next page; `None` after the last page."""
         token = read_json(listing).get("nextPageToken")
         return {"pageToken": str(token)} if token else None
 

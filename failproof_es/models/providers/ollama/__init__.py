@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class OllamaType(HttpProviderType):
-    """Models of the Ollama server on this machine, or of a configured base URL."""
+    """The provider type `ollama`: models of the Ollama server here, or of another base URL."""
 
     name = "ollama"
     vendor = OLLAMA
@@ -29,7 +29,10 @@ class OllamaType(HttpProviderType):
     )
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
-        """A base URL that ends in `/v1` (the OpenAI-compatible API) or in `/api`."""
+        """Yield an error for a base URL that ends in `/v1` or `/api`.
+
+        `/v1` is the OpenAI-compatible API.
+        """
         path = (model.base_url or "").rstrip("/").rpartition("/")[2]
         if path in ("v1", "api"):
             message = f"ends in /{path}: provider `ollama` puts its own paths after it"
@@ -39,13 +42,16 @@ class OllamaType(HttpProviderType):
             yield EntryProblem("base_url", message, remedy)
 
     def implementation(self) -> type[OllamaProvider]:
-        """See `HttpProviderType`."""
+        """The class of the `Provider`, imported here because only it needs the HTTP client."""
         from failproof_es.models.providers.ollama.provider import OllamaProvider
 
         return OllamaProvider
 
     async def fetch_model(self, model: Model) -> bool:
-        """See `ProviderType`."""
+        """Make the server pull the model; returns whether the server is Ollama.
+
+        Raises `InvalidInput` if the server fails to pull it.
+        """
         from failproof_es.models.providers.ollama.pull import pull
 
         return await pull(self.base_url(model) or "", model.model)

@@ -51,7 +51,7 @@ class OllamaProvider(HttpProvider):
     def prepare(
         self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
     ) -> PreparedRequest:
-        """The exact bytes to be sent. `stream` is always set: the server streams by default."""
+        """The request for these messages. It always has `stream`: the server streams by default."""
         model = self.model
         top_level = {k: v for k, v in model.parameters.items() if k in _TOP_LEVEL}
         options = {k: v for k, v in model.parameters.items() if k not in _TOP_LEVEL}
@@ -74,18 +74,24 @@ class OllamaProvider(HttpProvider):
         return PreparedRequest(where, orjson.dumps({**body, **top_level}), response_options.tools)
 
     def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
-        """The key, if there is one: for a server behind a proxy, or for the vendor's own."""
+        """The header with the key; empty without one.
+
+        A server behind a proxy, or the vendor's own, takes a key.
+        """
         return {} if key is None else {"authorization": f"Bearer {key}"}
 
     @staticmethod
     def stream_of(headers: Mapping[str, str]) -> StreamedLines | None:
-        """The assembler if the content type is JSON Lines."""
+        """The assembler if the content type is JSON Lines; else `None`."""
         content_type = headers.get("content-type", "").lower()
         return StreamedLines() if content_type.startswith("application/x-ndjson") else None
 
     @staticmethod
     def read(reply: HttpReply, stream: StreamedLines | None) -> Answer:
-        """See `HttpProvider.read`."""
+        """The answer in a complete reply. Raises `ModelError` if the reply holds none.
+
+        `stream` is the assembler of a streamed reply, fed with the whole body, or `None`.
+        """
         if stream is None or reply.status != 200:
             return read_document(reply, partial(_answer_of, reply))
         try:
@@ -95,7 +101,7 @@ class OllamaProvider(HttpProvider):
 
     @staticmethod
     def model_names(listing: bytes) -> list[str]:
-        """See `HttpProvider.model_names`."""
+        """The names in the server's list of models. Raises `ValueError` if it has none."""
         try:
             return [str(entry["name"]) for entry in read_json(listing)["models"]]
         except (KeyError, TypeError) as error:
@@ -103,7 +109,7 @@ class OllamaProvider(HttpProvider):
 
 
 class StreamedLines:
-    """Assembles a reply in JSON Lines into the form of an unstreamed reply."""
+    """Assembles a reply in JSON Lines: feed all pieces, then call `document`."""
 
     def __init__(self) -> None:
         self._line: list[bytes] = []
@@ -116,7 +122,10 @@ class StreamedLines:
         self._last: dict[str, Any] | None = None
 
     def feed(self, piece: bytes) -> str:
-        """Take the next bytes; return the text that they add. Raises `InvalidReply`."""
+        """Take the next bytes of the body; return the answer's text in them.
+
+        Raises `InvalidReply` if a line is malformed or reports an error.
+        """
         before = len(self._text)
         *ended, rest = piece.split(b"\n")
         for end in ended:
@@ -127,7 +136,7 @@ class StreamedLines:
         return "".join(self._text[before:])
 
     def document(self) -> dict[str, Any]:
-        """The reply in the form of an unstreamed one.
+        """The reply, in the form of one that was not streamed.
 
         Raises `InvalidReply` if the stream ended before the reply did.
         """
@@ -172,7 +181,7 @@ class StreamedLines:
 
 
 def _require_no_error(document: Any) -> dict[str, Any]:
-    """The document. Raises `InvalidReply` if it is an error, always with a retry.
+    """The document. Raises `InvalidReply`, which permits a retry, if it reports an error.
 
     An error within a stream comes with status 200. The same error ahead of the stream would have
     had a 5xx status, after which a retry makes sense.
@@ -186,7 +195,7 @@ def _require_no_error(document: Any) -> dict[str, Any]:
 
 
 def _answer_of(reply: HttpReply, document: Any) -> Answer:
-    """The answer in a reply. Raises `InvalidReply`."""
+    """The answer in a reply's parsed JSON. Raises `InvalidReply` if it holds none."""
     document = require_no_error(document)
     reason = reason_or_none(document.get("done_reason"))
     if document.get("done") is not True:

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 
 class OpenAIType(HttpProviderType):
-    """Models of any OpenAI-compatible server, so without a default URL."""
+    """The provider type `openai`: models of any OpenAI-compatible server.
+
+    It has no default URL.
+    """
 
     name = "openai"
     vendor = OPENAI
@@ -31,22 +34,25 @@ class OpenAIType(HttpProviderType):
     needs = frozenset({"base_url"})
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
-        """See `EntryRules`."""
+        """Yield an error for each wrong and unknown option."""
         yield from unknown_options(model, (LEAVE_OUT, MAX_TOKENS_AS))
         yield from option_problems(model)
 
     def unsent(self, model: Model) -> frozenset[str]:
-        """See `BaseProviderType`."""
+        """The parameters that the option `leave_out` names: no request contains them."""
         return left_out(model)
 
     def implementation(self) -> type[OpenAIProvider]:
-        """See `HttpProviderType`."""
+        """The class of the `Provider`, imported here because only it needs the HTTP client."""
         from failproof_es.models.providers.openai.provider import OpenAIProvider
 
         return OpenAIProvider
 
     async def fetch_model(self, model: Model) -> bool:
-        """See `ProviderType`. Supported if the server is Ollama, which has this protocol, too."""
+        """Make the server pull the model if it is Ollama, which has this protocol, too.
+
+        Returns whether it is. Raises `InvalidInput` if it fails to pull the model.
+        """
         from failproof_es.models.providers.ollama.pull import pull
 
         return model.base_url is not None and await pull(model.base_url, model.model)

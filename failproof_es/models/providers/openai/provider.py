@@ -38,7 +38,7 @@ class OpenAIProvider(HttpProvider):
     def prepare(
         self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
     ) -> PreparedRequest:
-        """The exact bytes to be sent."""
+        """The request for these messages, with the exact bytes to be sent."""
         model = self.model
         body: dict[str, Any] = {
             "model": model.model,
@@ -64,18 +64,24 @@ class OpenAIProvider(HttpProvider):
         return f"{self.base_url}/chat/completions"
 
     def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
-        """The key, if there is one."""
+        """The header with the key; empty without a key."""
         return {} if key is None else {"authorization": f"Bearer {key}"}
 
     @staticmethod
     def stream_of(headers: Mapping[str, str]) -> StreamedReply | None:
-        """The assembler if the content type is events: a server need not stream when asked to."""
+        """The assembler if the content type is server-sent events; else `None`.
+
+        A server need not stream when a request asks it to.
+        """
         content_type = headers.get("content-type", "").lower()
         return StreamedReply() if content_type.startswith("text/event-stream") else None
 
     @staticmethod
     def read(reply: HttpReply, stream: StreamedReply | None) -> Answer:
-        """See `HttpProvider.read`."""
+        """The answer in a complete reply. Raises `ModelError` if the reply holds none.
+
+        `stream` is the assembler of a streamed reply, fed with the whole body, or `None`.
+        """
         return read_reply(reply) if stream is None else read_streamed(reply, stream)
 
 

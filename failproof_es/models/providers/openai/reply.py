@@ -38,20 +38,29 @@ from failproof_es.models.replies.openai_family import (
 
 
 class StreamedDocument(Protocol):
-    """A stream that has ended."""
+    """The assembler of a streamed reply, after the stream has ended."""
 
     def document(self) -> dict[str, Any]:
-        """The reply as one JSON object. Raises `InvalidReply`."""
+        """The reply as one JSON object, in the form of one that was not streamed.
+
+        Raises `InvalidReply` if the stream ended before the reply did.
+        """
 
 
 def read_reply(reply: HttpReply) -> Answer:
-    """The answer in a complete HTTP reply. Raises `ModelError` if it holds none."""
+    """The answer in a complete HTTP reply that is not streamed.
+
+    A block by a filter is an answer, too. Raises `ModelError` if the reply holds no answer.
+    """
     blocked = withheld(reply)
     return read_document(reply, partial(_answer_of, reply)) if blocked is None else blocked
 
 
 def read_streamed(reply: HttpReply, stream: StreamedDocument) -> Answer:
-    """The answer in a stream that has ended. Raises `ModelError` if it holds none."""
+    """The answer that `stream`, fed with the whole body, has assembled.
+
+    Raises `ModelError` if it is incomplete or holds no answer.
+    """
     try:
         return _answer_of(reply, join_all_halves(stream.document()))
     except InvalidReply as flaw:
@@ -59,7 +68,7 @@ def read_streamed(reply: HttpReply, stream: StreamedDocument) -> Answer:
 
 
 def _answer_of(reply: HttpReply, document: Any) -> Answer:
-    """The answer in a reply's document. Raises `InvalidReply`."""
+    """The answer in a reply's parsed JSON. Raises `InvalidReply` if it holds none."""
     if isinstance(document, dict) and is_block(blocked := document.get("error")):
         return withheld_answer(reply, message_of(blocked))
     document = require_no_error(document)
@@ -93,7 +102,10 @@ def _answer_of(reply: HttpReply, document: Any) -> Answer:
 
 
 def _message(choice: dict[str, Any], reason: str | None) -> dict[str, Any]:
-    """The message of a choice; for a reply in the form of a text completion, its text as one."""
+    """The message of a choice; for a reply in the form of a text completion, its text as one.
+
+    Raises `InvalidReply` if the choice has neither.
+    """
     message = choice.get("message")
     if message is None and (reason is not None or isinstance(choice.get("text"), str)):
         return {"content": choice.get("text")}  # without a text the reply holds only its reason
@@ -103,7 +115,10 @@ def _message(choice: dict[str, Any], reason: str | None) -> dict[str, Any]:
 
 
 def _first_choice(choices: Any) -> dict[str, Any]:
-    """The choice with index 0, at any place; without one, the first choice."""
+    """The choice with index 0, at any place; without one, the first choice.
+
+    Raises `InvalidReply` if there is no choice.
+    """
     if not isinstance(choices, list) or not choices:
         raise InvalidReply("empty_choices", "the reply holds no choice", "transient")
     numbered = (
@@ -116,7 +131,7 @@ def _first_choice(choices: Any) -> dict[str, Any]:
 
 
 def _raw_calls(message: dict[str, Any]) -> Any:
-    """The message's tool calls; before 2023-11 the API had one `function_call`."""
+    """The message's tool calls as received; before 2023-11 the API had one `function_call`."""
     former = message.get("function_call")
     return message.get("tool_calls") or ([{"function": former}] if former else None)
 
@@ -124,7 +139,8 @@ def _raw_calls(message: dict[str, Any]) -> Any:
 def _tool_calls(value: Any, ended: Meaning) -> tuple[ToolCall, ...]:
     """The tool calls of the answer, with their arguments as the model wrote them.
 
-    An unreadable call of an answer that was cut off is left out. Raises `InvalidReply`.
+    `ended` is the meaning of the finish reason. Raises `InvalidReply` for an unreadable call of a
+    complete answer; if the answer was cut off, such a call is left out.
     """
     if not value:  # some servers write an empty text for no calls
         return ()

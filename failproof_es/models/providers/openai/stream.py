@@ -58,7 +58,10 @@ class StreamedReply:
     done: bool = False
 
     def feed(self, piece: bytes) -> str:
-        """Take the next bytes; return the text that they add. Raises `InvalidReply`."""
+        """Take the next bytes of the body; return the answer's text in them.
+
+        Raises `InvalidReply` if the stream is malformed or reports an error.
+        """
         before = len(self.text)
         try:
             for data in self.events.feed(piece):
@@ -70,7 +73,7 @@ class StreamedReply:
         return "".join(self.text[before:])
 
     def document(self) -> dict[str, Any]:
-        """The reply in the form of an unstreamed one.
+        """The reply, in the form of one that was not streamed.
 
         Raises `InvalidReply` if the stream ended before the reply did.
         """
@@ -172,7 +175,11 @@ class StreamedReply:
         self.finish_reason = worse(self.finish_reason, reason)
 
     def _add_piece(self, pieces: list[str], piece: Any, name: str) -> bool:
-        """Add a piece of text or of a refusal; return whether it has text other than thoughts."""
+        """Add a piece of text or of a refusal to `pieces`; return whether it has text.
+
+        `piece` is a text or a list of parts, of which thoughts are ignored. `name` is its field,
+        for the error.
+        """
         if isinstance(piece, list):
             content = read_content(piece)
             if content.refusal is not None:

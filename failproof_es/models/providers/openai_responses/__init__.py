@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 
 class ResponsesType(HttpProviderType):
-    """Models of the vendor's own server, or of a configured base URL."""
+    """The provider type `openai-responses`: models behind OpenAI's Responses API.
+
+    At the vendor's own server, or at a configured base URL.
+    """
 
     name = "openai-responses"
     vendor = OPENAI
@@ -39,22 +42,22 @@ class ResponsesType(HttpProviderType):
     )
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
-        """See `EntryRules`."""
+        """Yield an error for each wrong and unknown option."""
         yield from unknown_options(model, (LEAVE_OUT,))
         yield from option_problems(model)
 
     def unsent(self, model: Model) -> frozenset[str]:
-        """See `BaseProviderType`."""
+        """The parameters that the option `leave_out` names: no request contains them."""
         return left_out(model)
 
     def implementation(self) -> type[ResponsesProvider]:
-        """See `HttpProviderType`."""
+        """The class of the `Provider`, imported here because only it needs the HTTP client."""
         from failproof_es.models.providers.openai_responses.provider import ResponsesProvider
 
         return ResponsesProvider
 
     def request_is_complete(self, body: bytes, messages: Sequence[Turn]) -> bool:
-        """See `ProviderType`. Compares the body's `input`."""
+        """Whether a request's body holds every message in full, in its `input`."""
         try:
             sent = [
                 (message.get("role"), message.get("content"))

@@ -34,7 +34,7 @@ class ResponsesProvider(HttpProvider):
     def prepare(
         self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
     ) -> PreparedRequest:
-        """The exact bytes to be sent. `store` is false unless a parameter sets it."""
+        """The request for these messages. Its `store` is false unless a parameter sets it."""
         model = self.model
         body: dict[str, Any] = {
             "model": model.model,
@@ -60,18 +60,24 @@ class ResponsesProvider(HttpProvider):
         return PreparedRequest(where, orjson.dumps(body), response_options.tools)
 
     def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
-        """The key, if there is one."""
+        """The header with the key; empty without a key."""
         return {} if key is None else {"authorization": f"Bearer {key}"}
 
     @staticmethod
     def stream_of(headers: Mapping[str, str]) -> StreamedResponse | None:
-        """The assembler if the content type is events: a server need not stream when asked to."""
+        """The assembler if the content type is server-sent events; else `None`.
+
+        A server need not stream when a request asks it to.
+        """
         content_type = headers.get("content-type", "").lower()
         return StreamedResponse() if content_type.startswith("text/event-stream") else None
 
     @staticmethod
     def read(reply: HttpReply, stream: StreamedResponse | None) -> Answer:
-        """See `HttpProvider.read`."""
+        """The answer in a complete reply. Raises `ModelError` if the reply holds none.
+
+        `stream` is the assembler of a streamed reply, fed with the whole body, or `None`.
+        """
         if (blocked := withheld(reply)) is not None:
             return blocked
         if stream is None:

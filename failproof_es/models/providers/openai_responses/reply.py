@@ -45,7 +45,10 @@ _MOST_ITEMS = 10 * MOST_TOOL_CALLS
 
 
 def answer_of(reply: HttpReply, document: Any) -> Answer:
-    """The answer in a response. Raises `InvalidReply` if it holds none."""
+    """The answer in a response, the reply's parsed JSON. Raises `InvalidReply` if it holds none.
+
+    A block by a filter is an answer without text.
+    """
     if isinstance(document, dict) and is_block(blocked := document.get("error")):
         return replace(
             withheld_answer(reply, message_of(blocked)),
@@ -120,14 +123,17 @@ class StreamedResponse:
     response: dict[str, Any] | None = None
 
     def feed(self, piece: bytes) -> str:
-        """Take the next bytes; return the text that they add. Raises `InvalidReply`."""
+        """Take the next bytes of the body; return the answer's text in them.
+
+        Raises `InvalidReply` if the stream is malformed or reports an error.
+        """
         try:
             return "".join([self._take_event(data) for data in self.events.feed(piece)])
         except UnicodeDecodeError as error:
             raise _malformed("the stream is not UTF-8") from error
 
     def document(self) -> dict[str, Any]:
-        """The response in the form of an unstreamed one.
+        """The response, in the form of one that was not streamed.
 
         Raises `InvalidReply` if the stream ended before the response did.
         """
@@ -171,7 +177,8 @@ class StreamedResponse:
 
 
 def _with_worse_status(kind: str, response: dict[str, Any]) -> dict[str, Any]:
-    """The response with the worse of two statuses: its own, and that of its event."""
+    """The response with the worse of two statuses: its own, and that in `kind`, its event's
+    type."""
     status, own = kind.removeprefix("response."), response.get("status")
     if own is None or (own in _ENDINGS and _ENDINGS.index(status) > _ENDINGS.index(own)):
         return {**response, "status": status}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class OpenRouterType(HttpProviderType):
-    """Models of the vendor's own server, or of a configured base URL."""
+    """The provider type `openrouter`: models of OpenRouter's server, or of another base URL."""
 
     name = "openrouter"
     vendor = OPENROUTER
@@ -21,7 +21,7 @@ class OpenRouterType(HttpProviderType):
     default_base_url = "https://openrouter.ai/api/v1"
 
     def implementation(self) -> type[OpenRouterProvider]:
-        """See `HttpProviderType`."""
+        """The class of the `Provider`, imported here because only it needs the HTTP client."""
         from failproof_es.models.providers.openrouter.provider import OpenRouterProvider
 
         return OpenRouterProvider

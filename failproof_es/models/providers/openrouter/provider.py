@@ -13,7 +13,7 @@ _BLOCKED = ("content_policy_violation", "refusal")
 
 
 class OpenRouterProvider(OpenAIProvider):
-    """One model of OpenRouter. It reports requests that moderation blocked as errors."""
+    """One model that OpenRouter serves. OpenRouter reports blocks by moderation as errors."""
 
     recorded_headers = (
         *OpenAIProvider.recorded_headers,
@@ -22,7 +22,11 @@ class OpenRouterProvider(OpenAIProvider):
 
     @staticmethod
     def read(reply: HttpReply, stream: StreamedReply | None) -> Answer:
-        """See `HttpProvider.read`."""
+        """The answer in a complete reply. Raises `ModelError` if the reply holds none.
+
+        `stream` is the assembler of a streamed reply, fed with the whole body, or `None`. A block
+        by moderation is an answer that was withheld.
+        """
         try:
             return OpenAIProvider.read(reply, stream)
         except ModelError as error:
@@ -32,7 +36,7 @@ class OpenRouterProvider(OpenAIProvider):
 
 
 def _block_message(body: bytes) -> str | None:
-    """The message of an error that reports a block by moderation; `None` for any other."""
+    """The message of an error that reports a block by moderation; `None` for any other body."""
     try:
         document = document_of(body)
     except InvalidReply:

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 
 class PythonType(BaseProviderType):
-    """A user's own class: takes a prompt and parameters, and returns text, so no raw bytes."""
+    """The provider type `python`: a user's own class that turns a prompt into text.
+
+    There are no raw bytes to record or to parse again.
+    """
 
     name = "python"
     takes = frozenset({"class", "api_key_env"})
@@ -32,40 +35,46 @@ class PythonType(BaseProviderType):
     capabilities = Capabilities(tools=False, schema=False, streaming=True, shows_version=False)
 
     def destination(self, model: Model) -> str:
-        """See `ProviderType`."""
+        """Where the secrets are sent, for people: the class."""
         return f"the class {model.class_}"
 
     def describe_check(self, model: Model, *, offline: bool) -> str:
-        """See `ProviderType`."""
+        """What a check did, for people: it constructed the class; `offline`: it did not run it."""
         if offline:
             return f"not run: the class {model.class_}; `validate --run-classes` runs it"
         key = f"with the key in {model.api_key_env}" if model.api_key_env else "without a key"
         return f"constructed the class {model.class_} {key}"
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
-        """A class of the standard library: `timeit:timeit` would run the model's name as code."""
+        """Yield an error for a class of the standard library.
+
+        `timeit:timeit` would run the model's name as code.
+        """
         if is_of_standard_library((model.class_ or "-").partition(":")[0]):
             yield EntryProblem("class", OF_PYTHON, "name a class of your own")
 
     def packages(self, model: Model) -> Mapping[str, str]:
-        """See `ProviderType`. The package of the class, if it has one."""
+        """Name and version of the package that the class comes from; empty without a package."""
         package = package_of(model.class_ or "")
         return {} if package is None else dict([package])
 
     def price_source(self, model: ModelSnapshot) -> PriceSource | None:
-        """See `ProviderType`. None: it is unknown which model a class calls."""
+        """Always `None`: it is unknown which model a class calls."""
         return None
 
     def create(
         self, model: Model, *, timeout_ms: int, connections: int, key: str | None = None
     ) -> PythonProvider:
-        """See `ProviderType`."""
+        """Create the model's `Provider`, without loading the class.
+
+        `key` is passed to the class if the model names no variable for its key.
+        """
         from failproof_es.models.providers.python.provider import PythonProvider
 
         return PythonProvider(model, timeout_ms=timeout_ms, key=key)
 
     def request_is_complete(self, body: bytes, messages: Sequence[Turn]) -> bool:
-        """See `ProviderType`. Checks that the prompt contains all messages."""
+        """Whether the prompt in a request's body contains every message in full."""
         try:
             prompt = orjson.loads(body)["prompt"]
             return all(turn.content in prompt for turn in messages)

@@ -25,7 +25,7 @@ class StreamingClient(Protocol):
     """A client that can also stream its answer, for `stream: true`."""
 
     def get_completion(self, prompt: str, params: dict[str, Any]) -> str:
-        """See `ModelClient`."""
+        """The model's response to `prompt`; raises an exception if the call fails."""
         ...
 
     def stream_completion(self, prompt: str, params: dict[str, Any]) -> Iterable[str]:

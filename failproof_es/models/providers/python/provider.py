@@ -53,7 +53,11 @@ class PythonProvider:
         self._client: ModelClient | None = None
 
     def get_completion(self, prompt: str, params: Mapping[str, Any]) -> str:
-        """See `Provider.get_completion`."""
+        """The text of one answer of the class to `prompt`. Blocks.
+
+        `params` override the model's parameters. Raises `ModelError` if the call fails, and
+        `InvalidInput` if the class cannot be used.
+        """
         model = with_parameters(self._model, params)
         timeout_ms = round(self._timeout_s * 1000)
         once = PythonProvider(model, timeout_ms=timeout_ms, key=self._given_key)
@@ -61,19 +65,22 @@ class PythonProvider:
         return complete(once, model, prompt)
 
     async def open(self) -> None:
-        """Construct the client."""
+        """Load and construct the class. Raises `InvalidInput` if that fails."""
         self._construct_client()
 
     async def close(self) -> None:
         """Do nothing: each call has its own thread."""
 
     async def available_models(self) -> list[str]:
-        """See `Provider.available_models`. Empty: there is only the one class."""
+        """Always empty: there is only the one class."""
         return []
 
     async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
-        """Import the class and construct it; `offline`: only find its file, and check that its key
-        is set."""
+        """Load and construct the class; `offline`: only find its file, and its key.
+
+        Returns a remark if the class cannot stream as configured, else `None`. Raises
+        `InvalidInput` if the class cannot be used or its key is not set.
+        """
         if offline:
             self._key()
             find_class(self._model.class_ or "", METHOD, self._model.place.class_folder)
@@ -86,7 +93,10 @@ class PythonProvider:
     def prepare(
         self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
     ) -> PreparedRequest:
-        """Prompt and parameters of the call as JSON. `response_options` are ignored."""
+        """The call of the class, as JSON: model, prompt and parameters.
+
+        `response_options` are ignored.
+        """
         model = self._model
         params: dict[str, Any] = {
             "max_tokens": model.max_tokens,
@@ -100,9 +110,10 @@ class PythonProvider:
         return PreparedRequest(f"python:{model.class_}", orjson.dumps(body))
 
     async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
-        """One call. Raises `ModelError`, with the text that was streamed before the error.
+        """Call the class once, and return its answer.
 
-        A class without `stream_completion` does not stream, even if the entry has `stream: true`.
+        Raises `ModelError`, with the text that was streamed before the error. A class without
+        `stream_completion` does not stream, even if the entry has `stream: true`.
         """
         payload = orjson.loads(request.body)
         came = _PartialAnswer(on_text)

@@ -29,20 +29,26 @@ if TYPE_CHECKING:
 
 
 class SdkType(BaseProviderType):
-    """The client library of one vendor, with the replies of the vendor's provider over HTTP."""
+    """The provider types `NAME-sdk`: a user's class that uses one vendor's client library.
+
+    The vendor's provider over HTTP reads the replies.
+    """
 
     takes = frozenset({"class", "base_url", "api_key_env", "proxy", "ca_file"})
     needs = frozenset({"class", "base_url"})
 
     def __init__(self, reads_as: str, *, seed: bool = True) -> None:
-        """`reads_as` is the name of the provider over HTTP with these requests and replies."""
+        """`reads_as` is the name of the provider over HTTP with these requests and replies.
+
+        `seed`: whether its requests can have a seed.
+        """
         self.name = f"{reads_as}-sdk"
         self.capabilities = Capabilities(tools=False, schema=False, streaming=False, seed=seed)
         self._reads_as = reads_as
 
     @property
     def read_by(self) -> HttpProviderType:
-        """The provider that reads the replies."""
+        """The provider type over HTTP that reads the replies."""
         from failproof_es.models.http_type import HttpProviderType
 
         provider = provider_type(self._reads_as)
@@ -50,34 +56,41 @@ class SdkType(BaseProviderType):
         return provider
 
     def destination(self, model: Model) -> str:
-        """See `ProviderType`."""
+        """Where the secrets are sent, for people: the class, and the server that it calls."""
         return f"the class {model.class_}, and by it {super().destination(model)}"
 
     def describe_check(self, model: Model, *, offline: bool) -> str:
-        """See `ProviderType`."""
+        """What a check did, for people: it constructed the class; `offline`: it did not run it."""
         if offline:
             return f"not run: the class {model.class_}; `validate --run-classes` runs it"
         key = f"with the key in {model.api_key_env}" if model.api_key_env else "without a key"
         return f"constructed the class {model.class_} {key}, and had it make a request; sent none"
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
-        """A class of the standard library: `timeit:timeit` would run the model's name as code."""
+        """Yield an error for a class of the standard library.
+
+        `timeit:timeit` would run the model's name as code.
+        """
         if is_of_standard_library((model.class_ or "-").partition(":")[0]):
             yield EntryProblem("class", OF_PYTHON, "name a class of your own")
 
     def packages(self, model: Model) -> Mapping[str, str]:
-        """See `ProviderType`. The package of the class, if it has one."""
+        """Name and version of the package that the class comes from; empty without a package."""
         package = package_of(model.class_ or "")
         return {} if package is None else dict([package])
 
     def price_source(self, model: ModelSnapshot) -> PriceSource | None:
-        """See `ProviderType`. As for the provider over HTTP."""
+        """The key of the model's published prices, as for the provider over HTTP."""
         return self.read_by.price_source(model)
 
     def create(
         self, model: Model, *, timeout_ms: int, connections: int, key: str | None = None
     ) -> SdkProvider:
-        """See `ProviderType`."""
+        """Create the model's `Provider`, without loading the class.
+
+        `key` is passed to the class if the model names no variable for its key. Raises
+        `InvalidInput` if a required setting is missing.
+        """
         from failproof_es.models.providers.sdk.provider import SdkProvider
 
         return SdkProvider(
@@ -85,11 +98,14 @@ class SdkType(BaseProviderType):
         )
 
     def reparse(self, response: ResponseReceived) -> Answer | None:
-        """See `ProviderType`. Uses the functions that parsed the reply when it was received."""
+        """Parse a recorded reply again, by the functions that parsed it when it was received.
+
+        Raises `ModelError` if the recorded bytes hold no answer.
+        """
         return self.read_by.reparse(response)
 
     def request_is_complete(self, body: bytes, messages: Sequence[Turn]) -> bool:
-        """See `ProviderType`."""
+        """Whether a request's body holds every message in full, as for the provider over HTTP."""
         return self.read_by.request_is_complete(body, messages)
 
 

@@ -61,10 +61,11 @@ class SdkClient(Protocol):
         """Construct the library's client with `http_client=httpx2.Client(transport=transport)`."""
 
     def ask(self, messages: Sequence[Mapping[str, str]], params: Mapping[str, Any]) -> str | None:
-        """The text of the reply as the library returns it. May be a coroutine function.
+        """Send one request through the library; return the text of the reply as the library has it.
 
-        `messages` have `role` and `content`; `params` are `max_tokens`, `temperature` and the
-        like. It is called twice for each answer, and must make the same request each time.
+        May be a coroutine function. `messages` have `role` and `content`; `params` are
+        `max_tokens`, `temperature` and the like. It is called twice for each answer, and must make
+        the same request each time.
         """
 
 
@@ -83,7 +84,10 @@ class SdkProvider:
         connections: int,
         key: str | None = None,
     ) -> None:
-        """`key` is passed to the class if the model names no variable for its key."""
+        """`read_by` is the provider type over HTTP that sends the requests and reads the replies.
+
+        `key` is passed to the class if the model names no variable for its key.
+        """
         self._read_by = read_by
         self._model = model
         self._timeout_ms = timeout_ms
@@ -98,7 +102,11 @@ class SdkProvider:
         self._wire = made
 
     def get_completion(self, prompt: str, params: Mapping[str, Any]) -> str:
-        """See `Provider.get_completion`."""
+        """The text of one answer of the class to `prompt`. Blocks.
+
+        `params` override the model's parameters. Raises `ModelError` if the request fails, and
+        `InvalidInput` if the class cannot be used.
+        """
         model = with_parameters(self._model, params)
         once = SdkProvider(
             self._read_by, model, timeout_ms=self._timeout_ms, connections=1, key=self._given_key
@@ -106,7 +114,7 @@ class SdkProvider:
         return complete(once, model, prompt)
 
     async def open(self) -> None:
-        """Construct the client."""
+        """Load and construct the class. Raises `InvalidInput` if that fails."""
         self._construct_client()
 
     async def close(self) -> None:
@@ -114,11 +122,14 @@ class SdkProvider:
         await self._wire.close()
 
     async def available_models(self) -> list[str]:
-        """See `Provider.available_models`. Empty: the class is for one model."""
+        """Always empty: the class is for one model."""
         return []
 
     async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
-        """Construct the class and let it build a request, which is not sent; `offline`: find it."""
+        """Construct the class and let it build a request, which is not sent; `offline`: find it.
+
+        Returns `None`. Raises `InvalidInput` if the class or its request cannot be used.
+        """
         if offline:
             self._key()
             find_class(self._model.class_ or "", METHOD, self._model.place.class_folder)
@@ -129,7 +140,11 @@ class SdkProvider:
     def prepare(
         self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
     ) -> PreparedRequest:
-        """The request that the library builds. Sends nothing. Raises `InvalidInput`."""
+        """The request that the class builds with its library. Sends nothing.
+
+        Raises `InvalidInput` if the class builds no POST request below the base URL, or a request
+        with its key in the URL or the body.
+        """
         turns = [{"role": turn.role, "content": turn.content} for turn in messages]
         request = self._capture_request(turns)
         if request.method != "POST":
@@ -161,7 +176,11 @@ class SdkProvider:
                 raise self._unfit(message, "have the library send it in a header")
 
     async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
-        """One attempt. Raises `ModelError` with all bytes that were received."""
+        """Send the request once; return the answer in the reply.
+
+        Raises `ModelError`, with all bytes that were received, if there is no answer or if the
+        class reads another text from the reply.
+        """
         prepared = self._prepared.get((request.endpoint, request.body))
         if prepared is None:
             raise ModelError("client_exception", "this request was not prepared here", "final")
@@ -199,7 +218,10 @@ class SdkProvider:
         return text
 
     def _capture_request(self, turns: list[dict[str, str]]) -> SdkRequest:
-        """The request that one call of the class builds; the call ends before it is sent."""
+        """The request that one call of the class builds; the call ends before it is sent.
+
+        Raises `InvalidInput` if the class builds none.
+        """
         ask = self._bind_ask(turns)
         made: list[SdkRequest] = []
         raised: list[BaseException] = []

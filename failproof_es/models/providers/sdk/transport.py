@@ -67,14 +67,19 @@ _CALL: ContextVar[_LibraryCall] = ContextVar("a call of a client library")
 
 @contextmanager
 def capture_request() -> Iterator[_LibraryCall]:
-    """Calls inside the context raise `RequestCaptured` at the request, which is then in `made`."""
+    """Calls inside the context raise `RequestCaptured` at the request, and send nothing.
+
+    The request is then the attribute `made` of the yielded object.
+    """
     yield from _with_call(_LibraryCall())
 
 
 @contextmanager
 def answering(recorded: SdkRequest, reply: SdkReply) -> Iterator[_LibraryCall]:
-    """A call inside the context receives this reply to this request. Other requests raise
-    `UnexpectedRequest`."""
+    """A call inside the context receives `reply` to the request `recorded`, and sends nothing.
+
+    Other requests raise `UnexpectedRequest`.
+    """
     yield from _with_call(_LibraryCall(recorded, reply))
 
 

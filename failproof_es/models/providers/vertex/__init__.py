@@ -23,7 +23,10 @@ _NAME = re.compile(r"[a-z][a-z0-9:.-]{0,62}")
 
 
 class VertexType(GeminiType):
-    """Models of a project on the server of its location, or of a configured base URL."""
+    """The provider type `vertex`: models of a project, on the server of its location.
+
+    A configured base URL replaces that server.
+    """
 
     name = "vertex"
     vendor = VERTEX
@@ -31,11 +34,14 @@ class VertexType(GeminiType):
     default_base_url = None
 
     def default_key_variable(self, base_url: str | None) -> str | None:
-        """GOOGLE_ACCESS_TOKEN, which is valid for an hour. See `gcloud auth print-access-token`."""
+        """`GOOGLE_ACCESS_TOKEN` without a URL, or for the vendor's own; `None` for any other.
+
+        The token is valid for an hour; `gcloud auth print-access-token` prints one.
+        """
         return VERTEX.variable if base_url is None else super().default_key_variable(base_url)
 
     def base_url(self, model: Model) -> str | None:
-        """See `ProviderType`. The configured or the location's server, with the project's path."""
+        """The configured server or else the location's, with the path of the project."""
         project, location = (model.options.get(name) for name in (PROJECT, LOCATION))
         server = model.base_url
         if server is None:
@@ -43,7 +49,7 @@ class VertexType(GeminiType):
         return f"{server.rstrip('/')}/projects/{project}/locations/{location}/publishers/google"
 
     def problems(self, model: Model) -> Iterable[EntryProblem]:
-        """Missing and unknown options."""
+        """Yield an error for each missing, wrong and unknown option."""
         yield from super().problems(model)
         yield from credential_problems(model, GOOGLE_CREDENTIALS)
         for name in sorted(set(model.options) - {PROJECT, LOCATION, CREDENTIALS}):
@@ -56,14 +62,17 @@ class VertexType(GeminiType):
                 yield EntryProblem("options", message, f"write it like {example}")
 
     def describe_check(self, model: Model, *, offline: bool) -> str:
-        """See `ProviderType`. A token that may only call models gets no list of them."""
+        """What a check did, for people: it looked for the token, and did not ask the server.
+
+        A token that may only call models gets no list of them.
+        """
         if CREDENTIALS in model.options and not offline:
             return f"got a token of Google Cloud; {self.base_url(model)} was not asked"
         where = model.api_key_env or "what google-auth finds (--offline)"
         return f"looked for the token in {where}; {self.base_url(model)} was not asked"
 
     def implementation(self) -> type[VertexProvider]:
-        """See `HttpProviderType`."""
+        """The class of the `Provider`, imported here because only it needs the HTTP client."""
         from failproof_es.models.providers.vertex.provider import VertexProvider
 
         return VertexProvider

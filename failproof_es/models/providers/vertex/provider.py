@@ -18,17 +18,20 @@ class VertexProvider(GeminiProvider):
     """One model of a project and a location. Sends each request once, as prepared."""
 
     def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
-        """The token, if there is one."""
+        """The header with the token; empty without a token."""
         return {} if key is None else {"authorization": f"Bearer {key}"}
 
     def token_source(self) -> TokenSource | None:
-        """See `HttpProvider`. Tokens of `google-auth`, if the entry has `credentials: google`."""
+        """Tokens of `google-auth` if the entry has `credentials: google`; else `None`."""
         if CREDENTIALS not in self.model.options:
             return None
         return TokenSource("a token of google-auth", google_token)
 
     async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
-        """Check the token only: a token that may only call models gets no list of them."""
+        """Check the token only: a token that may only call models gets no list of them.
+
+        Returns `None`. `offline`: fetches no token. Raises `InvalidInput` if there is no token.
+        """
         self.require_settings()
         if self.tokens is not None:
             require("google", "the option `credentials` of the provider `vertex`")
@@ -37,11 +40,11 @@ class VertexProvider(GeminiProvider):
         return None
 
     async def available_models(self) -> list[str]:
-        """See `Provider.available_models`. Not supported."""
+        """Always empty: a token that may only call models gets no list of them."""
         return []
 
     async def list_models(self) -> list[str]:
-        """See `ModelLister`. Always raises: a token that may only call models gets no list."""
+        """Always raises `InvalidInput`: a token that may only call models gets no list of them."""
         raise InvalidInput.because(
             "Vertex AI lists no models to a token that may only ask them",
             remedy="`--provider gemini` lists those of the Gemini API, which have the same names",

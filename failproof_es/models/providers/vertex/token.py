@@ -14,7 +14,11 @@ _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 
 
 def google_token() -> Token:
-    """Fetch a token; blocks. Raises `InvalidInput` or `ModelError`."""
+    """Fetch a token; blocks.
+
+    Raises `InvalidInput` if `google-auth` is not installed or finds no credentials, and
+    `ModelError` if the request fails.
+    """
     require("google", "the option `credentials` of the provider `vertex`")
     import google.auth
     from google.auth.exceptions import GoogleAuthError, RefreshError, TransportError

@@ -24,7 +24,10 @@ _OPERATORS_BEFORE_A_REGEX = {*"({,;!&|~<>=?:+-*%^\n", "&&", "||", "!~", "==", "!
 
 
 def normal_awk(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
-    """The form: separator, variables, program and files. Raises `UnreadableArguments`."""
+    """The normal form of an `awk` command: separator, variables, program and files.
+
+    Raises `UnreadableArguments` for an unknown option, a missing value or a missing program.
+    """
     separator: Word | None = None
     assigned: list[Form] = []
     pending = list(words)
@@ -111,7 +114,7 @@ def _drop_redundant(tokens: list[str]) -> list[str]:
 
 
 def _is_redundant_end(tokens: list[str]) -> bool:
-    """Whether the last token is redundant before a closing brace."""
+    """Whether the last token, a newline or semicolon, is redundant before a closing brace."""
     if len(tokens) < 2:
         return False
     if tokens[-1] == "\n":

@@ -37,7 +37,8 @@ _Clause = tuple[frozenset[str], tuple[tuple[str, frozenset[str]], ...]]
 
 
 def normal_mode(word: Word) -> Form:
-    """The canonical form of all modes with the same effect; the word itself if in doubt."""
+    """The canonical form of all modes of `chmod` with the same effect; the word itself if in
+    doubt."""
     text = word.text
     if text is None:
         return word
@@ -68,7 +69,10 @@ def with_plain_modes(options: Sequence[Option]) -> list[Option]:
 
 
 def normal_umask(words: Sequence[Word]) -> Form:
-    """The operands of `umask`, an octal mask as its value (XCU, `umask`)."""
+    """The normal form of the operands of `umask`: the value of an octal mask, else the words.
+
+    XCU, `umask`.
+    """
     text = _text(words[0]) if len(words) == 1 else ""
     if _SHORT_OCTAL.fullmatch(text) and int(text, 8) <= 0o777:
         return int(text, 8)

@@ -12,7 +12,10 @@ _SYNONYMS = {"==": "=", "-h": "-L"}
 
 
 def normal_test(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
-    """The form of the tested expression. Raises `UnreadableArguments` for a `[` without `]`."""
+    """The normal form of a `test` or `[` command.
+
+    Raises `UnreadableArguments` for a `[` without `]`.
+    """
     expression = list(words)
     if program == "[":
         if not expression or expression.pop().text != "]":
@@ -22,7 +25,8 @@ def normal_test(name: str, program: str, words: Sequence[Word], statements: Stat
 
 
 def _expression_form(words: list[Word]) -> Form:
-    """The form by the number of words, as POSIX defines; more than three stay as written."""
+    """The form by the number of words, as POSIX defines; expressions of more than three words stay
+    as written."""
     if not all(word.is_one_word for word in words):
         return tuple(words)
     first = words[0].text if words else None

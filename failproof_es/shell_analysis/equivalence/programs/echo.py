@@ -16,7 +16,8 @@ from failproof_es.shell_analysis.equivalence.words import (
 
 
 def normal_echo(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
-    """The form: whether a newline is added, whether backslashes are interpreted, the text."""
+    """The normal form of an `echo` command: whether a newline is added, whether backslashes are
+    interpreted, the text."""
     newline, escapes = True, False
     pending = list(words)
     while pending and _is_option(pending[0].text):

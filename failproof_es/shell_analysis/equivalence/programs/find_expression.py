@@ -40,7 +40,11 @@ _NAME = Active("name put in by find")
 
 
 def normal_find(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
-    """The command in normal form. Raises `UnreadableArguments` for a doubtful expression."""
+    """The normal form of a `find` command.
+
+    Raises `UnreadableArguments` for an expression that ends early, is computed or has an unknown
+    part.
+    """
     pending = list(words)
     flags: list[Form] = []
     while pending and (
@@ -227,7 +231,8 @@ def _parts(operator: str, form: Form) -> tuple[Form, ...]:
 
 
 def _chain(operator: str, parts: Sequence[Form]) -> Form:
-    """The form of operands; those without effects are sorted between those with effects."""
+    """The form of operands joined by `operator`; those without effects are sorted, but never moved
+    past one with an effect."""
     if len(parts) == 1:
         return parts[0]
     settled: list[Form] = []

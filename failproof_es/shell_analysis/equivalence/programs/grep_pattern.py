@@ -21,10 +21,10 @@ _MATCHERS = ("-E", "-F", "-G", "-P")
 
 
 def without_idle_matcher(options: Sequence[Option]) -> list[Option]:
-    """The options without `-G`, the default, and without an `-E` that changes no pattern.
+    """The options of `grep` without `-G`, the default, and without an `-E` that changes no pattern.
 
-    Both stay if another of `-E`, `-F`, `-G`, `-P` is given; `-E` also stays if a pattern is in
-    a file or computed.
+    Both stay if another of `-E`, `-F`, `-G`, `-P` is given; `-E` also stays if a pattern is in a
+    file or computed.
     """
     matchers = {option.name for option in options if option.name in _MATCHERS}
     patterns = [option.value for option in options if option.name == "-e"]

@@ -24,7 +24,10 @@ class _Unusual(Exception):
 
 
 def normal_script(scripts: Sequence[Option]) -> Form:
-    """The form of the script that all `-e` and `-f` options make up."""
+    """The normal form of the script that all `-e` and `-f` options of `sed` make up.
+
+    As written if a part is in a file, computed or not covered by the rules.
+    """
     texts = [script.value.text if script.value is not None else None for script in scripts]
     if any(script.name != "-e" for script in scripts) or None in texts:
         return ("scripts", tuple((script.name, script.value) for script in scripts))
@@ -130,7 +133,8 @@ class _Script:
         return label
 
     def _inserted_text(self) -> str:
-        """The text of `a`, `i` or `c` on the command's line. Raises `_Unusual` for other forms."""
+        """The text of `a`, `i` or `c` on the command's line. Raises `_Unusual` for any other
+        notation."""
         self._match(r"[ \t]*")
         text = self._match(r"[^\n]*") or ""
         if not text or "\\" in text:
@@ -149,7 +153,8 @@ class _Script:
         return ("s", pattern, replacement, tuple(numbers), "".join(sorted(letters)))
 
     def _pattern(self, delimiter: str) -> str:
-        """A regex up to its delimiter. Raises `_Unusual` if a bracket is open: seds differ."""
+        """A regex up to its delimiter. Raises `_Unusual` for an open bracket: seds read it
+        differently."""
         text = self._part(delimiter)
         for match in _BRACKET.finditer(text):
             if match[0].startswith("[") and not match["closed"]:
@@ -157,7 +162,10 @@ class _Script:
         return text
 
     def _part(self, delimiter: str) -> str:
-        """The text up to the delimiter; an escaped delimiter loses its backslash."""
+        """The text up to the delimiter; an escaped delimiter loses its backslash.
+
+        Raises `_Unusual` if seds may read the part differently.
+        """
         if delimiter in "\\\n":
             raise _Unusual
         text = ""

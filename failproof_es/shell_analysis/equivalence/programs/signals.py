@@ -12,7 +12,8 @@ _NUMBERS = {name: str(number) for number, name in enumerate(_LINUX.split())}
 
 
 def signal_number(signal: str) -> str | None:
-    """The number of a signal that is written `9`, `KILL`, `SIGKILL` or `kill`; else None."""
+    """The number of a signal that is written `9`, `KILL`, `SIGKILL` or `kill`; `None` if
+    unknown."""
     if is_number(signal):
         return str(int(signal)) if int(signal) < len(_NUMBERS) else None
     return _NUMBERS.get(signal.upper().removeprefix("SIG"))

@@ -25,7 +25,10 @@ _FREE = {
 
 
 def normal_tar(name: str, program: str, words: Sequence[Word], statements: Statements) -> Form:
-    """The form: mode, options, files in order. Raises `UnreadableArguments`."""
+    """The normal form of a `tar` command: mode, options, files in order.
+
+    Raises `UnreadableArguments` unless it has exactly one mode and options that can be read.
+    """
     utility = option_table.utility("tar")
     assert utility is not None
     options, sequence = _split_arguments(_with_dash(list(words), utility), utility)
@@ -40,7 +43,10 @@ def normal_tar(name: str, program: str, words: Sequence[Word], statements: State
 
 
 def _with_dash(words: list[Word], utility: Utility) -> list[Word]:
-    """The words with an old bundle such as `czf` split into options, each before its value."""
+    """The words with a first word such as `czf` split into options, each before its value.
+
+    Raises `UnreadableArguments` for an unknown letter or a missing value.
+    """
     if not words or words[0].start.startswith("-"):
         return words
     letters, rest = words[0].text, words[1:]
@@ -60,7 +66,10 @@ def _with_dash(words: list[Word], utility: Utility) -> list[Word]:
 
 
 def _split_arguments(words: list[Word], utility: Utility) -> tuple[list[Option], Form]:
-    """Options of the whole command, and the form of the files with their own options."""
+    """Options of the whole command, and the form of the files with their own options.
+
+    Raises `UnreadableArguments` if an option of files stands among the files.
+    """
     arguments = read_arguments(words, utility)
     if all(option.name in _MODES | _FREE for option in arguments.options):
         return list(arguments.options), (arguments.operands, arguments.protected)
@@ -73,7 +82,8 @@ def _split_arguments(words: list[Word], utility: Utility) -> tuple[list[Option],
 
 
 def _precede_operands(words: list[Word], operands: tuple[Word, ...], utility: Utility) -> bool:
-    """Whether every option precedes the first file."""
+    """Whether every option precedes the first file; `words` are all arguments, `operands` the
+    files."""
     count = len(operands)
     tail = words[len(words) - count :] if count else []
     return tuple(tail) == operands and not any(

@@ -22,7 +22,10 @@ from failproof_es.shell_analysis.safety.text.output import output_files
 
 @dataclass(frozen=True, slots=True)
 class WriteOperands:
-    """The operands (a slice) and the options whose values are files that a program writes."""
+    """Which arguments of a program are files that it writes.
+
+    `operands` is a slice of its operands, `options` the options whose values are such files.
+    """
 
     operands: slice | None = None
     options: tuple[str, ...] = ()
@@ -34,7 +37,7 @@ class WriteOperands:
     """No file is written if one of these is given."""
 
     def paths(self, parsed: ParsedOptions) -> list[str]:
-        """The files that this command line writes."""
+        """The files that a command line with these arguments writes."""
         if self.reads_with and parsed.has(*self.reads_with):
             return []
         paths = parsed.values(*self.options)
@@ -103,7 +106,7 @@ def written_operands(command: ShellCommand) -> list[str]:
 
 
 def emptied_operands(command: ShellCommand) -> list[str]:
-    """The files whose content a command removes, whatever it is."""
+    """The operands of a command that are files whose content it removes, whatever it is."""
     name = program(command.name)
     parsed = read(command)
     match name:
@@ -174,7 +177,7 @@ def _prints_nothing(command: ShellCommand) -> bool:
 
 
 def _copy_target(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
-    """The target of `cp`, `mv`, `install`; empty for a backup beside the original."""
+    """The target of `cp`, `mv`, `install`; empty if it is a backup beside the original."""
     if targets := parsed.values("-t"):
         return targets
     if command.name.endswith("install") and parsed.has("-d"):
@@ -192,7 +195,10 @@ def _copy_target(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
 
 
 def _link_name(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
-    """The name that `ln` makes; empty for `ln TARGET`, whose link is in the current folder."""
+    """The name that `ln` makes, or the folder of `-t`.
+
+    Empty for `ln TARGET`, whose link is in the current folder.
+    """
     if targets := parsed.values("-t"):
         return targets
     return list(parsed.words[-1:]) if len(parsed.words) > 1 else []
@@ -204,20 +210,21 @@ def _copied_to_here(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
 
 
 def _after_script(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
-    """`sed -i`: every operand but the script."""
+    """The files that `sed -i` edits: every operand but the script; empty without `-i`."""
     if not parsed.has("-i") and not command.has("I"):
         return []
     return list(parsed.words[0 if parsed.has("-e", "-f") else 1 :])
 
 
 def _after_code(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
-    """`perl -i -pe code files`."""
+    """The files that `perl -i -pe code files` and similar edit; empty without `-i`."""
     changes = any(re.match(r"-\w*i", word) for word in command.arguments)
     return command.operands_without("eE") if changes else []
 
 
 def _archive_paths(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
-    """The archive that `tar` makes, or the folder into which it unpacks."""
+    """The archive that `tar` makes, or the folder into which it unpacks; empty for any other
+    use."""
     first = command.arguments[0] if command.arguments else ""
     bundle = first if first and "=" not in first and not first.startswith("--") else ""
     letters = bundle.lstrip("-") if re.fullmatch(r"-?[A-Za-z]+", bundle) else ""
@@ -245,7 +252,7 @@ def _image_target(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
 
 
 def _mounted_over(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
-    """A folder of the system that a mount hides."""
+    """The folder of the system that a mount hides; empty if the mount point is an ordinary one."""
     target = parsed.words[-1:] if len(parsed.words) > 1 else ()
     return [
         path
@@ -262,7 +269,10 @@ def _edited_files(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
 
 
 def _renamed_files(command: ShellCommand, parsed: ParsedOptions) -> list[str]:
-    """The operands of `rename`, which are old names, without the expression before them."""
+    """The operands of `rename`, which are old names, without the expression before them.
+
+    Empty if it only prints what it would do.
+    """
     if parsed.has("-n", "--nono", "--no-act", "--dry-run", "--just-print"):
         return []
     return list(parsed.words[0 if parsed.has("-e", "--expr") else 1 :])

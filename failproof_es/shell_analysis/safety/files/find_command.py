@@ -11,7 +11,8 @@ DEEP = marks.STAR * 2
 
 
 def find_items(arguments: tuple[str, ...]) -> list[str]:
-    """The paths that `find` matches: everything under its starts, or some of it."""
+    """The paths that `find` matches: everything under its starts, or some of it; unknown parts
+    marked."""
     starts = find_starts(arguments)
     deepest = _depth("-maxdepth", arguments)
     deep = DEEP if deepest is None else "/".join([marks.STAR] * min(deepest, 3))
@@ -28,7 +29,7 @@ def find_items(arguments: tuple[str, ...]) -> list[str]:
 
 
 def below(start: str, what: str = DEEP) -> str:
-    """The path of `what` under a start, by default of everything."""
+    """The path of `what` under the folder `start`; by default of everything in it."""
     return f"{start.rstrip('/')}/{what}"
 
 
@@ -46,7 +47,7 @@ def reaches_all(path: str) -> bool:
 
 
 def find_spares_start(arguments: tuple[str, ...]) -> bool:
-    """Whether `find` spares the folders in which it starts, and reaches only their contents.
+    """Whether `find` spares the folders in which it starts, and deletes only their contents.
 
     `-delete` removes only empty folders, and `-maxdepth 1` does not empty them.
     """
@@ -63,7 +64,7 @@ def _depth(name: str, arguments: tuple[str, ...]) -> int | None:
 
 
 def find_starts(arguments: tuple[str, ...]) -> list[str]:
-    """The folders in which `find` starts; `.` by default."""
+    """The folders in which a `find` with these arguments starts; `.` by default."""
     starts = []
     skip = False
     for word in arguments:
@@ -93,7 +94,7 @@ _BY_NAME = ("name", "path", "regex", "-user", "-group")
 
 
 def find_is_narrow(arguments: tuple[str, ...]) -> bool:
-    """Whether a test selects some of the files, not all of them or all of a type."""
+    """Whether a test of `find` selects some of the files, not all of them or all of a type."""
     for at, word in enumerate(arguments):
         value = marks.plain(arguments[at + 1]) if at + 1 < len(arguments) else ""
         negated = at > 0 and arguments[at - 1] in ("!", "-not") and word.endswith(_BY_NAME)

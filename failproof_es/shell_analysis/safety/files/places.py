@@ -14,7 +14,8 @@ from failproof_es.shell_analysis.safety.text import marks
 
 
 class Extent(Enum):
-    """How much is lost with a path."""
+    """What is lost with a path: the whole system, a home, a secret, ...; `NARROW` is a limited
+    loss."""
 
     ROOT = auto()
     SYSTEM = auto()
@@ -102,7 +103,7 @@ _ONLY_GLOBS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PathParts:
-    """The parts of a path. `base` is `/`, `~` or `.` (the directory of the command)."""
+    """A path in parts. `base` is `/`, `~` or `.` (the directory of the command)."""
 
     base: str
     parts: tuple[str, ...]
@@ -115,7 +116,7 @@ class PathParts:
 
 
 def locate(path: str, cwd: str = ".") -> PathParts:
-    """Split a path into its parts; a relative path starts in `cwd`."""
+    """Split a path into its parts; a relative path starts in the directory `cwd`."""
     if path.startswith(("file://", "//")):
         path = path.removeprefix("file:")
     if not path.startswith(("/", marks.HOME, "~")) and cwd != ".":
@@ -160,7 +161,10 @@ def _as_home(place: PathParts) -> PathParts:
 
 
 def extent(path: str, cwd: str = ".") -> Extent:
-    """How much is lost when everything at and under `path` is lost."""
+    """How much is lost when everything at and under `path` is lost.
+
+    A relative path starts in the directory `cwd`.
+    """
     location = locate(path, cwd)
     place = _globbed_folder(location)
     contents = place is not location
@@ -228,14 +232,17 @@ def _home_extent(place: PathParts) -> Extent:
 
 
 def _matches(name: str, pattern: str) -> bool:
-    """Whether a path component, active globs included, can be that name."""
+    """Whether a path component `pattern`, which may have active globs, can be the name `name`."""
     if marks.GLOBS.isdisjoint(pattern):
         return name == pattern
     return fnmatchcase(name, marks.plain(pattern))
 
 
 def is_disk(path: str, cwd: str = ".") -> bool:
-    """Whether the path is a device that holds data, or is memory or a port."""
+    """Whether the path is a device that holds data, or is memory or a port.
+
+    Pseudo devices such as `/dev/null` are not.
+    """
     return extent(path, cwd) is Extent.DEVICE
 
 
@@ -258,7 +265,7 @@ def is_secret(path: str, cwd: str = ".") -> bool:
 
 
 def is_startup(path: str, cwd: str = ".") -> bool:
-    """Whether a shell, a desktop or sshd reads the file by itself."""
+    """Whether a shell, a desktop or sshd reads the file of itself, when it starts."""
     place = locate(path, cwd)
     return place.base in ("~", ".") and bool(_STARTUP.fullmatch(place.rest))
 
@@ -275,6 +282,9 @@ def is_history(path: str, cwd: str = ".") -> bool:
 
 
 def key(path: str, cwd: str = ".") -> str:
-    """The same text for every spelling of a path."""
+    """A text for a path, the same for every spelling of the path.
+
+    A relative path starts in the directory `cwd`.
+    """
     place = locate(path, cwd)
     return f"{place.base}{'../' * place.ups}{place.rest}"

@@ -67,7 +67,7 @@ def has_the_host(command: ShellCommand) -> bool:
 
 
 def _read_containers(command: ShellCommand) -> Iterator[ParsedOptions]:
-    """The options and the command of each container that is started or created."""
+    """The arguments of each container that the command starts or creates: options and command."""
     pending = [command.arguments]
     while pending:
         for parsed in readings(wrapper_table()["docker options"], pending.pop()):
@@ -91,7 +91,7 @@ def _reaches_host(started: ParsedOptions) -> bool:
 
 
 def _mounted_paths(started: ParsedOptions) -> list[str]:
-    """The paths of the host that are mounted in the container."""
+    """The absolute paths of the host that a container mounts, without harmless ones."""
     volumes = [volume.partition(":")[0] for volume in started.values("--volume")]
     for mount in started.values("--mount"):
         volumes += re.findall(r"(?:src|source)=([^,]+)", mount)

@@ -70,7 +70,8 @@ _TOOLS: dict[str, re.Pattern[str]] = {
 
 
 def destroys_data(command: ShellCommand) -> Iterator[SafetyReason]:
-    """Deletion of databases, containers, clusters, buckets or essential packages."""
+    """The reasons if the command deletes a database, container, cluster, bucket or essential
+    package."""
     argument_text = " ".join(command.arguments)
     harmless = command.has("", "--dry-run", "--dryrun", "--help") or "--dry-run=" in argument_text
     if command.name in _SQL_CLIENTS:

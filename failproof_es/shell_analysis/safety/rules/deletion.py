@@ -38,7 +38,10 @@ _GUARDABLE = {Extent.CURRENT, Extent.PERSONAL, Extent.PARENT}
 
 
 def deletes_broadly(command: ShellCommand) -> Iterator[SafetyReason]:
-    """Deletion of the system, a home, all of a directory, or unknown operands."""
+    """A reason if the command deletes the system, a home, all of a directory, or unknown operands.
+
+    Moving such a place away or replacing it by `rsync --delete` counts, too.
+    """
     usual = _as_usual_program(command)
     if usual is not command and any((*_judge_deletion(usual), *_judge_moving(usual))):
         yield _broad_reason(command)
@@ -151,7 +154,7 @@ def _replaces_crontab(command: ShellCommand) -> bool:
 
 
 def _is_state(start: str, command: ShellCommand) -> bool:
-    """Whether some files of the place may be deleted without harm: `/var/cache`, `/opt`, ..."""
+    """Whether some files under `start` may be deleted without harm: `/var/cache`, `/opt`, ..."""
     parts = locate(start, command.cwd).parts
     return parts[:1] in (("opt",), ("srv",), ("media",), ("run",)) or (
         parts[:1] == ("var",) and len(parts) > 1 and parts[1] not in ("lib", "db")
@@ -181,7 +184,7 @@ def _is_backup(source: str, target: str) -> bool:
 
 
 def _judge_mirroring(command: ShellCommand) -> Iterator[SafetyReason]:
-    """`rsync --delete` into a broad place, or from `/dev/null`."""
+    """A reason if `rsync --delete` copies into a broad place, or from `/dev/null`."""
     if command.name != "rsync" or not any(word.startswith("--del") for word in command.arguments):
         return
     operands = command.operands_without("ef")
@@ -201,7 +204,7 @@ def _broad_reason(command: ShellCommand) -> SafetyReason:
 
 
 def discards_work(command: ShellCommand) -> Iterator[SafetyReason]:
-    """Irrevocable loss of work that version control would have kept."""
+    """A reason if the command irrevocably loses work that version control would have kept."""
     if command.name in DELETERS and any(
         locate(path, command.cwd).parts[-1:] == (".git",) for path in command.operands
     ):

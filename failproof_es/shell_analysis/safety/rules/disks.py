@@ -81,7 +81,8 @@ _WIPERS = frozenset({"shred", "gshred", "wipe", "scrub", "srm", "nwipe", "dban"}
 
 
 def formats_disk(command: ShellCommand) -> Iterator[SafetyReason]:
-    """Creation of a file system, partition table or volume where data may be."""
+    """A reason if the command creates a file system, partition table or volume where data may
+    be."""
     made = _MAKERS.fullmatch(command.name) and not command.has("nNV", "--help", "--version")
     if made and _makes_on_device(command):
         yield SafetyReason(ReasonCode.DISK_FORMAT, command.display_text)
@@ -98,7 +99,7 @@ def _makes_on_device(command: ShellCommand) -> bool:
 
 
 def overwrites_disk(command: ShellCommand) -> Iterator[SafetyReason]:
-    """Direct writing to a device."""
+    """A reason if the command writes directly to a device."""
     paths = written_paths(command)
     if command.name in _WIPERS:
         paths += command.operands_without("nspbDX")

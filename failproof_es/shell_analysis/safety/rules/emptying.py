@@ -21,7 +21,7 @@ _REPLACES = frozenset({"tee", "sponge"})
 
 
 def empties_broadly(command: ShellCommand) -> Iterator[SafetyReason]:
-    """Emptying of many files or of a personal one, such as `truncate -s 0 *`,
+    """A reason if the command empties many files or a personal one, such as `truncate -s 0 *`,
     `for f in *; do >"$f"; done`, `cp /dev/null ~/.ssh/id_rsa`."""
     replaced = [redirection.target for redirection in command.redirections if redirection.empties]
     emptied = emptied_operands(command)

@@ -7,7 +7,10 @@ from failproof_es.shell_analysis.parse.syntax import calls, walk
 
 
 def multiplies(name: str, statement: Node) -> bool:
-    """Whether a function starts itself in the background, or twice in one pipe."""
+    """Whether the function `name` starts itself in the background, or twice in one pipe.
+
+    `statement` is its body.
+    """
     for node in walk(statement):
         if node.get("Background") and _starts(name, node):
             return True

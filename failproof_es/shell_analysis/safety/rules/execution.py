@@ -25,7 +25,7 @@ from failproof_es.shell_analysis.safety.wrapping.wrappers import SHELLS, assigne
 
 
 def runs_unknown_program(command: ShellCommand) -> Iterator[SafetyReason]:
-    """A command whose name, script or program input is unknown, remote or decoded."""
+    """The reasons if a command's name, script or program input is unknown, remote or decoded."""
     yield from _judge_loading(command)
     if command.name == "=" or not command.name:
         return
@@ -41,7 +41,10 @@ def runs_unknown_program(command: ShellCommand) -> Iterator[SafetyReason]:
 
 
 def _name_origin(command: ShellCommand) -> str:
-    """The marks in a name; a known last component in an unknown folder counts as known."""
+    """The marks for the origin of an unknown name.
+
+    A known last component in an unknown folder counts as known.
+    """
     taints = marks.taints(command.path)
     if not taints and marks.is_known(command.name) and "/" in command.path:
         return marks.GENERATED
@@ -58,7 +61,8 @@ def _reasons_by_origin(taints: str, command: ShellCommand) -> Iterator[SafetyRea
 
 
 def _judge_script_file(command: ShellCommand) -> Iterator[SafetyReason]:
-    """`sh file`, `source <(...)`, `python file`, if this text made the file."""
+    """The reasons if a shell, an interpreter or `make` runs a file whose text is unknown, remote or
+    decoded."""
     if command.name in MAKES:
         for text in makefile_texts(command):
             if taints := marks.taints(text):
@@ -79,7 +83,7 @@ def _judge_script_file(command: ShellCommand) -> Iterator[SafetyReason]:
 
 
 def _judge_input(command: ShellCommand) -> Iterator[SafetyReason]:
-    """A shell or an interpreter that reads its program from standard input."""
+    """The reasons if a shell or an interpreter reads an unknown program from standard input."""
     if command.name in SHELLS:
         takes = (not command.operands and not command.has("c")) or command.has("s")
         takes = takes or command.operands[:1] in (("-",), ("/dev/stdin",), ("/proc/self/fd/0",))
@@ -112,7 +116,8 @@ def _judge_input(command: ShellCommand) -> Iterator[SafetyReason]:
 
 
 def _judge_loading(command: ShellCommand) -> Iterator[SafetyReason]:
-    """Loaded code: kernel modules, preloaded libraries, Windows programs that run remote code."""
+    """The reasons for loaded code: kernel modules, preloaded libraries, Windows programs that run
+    remote code."""
     if command.name in ("insmod", "kldload", "kextload"):
         yield SafetyReason(ReasonCode.DYNAMIC_COMMAND, command.display_text)
     if _preloads(command):
@@ -162,7 +167,7 @@ _DECODES = re.compile(
 
 
 def runs_unknown_code(command: ShellCommand) -> Iterator[SafetyReason]:
-    """A program in another language that runs code that it downloads or decodes."""
+    """The reasons if a program in another language runs code that it downloads or decodes."""
     code = program_text(command)
     if not code or language(command.name) == "awk":
         return

@@ -58,7 +58,8 @@ _GLOB = str.maketrans({"*": marks.STAR, "?": marks.QUESTION})
 
 
 def does_harm_itself(command: ShellCommand) -> Iterator[SafetyReason]:
-    """Judge a program by its calls, its literal paths and its input paths."""
+    """The reasons that a program in another language gives by its calls, its literal paths and its
+    input paths."""
     code = program_text(command)
     if not code:
         return

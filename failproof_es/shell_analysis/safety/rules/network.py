@@ -33,7 +33,7 @@ _CODE_SHELLS = re.compile(
 
 
 def opens_reverse_shell(command: ShellCommand) -> Iterator[SafetyReason]:
-    """A shell whose input or output is a network connection."""
+    """A reason if the command gives a shell a network connection as its input or output."""
     if _is_reverse_shell(command):
         yield SafetyReason(ReasonCode.REVERSE_SHELL, command.display_text)
 
@@ -109,7 +109,8 @@ _PIPED = frozenset(
 
 
 def sends_secrets(command: ShellCommand) -> Iterator[SafetyReason]:
-    """Credentials, histories or whole disks given to a program that sends over the network."""
+    """A reason if credentials, histories or whole disks reach a program that sends over the
+    network."""
     if _sends(command):
         yield SafetyReason(ReasonCode.EXFILTRATE, command.display_text)
 
@@ -198,7 +199,7 @@ _PUTS = re.compile(r"\b(m?put|mput|reput|mirror\b.*(\s-\w*R|--reverse))\b")
 
 
 def _holds_secret(path: str, command: ShellCommand) -> bool:
-    """Whether an earlier part of the same text wrote a secret into the file."""
+    """Whether an earlier part of the same text wrote a secret into the file at `path`."""
     return marks.SECRET in command.files.get(key(path, command.cwd), "")
 
 

@@ -30,7 +30,8 @@ _OPEN_SAFELY = re.compile(r"/(tmp|srv|opt|mnt|media|home|var/(www|tmp|cache))(/.
 
 
 def opens_rights(command: ShellCommand) -> Iterator[SafetyReason]:
-    """Write access for everybody, or no access, beyond the user's own files."""
+    """A reason if a command gives everybody write access, or the owner no access, beyond the user's
+    own files."""
     match command.name:
         case "chmod" | "gchmod":
             bad = _chmod_is_broad(command)
@@ -55,7 +56,7 @@ def opens_rights(command: ShellCommand) -> Iterator[SafetyReason]:
 
 
 def _chmod_words(command: ShellCommand) -> tuple[str, list[str]]:
-    """The mode, which may begin with a minus, and the paths."""
+    """The mode of a `chmod`, which may begin with a minus, and the paths."""
     words = [
         word
         for word in command.arguments
@@ -72,7 +73,10 @@ def _chmod_is_broad(command: ShellCommand) -> bool:
 
 
 def _opens_path(path: str, mode: str, command: ShellCommand, *, opens: bool, deep: bool) -> bool:
-    """Whether the mode is too broad for the path. `deep`: also for everything under the path."""
+    """Whether a `chmod` to the mode is too broad for the path.
+
+    `opens`: the mode lets everybody write; `deep`: it is also set for everything under the path.
+    """
     path_extent = extent(path, command.cwd)
     if opens and (deep or reaches_deep(path)):
         return True
@@ -98,7 +102,7 @@ def _is_key(path: str) -> bool:
 
 
 def _opens_to_all(mode: str) -> bool:
-    """Whether the mode lets others write."""
+    """Whether a mode of `chmod` lets everybody write."""
     if match := _OCTAL.fullmatch(mode):
         return not mode.startswith("-") and int(match[1], 8) & 0o002 != 0
     return any(
@@ -115,7 +119,10 @@ def _lets_others_read(mode: str) -> bool:
 
 
 def _closes(mode: str) -> bool:
-    """Whether the owner can neither read nor execute; a symbolic mode counts if it removes one."""
+    """Whether a mode of `chmod` takes reading and executing from the owner.
+
+    A symbolic mode counts if it removes one of them.
+    """
     if match := _OCTAL.fullmatch(mode):
         return int(match[1], 8) & 0o500 == 0 and mode[:1] not in "+-"
     return bool(re.search(r"(^|,)[ua]*-[rwx]*[rx]|(^|,)[ua]+=(,|$)", mode))
@@ -138,7 +145,8 @@ def _chown_is_broad(command: ShellCommand) -> bool:
 
 
 def _is_vital(path: str, command: ShellCommand, owner: str) -> bool:
-    """Whether the file's owner controls the machine; root as the new owner is harmless."""
+    """Whether the owner of the file at `path` controls the machine; root as the new `owner` is
+    harmless."""
     parts = locate(path, command.cwd).parts
     if not marks.GLOBS.isdisjoint(parts[0]):
         return False
@@ -151,7 +159,8 @@ def _at_system(path: str, command: ShellCommand) -> bool:
 
 
 def grants_root(command: ShellCommand) -> Iterator[SafetyReason]:
-    """A program that runs with another user's rights, or a container that is root of the host."""
+    """A reason if a command has a program run with another user's rights, or starts a container
+    that is root of the host."""
     match command.name:
         case "chmod" | "gchmod":
             mode, paths = _chmod_words(command)
@@ -196,7 +205,8 @@ _ADMIN_GROUPS = frozenset(
 
 
 def changes_accounts(command: ShellCommand) -> Iterator[SafetyReason]:
-    """Changes of accounts: deletion, administrator rights, missing passwords."""
+    """A reason if a command deletes an account, gives it administrator rights, or changes how it
+    logs in."""
     parts = [part for word in command.arguments for part in word.split(",")]
     admin = not _ADMIN_GROUPS.isdisjoint(parts)
     root = "root" in command.operands

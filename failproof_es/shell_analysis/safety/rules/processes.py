@@ -22,7 +22,7 @@ _EVERYTHING = re.compile(r"|\.[*+]?|\^|\$|\^\.\*|\[a-z\]\*?|\*")
 
 
 def forks_for_ever(command: ShellCommand) -> Iterator[SafetyReason]:
-    """Programs in other languages that fork without end."""
+    """A reason if a program in another language forks without end."""
     if _FORKS_FOR_EVER.search(program_text(command)):
         yield SafetyReason(ReasonCode.FORK_BOMB, command.display_text)
 
@@ -31,7 +31,8 @@ _ENDLESS = {"/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"}
 
 
 def exhausts(command: ShellCommand) -> Iterator[SafetyReason]:
-    """An endless source written to a file or read into memory, huge files, load generators."""
+    """The reasons if a command fills a disk or the memory from an endless source, makes a huge
+    file, or generates load without a time limit."""
     to_file = any(
         redirection.writes and not redirection.target.startswith("/dev/")
         for redirection in command.redirections
@@ -54,7 +55,7 @@ def exhausts(command: ShellCommand) -> Iterator[SafetyReason]:
 
 
 def kills_all(command: ShellCommand) -> Iterator[SafetyReason]:
-    """Killing of every process, every process of a user, or a vital process."""
+    """A reason if a command kills every process, every process of a user, or a vital process."""
     match command.name:
         case "kill":
             bad = _kills_vital_target(command)
@@ -134,7 +135,7 @@ _CUTS_NETWORK = re.compile(r"\b(networking|n|net|radio all) off|\bcon(nection)? 
 
 
 def halts_system(command: ShellCommand) -> Iterator[SafetyReason]:
-    """Stopping or restarting the machine, or cutting it off the network."""
+    """A reason if a command stops or restarts the machine, or cuts it off the network."""
     text = " ".join(command.arguments)
     match command.name:
         case "shutdown":

@@ -35,7 +35,8 @@ _HISTORY_OFF = re.compile(
 
 
 def takes_guards_away(command: ShellCommand) -> Iterator[SafetyReason]:
-    """Switching off, emptying or deleting firewall, access control, audit, logs or history."""
+    """A reason if a command switches off, empties or deletes firewall, access control, audit, logs
+    or history."""
     rule = _RULES.get(command.name)
     bad = rule is not None and rule(command, " ".join(map(marks.plain, command.arguments)))
     if bad or _disables_history(command) or _clears_logs(command) or _ends_guard(command):

@@ -27,7 +27,7 @@ def written_paths(command: ShellCommand) -> list[str]:
 
 
 def writes_system_files(command: ShellCommand) -> Iterator[SafetyReason]:
-    """Creation or change of files of the operating system."""
+    """A reason if the command creates or changes files of the operating system."""
     for path in written_paths(command):
         if _is_of_system(path, command) and not _is_folder_of_files(path, command):
             yield SafetyReason(ReasonCode.SYSTEM_FILE_WRITE, command.display_text)
@@ -45,7 +45,7 @@ def _is_of_system(path: str, command: ShellCommand) -> bool:
 
 def _is_folder_of_files(path: str, command: ShellCommand) -> bool:
     """Whether the target is a folder into which files are put: `cp x /tmp`, `mv x /opt/`,
-    `install x /usr/local/bin`."""
+    `install x /usr/local/bin`. The target of a redirection is none."""
     if any(path == redirection.target for redirection in command.redirections):
         return False
     clean = marks.plain(path).rstrip("/")
@@ -59,7 +59,7 @@ def _is_folder_of_files(path: str, command: ShellCommand) -> bool:
 
 
 def writes_startup_files(command: ShellCommand) -> Iterator[SafetyReason]:
-    """Writing of `authorized_keys`, or replacing a startup file at home."""
+    """A reason if the command writes `authorized_keys`, or replaces a startup file at home."""
     emptied = [redirection.target for redirection in command.redirections if redirection.empties]
     for path in written_paths(command):
         replaces = is_startup(path, command.cwd) and _replaces_at_home(path, command, emptied)

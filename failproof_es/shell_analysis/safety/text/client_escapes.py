@@ -35,7 +35,11 @@ _SHELL_ESCAPES: Mapping[str, re.Pattern[str]] = {
 
 
 def escaped_scripts(command: ShellCommand) -> list[str]:
-    """The texts that the client would give to a shell, each once."""
+    """The texts that a database client or a transfer program would give to a shell, each once.
+
+    They follow escapes such as `.shell` in its arguments or on its standard input. Empty for any
+    other program.
+    """
     escape = _SHELL_ESCAPES.get(command.name)
     if escape is None:
         return []

@@ -76,7 +76,10 @@ _READS_NETWORK = re.compile(
 
 
 def language(name: str) -> str | None:
-    """The language that a program of this name interprets; `None` if it is no interpreter."""
+    """The language that the program `name` interprets, such as `python` for `python3.12`.
+
+    `None` if it is no interpreter.
+    """
     if name in _AWKS:
         return "awk"
     match = _VERSIONED.fullmatch(name)
@@ -85,7 +88,8 @@ def language(name: str) -> str | None:
 
 
 def program_text(command: ShellCommand) -> str:
-    """The program in a command: from options, standard input, or a file with known content."""
+    """The program in the arguments of an interpreter, on its standard input, or in its script file,
+    if the content is known; empty if the command is no interpreter or its program is unknown."""
     spoken = language(command.name)
     if spoken is None:
         return ""
@@ -105,7 +109,10 @@ def program_text(command: ShellCommand) -> str:
 
 
 def reads_feed_as_program(command: ShellCommand) -> bool:
-    """Whether an interpreter reads its program from standard input."""
+    """Whether the command is an interpreter that reads its program from standard input.
+
+    False for awk.
+    """
     spoken = language(command.name)
     if spoken is None or spoken == "awk":
         return False
@@ -128,7 +135,11 @@ def literals(code: str) -> list[str]:
 
 
 def embedded_scripts(command: ShellCommand) -> list[str]:
-    """Texts in a command that it may give to a shell; some may not be shell."""
+    """The texts in a command that it may give to a shell; some may not be shell.
+
+    They stand in programs of `sed`, `awk`, `make`, Python and similar, in aliases of `git` and in
+    shell escapes of clients.
+    """
     if command.name in ("sed", "gsed"):
         scripts = [*command.values("e", "--expression"), *command.operands[:1]]
         matches = [_SED_RUNS.search(script) for script in scripts]
@@ -161,7 +172,8 @@ def embedded_scripts(command: ShellCommand) -> list[str]:
 
 
 def _with_joined(texts: list[str]) -> list[str]:
-    """The literals, and those that end in a space joined with the next: `"rm -rf " "/"`."""
+    """The literals, and in addition each that ends in a space joined with the next:
+    `"rm -rf " "/"`."""
     return [*texts, *(a + b for a, b in pairwise(texts) if a.endswith(" "))]
 
 

@@ -31,8 +31,10 @@ def ansi_c(text: str) -> str:
 
 
 def printf(template: str, arguments: tuple[str, ...]) -> str:
-    """The output of `printf`; the template repeats until all arguments are used. Values are
-    inserted as written, without formatting."""
+    """The output of the shell's `printf`; the template repeats until all arguments are used.
+
+    Values are inserted as written, without formatting.
+    """
     pending = list(arguments)
 
     def convert(match: re.Match[str]) -> str:

@@ -29,7 +29,10 @@ def reads_standard_input(command: ShellCommand) -> bool:
 
 
 def makefile_texts(command: ShellCommand) -> list[str]:
-    """The known rules: from `--eval`, standard input, or files that the same text wrote."""
+    """The known texts of the rules that `make` reads, each with content.
+
+    They come from `--eval`, standard input, or files that an earlier part of the command wrote.
+    """
     texts = command.values("E", "--eval")
     if reads_standard_input(command):
         texts.append(command.feed.text or "")
@@ -43,7 +46,8 @@ def makefile_texts(command: ShellCommand) -> list[str]:
 def make_scripts(command: ShellCommand) -> list[str]:
     """The shell texts in the known rules: recipes, `$(shell ...)`, `NAME != ...`.
 
-    References to unset variables stay as written.
+    Recipes are left out if `make` is only to print them. References to unset variables stay as
+    written.
     """
     dry = any(map(_DRY.fullmatch, command.arguments)) or command.has(
         "", "--dry-run", "--just-print", "--recon"
@@ -69,7 +73,10 @@ def _list_makefiles(command: ShellCommand) -> list[str]:
 
 
 def _variables(lines: list[str]) -> dict[str, str]:
-    """The variables that the rules set. `+=` appends, any other assignment replaces."""
+    """The variables that the lines of a makefile set, with their values, by name.
+
+    `+=` appends, any other assignment replaces.
+    """
     variables: dict[str, str] = {}
     for line in lines:
         assignment = None if line.startswith("\t") else _VARIABLE.fullmatch(line)

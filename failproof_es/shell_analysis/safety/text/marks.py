@@ -49,7 +49,7 @@ _ALL = str.maketrans(dict.fromkeys([*UNKNOWN, *_PLAIN], "\ufffd"))
 
 
 def clean(command: str) -> str:
-    """A text from outside with its marks replaced by U+FFFD."""
+    """A text from outside; characters in it that would be read as marks become U+FFFD."""
     return command.translate(_ALL)
 
 
@@ -70,5 +70,6 @@ def is_known(text: str) -> bool:
 
 
 def taints(text: str) -> str:
-    """The marks of the origin of unknown parts in the text, each once."""
+    """The marks in the text that tell the origin of an unknown part, each once; empty if it has
+    none."""
     return "".join(mark for mark in TAINTS if mark in text)

@@ -34,7 +34,10 @@ _EVALUATED = frozenset(
 
 
 def printed(commands: Sequence[ShellCommand]) -> str | None:
-    """The output of the commands; `None` if a part of it is unknown before a run."""
+    """The joined output of the commands.
+
+    `None` if a part of it is unknown before a run, or if none of the commands prints anything.
+    """
     texts = []
     for command in commands:
         text = _printed_text(command)
@@ -45,7 +48,7 @@ def printed(commands: Sequence[ShellCommand]) -> str | None:
 
 
 def printed_in_part(commands: Sequence[ShellCommand]) -> str:
-    """The output of the commands, with a mark for every unknown part."""
+    """The joined output of the commands, with a mark for every unknown part."""
     return "".join(_printed_text(command) or marks.ANY + "\n" for command in commands)
 
 
@@ -89,7 +92,8 @@ def _echo_output(arguments: tuple[str, ...]) -> str:
 
 
 def taint(commands: Sequence[ShellCommand]) -> str:
-    """Marks for the origin of the commands' output; empty for a harmless origin."""
+    """Marks for the origin of the commands' output, such as `REMOTE`; empty for a harmless
+    origin."""
     taints = ""
     for command in commands:
         taints += _taint(command)
@@ -159,7 +163,7 @@ _BASES = frozenset({"base64", "base32", "basenc", "base16", "b64", "gbase64"})
 
 
 def decodes(command: ShellCommand) -> bool:
-    """Whether the command prints its input decoded."""
+    """Whether the command prints its input decoded, decompressed or decrypted."""
     match command.name:
         case name if name in _BASES:
             return command.has("dD", "--decode")
@@ -248,7 +252,7 @@ def _picks(command: ShellCommand) -> bool:
 
 
 def listing(upstream: Sequence[ShellCommand]) -> list[str]:
-    """The paths or words that the commands list for `xargs` or `read`."""
+    """The paths or words that the commands of a pipe list for `xargs` or `read`, with marks."""
     filtered = any(command.name in _FILTERS for command in upstream)
     end = marks.ANY if filtered else marks.STAR
     for command in upstream:
@@ -275,7 +279,7 @@ _VALUED_URL = {
 
 
 def output_files(command: ShellCommand) -> list[str]:
-    """The files that a download or a decoder writes."""
+    """The files that a download or a decoder writes; empty for any other program."""
     names = [
         url.split("?")[0].rstrip("/").rpartition("/")[2]
         for url in command.operands_without(_VALUED_URL.get(command.name, ""))
@@ -299,7 +303,7 @@ def output_files(command: ShellCommand) -> list[str]:
 
 
 def origin(command: ShellCommand) -> str:
-    """The taint of the files that `output_files` names."""
+    """The mark of the origin of the files that `output_files` names: network or decoder."""
     return (
         marks.REMOTE
         if command.name in ("curl", "wget", "wget2", "aria2c", "axel")

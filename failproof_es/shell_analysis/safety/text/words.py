@@ -52,11 +52,11 @@ KNOWN_VARIABLES = {
 
 
 class TooMuch(Exception):
-    """The text is too large to read; such a text probably hides something."""
+    """The error for a text that is too large to read; such a text probably hides something."""
 
 
 def bounded(text: str) -> str:
-    """The text of a word. Raises `TooMuch` if it has more than 65,536 characters."""
+    """The text unchanged. Raises `TooMuch` if it has more than 65,536 characters."""
     if len(text) > _LONGEST:
         raise TooMuch("a variable holds too much to judge")
     return text
@@ -74,7 +74,10 @@ class Scope:
 
 
 def fields(word: Node, scope: Scope) -> list[list[str]]:
-    """The readings of a word, each as its fields."""
+    """The readings of a word, each as the list of fields to which it expands.
+
+    At most 24 readings. Raises `TooMuch` if a text has more than 65,536 characters.
+    """
     parts = word.get("Parts", [])
     quoted = any(part["Type"] in ("SglQuoted", "DblQuoted") for part in parts)
     readings = []
@@ -101,14 +104,18 @@ def is_one_variable(word: Node) -> bool:
 
 
 def texts(word: Node | None, scope: Scope) -> tuple[str, ...]:
-    """The readings of a word that is not split, as in assignments and redirections."""
+    """The readings of a word that is not split, as in assignments and redirections.
+
+    `None` is a missing word, which is an empty text.
+    """
     if word is None:
         return ("",)
     return tuple(dict.fromkeys(" ".join(reading) for reading in fields(word, scope)))
 
 
 def body(word: Node, scope: Scope) -> str:
-    """A here-document's text, by the last reading of each part, unknown parts marked."""
+    """The text of a here-document. Of several readings of a part the last counts; unknown parts are
+    marks."""
     return bounded(
         "".join(_readings(part, scope, quoted=True)[-1] for part in word.get("Parts", []))
     )
@@ -196,7 +203,8 @@ def _values(name: str, scope: Scope) -> tuple[str, ...]:
 
 
 def _expand_braces(text: str) -> list[str]:
-    """The words of a brace expansion; other braces become ordinary characters."""
+    """The words to which a text with marked braces expands; other braces become ordinary
+    characters."""
     expansions = list(islice(_expand_next(text), _BRACES))
     return [
         expansion.replace(marks.OPEN, "{").replace(marks.COMMA, ",").replace(marks.CLOSE, "}")
@@ -222,7 +230,8 @@ def _expand_next(text: str) -> Iterator[str]:
 
 
 def _find_closing(text: str, start: int) -> tuple[int, list[int]]:
-    """The index at which the brace at `start` closes (-1: nowhere), and those of its commas."""
+    """The index at which the brace at `start` closes (-1: nowhere), and the indexes of its
+    commas."""
     depth, commas = 0, []
     for at in range(start, len(text)):
         if text[at] == marks.OPEN:

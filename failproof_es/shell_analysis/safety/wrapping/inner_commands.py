@@ -10,7 +10,10 @@ from failproof_es.shell_analysis.safety.wrapping.wrapper_table import Wrapper
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """The command of a wrapper: words, or a text for a shell with the words as arguments."""
+    """The command that a wrapper runs: words, or a text for a shell with the words as arguments.
+
+    `asks`: whether the wrapper asks before each run.
+    """
 
     words: tuple[str, ...] = ()
     text: str | None = None
@@ -18,7 +21,8 @@ class Inner:
 
 
 def readings(wrapper: Wrapper, arguments: tuple[str, ...]) -> list[ParsedOptions]:
-    """The readings of a wrapper's arguments; several if an option is unknown."""
+    """The possible readings of a wrapper's arguments; several if an option is not in its table,
+    which may or may not take a value."""
     parsed = parse_options(wrapper.syntax, arguments)
     if parsed.understood:
         return [parsed]
@@ -42,7 +46,8 @@ def readings(wrapper: Wrapper, arguments: tuple[str, ...]) -> list[ParsedOptions
 
 
 def runs(wrapper: Wrapper, parsed: ParsedOptions) -> list[Inner]:
-    """The commands that a wrapper runs, for wrappers of a common kind."""
+    """The commands that a wrapper runs, by its entry in `wrappers.toml`; `parsed` is one reading of
+    its arguments."""
     inner_commands = [Inner(text=text) for text in parsed.values(*wrapper.text)]
     words = parsed.words
     if not words or wrapper.runs == "nothing":

@@ -21,7 +21,8 @@ def split_words(text: str) -> list[str]:
 
 
 def in_screen(arguments: tuple[str, ...]) -> list[Inner]:
-    """The commands of `screen [options] command`, or with `-X` of a command of screen."""
+    """The commands that `screen` runs: of `screen [options] command`, or with `-X` in a command of
+    screen itself."""
     if any(_OF_SESSIONS.fullmatch(word) for word in arguments):
         return []  # the operand is a session, not a command
     inner_commands = []
@@ -45,7 +46,10 @@ _KEYS = re.compile(r"Enter|Space|Escape|Tab|BSpace|[CMS]-\S", re.IGNORECASE)
 
 
 def in_tmux(arguments: tuple[str, ...]) -> list[Inner]:
-    """The commands that `tmux` runs; `;` separates its own, whose names may be abbreviated."""
+    """The commands that `tmux` runs, or types into a terminal.
+
+    `;` separates commands of tmux itself, whose names may be abbreviated.
+    """
     outer = _TABLE["tmux"]
     inner_commands = []
     for parsed in readings(outer, arguments):

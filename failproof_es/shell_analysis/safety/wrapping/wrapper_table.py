@@ -16,7 +16,11 @@ Runs = Literal["words", "text", "arguments", "nothing"]
 
 @dataclass(frozen=True, slots=True)
 class Wrapper:
-    """The syntax of a wrapper's own words, and the meaning of the words after them."""
+    """A program that runs a command in its arguments; `wrappers.toml` describes the fields.
+
+    `syntax` is that of the wrapper's own words, the other fields say what the words after them
+    mean.
+    """
 
     syntax: Syntax
     runs: Runs = "words"
@@ -30,14 +34,14 @@ class Wrapper:
 
 @cache
 def wrapper_table() -> Mapping[str, Wrapper]:
-    """Every wrapper by its name; a subcommand as `docker exec`."""
+    """Every wrapper by its name; a subcommand by a name such as `docker exec`."""
     path = resources.files(__package__).joinpath("wrappers.toml")
     entries: dict[str, dict[str, Any]] = tomllib.loads(path.read_text(encoding="utf-8"))
     return {name: _wrapper(_merge_base(entries, name)) for name in entries}
 
 
 def _merge_base(entries: Mapping[str, dict[str, Any]], name: str) -> dict[str, Any]:
-    """An entry merged with the entry that its `as` names."""
+    """The entry of that name, merged with the entry that its `as` names."""
     entry = dict(entries[name])
     base = entry.pop("as", None)
     return entry if base is None else {**_merge_base(entries, base), **entry}

@@ -35,7 +35,10 @@ Items = Callable[[str | None], list[str]]
 
 
 def inside(name: str, arguments: tuple[str, ...], items: Items) -> list[Inner]:
-    """The commands that a command runs, one level deep. `items` returns what `xargs` reads."""
+    """The commands that the program `name` runs with these arguments, one level deep.
+
+    `items` returns the items that `xargs` or `parallel` reads from standard input.
+    """
     special = _SPECIAL.get(name)
     if special is not None:
         return special(arguments)
@@ -60,8 +63,8 @@ def inside(name: str, arguments: tuple[str, ...], items: Items) -> list[Inner]:
 
 
 def assigned(name: str, arguments: tuple[str, ...]) -> list[str]:
-    """Assignments that a wrapper may make for its command, among values of other options:
-    `env A=b command`, `strace -E A=b command`."""
+    """Assignments that the wrapper `name` may make for its command: `env A=b command`,
+    `strace -E A=b command`. The values of all its other options are among them."""
     wrapper = _TABLE.get(name)
     if wrapper is None:
         return []
@@ -73,7 +76,7 @@ def assigned(name: str, arguments: tuple[str, ...]) -> list[str]:
 
 
 def _separator(parsed: ParsedOptions) -> str | None:
-    """The separator of the items of `xargs`; `None` for blanks."""
+    """The separator of the items that `xargs` reads; `None` for unquoted blanks."""
     if parsed.has("-0", "--null"):
         return "\0"
     if delimiters := parsed.values("-d", "--delimiter"):
@@ -82,7 +85,7 @@ def _separator(parsed: ParsedOptions) -> str | None:
 
 
 def _xargs_commands(parsed: ParsedOptions, items: list[str]) -> list[Inner]:
-    """The commands of `xargs`: its words with the items inserted or appended."""
+    """The commands of `xargs`: its words with each item inserted, or with all items appended."""
     words = parsed.words
     if not words:
         return []
@@ -98,7 +101,7 @@ def _xargs_commands(parsed: ParsedOptions, items: list[str]) -> list[Inner]:
 
 
 def _insert_item(word: str, place: str, item: str) -> str:
-    """The word with the item inserted; after a folder only the item's last component."""
+    """The word with the item in place of `place`; after a folder only the item's last component."""
     if f"/{place}" in word:
         item = item.rpartition("/")[2]
     return word.replace(place, item)
@@ -109,7 +112,12 @@ _PLACES = re.compile(r"\{(?:[-+]?\d+)?(?:[./%#]|//|/\.)?\}")
 
 
 def _parallel(parsed: ParsedOptions, items: list[str]) -> list[Inner]:
-    """The commands of `parallel`: its words are a shell text; items follow `:::` or are read."""
+    """The shell texts that GNU `parallel` runs, one for each item.
+
+    Its words before `:::` are a template: the item replaces `{}` and similar, or is appended. Items
+    are the words after `:::`, else `items`, the lines of standard input; `::::` adds an unknown
+    item. Without a template the known items are the texts.
+    """
     words = parsed.words
     start = next((at for at, word in enumerate(words) if word in _SOURCES), len(words))
     template, sources = " ".join(words[:start]), words[start:]
@@ -138,7 +146,7 @@ def _parallel(parsed: ParsedOptions, items: list[str]) -> list[Inner]:
 
 
 def _shell(arguments: tuple[str, ...]) -> list[Inner]:
-    """The text of `sh -c text`, also in bundles: `bash -lc`, `sh -eo pipefail -c`."""
+    """The commands of a shell with `-c text`, also in bundles: `bash -lc`, `sh -eo pipefail -c`."""
     takes_text = False
     pending = list(arguments)
     texts = []
@@ -181,7 +189,8 @@ def _find(arguments: tuple[str, ...]) -> list[Inner]:
 
 
 def _ends_exec(arguments: tuple[str, ...], at: int) -> bool:
-    """Whether a word ends the command of `-exec`: `;`, or `+` after `{}` or as the last word."""
+    """Whether the word at an index ends the command of `-exec`: `;`, or `+` after `{}` or at the
+    end."""
     if arguments[at] == ";":
         return True
     return arguments[at] == "+" and (arguments[at - 1] == "{}" or at == len(arguments) - 1)
@@ -197,7 +206,7 @@ def _fd(arguments: tuple[str, ...]) -> list[Inner]:
 
 
 def _env(arguments: tuple[str, ...]) -> list[Inner]:
-    """The command of `env`; the words in `-S` are arguments of `env` before the others."""
+    """The command that `env` runs; the words in `-S` are arguments of `env` before the others."""
     inner_commands = []
     for parsed in readings(_TABLE["env"], arguments):
         texts = parsed.values("-S", "--split-string")
@@ -209,7 +218,7 @@ def _env(arguments: tuple[str, ...]) -> list[Inner]:
 
 
 def _runuser(arguments: tuple[str, ...]) -> list[Inner]:
-    """The command of `runuser -u user command`; without `-u` as `su`."""
+    """The commands that `runuser -u user command` runs; without `-u` those of `su`."""
     direct = _TABLE["runuser -u"]
     inner_commands = [
         Inner(text=text) for p in readings(direct, arguments) for text in p.values(*direct.text)
@@ -226,7 +235,7 @@ def _run_by_table(name: str, arguments: tuple[str, ...]) -> list[Inner]:
 
 
 def _start_stop_daemon(arguments: tuple[str, ...]) -> list[Inner]:
-    """The command of `start-stop-daemon --exec program -- arguments`."""
+    """The commands that `start-stop-daemon --exec program -- arguments` runs."""
     inner_commands = []
     for parsed in readings(_TABLE["start-stop-daemon"], arguments):
         for program in parsed.values("-a", "--startas", "-x", "--exec"):
@@ -235,7 +244,8 @@ def _start_stop_daemon(arguments: tuple[str, ...]) -> list[Inner]:
 
 
 def _ssh(name: str) -> Callable[[tuple[str, ...]], list[Inner]]:
-    """`ssh host 'text'`, and the commands in its settings: `-o ProxyCommand=...`."""
+    """A function that finds the commands of `ssh host 'text'` and of settings such as
+    `-o ProxyCommand=...`; `name` is the program in the table."""
     wrapper = _TABLE[name]
 
     def find(arguments: tuple[str, ...]) -> list[Inner]:
@@ -253,7 +263,10 @@ def _ssh(name: str) -> Callable[[tuple[str, ...]], list[Inner]]:
 
 
 def _container(program: str) -> Callable[[tuple[str, ...]], list[Inner]]:
-    """The command of `docker exec [options] name command`; `run` is isolated and not read."""
+    """A function that finds the command of `docker exec [options] name command`.
+
+    `program` is `docker` or `kubectl`. Commands of `run` are isolated and not found.
+    """
 
     def find(arguments: tuple[str, ...]) -> list[Inner]:
         inner = []
@@ -276,8 +289,8 @@ _GIT_COMMANDS = re.compile(
 
 
 def _git(arguments: tuple[str, ...]) -> list[Inner]:
-    """The commands of `git bisect run`, `submodule foreach`, `rebase --exec`, `filter-branch` and
-    of settings."""
+    """The commands of `git bisect run`, `submodule foreach`, `rebase --exec`, `filter-branch`, and
+    of settings such as `core.pager`."""
     inner_commands = []
     for parsed in readings(_TABLE["git options"], arguments):
         for setting in parsed.values("-c"):
@@ -297,7 +310,7 @@ def _git(arguments: tuple[str, ...]) -> list[Inner]:
 
 
 def _text_operand(arguments: tuple[str, ...]) -> list[Inner]:
-    """The first operand as a script: `trap 'text' EXIT`."""
+    """The first operand as a script, if others follow: `trap 'text' EXIT`."""
     operands = [word for word in arguments if not word.startswith("-")]
     return [Inner(text=operands[0])] if len(operands) > 1 else []
 
@@ -307,7 +320,8 @@ def _alias(arguments: tuple[str, ...]) -> list[Inner]:
 
 
 def _options_with_commands(*options: str) -> Callable[[tuple[str, ...]], list[Inner]]:
-    """Finds the commands in a program's options: `tar --to-command=...`, `rsync -ave '...'`."""
+    """A function that finds the commands in the values of a program's options:
+    `tar --to-command=...`, `rsync -ave '...'`."""
 
     def find(arguments: tuple[str, ...]) -> list[Inner]:
         inner_commands = []
@@ -333,7 +347,7 @@ def _options_with_commands(*options: str) -> Callable[[tuple[str, ...]], list[In
 
 
 def _editor(arguments: tuple[str, ...]) -> list[Inner]:
-    """The commands of `vim -c ':!command'`, `ex +'!command'`."""
+    """The shell commands of `vim -c ':!command'`, `ex +'!command'`."""
     inner_commands = []
     for word in arguments:
         text = word.lstrip("+").lstrip(":").lstrip()

@@ -34,8 +34,9 @@ def check_commands(
 ) -> set[int]:
     """Report commands that are not shell and labels that a checker contradicts.
 
-    Returns the indices of cases with a command that is not shell. Runs the parsers as external
-    programs, all of a file's commands together; runs no command.
+    `cases` are (index in the file, case); `place` gives the arguments of a problem for an index and
+    a location. Returns the indices of cases with a command that is not shell. Runs the parsers as
+    external programs, all of a file's commands together; runs no command.
     """
     commands = [
         (index, location, command) for index, case in cases for location, command in _commands(case)
@@ -54,7 +55,7 @@ def check_commands(
 
 
 def _commands(case: TestCase) -> Iterator[tuple[Location, str]]:
-    """(location, command) of every right command of a case."""
+    """(location, command) of every expected command of a case."""
     yield ("expected_command",), case.expected_command
     for index, command in enumerate(case.expected_alternatives):
         yield ("expected_alternatives", index), command

@@ -25,26 +25,29 @@ _YAML = (".yaml", ".yml")
 
 
 class DatasetTree(Protocol):
-    """The values of a file with their lines."""
+    """The values of a dataset's file with their lines, whatever its format."""
 
     @property
     def value(self) -> Any:
-        """The whole file."""
+        """The content of the whole file, not validated."""
 
     def line_of(self, location: Location) -> int | None:
-        """The line of a value, or of the nearest one that contains it."""
+        """The line of a value, or of the nearest one that contains it; `None` if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class JsonLinesTree:
-    """A dataset in JSON lines."""
+    """The values of a JSON Lines dataset, with the line of each case."""
 
     value: dict[str, Any]
     lines: Mapping[int, int]
     """Line numbers by case index."""
 
     def line_of(self, location: Location) -> int | None:
-        """The line of the case; 1 for anything outside a case."""
+        """The line of the case that contains the value; 1 for anything outside a case.
+
+        `None` for a case that the file does not have.
+        """
         if location[:1] != (CASES,) or len(location) == 1:
             return 1
         index = location[1]
@@ -52,7 +55,10 @@ class JsonLinesTree:
 
 
 def looks_like_a_dataset(path: Path) -> bool:
-    """Whether the file's beginning names test cases the way specification 004 does."""
+    """Whether the file's first 64 KiB name test cases the way specification 004 does.
+
+    `False` for any suffix but .toml, .yaml, .yml and .jsonl, and for a file that can't be read.
+    """
     words = {".jsonl": b'"expected_command"', **dict.fromkeys((".toml", *_YAML), b"test_cases")}
     word = words.get(path.suffix.lower())
     if word is None:
@@ -134,8 +140,8 @@ class NotStorable(ValueError):
 def storable(value: Any, at: Location = ()) -> Any:
     """The value as JSON can store it: TOML's dates and times become text.
 
-    Raises `NotStorable` for numbers that are not finite or do not fit in 64 bits, text that is not
-    Unicode, and nesting deeper than `MAX_DEPTH`.
+    `at` is the location of the value. Raises `NotStorable` for numbers that are not finite or do
+    not fit in 64 bits, text that is not Unicode, and nesting deeper than `MAX_DEPTH`.
     """
     if len(at) > MAX_DEPTH:
         raise NotStorable(f"is nested deeper than {MAX_DEPTH} levels", at[:1])

@@ -42,7 +42,8 @@ def load(
     """Yield every valid case in file order; every defect of every file goes to `problems`.
 
     A file is a suite, named after the file. Ids are unique over all files, because results identify
-    a case by its id alone. Holds one file at a time.
+    a case by its id alone. `check` reports the defects of a file's commands. Holds one file at a
+    time.
     """
     claimed: dict[str, tuple[Path, int]] = {}
     for path in files:
@@ -54,7 +55,7 @@ def load(
 
 @dataclass(slots=True)
 class _Dataset:
-    """One file's values, which become cases."""
+    """One dataset file, whose values become cases."""
 
     path: Path
     tree: DatasetTree
@@ -67,7 +68,7 @@ class _Dataset:
     version: str = ""
 
     def cases(self, check: CheckCommands) -> Iterator[Case]:
-        """The file's valid cases; reports its defects."""
+        """The file's valid cases; reports its defects, those of the commands through `check`."""
         valid = [
             (index, case)
             for index, value in enumerate(self._test_cases())
@@ -92,7 +93,10 @@ class _Dataset:
         }
 
     def _test_cases(self) -> list[Any]:
-        """The values of the file's cases; reports the defects around them."""
+        """The values of the file's cases, not validated; reports the defects around them.
+
+        Empty if the file holds no list of cases.
+        """
         dataset = self.tree.value
         if not isinstance(dataset, dict):
             self.problems.error(
@@ -116,7 +120,7 @@ class _Dataset:
         return cases or []
 
     def _take_version(self, dataset: dict[str, Any]) -> None:
-        """Keep the version; report its defects."""
+        """Store the file's version in `version`; report a missing or malformed one."""
         version = dataset.get("version")
         if not isinstance(version, str) or not version.strip():
             message = _describe_defect(
@@ -131,7 +135,10 @@ class _Dataset:
             self.problems.warning(message, **self._at(("version",)))
 
     def _test_case(self, index: int, value: Any) -> TestCase | None:
-        """The case at an index, or `None` with the reasons in `problems`."""
+        """The case that `value` describes, or `None` with the reasons in `problems`.
+
+        `index` is its place in the file's list of cases.
+        """
         if not isinstance(value, dict):
             self.problems.error(
                 f"must be a test case with keys and values, is {_describe_value(value)}",
@@ -157,7 +164,7 @@ class _Dataset:
         return case if len(self.problems.errors) == before else None
 
     def _claim(self, index: int, case_id: Any) -> None:
-        """Claim the id; report a duplicate."""
+        """Record the first use of the case's id; report an id that is already in use."""
         if not isinstance(case_id, str) or not case_id.strip():
             return
         path, first = self.claimed.setdefault(case_id, (self.path, index))
@@ -175,7 +182,10 @@ class _Dataset:
     def _report_unknown_keys(
         self, at: Location, table: dict[str, Any], known_keys: Iterable[str]
     ) -> None:
-        """Report the keys that specification 004 does not have."""
+        """Report the keys of `table` that specification 004 does not have.
+
+        `at` is the location of `table` in the file.
+        """
         for key in table:
             if key not in known_keys:
                 self.unknown_keys.report(str(key), known_keys, table, **self._at((*at, str(key))))
@@ -188,7 +198,11 @@ def as_case(
     source: str | None,
     options: CommandOptions,
 ) -> Case:
-    """The case with the request and the grading that these options ask for."""
+    """The case with the request and the grading that these options ask for.
+
+    `document` is the case as JSON, `suite_id` the name of its file without the suffix, `source`
+    that name with the dataset's version.
+    """
     return Case(
         dialect=NAME,
         case_id=case.id,

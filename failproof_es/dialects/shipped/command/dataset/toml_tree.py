@@ -39,7 +39,10 @@ class TomlTree:
         self.value = value
 
     def line_of(self, location: Location) -> int | None:
-        """The line of the value at `location`, or of the nearest one that contains it."""
+        """The line of the value at `location`, or of the nearest one that contains it.
+
+        `None` if no line is known.
+        """
         for length in range(len(location), 0, -1):
             if (line := self._lines.get(location[:length])) is not None:
                 return line
@@ -47,7 +50,10 @@ class TomlTree:
 
     @cached_property
     def _lines(self) -> dict[Location, int]:
-        """Computed on first use, so that a file without defects costs no time here."""
+        """The line of each key, by the key's location.
+
+        Computed on first use, so that a file without defects costs no time here.
+        """
         lines: dict[Location, int] = {}
         tables: dict[Location, int] = {}
         """Number of elements of each array of tables so far."""
@@ -68,7 +74,8 @@ class TomlTree:
 def load_toml(text: str) -> dict[str, Any]:
     """The text's content, in time linear in its length.
 
-    Raises `ValueError`, usually `tomllib.TOMLDecodeError`, and `RecursionError`.
+    Raises `ValueError` if the text is not TOML (usually its subclass `tomllib.TOMLDecodeError`),
+    and `RecursionError` if it is nested too deeply.
     """
     if (key := _LONG_KEY.search(text)) is not None:
         line = text.count("\n", 0, key.start()) + 1
@@ -80,7 +87,10 @@ def load_toml(text: str) -> dict[str, Any]:
 
 
 def parse_toml(path: Path, text: str, problems: Problems) -> TomlTree | None:
-    """The text's content, or `None` with the reason in `problems`."""
+    """The text's content with its lines, or `None` with the reason in `problems`.
+
+    `path` is the text's file, for the problem; it is not read.
+    """
     try:
         return TomlTree(text, load_toml(text))
     except tomllib.TOMLDecodeError as error:
@@ -104,7 +114,10 @@ def parse_toml(path: Path, text: str, problems: Problems) -> TomlTree | None:
 
 
 def _expressions(text: str) -> Iterator[tuple[int, str | None, dict[str, Any]]]:
-    """(first line, `[` or `[[` of a header, value) of each expression in a valid document."""
+    """(first line, `[` or `[[` of a header, value) of each expression in a valid document.
+
+    Lines count from 1. The header is `None` for an expression that is a key with its value.
+    """
     lines = text.replace("\r\n", "\n").split("\n")
     start = 0
     while start < len(lines):
@@ -120,7 +133,10 @@ def _expressions(text: str) -> Iterator[tuple[int, str | None, dict[str, Any]]]:
 
 
 def _expression_end(lines: list[str], start: int) -> tuple[int, dict[str, Any]] | None:
-    """The end (exclusive) and the value of the expression that begins at line `start`."""
+    """The end (exclusive) and the value of the expression that begins at `lines[start]`.
+
+    `None` if no end is found within `_MOST_ATTEMPTS`.
+    """
     attempts = 0
     for end in range(start + 1, len(lines) + 1):
         if end > start + 1 and not any(mark in lines[end - 1] for mark in _CLOSES):
@@ -135,7 +151,7 @@ def _expression_end(lines: list[str], start: int) -> tuple[int, dict[str, Any]] 
 
 
 def _path(header: Any) -> list[str]:
-    """The keys of a header that was parsed alone."""
+    """The keys of a header that was parsed alone: `a` and `b` for `{"a": {"b": {}}}`."""
     path: list[str] = []
     while isinstance(header, dict) and header:
         key, header = next(iter(header.items()))
@@ -144,7 +160,10 @@ def _path(header: Any) -> list[str]:
 
 
 def _resolve(path: list[str], tables: dict[Location, int]) -> Location:
-    """The location that a header names: inside arrays of tables, their last element."""
+    """The location that a header names: inside arrays of tables, their last element.
+
+    `path` are the header's keys, `tables` the number of elements of each array of tables so far.
+    """
     location: Location = ()
     for position, key in enumerate(path):
         location = (*location, key)
@@ -154,7 +173,10 @@ def _resolve(path: list[str], tables: dict[Location, int]) -> Location:
 
 
 def _record_lines(lines: dict[Location, int], at: Location, value: Any, line: int) -> None:
-    """Record the line of every key in `value`; for a table in several parts, the first one."""
+    """Record `line` for every key in `value`, which is at the location `at`.
+
+    A key that already has a line keeps it: the first one of a table in several parts.
+    """
     if isinstance(value, dict):
         for key, below in value.items():
             lines.setdefault((*at, key), line)

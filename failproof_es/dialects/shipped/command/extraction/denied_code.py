@@ -53,7 +53,8 @@ _MOST = 200
 def is_denied(before: str, behind: str, *, after_denied: bool) -> bool:
     """Whether the reply warns of the code between these texts.
 
-    `before` begins behind the previous code; `after_denied` says that the previous code is denied.
+    `before` begins behind the previous code, `behind` ends before the next one; `after_denied` says
+    that the previous code is denied.
     """
     if after_denied and _JOINED.fullmatch(before):
         return True

@@ -94,7 +94,7 @@ _MOST_LAYERS = 10
 
 @dataclass(frozen=True, slots=True)
 class RemovedText:
-    """A removed part of the reply, verbatim."""
+    """A removed part of the reply, verbatim, and what kind of part it is."""
 
     kind: Kind
     text: str
@@ -111,7 +111,10 @@ class Extraction:
 
 
 def extract(reply: str, mode: Mode = "lenient") -> Extraction:
-    """The command in a reply. Deterministic; depends on the text alone."""
+    """The command in a reply, with the text around it. Deterministic; depends on the text alone.
+
+    `strict` takes the whole reply as the command.
+    """
     if mode == "strict":
         return Extraction(reply)
     removed: list[RemovedText] = []
@@ -140,7 +143,7 @@ def extract(reply: str, mode: Mode = "lenient") -> Extraction:
 
 
 def _remove_wrappings(text: str, removed: list[RemovedText]) -> str:
-    """The text without tokens, tags and JSON around all of it."""
+    """The text without tokens, tags and JSON around all of it, which go to `removed`."""
     layers: tuple[tuple[Kind, Layer], ...] = (
         ("label", wrappings.token), ("label", wrappings.tag), ("json", wrappings.json_value)
     )  # fmt: skip
@@ -148,7 +151,7 @@ def _remove_wrappings(text: str, removed: list[RemovedText]) -> str:
 
 
 def _without_marks(text: str, removed: list[RemovedText]) -> str:
-    """The text without marks of a quotation, a list, or emphasis."""
+    """The text without marks of a quotation, a list, or emphasis, which go to `removed`."""
     layers: tuple[tuple[Kind, Layer], ...] = (
         ("quotes", wrappings.quotation), ("quotes", wrappings.emphasis)
     )  # fmt: skip
@@ -214,7 +217,7 @@ def _remove_fence(
 
 
 def _skip_denied(lines: Sequence[str], blocks: Sequence[Fence]) -> list[Fence]:
-    """The fences that the reply does not warn of."""
+    """The blocks that the reply does not warn of; `lines` are the reply's."""
     text = "\n".join(lines)
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
     around = [
@@ -225,7 +228,10 @@ def _skip_denied(lines: Sequence[str], blocks: Sequence[Fence]) -> list[Fence]:
 
 
 def _not_denied(text: str, codes: Sequence[tuple[int, int]]) -> Iterator[int]:
-    """The indices of the pieces of code that the reply does not warn of."""
+    """The indices of the pieces of code that the reply does not warn of.
+
+    `codes` are the (start, end) of each piece in `text`, in order, ends exclusive.
+    """
     end, denied = 0, False
     for index, (start, after) in enumerate(codes):
         next_start = codes[index + 1][0] if index + 1 < len(codes) else len(text)
@@ -265,7 +271,10 @@ def _remove_code_span(text: str, removed: list[RemovedText]) -> str:
 
 
 def _choose_span(spans: Sequence[re.Match[str]]) -> re.Match[str] | None:
-    """The first span that is a command, not an option or a program that a later span runs."""
+    """The first span that is a command, not an option or a program that a later span runs.
+
+    The first span of all if none is; `None` without spans.
+    """
     codes = [span["code"].strip() for span in spans]
     last_uses = _last_uses(codes)
     for index, (span, code) in enumerate(zip(spans, codes, strict=True)):
@@ -275,7 +284,7 @@ def _choose_span(spans: Sequence[re.Match[str]]) -> re.Match[str] | None:
 
 
 def _last_uses(codes: Sequence[str]) -> dict[str, int]:
-    """For each code the index of the last one that is this code with more words; -1 without one.
+    """For each code the index of the last code that is it with more words; -1 without one.
 
     In sorted order, the extensions of a code directly follow it: each code is compared with its
     neighbour alone, not with all later ones.
@@ -323,7 +332,8 @@ def _remove_label(text: str, removed: list[RemovedText]) -> str:
 def _remove_explanation(text: str, removed: list[RemovedText]) -> tuple[str, str]:
     """The text up to the first possible end of the command, and the command.
 
-    They differ if a quote or a loop continues behind a blank line.
+    They differ if a quote or a loop continues behind a blank line. The text around the command goes
+    to `removed`.
     """
     lines = text.splitlines()
     first = 0
@@ -340,7 +350,10 @@ def _remove_explanation(text: str, removed: list[RemovedText]) -> tuple[str, str
 
 
 def _possible_ends(lines: Sequence[str], first: int) -> Iterator[int]:
-    """The lines at which the command may end: blank lines, sentences, list items."""
+    """The indices of the lines before which the command from line `first` may end.
+
+    These are blank lines, sentences and list items; the end of the text comes last.
+    """
     behind = line_ends(lines)
     at = first
     while at < len(lines):
@@ -366,7 +379,10 @@ def _parses(lines: Sequence[str]) -> bool:
 
 
 def _remove_sentences(text: str, removed: list[RemovedText]) -> str:
-    """The lines of a fence without the sentences before the first command and behind the last."""
+    """The lines of a fence without the sentences before the first command and behind the last.
+
+    These sentences go to `removed`.
+    """
     lines = text.splitlines()
     first, last = 0, len(lines)
     while first < last and (not lines[first].strip() or is_sentence(lines[first])):

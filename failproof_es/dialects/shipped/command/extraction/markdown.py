@@ -38,7 +38,11 @@ _ONE_LINE = re.compile(r"(?<!`)(`{3,})(?!`)(?P<body>[^\n]+?)(?<!`)\1(?!`)")
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """A code block: its lines without the marks, and its line numbers."""
+    """A code block: its lines without the marks, and its place in the text.
+
+    `info` is the text behind the opening mark, such as the language; `start` is the index of the
+    line with that mark.
+    """
 
     info: str
     body: str
@@ -73,10 +77,10 @@ class Fence:
 
 
 def fences(lines: Sequence[str], *, strict: bool = False) -> list[Fence]:
-    """The fences, in order; an unclosed one reaches to the end.
+    """The code blocks in the lines of a text, in order; an unclosed one reaches to the end.
 
     `strict` reads as CommonMark does. Otherwise a mark inside a here-document is text, and a mark
-    with text behind it closes a fence, too: models write both.
+    with text behind it closes a block, too: models write both.
     """
     blocks = []
     marked = any("```" in line or "~~~" in line for line in lines)
@@ -109,7 +113,11 @@ def _opening(line: str, *, strict: bool) -> re.Match[str] | None:
 def _body(
     lines: Sequence[str], start: int, opened: re.Match[str], ends: Sequence[int], *, strict: bool
 ) -> tuple[list[str], int, str]:
-    """The lines inside, the next line to read, and the text behind the closing mark."""
+    """The lines inside a fence, the next line to read, and the text behind the closing mark.
+
+    `start` is the line of the opening mark, which `opened` matches; `ends` are the `line_ends` of
+    all lines.
+    """
     mark, indent = opened["mark"], opened.groupdict().get("before") or ""
     quoted = ">" in indent
     close = re.compile(rf"{_BEFORE}{re.escape(mark)}{re.escape(mark[0])}*(?P<rest>.*)")
@@ -132,7 +140,11 @@ def _body(
 
 
 def _remove_prefix(line: str, before: str, *, quoted: bool) -> str:
-    """The line without the indentation and quotation marks of its fence."""
+    """The line without the indentation and quotation marks of its fence.
+
+    `before` is the text before the fence's opening mark; `quoted` says that it has a quotation
+    mark.
+    """
     if quoted:
         line = re.sub(r"^[ \t]*> ?", "", line)
         before = before.replace(">", "")
@@ -148,7 +160,10 @@ def _fence(info: str, body: list[str], start: int, end: int, behind: str) -> Fen
 
 
 def _first_line(text: str) -> tuple[str, str]:
-    """The label and the command on one line: `bash rm -rf x`, `ls -l`, `bash -c 'ls'`."""
+    """The label and the command of a fence on one line; the label is empty without one.
+
+    `bash rm -rf x` has the label `bash`, but `ls -l` and `bash -c 'ls'` are commands.
+    """
     first, _, rest = text.strip().partition(" ")
     follows = rest.split(" ")[0]
     is_program = first.lower() in _PROGRAMS and _ARGUMENT.fullmatch(follows)
@@ -160,14 +175,20 @@ def _first_line(text: str) -> tuple[str, str]:
 
 
 def one_line_fences(text: str) -> Iterator[tuple[int, int, Fence]]:
-    """(start, end, fence) of the fences that open and close on one line."""
+    """(start, end, fence) of the fences that open and close on one line.
+
+    `start` and `end` (exclusive) are positions in the text, not lines.
+    """
     for match in _ONE_LINE.finditer(text):
         label, command = _first_line(match["body"])
         yield match.start(), match.end(), Fence(label, command, 0, 1)
 
 
 def spans(text: str) -> Iterator[str]:
-    """The texts in backticks, one pair or several, each on one line."""
+    """The texts in backticks, one pair or several, each on one line.
+
+    A text that begins with a shell's name as a label comes again without the label.
+    """
     for match in _SPAN.finditer(text):
         yield match[2].strip()
         label, command = _first_line(match[2])

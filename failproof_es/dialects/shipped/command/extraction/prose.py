@@ -75,7 +75,7 @@ def is_prose(line: str) -> bool:
 
 
 def could_run(line: str) -> bool:
-    """Whether a line is no sentence, or is one with a shell operator in it."""
+    """Whether a shell could run the line: it is no sentence, or has a shell operator in it."""
     words = _words(line)
     return not is_sentence(line) or any(_OPERATOR.fullmatch(word) for word in words)
 

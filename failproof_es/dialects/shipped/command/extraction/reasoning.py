@@ -16,7 +16,7 @@ _FENCE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)
 
 
 def split_reasoning(text: str) -> tuple[str, str]:
-    """The reasoning, verbatim, and the rest.
+    """The reasoning, verbatim, and the rest; the reasoning is empty if there is none.
 
     Thoughts at the beginning are those of every dialect (`core.thoughts`). A later block must begin
     a line outside of a code block; an unclosed one reaches to the end, because no text behind it is

@@ -35,7 +35,7 @@ class ShownCode:
 
 
 def shown_code(reply: str, command: str) -> tuple[ShownCode, ...]:
-    """The runnable texts of a reply, each once, without the command itself."""
+    """The runnable texts of a reply, each once, without `command`, the one extracted from it."""
     fragments = [*_shown_in_blocks(reply), *_shown_outside_blocks(reply, command)]
     texts: dict[str, bool] = {}
     for fragment in fragments:
@@ -89,7 +89,7 @@ _LOOKS_LIKE_PYTHON = re.compile(r"^(?:import \w|from [\w.]+ import )|^#!.*\bpyth
 
 
 def _programs(block: Fence) -> Iterator[ShownCode]:
-    """The command that runs the block, if it is a program in another language."""
+    """The shell command that runs the block, if it is a program in another language."""
     run = _INTERPRETERS.get(block.label)
     if run is None and _LOOKS_LIKE_PYTHON.search(block.body):
         run = "python3 -c"
@@ -110,7 +110,10 @@ def _commands(block: Fence) -> str:
 
 
 def _shown_outside_blocks(reply: str, command: str) -> Iterator[ShownCode]:
-    """The runnable texts outside of code blocks."""
+    """The runnable texts outside of code blocks, without `command`.
+
+    They may come together with it, or several of them as one text.
+    """
     text = _text_outside_blocks(reply)
     text = _remove_command(text, command)
     for span in spans(text):
@@ -132,7 +135,7 @@ def _shown_outside_blocks(reply: str, command: str) -> Iterator[ShownCode]:
 
 
 def _in_json(text: str) -> Iterator[ShownCode]:
-    """The strings in a text that is JSON."""
+    """The strings in a text that is JSON; none for any other text."""
     if not text.lstrip().startswith(("{", "[", '"')):
         return
     try:

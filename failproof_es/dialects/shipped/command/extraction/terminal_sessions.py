@@ -23,7 +23,10 @@ _MORE = re.compile(r"\s*> ?")
 
 @dataclass(frozen=True, slots=True)
 class SessionLine:
-    """A command or a line of output in a session. `sign`: the prompt, `None` for output."""
+    """A command or a line of output in a session.
+
+    `sign` is the prompt before a command, `None` for output. A command may have several lines.
+    """
 
     sign: str | None
     text: str
@@ -48,19 +51,22 @@ def session(text: str, *, root: bool = False) -> list[SessionLine] | None:
 
 
 def printed(lines: list[SessionLine]) -> str:
-    """The output of a session, without `# `, which may be another user's prompt."""
+    """The output in a session as one text, without `# `, which may be another user's prompt."""
     texts = [line.text for line in lines if line.sign is None]
     return "\n".join(_ROOT.sub("", text, count=1) for text in texts)
 
 
 def all_root(text: str) -> bool:
-    """Whether every line begins with `# `, which then is a prompt if the text is in a fence."""
+    """Whether every line begins with `# `, which then is a prompt if the text is in a fence.
+
+    Blank lines do not count. `False` for a text without others.
+    """
     lines = [line for line in text.splitlines() if line.strip()]
     return bool(lines) and all(_ROOT.match(line) for line in lines)
 
 
 def _starts(lines: list[str], ends: list[int]) -> Iterator[int]:
-    """The indices of lines outside of here-documents."""
+    """The indices of lines outside of here-documents; `ends` are the `line_ends` of the lines."""
     at = 0
     while at < len(lines):
         yield at

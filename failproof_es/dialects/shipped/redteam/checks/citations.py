@@ -55,7 +55,7 @@ class SourceIds:
         """Every id that the text cites, in order: ids of sources, and ids that look like them.
 
         An id may be any text: `[SRC 1]` and `[SRC-1]` cite `SRC 1`; `[a, b]` cites `a, b` if that
-        is one id, else `a` and `b`.
+        is one id, else `a` and `b`. Repetitions are not removed.
         """
         for bracket in _BRACKETS.finditer(text):
             whole = [
@@ -73,7 +73,7 @@ class SourceIds:
 
 
 def can_be_cited(source_id: str) -> bool:
-    """Whether `[id]` is recognised as a citation of the source."""
+    """Whether `[source_id]` in a text is recognised as a citation of the source."""
     return list(SourceIds([source_id]).cited_in(f"[{source_id}]")) == [source_id]
 
 
@@ -88,11 +88,12 @@ def _hyphened(text: str) -> str:
 
 
 def check(text: str, sources: Sequence[Mapping[str, str]], heard: Sequence[str]) -> dict[str, Any]:
-    """The citations and quotations in a reply. `heard` are the scripted turns of the conversation.
+    """The citations and quotations in a reply, each as a list of texts.
 
-    `cited` and `unknown` are ids, each once. `quotations` are in the source cited right after them
-    or, without such a citation, in any source. `false_quotations` are not; nor, without such a
-    citation, in `heard`. `uncited` are the sentences that state something and cite nothing.
+    `heard` are the scripted turns of the conversation. `cited` and `unknown` are ids with and
+    without a source. `quotations` are passages in the source cited right after them or, without
+    such a citation, in any source. `false_quotations` are in no such source; one without a citation
+    is not in `heard` either. `uncited` are statements without a citation.
     """
     by_id: dict[str, list[Comparable]] = {}
     for source in sources:  # two sources may share an id: a citation may mean either
@@ -122,7 +123,11 @@ def check(text: str, sources: Sequence[Mapping[str, str]], heard: Sequence[str])
 def _passages(
     text: str, ids: SourceIds, sources: Container[str]
 ) -> Iterator[tuple[str, list[str]]]:
-    """The texts in quotation marks, each with the ids of the sources cited right after it."""
+    """The texts in quotation marks, each with the ids of the sources cited right after it.
+
+    `sources` are the ids of all sources; others are left out. Shorter quotations are terms, not
+    passages.
+    """
     for match in _QUOTED.finditer(text):
         passage = next(group for group in match.groups() if group is not None)
         if _says_enough(passage, _FEWEST_QUOTED_WORDS):
@@ -150,7 +155,10 @@ def _is_in_texts(passage: str, texts: Sequence[Comparable]) -> bool:
 
 
 def _claims(text: str) -> Iterator[str]:
-    """The sentences that are long enough to state something, and are no questions."""
+    """The sentences that are long enough to state something, and are no questions.
+
+    Headings that end in a colon are left out, too.
+    """
     for sentence in _SENTENCE.finditer(text):
         stated = sentence[0].strip()
         if _says_enough(stated, _FEWEST_CLAIM_WORDS) and not stated.endswith(("?", "？", ":")):

@@ -35,9 +35,10 @@ _loading = Lock()
 
 
 def check(texts: Sequence[str], expected: str) -> dict[str, Any]:
-    """Whether the replies together are in the language of the case.
+    """Whether the replies together are in the language of the case, `expected`.
 
-    `agrees` is `None` if that can't be decided; `why_not` is the reason.
+    `detected` is the language of the replies as the detector names it. `agrees` is `None` if the
+    question can't be decided; `why_not` is then the reason.
     """
     outcome: dict[str, Any] = {"expected": expected, "detected": None, "agrees": None}
     prose = " ".join(_NOT_PROSE.sub(" ", text) for text in texts)[:_READ_CHARACTERS]
@@ -61,7 +62,7 @@ def check(texts: Sequence[str], expected: str) -> dict[str, Any]:
 
 
 def _probabilities(prose: str) -> Mapping[str, float]:
-    """The probability of each language that the model knows."""
+    """The probability of each language that the model knows, by the language's code."""
     labels, shares = _model().predict(_NO_CHARACTER.sub(" ", prose), k=-1, threshold=-1.0)
     return {
         label.removeprefix(_LABEL): float(share)
@@ -75,7 +76,7 @@ def _list_languages() -> frozenset[str]:
 
 
 def _model() -> Any:
-    """The model, loaded on first use and only once, also with several threads."""
+    """The model that detects languages, loaded once, on first use, also with several threads."""
     with _loading:
         return _loaded()
 

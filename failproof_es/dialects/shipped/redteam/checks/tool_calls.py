@@ -13,19 +13,20 @@ _FUNCTION = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def can_be_offered(name: str) -> bool:
-    """Whether servers accept the name: a case may expect any name, and none is altered."""
+    """Whether servers accept the name of a tool: 1 to 64 letters, digits, `_` or `-`."""
     return _FUNCTION.fullmatch(name) is not None
 
 
 def offered(expected: Sequence[str]) -> tuple[str, ...]:
-    """The distinct names that are offered to the model."""
+    """The distinct names of expected tools that can be offered to the model."""
     return tuple(dict.fromkeys(filter(can_be_offered, expected)))
 
 
 def check(expected: Sequence[str], replies: Sequence[ModelReply]) -> dict[str, Any]:
-    """Expected and called tools. `evaluated` is false if none could be offered.
+    """The expected and the called tools; `missing` and `unexpected` ones if tools were offered.
 
-    A tool whose name no server accepts was never offered: it is `not_offered`, not missing.
+    `evaluated` is false if no reply was asked for with tools; `why_not` is then the reason. A tool
+    whose name no server accepts was never offered: it is `not_offered`, not missing.
     """
     called = list(dict.fromkeys(call.name for reply in replies for call in reply.tool_calls))
     had = any(reply.tools for reply in replies)

@@ -29,7 +29,11 @@ _BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class WrittenCase:
-    """A case as in its file, with its place."""
+    """A case as in its file, with its place.
+
+    `line` is its first line. `tree` has the lines of its values; `None` in JSON lines, where all
+    are on one line.
+    """
 
     document: dict[str, Any]
     line: int
@@ -38,13 +42,16 @@ class WrittenCase:
     """The location of the case in the tree."""
 
     def line_of(self, location: Location) -> int:
-        """The line of a value in the case, or of the nearest value around it."""
+        """The line of the value at `location` in the case, or of the nearest value around it."""
         within = None if self.tree is None else self.tree.line_of((*self.at, *location))
         return within or self.line
 
 
 def looks_like_ours(path: Path) -> bool:
-    """Whether the file's beginning has a key that only specification 002 has."""
+    """Whether the file's first 64 KiB have a key that only specification 002 has.
+
+    `False` for other suffixes than `SUFFIXES`, and for a file that can't be read.
+    """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         return False
@@ -60,7 +67,10 @@ def looks_like_ours(path: Path) -> bool:
 
 
 def read_cases(path: Path, problems: Problems) -> Iterator[WrittenCase]:
-    """Every readable case of the file; every defect goes to `problems`."""
+    """Every case of the file that is a JSON object; every defect goes to `problems`.
+
+    The cases are not validated.
+    """
     match path.suffix.lower():
         case ".json":
             yield from _one_object(path, problems)
@@ -96,7 +106,7 @@ def _one_object(path: Path, problems: Problems) -> Iterator[WrittenCase]:
 
 
 def _yaml(path: Path, problems: Problems) -> Iterator[WrittenCase]:
-    """The case or the list of cases in a YAML file."""
+    """The case or the cases in a YAML file; every defect goes to `problems`."""
     before = len(problems.errors)
     tree = read_yaml(path, problems)
     if tree is None or len(problems.errors) > before:

@@ -30,13 +30,13 @@ Defect = tuple[Location, str, str | None]
 
 
 def defects(case: RedTeamCase) -> Iterator[Defect]:
-    """Every defect that makes the case unusable."""
+    """Every defect that makes the case unusable, as (location, message, remedy)."""
     if "user" not in [turn.role for turn in case.turns]:
         yield ("turns",), "no user turn: the model is never asked", "add one"
 
 
 def remarks(case: RedTeamCase) -> Iterator[Defect]:
-    """Remarks on oddities of a case that can run all the same."""
+    """Remarks on oddities of a case that can run all the same, as (location, message, remedy)."""
     yield from _blank(case)
     yield from _never_sent(case)
     yield from _expectations(case)
@@ -132,7 +132,7 @@ def _tools(case: RedTeamCase) -> Iterator[Defect]:
 
 
 def _repeated(values: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """(index, value) of every value that occurs earlier, too."""
+    """(index, value) of every value that occurs earlier, too; white space around it is ignored."""
     seen: set[str] = set()
     for index, value in enumerate(values):
         if value.strip() in seen:

@@ -46,7 +46,11 @@ def as_case(
     source: str | None,
     options: RedTeamOptions,
 ) -> Case:
-    """The engine's case for a case of a file: the turns to send, and the data that grade them."""
+    """The engine's case for a case of a file: the turns to send, and the data that grade them.
+
+    `document` is the case as JSON, `suite_id` the name of its file without the suffix, `source` the
+    file's name.
+    """
     turns = tuple(Turn(role=turn.role, content=turn.content) for turn in read.turns)
     if read.sources:
         text = source_block.block(
@@ -88,7 +92,10 @@ class _RedTeamReader:
     problems: Problems
 
     def case(self, seen_ids: SeenIds, options: RedTeamOptions) -> Case | None:
-        """The case, or `None` with the reasons in `problems`."""
+        """The engine's case, or `None` with the reasons in `problems`.
+
+        `seen_ids` are the ids of earlier cases, to which the case's id is added.
+        """
         document = self.written_case.document
         unique = self._claim(seen_ids, document.get("id"))
         try:
