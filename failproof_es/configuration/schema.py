@@ -244,8 +244,9 @@ class Execution(Section):
     """How the run is executed."""
 
     parallel_workers: Annotated[int, Field(ge=1, le=1000)] = 4
-    """The most requests in flight at once, over all models. The models of one `local` file of
-    weights get two for each core at most, and never more than 8."""
+    """The most requests in flight at once, over all models, of each process that drives the run.
+    The models of one `local` file of weights get two for each core at most, and never more than
+    8."""
     retry_attempts: Annotated[int, Field(ge=0, le=100)] = 3
     """Attempts after the first; 0 means none. A request that the server refuses for now, as
     with a 429, uses up none of them."""

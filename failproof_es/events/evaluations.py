@@ -191,7 +191,7 @@ gave it. Any other error is what came in place of an answer."""
 
 
 class AttemptLost(EvaluationEvent):
-    """A request was sent and no outcome is on record: the process died in between."""
+    """A recorded request has no outcome: its process died, or stopped before it was sent."""
 
     audited: ClassVar[bool] = True
     tells_progress: ClassVar[bool] = True
