@@ -148,8 +148,9 @@ def take_in(
 ) -> None:
     """Apply to each projection the events of a batch that it wants and has not applied yet.
 
-    `positions` are those that the projections have reached, by name. `in_order`: all events before
-    the batch are applied already, unlike in a share.
+    `positions` are those that the projections have reached, by name. With `in_order` all events
+    before the batch are applied already, so a run's earlier events may be read. Without it (several
+    processes rebuild, each a share of the log) each projection gets its events at once.
     """
     facts = batch.facts
     whole = [fact for fact in facts if fact.damage is None]

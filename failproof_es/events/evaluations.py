@@ -236,7 +236,7 @@ class Judged(EvaluationEvent):
 
     @classmethod
     def is_audited(cls, payload: Mapping[str, Any]) -> bool:
-        """Only what was given from outside, not by one of the run's judges through a grader."""
+        """Whether a person or another program gave the verdict, not a judge of the run."""
         return bool(payload["grader"] == payload["judge"])
 
 

@@ -36,7 +36,7 @@ class Standing:
 
     @property
     def why_log(self) -> str | None:
-        """The warning without its remark that the log is slower; `None` without a warning."""
+        """Why the log is read in place of the projections, as a sentence; `None` if it is not."""
         return None if self.warning is None else self.warning.removesuffix(_SLOWER)
 
 

@@ -196,7 +196,9 @@ def require_archiver(store: Store) -> None:
 def _require_ended(connection: Connection, run_id: UUID) -> Run:
     run = fold_run(row.event() for row in iterate_stream(connection, run_id))
     if run.manifest is None:
-        raise InvalidInput.because(f"run {run_id} has not begun")
+        raise InvalidInput.because(
+            f"run {run_id} has no first event", remedy="`failproof-es runs --all` lists the runs"
+        )
     number = run.started.run_number
     if not (run.ended and run.sealed):
         how = "is not sealed" if run.ended else f"has not ended: it is {run.status}"

@@ -31,7 +31,10 @@ class RunListCheck:
             self._started[UUID(bytes=row.stream_id)] = number
 
     def differences(self, *, whole: bool) -> Iterator[tuple[UUID, str]]:
-        """Runs not listed with the number in their first event. `whole`: every row was seen."""
+        """Ids of runs whose number in the list differs from that in their first event, and how.
+
+        With `whole` (every row of the log was seen), a listed run without a first event, too.
+        """
         # A run that began meanwhile may be only in the rows or only in the list. So the rows must
         # have the runs that were listed before them, and the list is read again for the runs of the
         # rows.

@@ -93,7 +93,8 @@ def renew(
 ) -> tuple[Leases, bool]:
     """The leases after a renewal for `seconds` from `now`, and whether it succeeded.
 
-    Neither an older epoch nor an ended lease is renewed.
+    Neither an older epoch nor an ended lease is renewed. `session` is the database session that
+    the holder has now; it replaces the stored one.
     """
     row = leases.get(shard)
     if row is None or row.epoch != epoch or row.ends_at <= now:

@@ -181,7 +181,11 @@ def _identity(model: ModelSnapshot) -> dict[str, Any]:
 
 
 async def reuse_in(run: Run, targets: Targets, reader: RetryingReader) -> Reuse | None:
-    """Read what decides which answers a recorded run reuses; `None` if the run reuses none."""
+    """The answers of another run that a run takes in place of requests, as its first event says.
+
+    `targets` are the models and judges of the run: an answer is reused only for the very request
+    that they would be sent. `None` if the run reuses none.
+    """
     manifest = run.started
     branch = manifest.branched_from
     if branch is None or not branch.reuse:

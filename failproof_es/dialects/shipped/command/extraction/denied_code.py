@@ -73,7 +73,7 @@ _OPENS_NO_CLAUSE = re.compile(
 
 
 def _is_denied_word(clause: str, end: re.Match[str]) -> bool:
-    """Whether the end of a clause is part of a denial: `do not use`."""
+    """Whether the word that `end` matches in `clause` is denied: `use` is in `do not use`."""
     if not end[0].isalpha():
         return False
     before, behind = clause[: end.start()], clause[end.end() :]
