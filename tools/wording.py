@@ -10,6 +10,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import click
@@ -28,9 +29,9 @@ LONGEST_SENTENCE = 30
 """Words in a sentence of help."""
 
 
-def bound_names(source: str) -> Iterator[str]:
+def bound_names(module: ast.Module) -> Iterator[str]:
     """Every name that a module binds: variables, parameters, functions, classes."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(module):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
                 yield name
@@ -49,25 +50,26 @@ def is_empty(name: str) -> bool:
     return name.removeprefix("_") in EMPTY_NAMES or name == "_read"
 
 
-def product_modules() -> Iterator[Path]:
-    """The Python files of the product."""
-    for folder in PRODUCT:
-        yield from sorted((ROOT / folder).rglob("*.py"))
+@cache
+def product_modules() -> dict[str, ast.Module]:
+    """The syntax trees of the product's Python files, by their paths."""
+    files = [file for folder in PRODUCT for file in sorted((ROOT / folder).rglob("*.py"))]
+    return {file.relative_to(ROOT).as_posix(): ast.parse(file.read_text()) for file in files}
 
 
 def empty_share() -> tuple[int, int]:
     """How many bound names of the product are empty, and how many names it binds."""
-    names = [name for module in product_modules() for name in bound_names(module.read_text())]
+    names = [name for module in product_modules().values() for name in bound_names(module)]
     return sum(map(is_empty, names)), len(names)
 
 
 def repeated_classes() -> dict[str, list[str]]:
     """Class names that stand in more than one place of the product, with their modules."""
     places: defaultdict[str, list[str]] = defaultdict(list)
-    for module in product_modules():
-        for node in ast.walk(ast.parse(module.read_text())):
+    for path, module in product_modules().items():
+        for node in ast.walk(module):
             if isinstance(node, ast.ClassDef):
-                places[node.name].append(module.relative_to(ROOT).as_posix())
+                places[node.name].append(path)
     return {name: modules for name, modules in places.items() if len(modules) > 1}
 
 

@@ -81,9 +81,9 @@ def test_no_more_than_the_limit_are_inside_and_the_next_one_follows_who_leaves()
 def test_a_retry_after_holds_back_everybody_until_it_is_over() -> None:
     async def work(gate: ConcurrencyLimiter) -> None:
         first = await entered(gate)
+        began = time.monotonic()
         gate.on_error(first, "server_error", 0.3)
         gate.release(was_sent=True)
-        began = time.monotonic()
         await asyncio.gather(*(gate.acquire() for _ in range(3)))
         assert time.monotonic() - began >= 0.29
 
@@ -98,8 +98,8 @@ def test_a_request_that_entered_before_the_hold_waits_for_its_end_as_well() -> N
     async def work(gate: ConcurrencyLimiter) -> None:
         first = await entered(gate)
         assert await gate.acquire()
-        gate.on_error(first, "rate_limited", 0.2)
         began = time.monotonic()
+        gate.on_error(first, "rate_limited", 0.2)
         await gate.wait_to_send()
         assert time.monotonic() - began >= 0.19
         gate.on_answer(first)

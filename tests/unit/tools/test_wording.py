@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import click
 
 from failproof_es.cli import main
@@ -19,7 +21,7 @@ class Verdict:
 
 
 def test_names_of_every_kind_are_counted() -> None:
-    names = list(bound_names(SOURCE))
+    names = list(bound_names(ast.parse(SOURCE)))
     empty = [name for name in names if is_empty(name)]
     assert sorted(empty) == ["_told", "each", "found", "given", "kept", "said"]
     assert {"Verdict", "self", "rest", "event"} <= set(names)
