@@ -30,7 +30,7 @@ def local_trouble(error: BaseException) -> ModelError | None:
     for _ in range(_DEEPEST):
         if seen is None:
             return None
-        # aiohttp keeps errno and cause of the error that it wraps; httpx only the cause.
+        # httpx keeps only the cause of the error that it wraps.
         if isinstance(seen, OSError) and (why := _EXHAUSTED.get(seen.errno or 0)):
             return ModelError(KIND, why, "halting")
         seen = seen.__cause__ or seen.__context__
