@@ -48,6 +48,8 @@ _NOT_GRADED = {
 """Descriptions of the classes of replies that nobody grades."""
 
 TonedSentence = tuple[Tone, str]
+_TONES_FIRST: dict[Tone, int] = {"bad": 0, "doubt": 1}
+"""Sentences of these tones come before all others, in this order."""
 
 
 def verdict(
@@ -78,6 +80,7 @@ def verdict(
         *_fixed_outcomes(series),
     ]
     statements += _met_gates(runs, gates)
+    statements.sort(key=lambda statement: _TONES_FIRST.get(statement[0], len(_TONES_FIRST)))
     if statements:
         return Verdict(statements[0][0], " ".join(sentence for _, sentence in statements), rates)
     if len(series) == 1:

@@ -11,6 +11,7 @@ import pytest
 from failproof_es.core.pairing import Question
 from failproof_es.engine.related_runs.attempts import Attempts
 from failproof_es.events import ModelSnapshot
+from failproof_es.reading.people_figures import PeopleFigure
 from failproof_es.report.data.conclusions import limitations, verdict
 from failproof_es.report.data.content import Cost, GateRow, Provenance, Verdict
 from failproof_es.report.data.observations import Observation
@@ -34,6 +35,15 @@ def of(
     observations: Sequence[Observation] = FORTY,
 ) -> Verdict:
     return verdict(runs, gates, {"m": observations})
+
+
+def test_a_doubt_sets_the_tone_before_a_sentence_that_is_plain() -> None:
+    decided = PeopleFigure("m", "overall", "", 3, 1, 0, 0, 0, 0.75, None, None, 4)
+    observations = [observed(f"c{number}", None if number % 2 else True) for number in range(40)]
+    found = of([run(by_people=(decided,))], observations=observations)
+    assert found.tone == "doubt"
+    doubt, _, rest = found.sentence.partition(" have no score.")
+    assert doubt.startswith("20 of 40 evaluations") and "Left to people" in rest
 
 
 def test_without_gates_the_rate_is_said_with_its_counts_and_interval() -> None:
