@@ -110,6 +110,20 @@ def test_a_reply_ends_where_its_head_says(
         assert server.connections == (1 if is_reusable else 2)
 
 
+@pytest.mark.parametrize("way", ["the connection is to be closed", "HTTP/1.0"])
+def test_a_connection_that_is_to_be_closed_is_not_used_though_its_server_leaves_it_open(
+    way: str, in_loop: Callable[[Coroutine[Any, Any, None]], None]
+) -> None:
+    async def main(url: str) -> None:
+        async with Transport(1) as transport:
+            for _ in range(2):
+                assert await answer_to(transport, url) == (200, b"yes")
+
+    with serving(answering(FRAMED[way][0])) as server:
+        in_loop(main(server.url))
+        assert server.connections == 2
+
+
 def test_headers_of_an_interim_reply_are_none_of_the_reply() -> None:
     reply = FRAMED["interim replies before it"][0]
 
