@@ -167,9 +167,8 @@ def _unknown_key(
     close = difflib.get_close_matches(name, known_keys, n=1)
     meant = f"did you mean `{close[0]}`?" if close else ""
     hint = f"known here: {', '.join(known_keys)}"
-    if location[:-1] == (
-        "gates",
-    ):  # names of gates are often guessed, so the closest one may be wrong
+    # Names of gates are often guessed, so the closest one may be wrong.
+    if location[:-1] == ("gates",):
         install = f"for another one install its package (entry point group {DECLARED.group})"
         return "is not a known key", f"{meant} {hint}; {install}".strip()
     return "is not a known key", meant or (hint if known_keys else None)

@@ -427,9 +427,8 @@ def group_of(outcome: EvaluationOutcome) -> Group:
 
 def _add_to_group(group: Group, outcome: EvaluationOutcome, times: int) -> None:
     accuracy = outcome.accuracy
-    measured = (
-        None if accuracy is None else exact(accuracy)
-    )  # it can raise: before anything is counted
+    # It can raise: before anything is counted.
+    measured = None if accuracy is None else exact(accuracy)
     group.finished += times
     if outcome.status == "scored":
         group.scored += times

@@ -72,9 +72,8 @@ def _read_rows(source: Source, path: Path, kind: str) -> SourceRows:
         columns = [name for name in names if name in fields]
         number = 0
         try:
-            for line in islice(
-                _read_lines(path, kind, columns), 1, None
-            ):  # the first is the heading
+            # The first is the heading.
+            for line in islice(_read_lines(path, kind, columns), 1, None):
                 if isinstance(line, list):
                     number += 1
                     values = map(_with_class_name, line, map(classes.get, columns))

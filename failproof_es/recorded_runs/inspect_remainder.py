@@ -17,13 +17,14 @@ _READ_OF_SAMPLE = frozenset(
     {
         *("id", "epoch", "input", "choices", "target", "messages", "output", "scores", "metadata"),
         *("model_usage", "role_usage", "started_at", "error", *_LEFT_OUT),
+        # Inspect's own counts and times.
         *(
             "uuid",
             "completed_at",
             "total_time",
             "working_time",
             "turn_count",
-        ),  # Inspect's own counts and times
+        ),
     }
 )
 _READ_OF_HEADER = frozenset({"version", "status", "eval", "plan", "results", "stats", "error"})

@@ -106,9 +106,8 @@ def encode(event: Event) -> bytes:
     for column in _COLUMNS:
         del payload[column]
     try:
-        return orjson.dumps(
-            payload, _declared_fields, _AS_PYDANTIC
-        )  # the same bytes, three times as fast
+        # The same bytes, three times as fast.
+        return orjson.dumps(payload, _declared_fields, _AS_PYDANTIC)
     except orjson.JSONEncodeError:  # a type that it does not know, or an integer beyond 64 bits
         return _encode_anything(event)
 

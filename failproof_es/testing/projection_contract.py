@@ -197,9 +197,8 @@ class ProjectionContract:
         with connect(self.database(), autocommit=False) as connection:
             connection.execute("CREATE SCHEMA contract")
             connection.execute("GRANT ALL ON SCHEMA contract TO failproof_projector")
-            connection.execute(
-                "SET LOCAL ROLE failproof_projector"
-            )  # with the rights of projections only
+            # With the rights of projections only.
+            connection.execute("SET LOCAL ROLE failproof_projector")
             connection.execute("SET LOCAL search_path = contract")
             connection.execute(self.made().ddl())
             yield connection

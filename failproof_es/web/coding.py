@@ -74,9 +74,8 @@ class Decompressor:
                 self._stream, self._complete, more = None, True, False
                 piece = stream.unused_data
             else:
-                more = (
-                    len(step) == STEP_BYTES
-                )  # zlib may hold more output although it has taken all input
+                # Zlib may hold more output although it has taken all input.
+                more = len(step) == STEP_BYTES
                 piece = stream.unconsumed_tail
             yield step
 

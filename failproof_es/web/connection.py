@@ -165,9 +165,8 @@ class Connection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         assert self._reply is not None
-        if name.endswith(
-            (b" ", b"\t")
-        ):  # would be taken for another name, and frame the reply wrongly
+        # The parser frames the reply by such a name, and others read another name.
+        if name.endswith((b" ", b"\t")):
             raise InvalidHttp("its HTTP is wrong: the name of a header ends in white space")
         self._unframed_bytes = 0
         self._head_bytes += len(name) + len(value)

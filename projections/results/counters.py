@@ -178,9 +178,8 @@ def _add_rows(cursor: Cursor, table: CounterTable, rows: Iterable[tuple[Any, ...
     if not changed:
         return
     key = slice(0, 1 + len(table.key))
-    changed.sort(
-        key=lambda row: [str(part) for part in row[key]]
-    )  # all writers lock rows in the same order
+    # All writers lock rows in the same order.
+    changed.sort(key=lambda row: [str(part) for part in row[key]])
     cursor.execute(
         _upsert_statement(table), [list(column) for column in zip(*changed, strict=True)]
     )

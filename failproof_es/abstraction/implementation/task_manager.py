@@ -200,9 +200,8 @@ class TaskManager:
         return self._runs[run_id]
 
     def _forget(self, run_id: int) -> None:
-        self._runs.pop(
-            run_id, None
-        )  # atomic, so without the lock: the engine's thread must not wait
+        # Atomic, so without the lock: the engine's thread must not wait.
+        self._runs.pop(run_id, None)
 
 
 class _DrivenRun:

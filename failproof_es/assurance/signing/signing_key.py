@@ -56,9 +56,8 @@ def log_key(origin: str, *, create: bool = False) -> SigningKey:
                 f"{origin} is signed with a key that is not in {path}",
                 remedy=f"restore the file from its copy, or name it in {KEY_FILE}",
             )
-        with contextlib.suppress(
-            _KeyFileExists
-        ):  # another process made it meanwhile: that one counts
+        # Another process made it meanwhile: that one counts.
+        with contextlib.suppress(_KeyFileExists):
             return _create(path, origin, ED25519)
     key = read_key(path, ED25519)
     if key.name != origin:

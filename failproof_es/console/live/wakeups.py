@@ -76,9 +76,8 @@ class Wakeups:
         tries = 0
         while not self._is_over:
             with (
-                suppress(
-                    psycopg.Error, InvalidInput, RuntimeError
-                ),  # RuntimeError: a closed event loop
+                # RuntimeError: a closed event loop.
+                suppress(psycopg.Error, InvalidInput, RuntimeError),
                 self._database.apart() as connection,
             ):
                 connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(PROJECTED_CHANNEL)))

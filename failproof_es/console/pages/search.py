@@ -83,7 +83,6 @@ PAGE = Page(
     query=SearchQuery,
     model=SearchPage,
     read=read_search,
-    warming=SearchQuery(
-        q="words-that-no-answer-has"
-    ),  # it finds nothing, so it scans as far as a search can
+    # It finds nothing, so it scans as far as a search can.
+    warming=SearchQuery(q="words-that-no-answer-has"),
 )

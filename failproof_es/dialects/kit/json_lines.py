@@ -129,9 +129,8 @@ def parse_object(raw: bytes, whole: str = "line") -> dict[str, Any]:
             remedy="save the file as UTF-8",
         ) from None
     try:
-        document = _DECODER.decode(
-            text.rstrip(" \t\r\n")
-        )  # so that an error at the end is on the last line
+        # So that an error at the end is on the last line.
+        document = _DECODER.decode(text.rstrip(" \t\r\n"))
     except json.JSONDecodeError as error:
         raise Defect(
             f"bad JSON at column {error.colno}: {error.msg}", remedy=remedy, line=error.lineno

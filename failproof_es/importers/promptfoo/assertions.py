@@ -72,9 +72,8 @@ def add(expected: TestExpectation, assertion: Any, fill: Callable[[str], str]) -
     if assertion.get("weight") == 0:
         expected.lost.append(("weight", "its weight is 0: it decides nothing"))
         return
-    if (
-        assertion.get("transform") is not None
-    ):  # the assertion applies to another text than the answer
+    # The assertion applies to another text than the answer.
+    if assertion.get("transform") is not None:
         expected.lost.append(("transform", CODE))
         expected.undecided += 1
         return

@@ -35,9 +35,8 @@ class EventStream:
 
         Raises `UnicodeDecodeError` if the bytes are not UTF-8 and `errors` is `strict`.
         """
-        for start in range(
-            0, len(piece), _STEP_BYTES
-        ):  # a line takes 20 times its length in memory
+        # A line takes 20 times its length in memory.
+        for start in range(0, len(piece), _STEP_BYTES):
             for line in self._split_lines(self._decoder.decode(piece[start : start + _STEP_BYTES])):
                 if line:
                     self._read_field(line)

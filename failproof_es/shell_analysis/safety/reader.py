@@ -255,9 +255,8 @@ class CommandReader:
 
         `asks`: whether a wrapper asks before each run.
         """
-        if re.match(
-            "-.", argv[0]
-        ):  # `time -f %e command`: `time` is a program, not the keyword that shfmt read
+        # `time -f %e command`: `time` is a program, not the keyword that shfmt read.
+        if re.match("-.", argv[0]):
             argv = ("time", *argv)
         path = argv[0]
         name = path.rstrip("/").rpartition("/")[2] or path

@@ -298,9 +298,8 @@ class ShardLeases:
 
     def _connected(self) -> psycopg.Connection[Any]:
         for name in _STATEMENTS:
-            query(
-                name
-            )  # read now: a process that has run out of file descriptors can still release
+            # Read now: a process that has run out of file descriptors can still release.
+            query(name)
         connection = connect(self._url)
         session = secrets.randbits(63)
         try:

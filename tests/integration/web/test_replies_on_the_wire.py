@@ -324,6 +324,33 @@ def test_a_reply_that_other_readers_may_frame_otherwise_is_an_error(
         in_loop(main(server.url))
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"HTTP/1.1 200 ",
+        b"HTTP/1.1 200 OK\r\nx: ",
+        b"HTTP/1.1 200 OK\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3;",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\nx: ",
+    ],
+)
+def test_a_line_without_an_end_is_not_read_for_ever(
+    head: bytes, in_loop: Callable[[Coroutine[Any, Any, None]], None]
+) -> None:
+    def script(server: Server, connection: socket.socket) -> None:
+        server.read(connection)
+        connection.sendall(head)
+        while True:
+            connection.sendall(b"y" * 10_000)
+
+    async def main(url: str) -> None:
+        async with Transport(1) as transport, asyncio.timeout(20):
+            await answer_to(transport, url)
+
+    with serving(script) as server, pytest.raises(InvalidHttp, match="longer than 64 KiB"):
+        in_loop(main(server.url))
+
+
 @pytest.mark.parametrize("late", [b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nforged", b""])
 def test_what_came_of_an_idle_connection_meanwhile_is_seen_before_it_is_used(
     late: bytes, in_loop: Callable[[Coroutine[Any, Any, None]], None]
