@@ -29,7 +29,6 @@ from failproof_es.events import ReviewClosed, RunStarted
 from failproof_es.reading.catching_up import catch_up_problem
 from failproof_es.reading.feeder import Feeder
 from failproof_es.reading.log import LogFeeder
-from failproof_es.reading.result_choice import EVERY_RESULT, ResultChoice
 from failproof_es.reading.rows import RowFeeder
 from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.reading.reader import Connection, portions, read_streams
@@ -135,18 +134,13 @@ class RecordedRun:
         require_attached(self.connection, self.run_id)
         return summary
 
-    def outcomes(
-        self, *, after: int = 0, limit: int | None = None, choice: ResultChoice = EVERY_RESULT
-    ) -> Iterator[PlannedOutcome]:
+    def outcomes(self, *, after: int = 0, limit: int | None = None) -> Iterator[PlannedOutcome]:
         """Planned evaluations in plan order, begun or not, at most `limit`.
 
-        `after` is a place in the plan, counted from 1: the first evaluation is the next one. With
-        `choice` only those that match it. Holds a window of them in memory; the cost depends only
-        on the number that is consumed. Raises `RunIsArchived` if the run is archived meanwhile.
+        `after` is a place in the plan, counted from 1: the first evaluation is the next one. Holds
+        a window of them in memory; the cost depends only on the number that is consumed. Raises
+        `RunIsArchived` if the run is archived meanwhile.
         """
-        if choice is not EVERY_RESULT:
-            yield from islice(filter(choice.takes, self.outcomes(after=after)), limit)
-            return
         places = islice(self.keys(after=after), limit)
         while window := list(islice(places, WINDOW)):
             keys = [key for _, key in window]
@@ -188,15 +182,18 @@ class RecordedRun:
                 yield from (stored_case(streams, prompt) for prompt in portion)
 
     def evaluations(
-        self, *, after: int = 0, limit: int | None = None, choice: ResultChoice = EVERY_RESULT
+        self, *, after: int = 0, limit: int | None = None
     ) -> Iterator[RecordedEvaluation]:
         """As `outcomes`, but the evaluations with their events, for documents that quote them."""
-        if choice is EVERY_RESULT:
-            keys = (key for _, key in islice(self.keys(after=after), limit))
-        else:
-            chosen = self.outcomes(after=after, limit=limit, choice=choice)
-            keys = (planned.outcome.key for planned in chosen)
-        while window := list(islice(keys, WINDOW)):
+        yield from self.evaluations_of(key for _, key in islice(self.keys(after=after), limit))
+
+    def evaluations_of(self, keys: Iterable[EvaluationKey]) -> Iterator[RecordedEvaluation]:
+        """The evaluations of the run with these keys, in their order, with their events.
+
+        Takes the keys a window at a time. Raises `RunIsArchived` if the run is archived meanwhile.
+        """
+        remaining = iter(keys)
+        while window := list(islice(remaining, WINDOW)):
             yield from iterate_evaluations(self.connection, window, up_to=self.up_to)
             require_attached(self.connection, self.run_id)
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from failproof_es.reading.recorded_run import PlannedOutcome
+from failproof_es.reading.recorded_run import PlannedOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +20,7 @@ class ResultChoice:
     errors: bool = False
     """Ended without a usable answer."""
     unscored: bool = False
-    """Ended without a score, errors included."""
+    """Ended without a score, errors included; not if people decided it."""
     suites: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
@@ -41,7 +39,7 @@ class ResultChoice:
     def takes(self, planned: PlannedOutcome) -> bool:
         """Whether the result is chosen."""
         case, outcome = planned.case, planned.outcome
-        named = (
+        conditions = (
             (self.suites, case.suite_id),
             (self.classes, outcome.class_),
             (self.models, outcome.model_key),
@@ -49,7 +47,7 @@ class ResultChoice:
             (self.severities, case.severity),
         )
         return (
-            all(not names or name in names for names, name in named)
+            all(not names or name in names for names, name in conditions)
             and (not self.tags or not set(self.tags).isdisjoint(case.tags))
             and self._takes_state(planned)
             and self._takes_text(planned)
@@ -59,12 +57,11 @@ class ResultChoice:
         if not (self.failed or self.errors or self.unscored):
             return True
         outcome = planned.outcome
-        is_undecided = planned.by_people in (None, "awaiting_review")
-        is_unscored = outcome.status == "abandoned" and is_undecided
+        is_decided = planned.by_people in ("passed_by_people", "failed_by_people")
         return (
-            (self.failed and (outcome.passed is False or planned.by_people == "failed_by_people"))
+            (self.failed and (outcome.failed or planned.by_people == "failed_by_people"))
             or (self.errors and outcome.lost)
-            or (self.unscored and is_unscored)
+            or (self.unscored and outcome.unscored and not is_decided)
         )
 
     def _takes_text(self, planned: PlannedOutcome) -> bool:
@@ -80,6 +77,3 @@ class ResultChoice:
         )
         sought = self.text.casefold()
         return any(sought in text.casefold() for text in texts if text)
-
-
-EVERY_RESULT = ResultChoice()

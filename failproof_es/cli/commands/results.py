@@ -6,7 +6,9 @@ The columns of the table are here. The objects are each dialect's own
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +28,7 @@ from failproof_es.cli.rendering.output import (
     print_table,
     say,
 )
-from failproof_es.cli.rendering.result_rows import result_rows, run_shape_of, shape_of
+from failproof_es.cli.rendering.result_rows import result_rows, rows_of, run_shape_of, shape_of
 from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.outcome import EvaluationOutcome
@@ -35,8 +37,8 @@ from failproof_es.dialects.scorers import BETWEEN, names_of_scorers
 from failproof_es.engine.required_plugins import require_dialect
 from failproof_es.gates import gate_line
 from failproof_es.problems import Problems
-from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.reading.result_choice import EVERY_RESULT, ResultChoice
+from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
+from failproof_es.reading.result_choice import ResultChoice
 from failproof_es.support.plurals import plural
 
 ANSWER_WIDTH = 60
@@ -110,12 +112,12 @@ def results(
     one object for each model, or a summary. As JSON that is a list, or the object itself if there
     is only one.
 
-    With --limit only that many evaluations of the plan are read, however long the plan is. JSON
-    leaves out those that have not begun.
+    With --limit only that many evaluations of the plan are read, however long the plan is; with
+    conditions, as many as it takes to find them. JSON leaves out those that have not begun.
     """
     with session().open_store() as store, store.connect() as connection:
         recorded = read_run(connection, run, as_of)
-        whole = last_place = None
+        whole = None
         if shape is not None or output_format is not Format.TABLE:
             # Impossible requests are refused before anything is written or printed. The table is
             # read from the record alone and needs no dialect.
@@ -123,8 +125,8 @@ def results(
             whole = run_shape_of(recorded.started.dialect, shape)
             if whole is None:
                 shape_of(recorded.started.dialect, shape)
-        chosen = ResultChoice(**choice)
-        page = _PlanPage(after or 0, limit, EVERY_RESULT if chosen.is_all else chosen)
+        page = _PlanPage(after or 0, limit, ResultChoice(**choice))
+        places: deque[int] = deque(maxlen=limit or 0)
         paged = after is not None or page != _PlanPage()
         _require_fitting(recorded, page, shape if whole else None, junit if paged else None)
         if junit is not None:
@@ -136,18 +138,20 @@ def results(
         elif output_format is Format.TABLE:
             scorers = names_of_scorers(recorded.started.configuration)
             columns = _COLUMNS_WITH_ADDED if scorers else _COLUMNS
-            places: list[int] = []
             print_table(
-                _table_rows(recorded, page, scorers, places),
+                _table_rows(_results(recorded, page, places), scorers),
                 columns,
                 when_empty=_when_empty(recorded, page),
             )
-            last_place = places[-1] if len(places) == limit else None
         elif output_format is Format.JSON and whole is not None:
             summed_up = list(result_rows(recorded, shape))
             print_json(summed_up[0] if len(summed_up) == 1 else summed_up)
+        elif page.choice.is_all:
+            rows = result_rows(recorded, shape, after=page.after, limit=limit)
+            print_rows(rows, (), output_format)
         else:
-            print_rows(result_rows(recorded, shape, **page._asdict()), (), output_format)
+            keys = (planned.outcome.key for planned in _results(recorded, page, places))
+            print_rows(rows_of(recorded, recorded.evaluations_of(keys), shape), (), output_format)
         if (imported := recorded.run.imported_from) is not None:
             say(f"run {recorded.started.run_number} is {one_line(imported)}")
         for name, gate in recorded.gates.items():
@@ -155,7 +159,7 @@ def results(
                 say(gate_line(name, gate))
         if recorded.started.branched_from is not None:
             _say_carried_over(recorded)
-        _say_next(recorded, page, last_place)
+        _say_next(recorded, page, places)
 
 
 class _PlanPage(NamedTuple):
@@ -166,7 +170,19 @@ class _PlanPage(NamedTuple):
 
     after: int = 0
     limit: int | None = None
-    choice: ResultChoice = EVERY_RESULT
+    choice: ResultChoice = ResultChoice()
+
+
+def _results(run: RecordedRun, page: _PlanPage, places: deque[int]) -> Iterator[PlannedOutcome]:
+    """The results of the page in plan order; the place of each is added to `places`."""
+    if page.choice.is_all:
+        results_of_page = run.outcomes(after=page.after, limit=page.limit)
+    else:
+        matching = filter(page.choice.takes, run.outcomes(after=page.after))
+        results_of_page = islice(matching, page.limit)
+    for planned in results_of_page:
+        places.append(planned.place)
+        yield planned
 
 
 def _require_fitting(
@@ -196,7 +212,7 @@ def _require_fitting(
 def _when_empty(run: RecordedRun, page: _PlanPage) -> str:
     """The message for an empty page: why it has no evaluation, and what to do."""
     number = run.started.run_number
-    if page.choice is not EVERY_RESULT:
+    if not page.choice.is_all:
         return f"no result fits; print all results: `failproof-es results {number}`"
     if page.after:
         return (
@@ -213,16 +229,16 @@ def _say_carried_over(run: RecordedRun) -> None:
     say(f"{carried_over:,} of {finished} carried over: `failproof-es show` says from where")
 
 
-def _say_next(run: RecordedRun, page: _PlanPage, last_place: int | None) -> None:
+def _say_next(run: RecordedRun, page: _PlanPage, places: Sequence[int]) -> None:
     """Say on stderr how to print the next page, if there is one.
 
-    `last_place` is the place of the last printed result if the page is full.
+    `places` are those of the printed results, if conditions choose them.
     """
-    if page.choice is not EVERY_RESULT:
-        if last_place is not None:
-            say_next_page("the next that fit", after=last_place)
-        return
     if page.limit is None:
+        return
+    if not page.choice.is_all:
+        if len(places) == page.limit:
+            say_next_page("the next that fit", after=places[-1])
         return
     after = page.after + page.limit
     if (remaining := run.started.planned_evaluations - after) > 0:
@@ -230,16 +246,15 @@ def _say_next(run: RecordedRun, page: _PlanPage, last_place: int | None) -> None
 
 
 def _table_rows(
-    run: RecordedRun, page: _PlanPage, scorers: Sequence[str], places: list[int]
+    results_of_page: Iterable[PlannedOutcome], scorers: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    """The rows of the table, with the columns' keys; the place of each is appended to `places`.
+    """The rows of the table, with the columns' keys.
 
     `scorers` are the names of scorers whose numbers are shown. Raises `ImpossibleHistory` if the
     record of an evaluation contradicts itself.
     """
-    for planned in run.outcomes(**page._asdict()):
+    for planned in results_of_page:
         outcome = planned.outcome
-        places.append(planned.place)
         if outcome.impossible is not None:
             raise ImpossibleHistory(outcome.impossible)
         row: dict[str, Any] = {

@@ -24,7 +24,6 @@ from failproof_es.events import Reviewed
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.people_figures import PeopleFigure, people_figures
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.reading.result_choice import EVERY_RESULT, ResultChoice
 
 Shape = Callable[[Case, Evaluation], dict[str, Any]]
 
@@ -62,12 +61,11 @@ def result_rows(
     *,
     after: int = 0,
     limit: int | None = None,
-    choice: ResultChoice = EVERY_RESULT,
 ) -> Iterator[dict[str, Any]]:
     """Every evaluation that has begun, in plan order, as an object of the dialect's JSON shape.
 
-    `shape` is another shape of the dialect. Covers at most `limit` chosen places of the plan, from
-    the one after `after` (from 1) on. For a shape of whole runs: the run's results so far. Raises
+    `shape` is another shape of the dialect. Covers at most `limit` places of the plan, from the one
+    after `after` (from 1) on. For a shape of whole runs: the run's results so far. Raises
     `InvalidInput` if the dialect has no such shape.
     """
     whole = run_shape_of(run.started.dialect, shape)
@@ -75,9 +73,7 @@ def result_rows(
         evaluations = ((e.case, e.state()) for e in run.evaluations())
         yield from _with_people(run, whole.results(run.started, evaluations))
         return
-    chosen = run.evaluations(after=after, limit=limit, choice=choice)
-    first = after + 1 if choice is EVERY_RESULT else None
-    yield from rows_of(run, chosen, shape, first=first)
+    yield from rows_of(run, run.evaluations(after=after, limit=limit), shape, first=after + 1)
 
 
 def rows_of(

@@ -150,6 +150,8 @@ def test_a_page_of_chosen_results_says_how_to_go_on(program: Program) -> None:
     assert command_line is not None
     following = program(*shlex.split(command_line[1])).stdout
     assert "sum-1" in following and "greet" not in following
+    as_json = program("results", 1, "--failed", "--limit", 1, "--format", "jsonl")
+    assert json.loads(as_json.stdout)["case_id"] == "greet-2" and "--after 2" in as_json.stderr
 
 
 @pytest.mark.usefixtures("recorded")

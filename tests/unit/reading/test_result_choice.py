@@ -17,15 +17,27 @@ ENDS = {
     "failed": scored_one(2, 0.0, class_="fail", reason='does not contain "Paris"'),
     "failed by people": abandoned_one(3),
     "waits for people": abandoned_one(4),
+    "unclear to people": abandoned_one(8),
+    "disputed by people": abandoned_one(9),
+    "passed by people": abandoned_one(10),
     "lost": abandoned_one(5, unscored_as="no_answer", error_message="no answer within 3 s"),
     "without a score": abandoned_one(6),
     "under way": an_outcome(7),
 }
-PEOPLE: dict[str, Any] = {"failed by people": "fail", "waits for people": "awaiting"}
+PEOPLE: dict[str, Any] = {
+    "failed by people": "fail",
+    "waits for people": "awaiting",
+    "unclear to people": "unclear",
+    "disputed by people": "disputed",
+    "passed by people": "pass",
+}
 STATES = {
     "failed": {"failed", "failed by people"},
     "errors": {"lost"},
-    "unscored": {"waits for people", "lost", "without a score"},
+    "unscored": {
+        *("waits for people", "unclear to people", "disputed by people"),
+        *("lost", "without a score"),
+    },
 }
 
 
@@ -74,7 +86,7 @@ def test_all_conditions_hold_together_and_the_names_of_one_are_alternatives() ->
     [
         ("PARIS", {"failed"}),
         ("within 3", {"lost"}),
-        ("slow", {"failed by people", "waits for people", "lost", "without a score"}),
+        ("slow", {name for name, (outcome, _) in ENDS.items() if outcome.unscored}),
         ("CAPITAL", set(ENDS)),
         ("nowhere", set()),
     ],

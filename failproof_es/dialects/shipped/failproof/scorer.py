@@ -85,10 +85,10 @@ def _looked_for(response: str, *, is_there: bool) -> str:
 
     `is_there` says that the reply contains or matches it.
     """
-    shown = shortened(response, _SHOWN_CHARACTERS)
+    quotation = shortened(response, _SHOWN_CHARACTERS)
     if expectation.kind_of(response) == "literal":
-        return f'{"contains" if is_there else "does not contain"} "{shown}"'
-    return f"{'matches' if is_there else 'does not match'} /{shown}/"
+        return f'{"contains" if is_there else "does not contain"} "{quotation}"'
+    return f"{'matches' if is_there else 'does not match'} /{quotation}/"
 
 
 def _withholds_text(case: Case, classification: Classification) -> bool:
