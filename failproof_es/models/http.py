@@ -287,7 +287,7 @@ class HttpProvider(ABC):
         `prepared_headers`, if given, replace the provider's own headers.
         """
         endpoint = self._endpoint
-        if endpoint is None or endpoint.given != request.endpoint:
+        if endpoint is None or endpoint.parsed_from != request.endpoint:
             endpoint = self._endpoint = Endpoint(request.endpoint)
         if prepared_headers is None:
             headers = self._signed_headers("POST", endpoint, request.body)

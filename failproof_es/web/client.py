@@ -22,12 +22,12 @@ from failproof_es.web.connection import InvalidHttp
 from failproof_es.web.reply import ReplyStream, RequestBody
 from failproof_es.web.transport import Endpoint, ProxiedReply, RawHeaders, Transport
 
-_EVERY_REQUEST = [
-    (b"accept", b"*/*"),
-    (b"accept-encoding", ACCEPTED.encode()),
-    (b"connection", b"keep-alive"),
-    (b"user-agent", f"python-httpx/{httpx.__version__}".encode()),
-]
+_EVERY_REQUEST = {
+    "accept": "*/*",
+    "accept-encoding": ACCEPTED,
+    "connection": "keep-alive",
+    "user-agent": f"python-httpx/{httpx.__version__}",
+}
 """The headers of every request, as those of `open_client`."""
 
 LOST = (OSError, httpx.TransportError, httpx.InvalidURL, UnicodeError)
@@ -151,13 +151,14 @@ async def post(
 ) -> ReplyStream | ProxiedReply:
     """Send a POST request; return the reply once its headers are there.
 
-    Raises one of `LOST` if none arrives. `Body` reads the reply's body. `headers` need not hold
-    those of every request. Follows no redirect and sets no time-out: the caller sets one, and
-    closes the reply. An httpx client would do the same for twice the processor time.
+    Raises one of `LOST` if none arrives. `Body` reads the reply's body. `headers`, by lower-case
+    name, take the place of those of every request. Follows no redirect and sets no time-out: the
+    caller sets one, and closes the reply. An httpx client would do the same for twice the
+    processor time.
     """
-    sent = [(name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()]
-    usual = [header for header in _EVERY_REQUEST if header[0].decode() not in headers]
-    return await transport.send("POST", endpoint, usual + sent, body)
+    every = {**_EVERY_REQUEST, **headers}
+    raw = [(name.encode("ascii"), value.encode("ascii")) for name, value in every.items()]
+    return await transport.send("POST", endpoint, raw, body)
 
 
 async def fetch(

@@ -54,8 +54,6 @@ class Connection(asyncio.Protocol):
         )
         self._reply: ReplyStream | None = None
         """The reply in progress."""
-        self._request: RequestBody | None = None
-        """The request that the next data answers."""
         self._is_sent = True
         """Whether the latest request was written completely."""
         self._keeps_alive = True
@@ -76,8 +74,8 @@ class Connection(asyncio.Protocol):
 
         `head` is the request line with the headers.
         """
-        reply = self._reply = ReplyStream(self._set_reading, self._most_unread_bytes)
-        self._request, self._is_sent, self._interim_replies = request, False, 0
+        reply = ReplyStream(request, self._set_reading, self._most_unread_bytes)
+        self._reply, self._is_sent, self._interim_replies = reply, False, 0
         request.written_at = time.perf_counter()
         if len(request.content) <= PIECE_BYTES:
             self._transport.write(head + request.content)
@@ -125,10 +123,10 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         reply = self._reply
-        if reply is None or self._request is None:  # no request is in progress
+        if reply is None:  # no request is in progress
             self.close()
             return
-        self._request.add_arrival(time.perf_counter() - self._waited_s())
+        reply.request.add_arrival(time.perf_counter() - self._waited_s())
         self._unframed_bytes += len(data)
         try:
             self._parser.feed_data(data)
@@ -200,7 +198,7 @@ class Connection(asyncio.Protocol):
 
     def _end_reply(self, error: Exception | None) -> None:
         """End the reply in progress, if there is one; `error` is why it is incomplete, if it is."""
-        reply, self._reply, self._request = self._reply, None, None
+        reply, self._reply = self._reply, None
         if reply is not None:
             reply.end(error)
             reply.wake()

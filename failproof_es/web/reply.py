@@ -68,11 +68,17 @@ class ReplyStream(httpx.AsyncByteStream):
     `httpx.RemoteProtocolError`, after all received bytes.
     """
 
-    def __init__(self, set_reading: Callable[[bool], None], most_unread_bytes: int) -> None:
+    def __init__(
+        self,
+        request: RequestBody,
+        set_reading: Callable[[bool], None],
+        most_unread_bytes: int,
+    ) -> None:
         """`set_reading` resumes (`True`) or pauses reading from the connection.
 
         Reading is paused beyond `most_unread_bytes`.
         """
+        self.request = request
         self.status = 0
         """The HTTP status; 0 until the headers are there."""
         self.raw_headers: list[tuple[bytes, bytes]] = []

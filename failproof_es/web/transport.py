@@ -33,7 +33,7 @@ class Endpoint:
     """The URL of requests, parsed once. Raises `httpx.InvalidURL` if it is not a URL."""
 
     def __init__(self, url: httpx.URL | str) -> None:
-        self.given = url
+        self.parsed_from = url
         self.url = httpx.URL(url)
         self.text = str(self.url)
         """The URL as sent."""
@@ -97,8 +97,8 @@ class Transport(httpx.AsyncBaseTransport):
         """Close every connection."""
         for connections in self._servers.values():
             await connections.aclose()
-        for way in self._proxy_transports.values():
-            await way.aclose()
+        for proxy_transport in self._proxy_transports.values():
+            await proxy_transport.aclose()
 
     def _new_pool(self, endpoint: Endpoint) -> Connections:
         scheme, host, port = endpoint.server
@@ -110,8 +110,8 @@ class Transport(httpx.AsyncBaseTransport):
     async def _send_through_proxy(self, request: httpx.Request, body: RequestBody) -> ProxiedReply:
         await self._proxy_permits.acquire()
         try:
-            way = self._proxy_transport(request.url.scheme)
-            response = await way.handle_async_request(request)
+            proxy_transport = self._proxy_transport(request.url.scheme)
+            response = await proxy_transport.handle_async_request(request)
         except BaseException:
             self._proxy_permits.release()
             raise
@@ -119,7 +119,7 @@ class Transport(httpx.AsyncBaseTransport):
 
     def _proxy_transport(self, scheme: str) -> httpx.AsyncHTTPTransport:
         assert self._proxy is not None
-        proxied_over_tls = self._proxy.startswith("https:")
+        proxied_over_tls = httpx.URL(self._proxy).scheme == "https"
         over_tls = proxied_over_tls or scheme == "https"
         if over_tls not in self._proxy_transports:
             no_certificates = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

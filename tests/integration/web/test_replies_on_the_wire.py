@@ -17,8 +17,8 @@ import pytest
 from failproof_es.support.event_loop import loop_factory
 from failproof_es.web import connections
 from failproof_es.web.client import LOST, Body, BodyTooLong, fetch_now, post, reason
-from failproof_es.web.connection import MOST_HEAD_BYTES, InvalidHttp
-from failproof_es.web.reply import RequestBody
+from failproof_es.web.connection import MOST_HEAD_BYTES, MOST_INTERIM_REPLIES, InvalidHttp
+from failproof_es.web.reply import PIECE_BYTES, RequestBody
 from failproof_es.web.transport import Endpoint, Transport
 from tests.integration.models.test_ways_to_a_server import authority
 from tests.servers.scripted_server import Server, serving
@@ -289,11 +289,11 @@ def test_whatever_is_given_up_every_answer_is_that_of_its_own_request(
 
     async def main(server: Server) -> None:
         async with Transport(most) as transport:
-            asked = [
+            asking = [
                 ask(transport, server.url, number, chance.choice((0, 0.002, 0.02, 0.2, 30)))
                 for number in range(200)
             ]
-            answered = await asyncio.gather(*asked)
+            answered = await asyncio.gather(*asking)
             assert 0 < sum(answered) < 200, "some are given up, and some are not"
             behind = [ask(transport, server.url, number, 30) for number in range(2 * most)]
             assert all(await asyncio.gather(*behind)), "no connection is lost to who gave up"
@@ -501,6 +501,41 @@ def test_what_a_proxy_says_is_not_quoted() -> None:
 def test_a_url_that_is_none_is_an_error_that_is_caught(url: str) -> None:
     with pytest.raises(LOST):
         fetch_now(url, limit=10, timeout_s=5)
+
+
+@pytest.mark.parametrize(
+    "length", [0, 1, PIECE_BYTES - 1, PIECE_BYTES, PIECE_BYTES + 1, 2 * PIECE_BYTES]
+)
+def test_a_request_around_the_size_of_a_piece_arrives_whole(
+    length: int, in_loop: Callable[[Coroutine[Any, Any, None]], None]
+) -> None:
+    content = random.Random(length).randbytes(length)
+
+    async def main(url: str) -> None:
+        async with Transport(1) as transport:
+            for _ in range(2):
+                assert await answer_to(transport, url, content) == (200, content)
+
+    with serving(echo) as server:
+        in_loop(main(server.url))
+        assert server.connections == 1
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_interim_replies_are_read_up_to_their_limit(more: int) -> None:
+    interim = b"HTTP/1.1 103 Early Hints\r\n\r\n" * (MOST_INTERIM_REPLIES + more)
+
+    async def main(url: str) -> None:
+        async with Transport(1) as transport:
+            for _ in range(2):
+                assert await answer_to(transport, url) == (200, b"yes")
+
+    with serving(answering(interim + FRAMED["a length"][0])) as server:
+        if more <= 0:
+            asyncio.run(main(server.url))
+        else:
+            with pytest.raises(InvalidHttp, match="without a final status"):
+                asyncio.run(main(server.url))
 
 
 def test_no_more_connections_are_open_than_were_asked_for() -> None:
