@@ -16,7 +16,6 @@ import binascii
 import hashlib
 import re
 import struct
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -195,11 +194,6 @@ def parse(document: str) -> Note:
     if str(note) != document:
         raise NoteError("the note is not written in its one canonical form")
     return note
-
-
-def parse_keys(keys: Sequence[str]) -> tuple[PublicKey, ...]:
-    """Parse public keys. Raises `NoteError`."""
-    return tuple(PublicKey.parse(text) for text in keys)
 
 
 def _message(text: str, at: int | None) -> bytes:
