@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from failproof_es.cli.app.browser import open_page
 from failproof_es.cli.rendering.output import say
 from failproof_es.support import extras
 
@@ -24,10 +25,17 @@ _PORT_OPTION = "--console-port"
 
 
 def console_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """A decorator that gives a command `--console` and `--console-port`.
+    """A decorator that gives a command `--console`, `--console-port` and `--open`.
 
-    The command receives `console: bool` and `console_port: int | None`.
+    The command receives `console: bool`, `console_port: int | None` and `open_it: bool`.
     """
+    browser = click.option(
+        "--open",
+        "open_it",
+        is_flag=True,
+        help="Open the run's page in a browser: the same as --console, and the browser shows the "
+        "run while it goes on.",
+    )
     port = click.option(
         _PORT_OPTION,
         type=click.IntRange(min=1, max=65535),
@@ -41,20 +49,24 @@ def console_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "print the address of the run's page. At a terminal it stays open after the run until "
         "Ctrl-C; elsewhere, and with --quiet or --json, it ends with the run.",
     )
-    return flag(port(command))
+    return flag(port(browser(command)))
 
 
 class RunConsole:
     """The console of `--console`, which runs in a separate process beside the run."""
 
-    def __init__(self, console: ConsoleBeside, *, new_token: str | None) -> None:
+    def __init__(
+        self, console: ConsoleBeside, *, new_token: str | None, ticket: str | None
+    ) -> None:
         """`new_token`, made for this console, is shown with each URL.
 
-        `None` if the user chose the token, which is then not shown.
+        `None` if the user chose the token, which is then not shown. With `ticket`, which is
+        accepted once in place of the token, a browser opens the run's page.
         """
         self._console = console
         self._needs_token = new_token is None
         self._query = "" if new_token is None else f"?token={new_token}"
+        self._ticket = ticket
         self._is_shown = False
 
     def show(self, run_number: int) -> None:
@@ -65,9 +77,12 @@ class RunConsole:
         if not self._is_shown:
             self._is_shown = True
             self._console.begin()
-            say(f"the console shows this run at {self._console.url}/runs/{run_number}{self._query}")
+            page = f"{self._console.url}/runs/{run_number}"
+            say(f"the console shows this run at {page}{self._query}")
             if self._needs_token:
                 say(HOW_TO_SHOW_IT)
+            if self._ticket is not None:
+                open_page(f"{page}?token={self._ticket}")
 
     def stay(self) -> None:
         """Serve the console until Ctrl-C or another signal; return at once if it was never shown.
@@ -93,7 +108,7 @@ def require_console(console: bool, port: int | None, *, detach: bool) -> None:
     the extra `console` is not installed.
     """
     if port is not None and not console:
-        raise click.UsageError(f"{_PORT_OPTION} is for --console: give both, or none")
+        raise click.UsageError(f"{_PORT_OPTION} is for --console and --open: give one of them, too")
     if console and detach:
         raise click.UsageError(
             "--detach leaves at once, and a console beside the run would end with that: "
@@ -104,13 +119,16 @@ def require_console(console: bool, port: int | None, *, detach: bool) -> None:
 
 
 @contextmanager
-def console_beside(store: Store, console: bool, port: int | None) -> Iterator[RunConsole | None]:
+def console_beside(
+    store: Store, console: bool, port: int | None, *, open_it: bool
+) -> Iterator[RunConsole | None]:
     """The requested console, listening; it serves once there is a run to show.
 
-    Yields `None` if `console` is false. `port` is by default any free one. Raises `InvalidInput` if
-    the console cannot listen.
+    Yields `None` if neither `console` nor `open_it` is true. `port` is by default any free one.
+    With `open_it` a browser opens the run's page. Raises `InvalidInput` if the console cannot
+    listen.
     """
-    if not console:
+    if not (console or open_it):
         yield None
         return
     from failproof_es.console.beside.process import ConsoleBeside
@@ -122,9 +140,11 @@ def console_beside(store: Store, console: bool, port: int | None) -> Iterator[Ru
         follower_url=store.url,
         port=port or 0,
         token=configured_token or new_token(),
+        ticket=new_token() if open_it else None,
     )
     with ConsoleBeside(settings, _PORT_OPTION, say) as console_process:
-        yield RunConsole(console_process, new_token=None if configured_token else settings.token)
+        new = None if configured_token else settings.token
+        yield RunConsole(console_process, new_token=new, ticket=settings.ticket)
 
 
 def at_a_terminal() -> bool:

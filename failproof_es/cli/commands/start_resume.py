@@ -82,7 +82,6 @@ from failproof_es.store.reading.reader import (
 from failproof_es.store.schema.definitions import differences
 from failproof_es.store.store import Store
 from failproof_es.support import event_loop
-from failproof_es.support.extras import require
 
 if TYPE_CHECKING:
     from failproof_es.exports.otel.beside import TelemetryBeside
@@ -102,12 +101,6 @@ if TYPE_CHECKING:
 @detach_option
 @console_options
 @telemetry_options
-@click.option(
-    "--open",
-    "open_it",
-    is_flag=True,
-    help="When the run has ended, write its report here and open it in the browser.",
-)
 @junit_option
 @quiet_option
 @format_option()
@@ -120,9 +113,9 @@ def start(
     detach: bool,
     console: bool,
     console_port: int | None,
+    open_it: bool,
     otlp: str | None,
     otel_content: bool,
-    open_it: bool,
     junit: Path | None,
     quiet: bool,
     output_format: Format,
@@ -134,16 +127,12 @@ def start(
     status, counts, gates, exit_code. Progress is then one JSON object a line on stderr.
     """
     require_one_way(workers, detach=detach, junit=junit is not None)
-    require_console(console, console_port, detach=detach)
+    require_console(console or open_it, console_port, detach=detach)
     require_telemetry(otlp, otel_content, detach=detach)
-    if open_it:
-        if detach:
-            raise click.UsageError("--detach leaves before there is a report: leave out --open")
-        require("report", "--open")
     loaded = load_configuration(config, settings)
     with (
         session().open_store() as store,
-        console_beside(store, console, console_port) as live_console,
+        console_beside(store, console, console_port, open_it=open_it) as live_console,
         telemetry_beside(store, otlp, otel_content) as telemetry,
     ):
         if dry_run:
@@ -170,10 +159,7 @@ def start(
             how |= {"step": partial(slow_step, quiet=quiet), "permissions": permissions}
             return start_run(loaded, store, **how)
 
-        _carry_out(
-            store, drive, state, junit, quiet, output_format, live_console, telemetry,
-            open_it=open_it,
-        )  # fmt: skip
+        _carry_out(store, drive, state, junit, quiet, output_format, live_console, telemetry)
 
 
 @click.command(cls=CliCommand)
@@ -226,6 +212,7 @@ def resume(
     detach: bool,
     console: bool,
     console_port: int | None,
+    open_it: bool,
     otlp: str | None,
     otel_content: bool,
     junit: Path | None,
@@ -263,7 +250,7 @@ def resume(
     again = "abandoned" if retry_abandoned else again
     branching = position is not None or again is not None
     require_one_way(workers, detach=detach, junit=junit is not None)
-    require_console(console, console_port, detach=detach)
+    require_console(console or open_it, console_port, detach=detach)
     require_telemetry(otlp, otel_content, detach=detach)
     if settings and not branching:
         raise InvalidInput.because(
@@ -277,7 +264,7 @@ def resume(
         )
     with (
         session().open_store() as store,
-        console_beside(store, console, console_port) as live_console,
+        console_beside(store, console, console_port, open_it=open_it) as live_console,
         telemetry_beside(store, otlp, otel_content) as telemetry,
     ):
         state = ProgressState()
@@ -351,8 +338,6 @@ def _carry_out(
     live_console: RunConsole | None,
     telemetry: TelemetryBeside | None,
     resumed: str | None = None,
-    *,
-    open_it: bool = False,
 ) -> None:
     """Drive the run, write its files, print the results, and exit with the run's exit code.
 
@@ -393,9 +378,7 @@ def _carry_out(
                 note_run(error, run_name)
             raise
         after_signing.callback(report_signing_error, keeper)  # also if the results are unreadable
-        counted_up, is_written = _write_results(
-            store, outcome.run_id, junit, quiet, open_it=open_it
-        )
+        counted_up, is_written = _write_results(store, outcome.run_id, junit, quiet)
         ending.enter_context(slow_step("bringing the projections up to date", quiet=quiet))
     exit_code = exit_code_of(outcome)
     if keeper.changed is not None or not is_written:
@@ -417,23 +400,15 @@ def _carry_out(
 
 
 def _write_results(
-    store: Store, run_id: UUID, junit: Path | None, quiet: bool, *, open_it: bool
+    store: Store, run_id: UUID, junit: Path | None, quiet: bool
 ) -> tuple[RunSummary, bool]:
-    """Write the run's files; return its summary, and whether all files are written.
-
-    `junit` is a further file, `open_it` writes and opens the report.
-    """
+    """Write the run's files, `junit` as well; return its summary, and whether all are written."""
     with store.connect() as connection:
         with slow_step("counting the results", quiet=quiet):
             run = with_warning(RecordedRun.read(connection, run_id))
             counted_up = run.summary
         with slow_step("writing the results", quiet=quiet):
             is_written = write_files(store, run, junit, quiet)
-        if open_it and run.run.ended:
-            from failproof_es.cli.rendering.opened_report import open_report
-
-            with slow_step("writing the report", quiet=quiet):
-                is_written = open_report(store, run) and is_written
     return counted_up, is_written
 
 

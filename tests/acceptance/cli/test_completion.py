@@ -1,18 +1,15 @@
-"""`completion`: the printed script completes in a real bash; `start --open` opens the report."""
+"""`completion`: the printed script completes in a real bash."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
 import sys
-import webbrowser
 from pathlib import Path
 
-import orjson
 import pytest
 
-from failproof_es.store.store import Store
-from tests.acceptance.commands import invoke, write_configuration, write_suite
+from tests.acceptance.commands import invoke
 
 BASH = shutil.which("bash")
 
@@ -62,46 +59,3 @@ def test_the_script_completes_in_bash(
         env={"PATH": f"{program.parent}:/usr/bin:/bin"}, check=False,
     )  # fmt: skip
     assert (done.stdout.split(), done.returncode) == (completed, 0), done.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("browser", ["one", "none", "broken"])
-def test_the_report_is_opened_when_the_run_has_ended_and_nothing_is_harmed_without_a_browser(
-    store: Store, tmp_path: Path, mock_url: str, monkeypatch: pytest.MonkeyPatch, browser: str
-) -> None:
-    opened: list[str] = []
-
-    def open_it(url: str) -> bool:
-        opened.append(url)
-        if browser == "broken":
-            raise webbrowser.Error("no such program")
-        return True
-
-    monkeypatch.setattr(webbrowser, "open", open_it)
-    shown = {"DISPLAY": None if browser == "none" else ":9", "BROWSER": None}
-    write_suite(tmp_path, 2)
-    write_configuration(tmp_path, mock_url)
-    done = invoke(
-        store.url, "start", "run.yaml", "--open", cwd=tmp_path, WAYLAND_DISPLAY=None, **shown
-    )
-    assert done.exit_code == 0, done.output
-    (file,) = tmp_path.glob("*_acceptance.html")
-    assert opened == ([] if browser == "none" else [file.as_uri()])
-    assert (f"the report is {file}" in done.stderr) and ("no browser" in done.stderr) == (
-        browser != "one"
-    )
-    trail = invoke(store.url, "audit", 1, cwd=tmp_path).stdout
-    assert "FileWritten" in trail or "report" in trail
-
-
-def test_a_report_that_cannot_be_written_leaves_the_outcome_of_the_run_to_be_told(
-    store: Store, tmp_path: Path, mock_url: str
-) -> None:
-    write_suite(tmp_path, 1)
-    write_configuration(tmp_path, mock_url, test_run={"name": "n" * 250})  # no file is named so
-    done = invoke(store.url, "start", "run.yaml", "--open", "--json", "--quiet", cwd=tmp_path)
-    assert done.exit_code == 1, done.output
-    told = orjson.loads(done.stdout)
-    assert (told["status"], told["counts"]["scored"], told["exit_code"]) == ("completed", 1, 1)
-    assert "cannot be written" in done.stderr
-    assert "`failproof-es report 1 -o FILE` writes it" in done.stderr

@@ -7,6 +7,7 @@ import re
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,6 +61,26 @@ def test_it_says_where_it_is_and_ends_by_ctrl_c_and_adds_no_event(
         assert page["name"] == "acceptance"
         assert httpx.get(f"{url}/runs", headers=shown, timeout=60).status_code == 200
     assert recorded_log.fingerprint() == before
+
+
+@pytest.mark.slow
+def test_open_shows_the_list_in_the_browser_that_the_user_named(
+    recorded_log: RecordedLog, tmp_path: Path
+) -> None:
+    browser, opened = tmp_path / "browser", tmp_path / "opened"
+    browser.write_text(
+        f'#!/bin/sh\nprintf "%s\\n" "$1" > {opened}.new && mv {opened}.new {opened}\n'
+    )
+    browser.chmod(0o755)
+    with served(recorded_log, "--open", BROWSER=str(browser)) as (url, _):
+        deadline = time.monotonic() + 30
+        while not opened.exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        shown = opened.read_text().strip()
+        answers = [httpx.get(shown, timeout=60).status_code for _ in range(2)]
+    assert shown.startswith(f"{url}/runs?token=")
+    assert answers == [303, 401]
 
 
 @pytest.mark.parametrize("from_file", [True, False])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from failproof_es.cli.app.browser import open_page
 from failproof_es.cli.app.console_beside import HOW_TO_SHOW_IT, TOKEN
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import say
@@ -48,7 +49,7 @@ _LONGEST_TOKEN = 4_096
     metavar="NAME",
     help="Answer under this name, too: the one that browsers use. Can be repeated.",
 )
-@click.option("--open", "open_it", is_flag=True, help="Open the console in a browser.")
+@click.option("--open", "open_it", is_flag=True, help="Open the list of runs in a browser.")
 def console(
     host: str, port: int, token_file: Path | None, trusted_hosts: tuple[str, ...], open_it: bool
 ) -> None:
@@ -87,7 +88,7 @@ def console(
         if configured_token:
             say(HOW_TO_SHOW_IT)
         if open_it:
-            click.launch(f"{page}?token={settings.ticket}")
+            open_page(f"{page}?token={settings.ticket}")
         with suppress(KeyboardInterrupt):  # the way to stop it
             make_server(settings).run([listening])
 
