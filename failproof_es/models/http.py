@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import httpx
 
@@ -20,7 +20,13 @@ from failproof_es.core.case import Turn
 from failproof_es.models.catalog.listing import CheckCache, is_listed, listed_ids
 from failproof_es.models.completion import complete, with_parameters
 from failproof_es.models.http_listing import listed_models
-from failproof_es.models.http_reply import HttpReply, InvalidReply, kept_headers, read_as_it_came
+from failproof_es.models.http_reply import (
+    AnswerStream,
+    HttpReply,
+    InvalidReply,
+    kept_headers,
+    read_as_it_came,
+)
 from failproof_es.models.local_faults import local_trouble
 from failproof_es.models.protocol import (
     DEFAULT_RESPONSE_OPTIONS,
@@ -32,6 +38,7 @@ from failproof_es.models.protocol import (
     UnlistedModel,
     require_short,
 )
+from failproof_es.models.replies.content_types import EVENTS
 from failproof_es.models.replies.half_characters import PieceJoiner
 from failproof_es.models.tokens import TokenSource, require_token
 from failproof_es.problems import InvalidInput
@@ -77,16 +84,6 @@ class OutgoingRequest:
     """The time of signing, UTC."""
 
 
-class Stream(Protocol):
-    """A streamed reply, assembled as it arrives."""
-
-    def feed(self, piece: bytes) -> str:
-        """Take the next bytes of the body; return the answer's text in them.
-
-        Raises `InvalidReply` if the stream is malformed or reports an error.
-        """
-
-
 @dataclass(slots=True)
 class _PartialReply:
     """The part of a reply that has been received."""
@@ -95,7 +92,7 @@ class _PartialReply:
     status: int | None = None
     headers: dict[str, str] = field(default_factory=dict)
     body: bytearray = field(default_factory=bytearray)
-    stream: Stream | None = None
+    stream: AnswerStream | None = None
     pieces: PieceJoiner = field(default_factory=PieceJoiner)
     """Joins the pieces of a streamed text before they are passed on."""
     first_token_ms: float | None = None
@@ -140,6 +137,10 @@ class HttpProvider(ABC):
     """The path of the server's list of models, after the base URL."""
     recorded_headers: tuple[str, ...] = ()
     """Prefixes of further reply headers to record, besides those recorded of every server."""
+    assembler: ClassVar[type[AnswerStream] | None] = None
+    """Creates the assembler of a streamed reply; `None` if replies are not streamed."""
+    streamed_as = EVENTS
+    """The content type of a streamed reply."""
 
     def __init__(
         self,
@@ -174,13 +175,14 @@ class HttpProvider(ABC):
     ) -> PreparedRequest:
         """The request for these messages, with the exact bytes to be sent. Sends nothing."""
 
-    @abstractmethod
     def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
         """The authentication headers to add to the request, by lower-case name.
 
-        `key` is the value of the entry's key variable, or the current token. Raises
-        `InvalidInput` if another required setting is missing.
+        `key` is the value of the entry's key variable, or the current token; it is sent as a bearer
+        token unless a subclass says otherwise. Raises `InvalidInput` if another required setting is
+        missing.
         """
+        return {} if key is None else {"authorization": f"Bearer {key}"}
 
     def token_source(self) -> TokenSource | None:
         """The source of `key` for `sign`; `None` if the key comes from the environment."""
@@ -194,10 +196,15 @@ class HttpProvider(ABC):
         `stream` is the assembler that `stream_of` returned, fed with the whole body, or `None`.
         """
 
-    @staticmethod
-    def stream_of(headers: Mapping[str, str]) -> Stream | None:
-        """The assembler for a streamed reply with these headers; `None` if it is not streamed."""
-        return None
+    @classmethod
+    def stream_of(cls, headers: Mapping[str, str]) -> AnswerStream | None:
+        """The assembler if the reply has the content type of a stream; else `None`.
+
+        A server need not stream when a request asks it to.
+        """
+        content_type = headers.get("content-type", "").lower()
+        is_streamed = content_type.startswith(cls.streamed_as)
+        return cls.assembler() if cls.assembler is not None and is_streamed else None
 
     @staticmethod
     def model_names(listing: bytes) -> list[str]:

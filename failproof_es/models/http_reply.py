@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, Protocol
 
 import orjson
@@ -181,6 +182,22 @@ class ReplyReader(Protocol):
         """
 
 
+class AnswerStream(Protocol):
+    """A streamed reply, assembled as it arrives."""
+
+    def feed(self, piece: bytes) -> str:
+        """Take the next bytes of the body; return the answer's text in them.
+
+        Raises `InvalidReply` if the stream is malformed or reports an error.
+        """
+
+    def document(self) -> Any:
+        """The reply as one JSON document, in the form of one that was not streamed.
+
+        Raises `InvalidReply` if the stream ended before the reply did.
+        """
+
+
 def read_document(reply: HttpReply, read: Callable[[Any], Answer]) -> Answer:
     """The answer that `read` finds in the reply's JSON.
 
@@ -191,6 +208,22 @@ def read_document(reply: HttpReply, read: Callable[[Any], Answer]) -> Answer:
         if reply.status != _ANSWERED:
             raise _invalid_status(reply)
         return read(document_of(reply.body))
+    except InvalidReply as flaw:
+        raise reply.error(flaw) from None
+
+
+def read_answer(
+    reply: HttpReply, stream: AnswerStream | None, answer_of: Callable[[HttpReply, Any], Answer]
+) -> Answer:
+    """The answer that `answer_of` finds in the document of a complete reply, streamed or not.
+
+    `stream` is the assembler of a streamed reply, fed with the whole body. Raises `ModelError` if
+    the status is not 200, the stream is incomplete, or `answer_of` raises `InvalidReply`.
+    """
+    if stream is None or reply.status != _ANSWERED:
+        return read_document(reply, partial(answer_of, reply))
+    try:
+        return answer_of(reply, join_all_halves(stream.document()))
     except InvalidReply as flaw:
         raise reply.error(flaw) from None
 

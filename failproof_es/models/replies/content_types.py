@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from zlib import crc32
 
-_EVENTS, _LINES = "text/event-stream", "application/x-ndjson"
-_FRAMES, _DOCUMENT = "application/vnd.amazon.eventstream", "application/json"
+EVENTS, LINES = "text/event-stream", "application/x-ndjson"
+FRAMES, _DOCUMENT = "application/vnd.amazon.eventstream", "application/json"
 _BEGINS_EVENTS = re.compile(rb"(?:\xef\xbb\xbf)?\s{0,99}(?:data|event|id|retry)?:")
 _BEGINS_OBJECT = re.compile(rb"(?:\xef\xbb\xbf)?\s{0,99}\{")
 _ENDED_OBJECT = re.compile(rb"\}\s*\Z")
@@ -27,18 +27,18 @@ def detect_content_type(declared: str, body: bytes) -> str | None:
     detected = _detect_type(body)
     declared = declared.strip().lower()
     if detected == _DOCUMENT:  # valid JSON Lines, too
-        return detected if declared.startswith(_EVENTS) else None
+        return detected if declared.startswith(EVENTS) else None
     return None if detected is None or declared.startswith(detected) else detected
 
 
 def _detect_type(body: bytes) -> str | None:
     if _BEGINS_EVENTS.match(body):
-        return _EVENTS
+        return EVENTS
     if (opening := _BEGINS_OBJECT.match(body)) is not None:
-        return _LINES if _ends_in_its_line(body, opening.end()) else _DOCUMENT
+        return LINES if _ends_in_its_line(body, opening.end()) else _DOCUMENT
     length = body[:8]
     is_frame = len(body) >= _PRELUDE and crc32(length) == int.from_bytes(body[8:_PRELUDE])
-    return _FRAMES if is_frame else None
+    return FRAMES if is_frame else None
 
 
 def _ends_in_its_line(body: bytes, start: int) -> bool:

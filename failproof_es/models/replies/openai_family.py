@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from failproof_es.core.finish_reasons import CONTENT_FILTER
 from failproof_es.events import Usage
 from failproof_es.models.http_reply import (
+    AnswerStream,
     HttpReply,
     InvalidReply,
     count_or_none,
     document_of,
     json_text,
+    read_answer,
 )
 from failproof_es.models.protocol import Answer
 
@@ -78,6 +80,14 @@ def withheld(reply: HttpReply) -> Answer | None:
     except InvalidReply:
         return None
     return withheld_answer(reply, message_of(error)) if is_block(error) else None
+
+
+def read_unless_withheld(
+    reply: HttpReply, stream: AnswerStream | None, answer_of: Callable[[HttpReply, Any], Answer]
+) -> Answer:
+    """The answer by `read_answer`; a reply that reports a block by a filter is an answer, too."""
+    blocked = withheld(reply)
+    return read_answer(reply, stream, answer_of) if blocked is None else blocked
 
 
 def is_block(error: Any) -> bool:

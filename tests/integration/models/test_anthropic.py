@@ -15,7 +15,7 @@ from failproof_es.events import ResponseReceived, Usage
 from failproof_es.models import Answer, ModelError, Provider, create_provider
 from failproof_es.models.http_reply import HttpReply
 from failproof_es.models.protocol import ResponseOptions
-from failproof_es.models.providers.anthropic.reply import read_reply
+from failproof_es.models.providers.anthropic.provider import AnthropicProvider
 from failproof_es.models.replies.parse_check import find_parse_mismatch
 from failproof_es.problems import InvalidInput
 from tests.servers.anthropic_server import AnthropicServer
@@ -129,7 +129,9 @@ def test_why_it_ended_is_said_in_the_words_of_every_provider(
 def test_arguments_too_deep_to_be_written_are_an_error_of_that_attempt() -> None:
     deep = b'{"type": "tool_use", "name": "t", "input": {"a": ' + b"[" * 600 + b"]" * 600 + b"}}"
     with pytest.raises(ModelError, match="nested too deeply") as caught:
-        read_reply(HttpReply(200, {}, b'{"content": [' + deep + b"]}", 1.0, datetime.now(UTC)))
+        AnthropicProvider.read(
+            HttpReply(200, {}, b'{"content": [' + deep + b"]}", 1.0, datetime.now(UTC)), None
+        )
     assert caught.value.kind == "malformed_response"
 
 

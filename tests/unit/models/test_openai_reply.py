@@ -14,7 +14,7 @@ from failproof_es.events import Usage
 from failproof_es.models.backoff import LONGEST_S, wait_s
 from failproof_es.models.http_reply import HttpReply, kept_headers
 from failproof_es.models.protocol import Answer, ModelError
-from failproof_es.models.providers.openai.reply import read_reply
+from failproof_es.models.providers.openai.provider import OpenAIProvider
 from failproof_es.models.replies.stated_waits import retry_after_s
 
 YEAR_S = 366 * 86_400.0
@@ -26,7 +26,7 @@ def reply(message: Any, **more: Any) -> bytes:
 
 
 def read(body: bytes, status: int = 200, headers: dict[str, str] | None = None) -> Answer:
-    return read_reply(HttpReply(status, headers or {}, body, 1.0, NOW))
+    return OpenAIProvider.read(HttpReply(status, headers or {}, body, 1.0, NOW), None)
 
 
 def failure(body: bytes, status: int = 200, headers: dict[str, str] | None = None) -> ModelError:

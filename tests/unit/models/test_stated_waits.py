@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from failproof_es.models.http_reply import HttpReply, kept_headers
 from failproof_es.models.protocol import ModelError
-from failproof_es.models.providers.openai.reply import read_reply
+from failproof_es.models.providers.openai.provider import OpenAIProvider
 from failproof_es.models.replies.stated_waits import (
     LONGEST_S,
     duration_s,
@@ -237,7 +237,7 @@ def test_limits_of_a_reply_that_reached_none_only_inform() -> None:
 def refused(status: int, headers: Headers, error: Any) -> ModelError:
     body = orjson.dumps({"error": error})
     with pytest.raises(ModelError) as raised:
-        read_reply(HttpReply(status, kept_headers(headers), body, 1.0, NOW))
+        OpenAIProvider.read(HttpReply(status, kept_headers(headers), body, 1.0, NOW), None)
     return raised.value
 
 

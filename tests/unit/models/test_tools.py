@@ -14,7 +14,6 @@ from failproof_es.events import ToolCall
 from failproof_es.models.http_reply import HttpReply
 from failproof_es.models.protocol import Answer, ModelError, ResponseOptions
 from failproof_es.models.providers.openai.provider import OpenAIProvider
-from failproof_es.models.providers.openai.reply import read_reply, read_streamed
 from failproof_es.models.providers.openai.stream import StreamedReply
 from failproof_es.models.providers.python.provider import PythonProvider
 
@@ -34,7 +33,7 @@ def body(form: ResponseOptions, **settings: Any) -> dict[str, Any]:
 def read(message: Any) -> Answer:
     choice = {"message": message, "finish_reason": "tool_calls"}
     raw = orjson.dumps({"model": "m", "choices": [choice]})
-    return read_reply(HttpReply(200, {}, raw, 1.0, datetime.now(UTC)))
+    return OpenAIProvider.read(HttpReply(200, {}, raw, 1.0, datetime.now(UTC)), None)
 
 
 def test_tools_are_offered_with_a_definition_that_takes_anything() -> None:
@@ -131,7 +130,7 @@ def test_no_call_and_no_content_is_no_answer(calls: Any) -> None:
 def read_streamed_delta(delta: dict[str, Any]) -> Answer:
     stream, choice = StreamedReply(), {"delta": delta, "finish_reason": "stop"}
     stream.feed(b"data: " + orjson.dumps({"choices": [choice]}) + b"\n\ndata: [DONE]\n\n")
-    return read_streamed(HttpReply(200, {}, b"", 1.0, datetime.now(UTC)), stream)
+    return OpenAIProvider.read(HttpReply(200, {}, b"", 1.0, datetime.now(UTC)), stream)
 
 
 def test_a_streamed_call_is_put_together_from_its_pieces() -> None:
@@ -144,5 +143,5 @@ def test_a_streamed_call_is_put_together_from_its_pieces() -> None:
         stream.feed(b"data: " + orjson.dumps({"choices": [{"delta": delta}]}) + b"\n\n")
     last = {"choices": [{"delta": {}, "finish_reason": "tool_calls"}]}
     stream.feed(b"data: " + orjson.dumps(last) + b"\n\ndata: [DONE]\n\n")
-    answer = read_streamed(HttpReply(200, {}, b"", 1.0, datetime.now(UTC)), stream)
+    answer = OpenAIProvider.read(HttpReply(200, {}, b"", 1.0, datetime.now(UTC)), stream)
     assert answer.tool_calls == (ToolCall(id="c1", name="search", arguments='{"q": "x"}'),)

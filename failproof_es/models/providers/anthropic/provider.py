@@ -9,7 +9,7 @@ import orjson
 
 from failproof_es.core.case import Turn
 from failproof_es.models.http import HttpProvider, OutgoingRequest
-from failproof_es.models.http_reply import HttpReply
+from failproof_es.models.http_reply import AnswerStream, HttpReply
 from failproof_es.models.protocol import (
     DEFAULT_RESPONSE_OPTIONS,
     Answer,
@@ -17,8 +17,9 @@ from failproof_es.models.protocol import (
     ResponseOptions,
 )
 from failproof_es.models.providers.anthropic import BETWEEN_SYSTEM_TURNS
-from failproof_es.models.providers.anthropic.reply import read_reply, read_streamed
+from failproof_es.models.providers.anthropic.reply import answer_of
 from failproof_es.models.providers.anthropic.stream import StreamedMessage
+from failproof_es.models.replies.openai_family import read_unless_withheld
 from failproof_es.web.bounded_json import read_json
 
 _API_VERSION = "2023-06-01"
@@ -27,6 +28,7 @@ _API_VERSION = "2023-06-01"
 class AnthropicProvider(HttpProvider):
     """One model behind `{base_url}/messages`. Sends each request once, as prepared."""
 
+    assembler = StreamedMessage
     recorded_headers = (
         *("anthropic-fast-", "anthropic-organization-id", "anthropic-priority-"),
         "anthropic-workspace-id",
@@ -75,18 +77,12 @@ class AnthropicProvider(HttpProvider):
         return {"after_id": str(page["last_id"])} if page.get("has_more") else None
 
     @staticmethod
-    def stream_of(headers: Mapping[str, str]) -> StreamedMessage | None:
-        """The assembler if the content type is server-sent events; else `None`."""
-        content_type = headers.get("content-type", "").lower()
-        return StreamedMessage() if content_type.startswith("text/event-stream") else None
-
-    @staticmethod
-    def read(reply: HttpReply, stream: StreamedMessage | None) -> Answer:
+    def read(reply: HttpReply, stream: AnswerStream | None) -> Answer:
         """The answer in a complete reply. Raises `ModelError` if the reply holds none.
 
         `stream` is the assembler of a streamed reply, fed with the whole body, or `None`.
         """
-        return read_reply(reply) if stream is None else read_streamed(reply, stream)
+        return read_unless_withheld(reply, stream, answer_of)
 
 
 def _tool_stub(name: str) -> dict[str, Any]:

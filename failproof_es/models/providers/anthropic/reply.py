@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from failproof_es.core.finish_reasons import common_word
@@ -14,7 +13,6 @@ from failproof_es.models.http_reply import (
     count_or_none,
     json_text,
     name_or_none,
-    read_document,
     reason_or_none,
     require_few_calls,
     require_no_error,
@@ -23,33 +21,10 @@ from failproof_es.models.http_reply import (
     text_or_none,
 )
 from failproof_es.models.protocol import Answer
-from failproof_es.models.providers.anthropic.stream import StreamedMessage
 from failproof_es.models.replies.content_parts import read_content
-from failproof_es.models.replies.half_characters import join_all_halves
-from failproof_es.models.replies.openai_family import withheld
 
 
-def read_reply(reply: HttpReply) -> Answer:
-    """The answer in a complete HTTP reply that is not streamed.
-
-    A block by a filter is an answer, too. Raises `ModelError` if the reply holds no answer.
-    """
-    blocked = withheld(reply)
-    return read_document(reply, partial(_answer_of, reply)) if blocked is None else blocked
-
-
-def read_streamed(reply: HttpReply, stream: StreamedMessage) -> Answer:
-    """The answer that `stream`, fed with the whole body, has assembled.
-
-    Raises `ModelError` if it is incomplete or holds no answer.
-    """
-    try:
-        return _answer_of(reply, join_all_halves(stream.document()))
-    except InvalidReply as flaw:
-        raise reply.error(flaw) from None
-
-
-def _answer_of(reply: HttpReply, document: Any) -> Answer:
+def answer_of(reply: HttpReply, document: Any) -> Answer:
     """The answer in a message, the reply's parsed JSON. Raises `InvalidReply` if it holds none."""
     document = require_no_error(document)
     reason = reason_or_none(document.get("stop_reason"))

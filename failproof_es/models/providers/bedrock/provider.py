@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -12,7 +11,7 @@ import orjson
 from failproof_es.core.case import Turn
 from failproof_es.models.catalog.listing import CheckCache
 from failproof_es.models.http import HttpProvider, OutgoingRequest
-from failproof_es.models.http_reply import HttpReply, InvalidReply, read_document
+from failproof_es.models.http_reply import AnswerStream, HttpReply
 from failproof_es.models.protocol import (
     DEFAULT_RESPONSE_OPTIONS,
     Answer,
@@ -26,8 +25,8 @@ from failproof_es.models.providers.bedrock.reply import (
     answer_of,
     as_aws_means,
 )
-from failproof_es.models.replies.half_characters import join_all_halves
-from failproof_es.models.replies.openai_family import withheld
+from failproof_es.models.replies.content_types import FRAMES
+from failproof_es.models.replies.openai_family import read_unless_withheld
 from failproof_es.web.bounded_json import read_json
 
 _TOP_LEVEL = frozenset(
@@ -43,6 +42,8 @@ _TOP_LEVEL = frozenset(
 class BedrockProvider(HttpProvider):
     """One model behind `{base_url}/model/NAME/converse`. Sends each request once, as prepared."""
 
+    assembler = StreamedConversation
+    streamed_as = FRAMES
     recorded_headers = ("x-amzn-requestid", "x-amzn-errortype", "x-amzn-bedrock-")
 
     def prepare(
@@ -120,26 +121,13 @@ class BedrockProvider(HttpProvider):
             raise ValueError("this is not a list of models") from error
 
     @staticmethod
-    def stream_of(headers: Mapping[str, str]) -> StreamedConversation | None:
-        """The assembler if the content type is AWS's binary frames; else `None`."""
-        content_type = headers.get("content-type", "").lower()
-        streams = content_type.startswith("application/vnd.amazon.eventstream")
-        return StreamedConversation() if streams else None
-
-    @staticmethod
-    def read(reply: HttpReply, stream: StreamedConversation | None) -> Answer:
+    def read(reply: HttpReply, stream: AnswerStream | None) -> Answer:
         """The answer in a complete reply. Raises `ModelError` if the reply holds none.
 
         `stream` is the assembler of a streamed reply, fed with the whole body, or `None`.
         """
-        if (blocked := withheld(reply)) is not None:
-            return blocked
         try:
-            if stream is None:
-                return read_document(reply, partial(answer_of, reply))
-            return answer_of(reply, join_all_halves(stream.document()))
-        except InvalidReply as flaw:
-            raise reply.error(flaw) from None
+            return read_unless_withheld(reply, stream, answer_of)
         except ModelError as error:
             raise as_aws_means(error) from None
 

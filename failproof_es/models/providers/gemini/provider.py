@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -11,7 +10,11 @@ import orjson
 
 from failproof_es.core.case import Turn
 from failproof_es.models.http import HttpProvider, OutgoingRequest
-from failproof_es.models.http_reply import HttpReply, InvalidReply, read_document
+from failproof_es.models.http_reply import (
+    AnswerStream,
+    HttpReply,
+    read_answer,
+)
 from failproof_es.models.protocol import (
     DEFAULT_RESPONSE_OPTIONS,
     Answer,
@@ -26,7 +29,6 @@ from failproof_es.models.providers.gemini.reply import (
     as_google_means,
     bad_key,
 )
-from failproof_es.models.replies.half_characters import join_all_halves
 from failproof_es.web.bounded_json import read_json
 
 _TOP_LEVEL = frozenset(
@@ -39,6 +41,7 @@ class GeminiProvider(HttpProvider):
     """One model behind `{base_url}/models/NAME`. Sends each request once, as prepared."""
 
     listing_path = "/models?pageSize=1000"
+    assembler = StreamedContent
     recorded_headers = ("server-timing", "x-gemini-service-tier")
 
     def prepare(
@@ -83,23 +86,13 @@ class GeminiProvider(HttpProvider):
         return {} if key is None else {"x-goog-api-key": key}
 
     @staticmethod
-    def stream_of(headers: Mapping[str, str]) -> StreamedContent | None:
-        """The assembler if the content type is server-sent events; else `None`."""
-        content_type = headers.get("content-type", "").lower()
-        return StreamedContent() if content_type.startswith("text/event-stream") else None
-
-    @staticmethod
-    def read(reply: HttpReply, stream: StreamedContent | None) -> Answer:
+    def read(reply: HttpReply, stream: AnswerStream | None) -> Answer:
         """The answer in a complete reply. Raises `ModelError` if the reply holds none.
 
         `stream` is the assembler of a streamed reply, fed with the whole body, or `None`.
         """
         try:
-            if stream is None:
-                return read_document(reply, partial(answer_of, reply))
-            return answer_of(reply, join_all_halves(stream.document()))
-        except InvalidReply as flaw:
-            raise reply.error(flaw) from None
+            return read_answer(reply, stream, answer_of)
         except ModelError as error:
             raise as_google_means(error) from None
 

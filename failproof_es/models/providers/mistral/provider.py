@@ -8,10 +8,9 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from failproof_es.core.finish_reasons import common_word
-from failproof_es.models.http_reply import HttpReply, InvalidReply, document_of
+from failproof_es.models.http_reply import AnswerStream, HttpReply, InvalidReply, document_of
 from failproof_es.models.protocol import Answer, ModelError
 from failproof_es.models.providers.openai.provider import OpenAIProvider
-from failproof_es.models.providers.openai.stream import StreamedReply
 
 
 class MistralProvider(OpenAIProvider):
@@ -25,7 +24,7 @@ class MistralProvider(OpenAIProvider):
     )
 
     @staticmethod
-    def read(reply: HttpReply, stream: StreamedReply | None) -> Answer:
+    def read(reply: HttpReply, stream: AnswerStream | None) -> Answer:
         """The answer in a complete reply. Raises `ModelError` if the reply holds none.
 
         `stream` is the assembler of a streamed reply, fed with the whole body, or `None`. The API

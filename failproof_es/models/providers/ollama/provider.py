@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -11,8 +10,9 @@ import orjson
 from failproof_es.core.case import Turn
 from failproof_es.core.finish_reasons import worse
 from failproof_es.events import ToolCall, Usage
-from failproof_es.models.http import HttpProvider, OutgoingRequest
+from failproof_es.models.http import HttpProvider
 from failproof_es.models.http_reply import (
+    AnswerStream,
     HttpReply,
     InvalidReply,
     count_or_none,
@@ -20,7 +20,7 @@ from failproof_es.models.http_reply import (
     json_text,
     name_or_none,
     piece_of,
-    read_document,
+    read_answer,
     reason_or_none,
     require_few_calls,
     require_no_error,
@@ -34,78 +34,13 @@ from failproof_es.models.protocol import (
     ResponseOptions,
 )
 from failproof_es.models.replies.content_parts import read_content
-from failproof_es.models.replies.half_characters import join_all_halves
+from failproof_es.models.replies.content_types import LINES
 from failproof_es.web.bounded_json import read_json
 
 _TOP_LEVEL = frozenset({"keep_alive", "logprobs", "shift", "think", "top_logprobs", "truncate"})
 """Parameters at the top level of the request; all others go into its `options`."""
 _LOADING_REASONS = frozenset({"load", "unload"})
 """Values of `done_reason` if the server only loaded or unloaded a model."""
-
-
-class OllamaProvider(HttpProvider):
-    """One model behind `{base_url}/api/chat`. Sends each request once, as prepared."""
-
-    listing_path = "/api/tags"
-
-    def prepare(
-        self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
-    ) -> PreparedRequest:
-        """The request for these messages. It always has `stream`: the server streams by default."""
-        model = self.model
-        top_level = {k: v for k, v in model.parameters.items() if k in _TOP_LEVEL}
-        options = {k: v for k, v in model.parameters.items() if k not in _TOP_LEVEL}
-        body: dict[str, Any] = {
-            "model": model.model,
-            "messages": [{"role": turn.role, "content": turn.content} for turn in messages],
-            "stream": model.stream,
-            "options": {
-                "num_predict": model.max_tokens,
-                "temperature": model.temperature,
-                **({} if model.seed is None else {"seed": model.seed}),
-                **options,
-            },
-        }
-        if response_options.tools:
-            body["tools"] = [_tool_stub(name) for name in response_options.tools]
-        if response_options.schema is not None and model.structured_output:
-            body["format"] = response_options.schema
-        where = f"{self.base_url}/api/chat"
-        return PreparedRequest(where, orjson.dumps({**body, **top_level}), response_options.tools)
-
-    def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
-        """The header with the key; empty without one.
-
-        A server behind a proxy, or the vendor's own, takes a key.
-        """
-        return {} if key is None else {"authorization": f"Bearer {key}"}
-
-    @staticmethod
-    def stream_of(headers: Mapping[str, str]) -> StreamedLines | None:
-        """The assembler if the content type is JSON Lines; else `None`."""
-        content_type = headers.get("content-type", "").lower()
-        return StreamedLines() if content_type.startswith("application/x-ndjson") else None
-
-    @staticmethod
-    def read(reply: HttpReply, stream: StreamedLines | None) -> Answer:
-        """The answer in a complete reply. Raises `ModelError` if the reply holds none.
-
-        `stream` is the assembler of a streamed reply, fed with the whole body, or `None`.
-        """
-        if stream is None or reply.status != 200:
-            return read_document(reply, partial(_answer_of, reply))
-        try:
-            return _answer_of(reply, join_all_halves(stream.document()))
-        except InvalidReply as flaw:
-            raise reply.error(flaw) from None
-
-    @staticmethod
-    def model_names(listing: bytes) -> list[str]:
-        """The names in the server's list of models. Raises `ValueError` if it has none."""
-        try:
-            return [str(entry["name"]) for entry in read_json(listing)["models"]]
-        except (KeyError, TypeError) as error:
-            raise ValueError("this is not a list of models") from error
 
 
 class StreamedLines:
@@ -178,6 +113,55 @@ class StreamedLines:
         self._reason = worse(self._reason, finish_word(part.get("done_reason")))
         if done:
             self._last = {**part, "model": self._model, "done_reason": self._reason}
+
+
+class OllamaProvider(HttpProvider):
+    """One model behind `{base_url}/api/chat`. Sends each request once, as prepared."""
+
+    listing_path = "/api/tags"
+    assembler = StreamedLines
+    streamed_as = LINES
+
+    def prepare(
+        self, messages: Sequence[Turn], response_options: ResponseOptions = DEFAULT_RESPONSE_OPTIONS
+    ) -> PreparedRequest:
+        """The request for these messages. It always has `stream`: the server streams by default."""
+        model = self.model
+        top_level = {k: v for k, v in model.parameters.items() if k in _TOP_LEVEL}
+        options = {k: v for k, v in model.parameters.items() if k not in _TOP_LEVEL}
+        body: dict[str, Any] = {
+            "model": model.model,
+            "messages": [{"role": turn.role, "content": turn.content} for turn in messages],
+            "stream": model.stream,
+            "options": {
+                "num_predict": model.max_tokens,
+                "temperature": model.temperature,
+                **({} if model.seed is None else {"seed": model.seed}),
+                **options,
+            },
+        }
+        if response_options.tools:
+            body["tools"] = [_tool_stub(name) for name in response_options.tools]
+        if response_options.schema is not None and model.structured_output:
+            body["format"] = response_options.schema
+        where = f"{self.base_url}/api/chat"
+        return PreparedRequest(where, orjson.dumps({**body, **top_level}), response_options.tools)
+
+    @staticmethod
+    def read(reply: HttpReply, stream: AnswerStream | None) -> Answer:
+        """The answer in a complete reply. Raises `ModelError` if the reply holds none.
+
+        `stream` is the assembler of a streamed reply, fed with the whole body, or `None`.
+        """
+        return read_answer(reply, stream, _answer_of)
+
+    @staticmethod
+    def model_names(listing: bytes) -> list[str]:
+        """The names in the server's list of models. Raises `ValueError` if it has none."""
+        try:
+            return [str(entry["name"]) for entry in read_json(listing)["models"]]
+        except (KeyError, TypeError) as error:
+            raise ValueError("this is not a list of models") from error
 
 
 def _require_no_error(document: Any) -> dict[str, Any]:

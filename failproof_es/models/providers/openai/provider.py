@@ -9,16 +9,17 @@ from typing import Any, ClassVar
 import orjson
 
 from failproof_es.core.case import Turn
-from failproof_es.models.http import HttpProvider, OutgoingRequest
-from failproof_es.models.http_reply import HttpReply
+from failproof_es.models.http import HttpProvider
+from failproof_es.models.http_reply import AnswerStream, HttpReply
 from failproof_es.models.protocol import (
     DEFAULT_RESPONSE_OPTIONS,
     Answer,
     PreparedRequest,
     ResponseOptions,
 )
-from failproof_es.models.providers.openai.reply import read_reply, read_streamed
+from failproof_es.models.providers.openai.reply import answer_of
 from failproof_es.models.providers.openai.stream import StreamedReply
+from failproof_es.models.replies.openai_family import read_unless_withheld
 from failproof_es.models.request_options import max_tokens_name, without_left_out
 
 
@@ -31,6 +32,7 @@ class OpenAIProvider(HttpProvider):
         {"stream": True, "stream_options": {"include_usage": True}}
     )
     """The fields of a request for a stream with token counts."""
+    assembler = StreamedReply
     recorded_headers: tuple[str, ...] = (
         *("openai-model", "openai-organization", "openai-processing-ms", "openai-version"),
     )
@@ -63,26 +65,13 @@ class OpenAIProvider(HttpProvider):
         """The URL of requests."""
         return f"{self.base_url}/chat/completions"
 
-    def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
-        """The header with the key; empty without a key."""
-        return {} if key is None else {"authorization": f"Bearer {key}"}
-
     @staticmethod
-    def stream_of(headers: Mapping[str, str]) -> StreamedReply | None:
-        """The assembler if the content type is server-sent events; else `None`.
-
-        A server need not stream when a request asks it to.
-        """
-        content_type = headers.get("content-type", "").lower()
-        return StreamedReply() if content_type.startswith("text/event-stream") else None
-
-    @staticmethod
-    def read(reply: HttpReply, stream: StreamedReply | None) -> Answer:
+    def read(reply: HttpReply, stream: AnswerStream | None) -> Answer:
         """The answer in a complete reply. Raises `ModelError` if the reply holds none.
 
         `stream` is the assembler of a streamed reply, fed with the whole body, or `None`.
         """
-        return read_reply(reply) if stream is None else read_streamed(reply, stream)
+        return read_unless_withheld(reply, stream, answer_of)
 
 
 def _schema_format(schema: dict[str, Any]) -> dict[str, Any]:

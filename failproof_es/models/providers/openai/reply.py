@@ -5,8 +5,7 @@ Pure: bytes in, result out.
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from failproof_es.core.finish_reasons import CONTENT_FILTER, Meaning, meaning_of
 from failproof_es.events import ToolCall
@@ -15,7 +14,6 @@ from failproof_es.models.http_reply import (
     InvalidReply,
     invalid_reply_of_error,
     name_or_none,
-    read_document,
     reason_or_none,
     require_few_calls,
     require_no_error,
@@ -25,49 +23,17 @@ from failproof_es.models.http_reply import (
 )
 from failproof_es.models.protocol import Answer
 from failproof_es.models.replies.content_parts import read_content
-from failproof_es.models.replies.half_characters import join_all_halves
 from failproof_es.models.replies.openai_family import (
     call_of,
     is_block,
     message_of,
     request_id,
     usage_of,
-    withheld,
     withheld_answer,
 )
 
 
-class StreamedDocument(Protocol):
-    """The assembler of a streamed reply, after the stream has ended."""
-
-    def document(self) -> dict[str, Any]:
-        """The reply as one JSON object, in the form of one that was not streamed.
-
-        Raises `InvalidReply` if the stream ended before the reply did.
-        """
-
-
-def read_reply(reply: HttpReply) -> Answer:
-    """The answer in a complete HTTP reply that is not streamed.
-
-    A block by a filter is an answer, too. Raises `ModelError` if the reply holds no answer.
-    """
-    blocked = withheld(reply)
-    return read_document(reply, partial(_answer_of, reply)) if blocked is None else blocked
-
-
-def read_streamed(reply: HttpReply, stream: StreamedDocument) -> Answer:
-    """The answer that `stream`, fed with the whole body, has assembled.
-
-    Raises `ModelError` if it is incomplete or holds no answer.
-    """
-    try:
-        return _answer_of(reply, join_all_halves(stream.document()))
-    except InvalidReply as flaw:
-        raise reply.error(flaw) from None
-
-
-def _answer_of(reply: HttpReply, document: Any) -> Answer:
+def answer_of(reply: HttpReply, document: Any) -> Answer:
     """The answer in a reply's parsed JSON. Raises `InvalidReply` if it holds none."""
     if isinstance(document, dict) and is_block(blocked := document.get("error")):
         return withheld_answer(reply, message_of(blocked))

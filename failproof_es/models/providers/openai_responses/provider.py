@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
 
 from failproof_es.core.case import Turn
-from failproof_es.models.http import HttpProvider, OutgoingRequest
-from failproof_es.models.http_reply import HttpReply, InvalidReply, read_document
+from failproof_es.models.http import HttpProvider
+from failproof_es.models.http_reply import AnswerStream, HttpReply
 from failproof_es.models.protocol import (
     DEFAULT_RESPONSE_OPTIONS,
     Answer,
@@ -18,14 +17,14 @@ from failproof_es.models.protocol import (
     ResponseOptions,
 )
 from failproof_es.models.providers.openai_responses.reply import StreamedResponse, answer_of
-from failproof_es.models.replies.half_characters import join_all_halves
-from failproof_es.models.replies.openai_family import withheld
+from failproof_es.models.replies.openai_family import read_unless_withheld
 from failproof_es.models.request_options import without_left_out
 
 
 class ResponsesProvider(HttpProvider):
     """One model behind `{base_url}/responses`. Sends each request once, as prepared."""
 
+    assembler = StreamedResponse
     recorded_headers = (
         *("openai-model", "openai-organization", "openai-processing-ms", "openai-version"),
         "openai-project",
@@ -59,33 +58,13 @@ class ResponsesProvider(HttpProvider):
         where = f"{self.base_url}/responses"
         return PreparedRequest(where, orjson.dumps(body), response_options.tools)
 
-    def sign(self, request: OutgoingRequest, key: str | None) -> Mapping[str, str]:
-        """The header with the key; empty without a key."""
-        return {} if key is None else {"authorization": f"Bearer {key}"}
-
     @staticmethod
-    def stream_of(headers: Mapping[str, str]) -> StreamedResponse | None:
-        """The assembler if the content type is server-sent events; else `None`.
-
-        A server need not stream when a request asks it to.
-        """
-        content_type = headers.get("content-type", "").lower()
-        return StreamedResponse() if content_type.startswith("text/event-stream") else None
-
-    @staticmethod
-    def read(reply: HttpReply, stream: StreamedResponse | None) -> Answer:
+    def read(reply: HttpReply, stream: AnswerStream | None) -> Answer:
         """The answer in a complete reply. Raises `ModelError` if the reply holds none.
 
         `stream` is the assembler of a streamed reply, fed with the whole body, or `None`.
         """
-        if (blocked := withheld(reply)) is not None:
-            return blocked
-        if stream is None:
-            return read_document(reply, partial(answer_of, reply))
-        try:
-            return answer_of(reply, join_all_halves(stream.document()))
-        except InvalidReply as flaw:
-            raise reply.error(flaw) from None
+        return read_unless_withheld(reply, stream, answer_of)
 
 
 def _schema_format(schema: dict[str, Any]) -> dict[str, Any]:

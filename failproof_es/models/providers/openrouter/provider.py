@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from failproof_es.models.http_reply import HttpReply, InvalidReply, document_of
+from failproof_es.models.http_reply import AnswerStream, HttpReply, InvalidReply, document_of
 from failproof_es.models.protocol import Answer, ModelError
 from failproof_es.models.providers.openai.provider import OpenAIProvider
-from failproof_es.models.providers.openai.stream import StreamedReply
 from failproof_es.models.replies.openai_family import message_of, withheld_answer
 
 _BLOCKED = ("content_policy_violation", "refusal")
@@ -21,7 +20,7 @@ class OpenRouterProvider(OpenAIProvider):
     )
 
     @staticmethod
-    def read(reply: HttpReply, stream: StreamedReply | None) -> Answer:
+    def read(reply: HttpReply, stream: AnswerStream | None) -> Answer:
         """The answer in a complete reply. Raises `ModelError` if the reply holds none.
 
         `stream` is the assembler of a streamed reply, fed with the whole body, or `None`. A block

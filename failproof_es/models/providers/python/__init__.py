@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import orjson
@@ -10,20 +10,17 @@ import orjson
 from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
 from failproof_es.events import ModelSnapshot
-from failproof_es.models.catalog.packages import package_of
 from failproof_es.models.provider_type import (
-    BaseProviderType,
     Capabilities,
-    EntryProblem,
     PriceSource,
 )
-from failproof_es.models.user_code.finding import OF_PYTHON, is_of_standard_library
+from failproof_es.models.user_code.class_type import UserClassType
 
 if TYPE_CHECKING:
     from failproof_es.models.providers.python.provider import PythonProvider
 
 
-class PythonType(BaseProviderType):
+class PythonType(UserClassType):
     """The provider type `python`: a user's own class that turns a prompt into text.
 
     There are no raw bytes to record or to parse again.
@@ -33,30 +30,6 @@ class PythonType(BaseProviderType):
     takes = frozenset({"class", "api_key_env"})
     needs = frozenset({"class"})
     capabilities = Capabilities(tools=False, schema=False, streaming=True, shows_version=False)
-
-    def destination(self, model: Model) -> str:
-        """Where the secrets are sent, for people: the class."""
-        return f"the class {model.class_}"
-
-    def describe_check(self, model: Model, *, offline: bool) -> str:
-        """What a check did, for people: it constructed the class; `offline`: it did not run it."""
-        if offline:
-            return f"not run: the class {model.class_}; `validate --run-classes` runs it"
-        key = f"with the key in {model.api_key_env}" if model.api_key_env else "without a key"
-        return f"constructed the class {model.class_} {key}"
-
-    def problems(self, model: Model) -> Iterable[EntryProblem]:
-        """Yield an error for a class of the standard library.
-
-        `timeit:timeit` would run the model's name as code.
-        """
-        if is_of_standard_library((model.class_ or "-").partition(":")[0]):
-            yield EntryProblem("class", OF_PYTHON, "name a class of your own")
-
-    def packages(self, model: Model) -> Mapping[str, str]:
-        """Name and version of the package that the class comes from; empty without a package."""
-        package = package_of(model.class_ or "")
-        return {} if package is None else dict([package])
 
     def price_source(self, model: ModelSnapshot) -> PriceSource | None:
         """Always `None`: it is unknown which model a class calls."""

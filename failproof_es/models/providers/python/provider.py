@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -27,6 +26,7 @@ from failproof_es.models.protocol import (
     require_short,
 )
 from failproof_es.models.providers.python.model_client import ModelClient, StreamingClient
+from failproof_es.models.user_code.class_type import key_of_class
 from failproof_es.models.user_code.finding import find_class
 from failproof_es.models.user_code.loading import load_class
 from failproof_es.models.user_code.threads import TextPieces, UserCodeError, in_a_thread
@@ -82,7 +82,7 @@ class PythonProvider:
         `InvalidInput` if the class cannot be used or its key is not set.
         """
         if offline:
-            self._key()
+            key_of_class(self._model, self._given_key)
             find_class(self._model.class_ or "", METHOD, self._model.place.class_folder)
             return None
         if self._model.stream and not isinstance(self._construct_client(), StreamingClient):
@@ -158,7 +158,7 @@ class PythonProvider:
             kind: Callable[[str, str], ModelClient] = load_class(
                 self._model.class_ or "", METHOD, self._model.place.class_folder
             )
-            key = self._key()
+            key = key_of_class(self._model, self._given_key)
             try:
                 self._client = kind(key, self._model.model)
             except Exception as error:
@@ -167,15 +167,6 @@ class PythonProvider:
                     remedy="it is called with (api_key, model_id)",
                 ) from None  # its text may hold the key, which is redacted where it is shown
         return self._client
-
-    def _key(self) -> str:
-        variable = self._model.api_key_env
-        if variable is not None and not os.environ.get(variable):
-            raise InvalidInput.because(
-                f"model {self._model.model}: the environment variable {variable} is not set",
-                remedy=f"export {variable} with the key that {self._model.class_} takes",
-            )
-        return os.environ.get(variable, "") if variable else self._given_key or ""
 
 
 def _prompt(messages: Sequence[Turn]) -> str:

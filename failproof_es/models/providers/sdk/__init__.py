@@ -6,29 +6,26 @@ those of any other provider are: recorded before they leave, sent once, kept raw
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
 from failproof_es.events import ModelSnapshot, ResponseReceived
-from failproof_es.models.catalog.packages import package_of
 from failproof_es.models.protocol import Answer
 from failproof_es.models.provider_type import (
-    BaseProviderType,
     Capabilities,
-    EntryProblem,
     PriceSource,
     provider_type,
 )
-from failproof_es.models.user_code.finding import OF_PYTHON, is_of_standard_library
+from failproof_es.models.user_code.class_type import UserClassType
 
 if TYPE_CHECKING:
     from failproof_es.models.http_type import HttpProviderType
     from failproof_es.models.providers.sdk.provider import SdkProvider
 
 
-class SdkType(BaseProviderType):
+class SdkType(UserClassType):
     """The provider types `NAME-sdk`: a user's class that uses one vendor's client library.
 
     The vendor's provider over HTTP reads the replies.
@@ -36,6 +33,7 @@ class SdkType(BaseProviderType):
 
     takes = frozenset({"class", "base_url", "api_key_env", "proxy", "ca_file"})
     needs = frozenset({"class", "base_url"})
+    checked_by = ", and had it make a request; sent none"
 
     def __init__(self, reads_as: str, *, seed: bool = True) -> None:
         """`reads_as` is the name of the provider over HTTP with these requests and replies.
@@ -58,26 +56,6 @@ class SdkType(BaseProviderType):
     def destination(self, model: Model) -> str:
         """Where the secrets are sent, for people: the class, and the server that it calls."""
         return f"the class {model.class_}, and by it {super().destination(model)}"
-
-    def describe_check(self, model: Model, *, offline: bool) -> str:
-        """What a check did, for people: it constructed the class; `offline`: it did not run it."""
-        if offline:
-            return f"not run: the class {model.class_}; `validate --run-classes` runs it"
-        key = f"with the key in {model.api_key_env}" if model.api_key_env else "without a key"
-        return f"constructed the class {model.class_} {key}, and had it make a request; sent none"
-
-    def problems(self, model: Model) -> Iterable[EntryProblem]:
-        """Yield an error for a class of the standard library.
-
-        `timeit:timeit` would run the model's name as code.
-        """
-        if is_of_standard_library((model.class_ or "-").partition(":")[0]):
-            yield EntryProblem("class", OF_PYTHON, "name a class of your own")
-
-    def packages(self, model: Model) -> Mapping[str, str]:
-        """Name and version of the package that the class comes from; empty without a package."""
-        package = package_of(model.class_ or "")
-        return {} if package is None else dict([package])
 
     def price_source(self, model: ModelSnapshot) -> PriceSource | None:
         """The key of the model's published prices, as for the provider over HTTP."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -38,6 +37,7 @@ from failproof_es.models.providers.sdk.transport import (
     capture_request,
 )
 from failproof_es.models.replies.half_characters import join_halves
+from failproof_es.models.user_code.class_type import key_of_class
 from failproof_es.models.user_code.finding import find_class
 from failproof_es.models.user_code.loading import load_class
 from failproof_es.models.user_code.threads import UserCodeError, in_a_thread
@@ -131,7 +131,7 @@ class SdkProvider:
         Returns `None`. Raises `InvalidInput` if the class or its request cannot be used.
         """
         if offline:
-            self._key()
+            key_of_class(self._model, self._given_key)
             find_class(self._model.class_ or "", METHOD, self._model.place.class_folder)
             return None
         self.prepare([Turn(role="user", content="Hello?")])
@@ -167,7 +167,7 @@ class SdkProvider:
 
     def _require_no_key(self, request: SdkRequest) -> None:
         """Raises `InvalidInput` for a key in the URL or the body: both are recorded."""
-        key = self._key()
+        key = key_of_class(self._model, self._given_key)
         if len(key) < SHORTEST_KEY:
             return
         for where, text in (("URL", request.url), ("body", request.body.decode())):
@@ -267,7 +267,7 @@ class SdkProvider:
             kind: Callable[..., SdkClient] = load_class(
                 self._model.class_ or "", METHOD, self._model.place.class_folder
             )
-            key = self._key()
+            key = key_of_class(self._model, self._given_key)
             try:
                 self._client = kind(
                     api_key=key,
@@ -280,15 +280,6 @@ class SdkProvider:
                 remedy = "it is called with api_key=, model_id=, base_url= and transport="
                 raise self._unfit(message, remedy) from None  # its text may hold the key
         return self._client
-
-    def _key(self) -> str:
-        variable = self._model.api_key_env
-        if variable is not None and not os.environ.get(variable):
-            raise InvalidInput.because(
-                f"model {self._model.model}: the environment variable {variable} is not set",
-                remedy=f"export {variable} with the key that {self._model.class_} takes",
-            )
-        return os.environ.get(variable, "") if variable else self._given_key or ""
 
     def _error(self, problem: str, reply: SdkReply) -> ModelError:
         return ModelError(

@@ -12,10 +12,10 @@ import orjson
 import pytest
 
 from failproof_es.configuration.schema import Model
-from failproof_es.models.http_reply import HttpReply, InvalidReply
+from failproof_es.models.http_reply import AnswerStream, HttpReply, InvalidReply
 from failproof_es.models.protocol import LONGEST_TEXT_BYTES, Answer, ModelError, Provider
 from failproof_es.models.providers.local.provider import LocalProvider
-from failproof_es.models.providers.ollama.provider import OllamaProvider, StreamedLines
+from failproof_es.models.providers.ollama.provider import OllamaProvider
 from failproof_es.testing.other_side import FakeServer, Fault, ProviderServer, ReceivedRequest
 from failproof_es.testing.provider_contract import ProviderContract
 from tests.integration.models.contract.wires import (
@@ -144,7 +144,7 @@ def streamed(*lines: object) -> Answer:
     return OllamaProvider.read(*put_together(*lines))
 
 
-def put_together(*lines: object) -> tuple[HttpReply, StreamedLines]:
+def put_together(*lines: object) -> tuple[HttpReply, AnswerStream]:
     body = b"".join(orjson.dumps(line) + b"\n" for line in lines)
     headers = {"content-type": "application/x-ndjson"}
     reply = HttpReply(200, headers, body, 1.0, datetime.now(UTC))
