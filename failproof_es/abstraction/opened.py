@@ -17,15 +17,14 @@ from failproof_es.abstraction.implementation.llm_manager import LLMManager
 from failproof_es.abstraction.implementation.prompts import Prompts
 from failproof_es.abstraction.implementation.run_report import write_report
 from failproof_es.abstraction.implementation.task_manager import TaskManager
-from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.assurance.signing.opened_store import open_store
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
 from failproof_es.dialects.shipped.benchmark.options import read_options
 from failproof_es.models.trust.permissions import Permissions
 from failproof_es.models.trust.remembered import permissions_here
 from failproof_es.problems import InvalidInput, Problem
+from failproof_es.reading.signing_following import sign_and_follow
 from failproof_es.store.store import Store
-from projections.follower import Follower
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,29 +64,11 @@ def open_benchmark(
     permissions.require(loaded.configuration)
     with open_store(database_url, logger.warning) as store, contextlib.ExitStack() as stack:
         if follow:
-            stack.enter_context(_sign_and_follow(store))
+            stack.enter_context(sign_and_follow(store, logger.warning))
         parts = stack.enter_context(
             _build_parts(loaded, store, permissions, Path(reports), slow_callback_s)
         )
         yield parts
-
-
-@contextlib.contextmanager
-def _sign_and_follow(store: Store) -> Iterator[None]:
-    """Within the context, sign the log and let the projections follow it.
-
-    On leaving, raises the error by which the log was found to be changed; other trouble is logged.
-    """
-    with CheckpointSigner(store) as signer, Follower(store.projections_url) as follower:
-        yield
-    if not follower.kept_up:
-        logger.warning("the projections stopped following: `failproof-es projections rebuild`")
-    if signer.changed is not None:
-        raise signer.changed
-    if signer.trouble is not None:
-        logger.warning("the log could not be signed: %s", signer.trouble)
-    if not signer.is_signer:
-        logger.warning("nothing was signed: this host has no key of the log")
 
 
 @contextlib.contextmanager

@@ -21,7 +21,6 @@ from uuid import UUID
 
 import orjson
 
-from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.assurance.signing.opened_store import open_store
 from failproof_es.cli.app.process import raise_descriptor_limit
 from failproof_es.cli.app.run_end import write_files
@@ -35,10 +34,10 @@ from failproof_es.events import Event, RunStarted
 from failproof_es.models.trust.remembered import permissions_here
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.reading.signing_following import sign_and_follow
 from failproof_es.store.reading.reader import resolve_run
 from failproof_es.store.store import Store
 from failproof_es.support import event_loop
-from projections.follower import Follower
 
 logger = logging.getLogger("failproof_es")
 
@@ -139,10 +138,7 @@ def go_on(
 
 def _carry_out(store: Store, drive: Drive, on_begun: OnRunStarted) -> Outcome:
     raise_descriptor_limit()
-    with (
-        CheckpointSigner(store) as signer,
-        Follower(store.projections_url) as follower,
-    ):
+    with sign_and_follow(store, logger.warning):
         partial_results = PartialResultsWriter(store)
 
         def observe(event: Event) -> None:
@@ -157,14 +153,6 @@ def _carry_out(store: Store, drive: Drive, on_begun: OnRunStarted) -> Outcome:
             files_written = _write_files(store, outcome.run_id)
         except Exception as error:
             unreadable = error  # a changed log is reported first
-    if not follower.kept_up:
-        logger.warning("the projections stopped following: `failproof-es projections rebuild`")
-    if signer.changed is not None:
-        raise signer.changed
-    if signer.trouble is not None:
-        logger.warning("the log could not be signed: %s", signer.trouble)
-    if not signer.is_signer:
-        logger.warning("nothing was signed: this host has no key of the log")
     if unreadable is not None:
         raise unreadable
     if not files_written:
