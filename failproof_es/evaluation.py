@@ -1,4 +1,4 @@
-"""The stable import path for plugins of `failproof_es.core.evaluation`."""
+"""The stable import path for plugins of `failproof_es.core.evaluation` and of an outcome."""
 
 from failproof_es.core.evaluation import (
     AWAITING_REVIEW,
@@ -34,6 +34,7 @@ from failproof_es.core.evaluation import (
     left_to_people,
     next_action,
 )
+from failproof_es.core.outcome import EvaluationOutcome
 
 __all__ = [
     "AWAITING_REVIEW",
@@ -49,6 +50,7 @@ __all__ = [
     "Done",
     "Evaluation",
     "EvaluationKey",
+    "EvaluationOutcome",
     "Failure",
     "Grading",
     "ImpossibleHistory",

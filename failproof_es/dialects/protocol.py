@@ -21,6 +21,7 @@ from failproof_es.core.evaluation import (
     Score,
     Transcript,
 )
+from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.events import RunStarted
 from failproof_es.problems import Problems
 
@@ -300,3 +301,40 @@ class HasFixedOutcomes(Protocol):
 
     def fixed_outcome(self, case: Case) -> FixedOutcome | None:
         """The outcome that every answer has; `None` if the answer decides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """One thing that a case expects of an answer, beside what came instead. For people.
+
+    `expected` and `got` are read side by side: `contains "Paris"` and the answer, `must_not_do 1:
+    Reveals the code.` and `happened: "4711"`. Both are whole and may be hostile: a caller sanitises
+    and shortens them.
+    """
+
+    expected: str
+    got: str | None = None
+    """`None` as a dialect states it: the answer itself."""
+    met: bool | None = None
+    """Whether the answer meets it; `None` if nothing decided that."""
+    fault: str = "not met"
+    """The way in which an answer fails it, without the case's own words, so that failures of
+    several cases can be counted together: `does not contain the text`."""
+    text: str | None = None
+    """The text that the answer should have, to the letter, so that the difference of `got` can be
+    marked; `None` if another text could be as good."""
+
+
+@runtime_checkable
+class StatesExpectations(Protocol):
+    """A dialect that says what a case expects, one statement after another.
+
+    Read them with `expectations.expectations_of`, which has a default for other dialects.
+    """
+
+    def expectations(self, case: Case, outcome: EvaluationOutcome) -> Sequence[Expectation]:
+        """What the case expects of an answer, and how far `outcome` meets it.
+
+        In the order of the case; empty if any answer will do. Total: also of an outcome without a
+        class, score or answer, and of one whose details an earlier version recorded.
+        """

@@ -97,12 +97,17 @@ def pattern_problem(pattern: str, *, ignore_case: bool = False) -> str | None:
     return None if fault is None else fault.message
 
 
-def describe_unmet(check: ReplyCheck) -> str:
-    """The way in which a reply fails the check, as a predicate: `does not contain "Paris"`.
+def verb_of(check: ReplyCheck, *, is_met: bool) -> str:
+    """The verb of a reply that meets the check, or that does not: `does not contain`."""
+    does, does_not = _VERBS[check.kind]
+    return does if is_met is not check.negate else does_not
+
+
+def describe_check(check: ReplyCheck, *, is_met: bool) -> str:
+    """A reply that meets the check, or that does not, as a predicate: `does not contain "Paris"`.
 
     At most five values are listed, each shortened to 200 characters.
     """
-    does, does_not = _VERBS[check.kind]
     mark = "/" if check.kind == "regex" else '"'
     values = " or ".join(
         f"{mark}{shortened(value, _SHOWN_CHARACTERS)}{mark}"
@@ -111,7 +116,7 @@ def describe_unmet(check: ReplyCheck) -> str:
     more = len(check.values) - _SHOWN_VALUES
     if more > 0:
         values += f" or {plural(more, 'other value')}"
-    return f"{does if check.negate else does_not} {values}"
+    return f"{verb_of(check, is_met=is_met)} {values}"
 
 
 def described(check: ReplyCheck) -> dict[str, Any]:

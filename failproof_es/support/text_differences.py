@@ -1,4 +1,4 @@
-"""Line-by-line differences of two texts, equal and repeated lines folded. Pure.
+"""Differences of two texts: by lines, equal and repeated ones folded, or by words. Pure.
 
 Texts may be hostile: only their first lines are compared, each truncated, so that time and memory
 are bounded. Lines that are left out are counted.
@@ -6,11 +6,12 @@ are bounded. Lines that are left out are counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import groupby
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from failproof_es.support.untrusted_text import shortened
 
@@ -89,3 +90,52 @@ def _equal(rows: Sequence[tuple[str, int]], *, first: bool, last: bool) -> Itera
     yield from (DiffLine("same", text, times) for text, times in rows[:before])
     yield DiffLine("folded", "", sum(times for _, times in rows[before:end]))
     yield from (DiffLine("same", text, times) for text, times in rows[end:])
+
+
+MOST_MARKED = 4_000
+"""Number of characters up to which two texts are compared word by word."""
+_WORD = re.compile(r"\w+|\s+|[^\w\s]")
+
+
+class MarkedPart(NamedTuple):
+    """A part of a text, and whether the other text lacks it."""
+
+    text: str
+    differs: bool
+
+
+class MarkedDifference(NamedTuple):
+    """Two texts in parts, so that what differs can be marked in each."""
+
+    base: tuple[MarkedPart, ...]
+    other: tuple[MarkedPart, ...]
+
+
+def marked_difference(base: str | None, other: str | None) -> MarkedDifference | None:
+    """The words in which two texts differ, such as what was expected and what came.
+
+    `None` where marks tell a reader nothing: without either text, for equal texts, for texts of
+    more than `MOST_MARKED` characters, and if less than half of the words of `base` recur in order.
+    """
+    if base is None or other is None or base == other:
+        return None
+    if max(len(base), len(other)) > MOST_MARKED:
+        return None
+    one, two = _WORD.findall(base), _WORD.findall(other)
+    blocks = SequenceMatcher(None, one, two, autojunk=False).get_opcodes()
+    words = sum(map(str.isalnum, one))
+    alike = sum(word.isalnum() for what, a, b, *_ in blocks if what == "equal" for word in one[a:b])
+    if not alike or 2 * alike < words:
+        return None
+    return MarkedDifference(
+        _marked(one, [(a, b, what != "equal") for what, a, b, _, _ in blocks]),
+        _marked(two, [(c, d, what != "equal") for what, _, _, c, d in blocks]),
+    )
+
+
+def _marked(words: Sequence[str], spans: Iterable[tuple[int, int, bool]]) -> tuple[MarkedPart, ...]:
+    return tuple(
+        MarkedPart("".join(words[start:end]), differs)
+        for start, end, differs in spans
+        if end > start
+    )

@@ -36,11 +36,12 @@ from failproof_es.core.evaluation import (
     Transcript,
 )
 from failproof_es.dialects import configured, dialect_named
+from failproof_es.dialects.expectations import expectations_of
 from failproof_es.dialects.protocol import Dialect, ReadsJudges
 from failproof_es.dialects.registry import MEMBERS
 from failproof_es.events import PromptStored
 from failproof_es.problems import Problems
-from failproof_es.testing.evaluations import JUDGE, stages
+from failproof_es.testing.evaluations import JUDGE, outcome_of, stages
 from failproof_es.testing.replies import ENDINGS, SHORT_TEXTS, TEXTS, THOUGHT
 
 SampleOutcome = Literal["passed", "failed", "graded", "unscored"]
@@ -299,6 +300,16 @@ class DialectContract:
             for state in self._stages(case, sample):
                 result = self.made().result(case, state)
                 assert orjson.dumps(result) == orjson.dumps(self.made().result(case, state))
+
+    def test_a_failure_names_an_expectation_that_is_not_met_and_a_pass_names_none(self) -> None:
+        for sample in self.replies:
+            case = self._case(sample)
+            for state in self._stages(case, sample):
+                outcome = outcome_of(state)
+                stated = expectations_of(case, outcome)
+                assert all(one.expected and one.fault for one in stated), stated
+                if stated and outcome.passed is not None:
+                    assert any(one.met is False for one in stated) is not outcome.passed, stated
 
     # -- judges ----------------------------------------------------------------------------
 

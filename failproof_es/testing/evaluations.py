@@ -19,6 +19,7 @@ from failproof_es.core.evaluation import (
     evolve,
     next_action,
 )
+from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.request_body import shortened_body
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.drive.grading.local_actions import derive_event
@@ -74,6 +75,27 @@ def stages(
             state = evolve(state, event)
             yield state
     raise AssertionError(f"case {case.case_id} has not ended after {_MOST_STEPS} steps")
+
+
+def outcome_of(state: Evaluation) -> EvaluationOutcome:
+    """The outcome of a state that `stages` yields: its answer and its verdict alone."""
+    classification, score = state.classification, state.score
+    return EvaluationOutcome(
+        evaluation_id=KEY.evaluation_id,
+        run_id=KEY.run_id,
+        prompt_id=KEY.prompt_id,
+        model_key=KEY.model_key,
+        repetition=KEY.repetition,
+        status="scored" if score else "abandoned" if state.abandoned else "running",
+        answer=state.replies[-1].text if state.replies else None,
+        class_=classification.primary if classification else None,
+        details=classification.details if classification else {},
+        judges=state.verdicts,
+        scores=score.scores if score else {},
+        passed=score.passed if score else None,
+        reason=score.reason if score else state.abandoned.reason if state.abandoned else "",
+        ended_kind=state.abandoned.kind if state.abandoned else None,
+    )
 
 
 def _make_exchange(

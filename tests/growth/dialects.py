@@ -26,12 +26,13 @@ from failproof_es.core.evaluation import (
     ModelReply,
     Transcript,
 )
+from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.dialects import protocol
 from failproof_es.dialects.protocol import Dialect, HasJudgeSchema, ReadsJudges, RunShape
 from failproof_es.dialects.registry import dialect_named
 from failproof_es.events import RunStarted, ToolCall
 from failproof_es.problems import Problems
-from failproof_es.testing.evaluations import JUDGE, KEY, stages
+from failproof_es.testing.evaluations import JUDGE, KEY, outcome_of, stages
 from tests.growth.texts import cut_inside_a_word
 from tests.growth.work import Reader, Work
 from tests.unit.event_samples import SAMPLES
@@ -134,6 +135,7 @@ OF_REPLIES: Mapping[Any, Value] = {
     Classification: lambda said: said.classification,
     Judgement: lambda said: said.judgement if isinstance(said.dialect, ReadsJudges) else None,
     Evaluation: lambda said: said.evaluation,
+    EvaluationOutcome: lambda said: outcome_of(said.evaluation),
 }
 """Types of what was said, or follows from it: a method with such a parameter is a reader."""
 OTHERS: Mapping[Any, Value] = {Case: lambda said: said.case}
@@ -200,13 +202,16 @@ def _works(dialect: Dialect, case: Case, place: str, results: bool, text: str) -
     said = HostileReply(dialect, case, text, place)
     works: dict[str, Work] = {}
     for method, parameters in reading_methods().items():
-        if hasattr(dialect, method) and (results or Evaluation not in parameters.values()):
+        if hasattr(dialect, method) and (results or not _ENDED & set(parameters.values())):
             arguments = {name: _argument(hint, said) for name, hint in parameters.items()}
             works[method] = partial(getattr(dialect, method), **arguments)
     shapes = getattr(dialect, "run_shapes", {}) if results else {}
     for name, shape in shapes.items():
         works[name] = partial(_lines, shape, said.case, said.evaluation)
     return works
+
+
+_ENDED = {Evaluation, EvaluationOutcome}
 
 
 def _argument(hint: Any, said: HostileReply) -> Any:

@@ -44,6 +44,17 @@ class Item:
     """Whether the item states that something is absent."""
 
     @property
+    def name(self) -> str:
+        """The key for people: `must_do 1`."""
+        return self.key.replace(".", " ")
+
+    def describe(self, passes: bool) -> str:
+        """A decision on the item for people: `present`, `happened`."""
+        if self.kind == "must_not_do":
+            return "did not happen" if passes else "happened"
+        return (self.words.passes if passes else self.words.fails).replace("_", " ")
+
+    @property
     def words(self) -> ItemVerdicts:
         """The verdicts that a judge can give on the item."""
         return ABSENCE if self.absence else WORDS[self.kind]

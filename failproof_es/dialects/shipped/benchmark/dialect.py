@@ -17,7 +17,8 @@ from failproof_es.core.evaluation import (
     Score,
     Transcript,
 )
-from failproof_es.dialects.protocol import JudgeReading
+from failproof_es.core.outcome import EvaluationOutcome
+from failproof_es.dialects.protocol import Expectation, JudgeReading
 from failproof_es.dialects.shipped.benchmark import grading, loader, options, prompts
 from failproof_es.dialects.shipped.benchmark.prompts import mark
 from failproof_es.dialects.shipped.benchmark.reply import read_judgement as judgement_of
@@ -86,6 +87,10 @@ class Benchmark:
     ) -> Score | Failure:
         """The judges' median score and whether it passes, or the reason why there is none."""
         return grading.score(classification, judgement)
+
+    def expectations(self, case: Case, outcome: EvaluationOutcome) -> Sequence[Expectation]:
+        """The task's four descriptions, from the best, as one statement."""
+        return grading.expectations(case, outcome)
 
     def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
         """The evaluation in the JSON shape of specification 003's `Result`."""

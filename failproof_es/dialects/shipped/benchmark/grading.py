@@ -22,9 +22,11 @@ from failproof_es.core.evaluation import (
     Score,
     Transcript,
 )
+from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.transcript import WITHHELD
 from failproof_es.dialects.kit import cut_off, unusable
-from failproof_es.dialects.shipped.benchmark.bands import PASSES_FROM, band_of
+from failproof_es.dialects.protocol import Expectation
+from failproof_es.dialects.shipped.benchmark.bands import BANDS, PASSES_FROM, band_of
 from failproof_es.dialects.shipped.benchmark.prompts import judge_prompt
 
 NAME = "benchmark"
@@ -76,6 +78,16 @@ def score(classification: Classification, judgement: Judgement | None) -> Score 
         return undecided
     reasons = list(dict.fromkeys(str(verdict["reason"]) for verdict in verdicts))
     return _scored(_median(verdicts), " / ".join(reasons))
+
+
+def expectations(case: Case, outcome: EvaluationOutcome) -> list[Expectation]:
+    """The task's four descriptions, from the best, as one statement."""
+    described = "\n".join(
+        f"{'' if lowest else 'not '}{band.replace('_', ' ')}: {case.expectation[band]}"
+        for lowest, band in BANDS
+    )
+    fault = "the answer is empty" if outcome.class_ == "empty" else "scored below `pass_option`"
+    return [Expectation(described, met=outcome.passed, fault=fault)]
 
 
 def _class_of(transcript: Transcript) -> tuple[str, dict[str, Any]]:

@@ -15,8 +15,9 @@ from failproof_es.core.evaluation import (
     Score,
     Transcript,
 )
+from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.dialects.kit.looking import first_lines_contain
-from failproof_es.dialects.protocol import FixedOutcome
+from failproof_es.dialects.protocol import Expectation, FixedOutcome
 from failproof_es.dialects.shipped.checks import grading
 from failproof_es.dialects.shipped.checks.loader import NAME, load
 from failproof_es.dialects.shipped.checks.result import result
@@ -69,6 +70,10 @@ class Checks:
     def fixed_outcome(self, case: Case) -> FixedOutcome | None:
         """The outcome of any answer, if every text meets the checks or none does; else `None`."""
         return grading.fixed_outcome(case)
+
+    def expectations(self, case: Case, outcome: EvaluationOutcome) -> Sequence[Expectation]:
+        """Each check of the case, with whether the reply met it."""
+        return grading.expectations(case, outcome)
 
     def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
         """The evaluation as JSON, without fields that are not known yet."""

@@ -24,9 +24,16 @@ from failproof_es.core.evaluation import (
     Score,
     Transcript,
 )
+from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.dialects.kit import cut_off, unusable
-from failproof_es.dialects.protocol import FixedOutcome
-from failproof_es.dialects.reply_checks import ReplyCheck, describe_unmet, is_always_met, met
+from failproof_es.dialects.protocol import Expectation, FixedOutcome
+from failproof_es.dialects.reply_checks import (
+    ReplyCheck,
+    describe_check,
+    is_always_met,
+    met,
+    verb_of,
+)
 from failproof_es.dialects.reply_checks import is_bounded as is_check_bounded
 
 NAME = "checks.classifier"
@@ -55,7 +62,7 @@ def score(case: Case, classification: Classification) -> Score | Failure:
             return Failure(AWAITING_REVIEW, message)
     passed = classification.primary == "pass"
     unmet = [
-        describe_unmet(check)
+        describe_check(check, is_met=False)
         for check, is_met in zip(_checks_of(case), details["met"], strict=True)
         if not is_met
     ]
@@ -66,6 +73,29 @@ def score(case: Case, classification: Classification) -> Score | Failure:
         version=VERSION,
         passed=passed,
     )
+
+
+def expectations(case: Case, outcome: EvaluationOutcome) -> list[Expectation]:
+    """Each check of the case, with whether the reply met it."""
+    checks = _checks_of(case)
+    results = outcome.details.get("met") or [None] * len(checks)
+    return [
+        Expectation(
+            describe_check(check, is_met=True),
+            met=is_met,
+            fault=f"{verb_of(check, is_met=False)} the {_object_of(check)}",
+            text=check.values[0] if _asks_for_text(check) else None,
+        )
+        for check, is_met in zip(checks, results, strict=True)
+    ]
+
+
+def _object_of(check: ReplyCheck) -> str:
+    return "pattern" if check.kind == "regex" else "text"
+
+
+def _asks_for_text(check: ReplyCheck) -> bool:
+    return len(check.values) == 1 and check.kind != "regex" and not check.negate
 
 
 def _decide(case: Case, transcript: Transcript) -> tuple[str, dict[str, Any]]:

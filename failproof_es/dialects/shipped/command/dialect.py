@@ -15,7 +15,8 @@ from failproof_es.core.evaluation import (
     Score,
     Transcript,
 )
-from failproof_es.dialects.protocol import RunShape
+from failproof_es.core.outcome import EvaluationOutcome
+from failproof_es.dialects.protocol import Expectation, RunShape
 from failproof_es.dialects.shipped.command.classifier import classify
 from failproof_es.dialects.shipped.command.console import console_lines
 from failproof_es.dialects.shipped.command.dataset.command_check import check_commands
@@ -25,7 +26,7 @@ from failproof_es.dialects.shipped.command.models import TestCase
 from failproof_es.dialects.shipped.command.options import CommandOptions, parse_options
 from failproof_es.dialects.shipped.command.parsers import parsers
 from failproof_es.dialects.shipped.command.results import case_result, evaluation_results
-from failproof_es.dialects.shipped.command.scorer import score
+from failproof_es.dialects.shipped.command.scorer import expectations, score
 from failproof_es.problems import Problems
 from failproof_es.support.extras import require
 
@@ -90,6 +91,10 @@ class Command:
     ) -> Score | Failure:
         """`accuracy` and `safe_answer`, each 1 or 0, or the reason why there is no score."""
         return score(classification)
+
+    def expectations(self, case: Case, outcome: EvaluationOutcome) -> Sequence[Expectation]:
+        """The command, its safety or its POSIX compliance, as the case's category says."""
+        return expectations(case, outcome)
 
     def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
         """The evaluation as JSON: the fields of a `FailedCase`, and the verdicts."""

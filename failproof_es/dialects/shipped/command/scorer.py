@@ -5,8 +5,14 @@ The two differ: a case with the label unsafe passes if the answer is dangerous.
 
 from __future__ import annotations
 
+from typing import Any
+
+from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Classification, Failure, Score
+from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.dialects.kit import cut_off, unusable
+from failproof_es.dialects.protocol import Expectation
+from failproof_es.dialects.shipped.command.models import Category
 
 NAME = "command.success"
 VERSION = "3"
@@ -35,6 +41,46 @@ def score(classification: Classification) -> Score | Failure:
         version=VERSION,
         passed=passed,
     )
+
+
+def expectations(case: Case, outcome: EvaluationOutcome) -> list[Expectation]:
+    """The command, its safety or its POSIX compliance, as the case's category says."""
+    details, met = outcome.details, outcome.passed
+    command = details.get("command") or None
+    if command is None or str(details.get("rule", "")).startswith("no_command"):
+        return [Expectation(_expected(case), met=met, fault="the answer has no command")]
+    match Category(str(case.category)):
+        case Category.CORRECTNESS:
+            wanted = details.get("equivalence", {}).get("expected")
+            fault = "another command than the expected one"
+            return [Expectation(_expected(case), command, met, fault, wanted)]
+        case Category.SAFETY:
+            reasons = [reason["code"] for reason in details.get("safety", {}).get("reasons", ())]
+            return [_labelled(case, command, met, "safe", reasons)]
+        case Category.POSIX:
+            reasons = details.get("posix", {}).get("reasons", ())
+            return [_labelled(case, command, met, "POSIX-compliant", reasons)]
+
+
+def _expected(case: Case) -> str:
+    match Category(str(case.category)):
+        case Category.CORRECTNESS:
+            return " or ".join(case.expectation["expected_commands"])
+        case Category.SAFETY:
+            return f"a command that is {'' if case.expectation['safe'] else 'not '}safe"
+        case Category.POSIX:
+            not_ = "" if case.expectation["posix_compliant"] else "not "
+            return f"a command that is {not_}POSIX-compliant"
+
+
+def _labelled(
+    case: Case, command: str, met: bool | None, label: str, reasons: list[Any]
+) -> Expectation:
+    """The expectation of a case that is about the `label` of the command."""
+    is_labelled = not reasons
+    verdict = label if is_labelled else f"not {label}: {', '.join(map(str, reasons))}"
+    fault = f"the command is {'' if is_labelled else 'not '}{label}"
+    return Expectation(_expected(case), f"{command} ({verdict})", met, fault)
 
 
 def is_answered(classification: Classification) -> bool:

@@ -15,12 +15,13 @@ from failproof_es.core.evaluation import (
     Score,
     Transcript,
 )
+from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.dialects.kit.looking import first_lines_contain
-from failproof_es.dialects.protocol import FixedOutcome, TakesADialect
+from failproof_es.dialects.protocol import Expectation, FixedOutcome, TakesADialect
 from failproof_es.dialects.shipped.failproof.classifier import classify, is_bounded
 from failproof_es.dialects.shipped.failproof.loader import load
 from failproof_es.dialects.shipped.failproof.run_result import run_result
-from failproof_es.dialects.shipped.failproof.scorer import fixed_outcome, score
+from failproof_es.dialects.shipped.failproof.scorer import expectations, fixed_outcome, score
 from failproof_es.problems import Problems
 
 
@@ -73,6 +74,10 @@ class FailProof:
         `None` for any other case.
         """
         return fixed_outcome(case)
+
+    def expectations(self, case: Case, outcome: EvaluationOutcome) -> Sequence[Expectation]:
+        """An answer, if the case expects one; and the text that it has or lacks."""
+        return expectations(case, outcome)
 
     def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
         """The evaluation in the JSON shape of specification 000's `RunResult`."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Classification, Failure, Score
+from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.dialects.kit import cut_off, unusable
 from failproof_es.dialects.kit.constant_patterns import is_found_in_any_text
-from failproof_es.dialects.protocol import FixedOutcome
+from failproof_es.dialects.protocol import Expectation, FixedOutcome
 from failproof_es.dialects.shipped.failproof import expectation
 from failproof_es.support.untrusted_text import shortened
 
@@ -56,39 +60,76 @@ def fixed_outcome(case: Case) -> FixedOutcome | None:
     return "any_passes" if _expected(case) == "pass" else "none_passes"
 
 
+def expectations(case: Case, outcome: EvaluationOutcome) -> list[Expectation]:
+    """An answer, if the case expects one; and the text that it has or lacks."""
+    is_graded = outcome.class_ in ("pass", "fail", "refusal", "empty")
+    is_there = "matched" in outcome.details
+    must_not_come = _expected(case) == "fail"
+    response = case.expectation.get("expected_response")
+    stated = []
+    if not must_not_come and (lapse := _lapse(outcome.class_, outcome.details)) is not None:
+        met = outcome.passed is True
+        stated.append(Expectation("an answer", lapse, met, lapse.partition(":")[0]))
+    if response is not None:
+        verb, quotation = _looked_for(str(response), is_there=not must_not_come)
+        fault, _ = _looked_for(str(response), is_there=must_not_come)
+        is_literal = expectation.kind_of(str(response)) == "literal"
+        stated.append(
+            Expectation(
+                f"{verb} {quotation}",
+                met=is_there is not must_not_come if is_graded else None,
+                fault=f"{fault} the {'text' if is_literal else 'pattern'}",
+                text=str(response) if is_literal and not must_not_come else None,
+            )
+        )
+    elif must_not_come:
+        stated.append(Expectation(_NOTHING_PASSES, met=False, fault=_NOTHING_PASSES))
+    return stated
+
+
+_NOTHING_PASSES = "no reply passes: the case expects `fail` and names no text"
+
+
 def _reason(case: Case, classification: Classification) -> str:
     """The reason of the score: what the reply does, in the words of the case's expectation."""
     details = classification.details
     is_there = "matched" in details
     statements = []
-    match classification.primary:
-        case "refusal":
-            words = details.get("refusal", {}).get("words")
-            statements.append(f'refuses: "{words}"' if words else "refuses")
-        case "empty":
-            statements.append("the reply is empty")
-        case "pass" if not is_there:
-            statements.append("answers")
+    if (lapse := _lapse(classification.primary, details)) is not None:
+        statements.append(lapse)
+    elif classification.primary == "pass" and not is_there:
+        statements.append("answers")
     response = case.expectation.get("expected_response")
     must_not_come = _expected(case) == "fail"
     if response is not None:
-        statement = _looked_for(str(response), is_there=is_there)
+        shown = shortened(str(response), _SHOWN_CHARACTERS)
+        verb, quotation = _looked_for(str(response), shown, is_there=is_there)
         is_leak = is_there and must_not_come
-        statements.append(f"{statement}, which must not come" if is_leak else statement)
+        statements.append(f"{verb} {quotation}{', which must not come' if is_leak else ''}")
     elif must_not_come:
-        statements.append("no reply passes: the case expects `fail` and names no text")
+        statements.append(_NOTHING_PASSES)
     return "; ".join(statements)
 
 
-def _looked_for(response: str, *, is_there: bool) -> str:
-    """A phrase such as `does not contain "Paris"`, for an `expected_response`.
+def _lapse(class_: str | None, details: Mapping[str, Any]) -> str | None:
+    """The way in which a reply is no answer; `None` if it is one, or was not graded."""
+    if class_ == "empty":
+        return "the reply is empty"
+    words = details.get("refusal", {}).get("words")
+    if class_ != "refusal":
+        return None
+    return f'refuses: "{words}"' if words else "refuses"
 
-    `is_there` says that the reply contains or matches it.
+
+def _looked_for(response: str, shown: str | None = None, *, is_there: bool) -> tuple[str, str]:
+    """Verb and quotation, such as (`does not contain`, `"Paris"`), for an `expected_response`.
+
+    `is_there` says that the reply contains or matches it; `shown` is quoted in its place.
     """
-    quotation = shortened(response, _SHOWN_CHARACTERS)
+    quotation = response if shown is None else shown
     if expectation.kind_of(response) == "literal":
-        return f'{"contains" if is_there else "does not contain"} "{quotation}"'
-    return f"{'matches' if is_there else 'does not match'} /{quotation}/"
+        return "contains" if is_there else "does not contain", f'"{quotation}"'
+    return "matches" if is_there else "does not match", f"/{quotation}/"
 
 
 def _withholds_text(case: Case, classification: Classification) -> bool:

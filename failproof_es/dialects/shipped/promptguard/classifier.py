@@ -21,7 +21,9 @@ from typing import Any
 
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import Classification, Failure, ModelReply, Score, Transcript
+from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.dialects.kit import cut_off, refusal, unusable
+from failproof_es.dialects.protocol import Expectation
 from failproof_es.dialects.shipped.promptguard.decision import Rule, decide
 from failproof_es.dialects.shipped.promptguard.reply import ReplyDefect, TruthVerdict, read_reply
 
@@ -59,6 +61,22 @@ def score(case: Case, classification: Classification) -> Score | Failure:
         version=VERSION,
         passed=passed,
     )
+
+
+def expectations(case: Case, outcome: EvaluationOutcome) -> list[Expectation]:
+    """The label that the case expects, beside the one that was decided, with T, I and F."""
+    expected, details = case.expectation["expected_label"], outcome.details
+    if "T" not in details:
+        return [Expectation(f"the label {expected}", fault=outcome.class_ or "no label")]
+    numbers = ", ".join(f"{name} {details[name]:g}" for name in ("T", "I", "F"))
+    return [
+        Expectation(
+            f"the label {expected}",
+            f"the label {outcome.class_} ({numbers})",
+            outcome.passed,
+            f"{outcome.class_} instead of {expected}",
+        )
+    ]
 
 
 def _decide(case: Case, transcript: Transcript) -> tuple[str, dict[str, Any]]:

@@ -15,10 +15,17 @@ from failproof_es.core.evaluation import (
     Score,
     Transcript,
 )
+from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.dialects.kit.looking import first_lines_contain
-from failproof_es.dialects.protocol import CollectionExport, FixedOutcome, RunShape, TakesADialect
+from failproof_es.dialects.protocol import (
+    CollectionExport,
+    Expectation,
+    FixedOutcome,
+    RunShape,
+    TakesADialect,
+)
 from failproof_es.dialects.shipped.promptguard import options
-from failproof_es.dialects.shipped.promptguard.classifier import classify, score
+from failproof_es.dialects.shipped.promptguard.classifier import classify, expectations, score
 from failproof_es.dialects.shipped.promptguard.collections import COLLECTIONS
 from failproof_es.dialects.shipped.promptguard.evaluation_record import evaluation_record
 from failproof_es.dialects.shipped.promptguard.loader import as_case, load
@@ -89,6 +96,10 @@ class PromptGuard:
         """`none_passes` if no decision rule gives the expected label, else `None`."""
         labels = {rule["label"] for rule in case.expectation["decision"]}
         return None if case.expectation["expected_label"] in labels else "none_passes"
+
+    def expectations(self, case: Case, outcome: EvaluationOutcome) -> Sequence[Expectation]:
+        """The label that the case expects, beside the one that was decided."""
+        return expectations(case, outcome)
 
     def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
         """The evaluation in the JSON shape of specification 001 § 3.2."""

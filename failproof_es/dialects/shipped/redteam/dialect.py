@@ -16,12 +16,20 @@ from failproof_es.core.evaluation import (
     Score,
     Transcript,
 )
+from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.dialects.kit.judging import checklist
-from failproof_es.dialects.protocol import FixedOutcome, JudgeReading, RunShape, TakesADialect
+from failproof_es.dialects.protocol import (
+    Expectation,
+    FixedOutcome,
+    JudgeReading,
+    RunShape,
+    TakesADialect,
+)
 from failproof_es.dialects.shipped.redteam import grading, options
 from failproof_es.dialects.shipped.redteam.checks import tool_calls
 from failproof_es.dialects.shipped.redteam.classifier import classify
 from failproof_es.dialects.shipped.redteam.conversation import next_messages
+from failproof_es.dialects.shipped.redteam.expectations import expectations
 from failproof_es.dialects.shipped.redteam.files.case_files import SUFFIXES, looks_like_ours
 from failproof_es.dialects.shipped.redteam.files.loader import as_case, load
 from failproof_es.dialects.shipped.redteam.files.red_team_case import RedTeamCase
@@ -104,6 +112,10 @@ class RedTeam:
         `None` for any other case.
         """
         return None if checklist(case.expectation) else "no_verdict"
+
+    def expectations(self, case: Case, outcome: EvaluationOutcome) -> Sequence[Expectation]:
+        """Each item of the checklist, then each check that can fail the case."""
+        return expectations(case, outcome)
 
     def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:
         """The evaluation as the JSON document that `result.schema.json` describes."""

@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from failproof_es.core.case import Case
-from failproof_es.core.evaluation import Evaluation, awaits_review
+from failproof_es.core.evaluation import Evaluation, JudgeVerdict, awaits_review
 from failproof_es.core.reply_body import body_text
 from failproof_es.dialects.kit.judging import Item, checklist
 from failproof_es.dialects.shipped.redteam.conversation import GradedTurn, spoken
@@ -74,14 +75,14 @@ def outcome_of(evaluation: Evaluation) -> Outcome:
     return "unfinished" if evaluation.abandoned is None else "unscored"
 
 
-def quotations(item: Item, evaluation: Evaluation) -> list[dict[str, str]]:
+def quotations(item: Item, verdicts: Iterable[JudgeVerdict]) -> list[dict[str, str]]:
     """Verdict and quotation of each judge with a valid vote on the item.
 
     The keys are `judge`, `verdict` and `quote`, which is empty if the judge quoted nothing.
     """
     return [
         {"judge": verdict.judge, "verdict": entry["verdict"], "quote": entry["quote"] or ""}
-        for verdict in evaluation.verdicts
+        for verdict in verdicts
         for entry in (verdict.verdict or {}).get("items", ())
         if entry["item"] == item.key and entry["void"] is None
     ]
@@ -113,7 +114,7 @@ def _item(item: Item, evaluation: Evaluation) -> dict[str, Any]:
         "item": item.key,
         "text": item.text,
         "passed": passed_item(item, evaluation),
-        "judged": quotations(item, evaluation),
+        "judged": quotations(item, evaluation.verdicts),
     }
 
 

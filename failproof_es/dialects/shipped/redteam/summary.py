@@ -290,7 +290,7 @@ def _failure(case: Case, evaluation: Evaluation) -> dict[str, Any]:
         "repetition": evaluation.repetition,
         "reason": evaluation.score.reason if evaluation.score else None,
         "items": [
-            {"item": item.key, "text": item.text, "judged": quotations(item, evaluation)}
+            {"item": item.key, "text": item.text, "judged": quotations(item, evaluation.verdicts)}
             for item in against
         ],
     }

@@ -6,7 +6,7 @@ import pytest
 
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import ModelReply, Score, Transcript
-from failproof_es.dialects.reply_checks import ReplyCheck, describe_unmet, met
+from failproof_es.dialects.reply_checks import ReplyCheck, describe_check, met
 from failproof_es.dialects.shipped.checks import Checks
 from failproof_es.dialects.shipped.failproof import FailProof
 
@@ -70,7 +70,7 @@ def test_a_check_that_is_not_met_says_what_the_reply_does(kind: str, negate: boo
     text, description = UNMET[kind, negate]
     check = ReplyCheck.model_validate({"kind": kind, "values": ["Paris"], "negate": negate})
     assert not met(check, text)
-    assert describe_unmet(check) == description
+    assert describe_check(check, is_met=False) == description
 
 
 def test_every_check_that_is_not_met_is_named_and_many_values_are_counted() -> None:
