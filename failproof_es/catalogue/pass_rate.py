@@ -39,7 +39,7 @@ class PassRate(Document):
     method: str | None
     """Method of the interval from `low` to `high`."""
     says: str
-    """All of it in one phrase, with the method and the confidence of the interval."""
+    """All of it in one phrase, with the confidence of the interval."""
 
 
 def pass_rate_of_model(

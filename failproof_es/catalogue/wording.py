@@ -45,18 +45,9 @@ def judge_named(key: str) -> str:
 
 
 def between(interval: Interval) -> str:
-    """An interval of a rate, with its confidence and its method.
-
-    A one-sided interval reads `at most` or `at least`, any other `81.2 % to 93.0 %`.
-    """
-    if interval.low <= 0.0 and interval.method.endswith("one-sided"):
-        bounds = f"at most {percent(interval.high)}"
-    elif interval.high >= 1.0 and interval.method.endswith("one-sided"):
-        bounds = f"at least {percent(interval.low)}"
-    else:
-        bounds = f"{percent(interval.low)} to {percent(interval.high)}"
+    """An interval of a rate with its confidence: `81.2 % to 93.0 % with 95 % confidence`."""
     confidence = f"{interval.confidence * 100:.0f} %"
-    return f"{bounds} with {confidence} confidence ({interval.method})"
+    return f"{percent(interval.low)} to {percent(interval.high)} with {confidence} confidence"
 
 
 def describe_counts(passed: int, total: int) -> str:

@@ -42,12 +42,9 @@ _METHODS = {
 }
 
 
-def method_of(what: str, size: int) -> str:
+def method_of(what: str) -> str:
     """The method by which the product makes the interval of this number."""
-    method = _METHODS.get(what, "order statistics")
-    by_size = method in ("Wilson", "Bonett-Price", "order statistics")
-    effective = by_size and (size > 1 or what == "mean score")
-    return f"{method}, effective size" if effective else method
+    return _METHODS.get(what, "order statistics")
 
 
 def table_of(covered: Sequence[Covered], draws: int) -> str:
@@ -67,7 +64,7 @@ def table_of(covered: Sequence[Covered], draws: int) -> str:
         shares = [each.share for each in settings]
         numbers = (fmean(shares), min(shares), max(shares))
         lines.append(
-            f"| {what} | {method_of(what, size)} | {clusters} | {clusters * size} | "
+            f"| {what} | {method_of(what)} | {clusters} | {clusters * size} | "
             f"{len(settings)} | " + " | ".join(f"{number:.3f}" for number in numbers) + " |"
         )
     return "\n".join(lines) + "\n"

@@ -28,7 +28,6 @@ from failproof_es.support.statistics.paired import (
 )
 from failproof_es.support.statistics.rates import (
     Rate,
-    clopper_pearson_margin,
     rate,
     rate_of_sums,
     wilson,
@@ -43,7 +42,6 @@ __all__ = [
     "Paired",
     "Rate",
     "benjamini_hochberg",
-    "clopper_pearson_margin",
     "clustered_error",
     "compare_outcomes",
     "compare_scores",

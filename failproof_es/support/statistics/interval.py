@@ -13,13 +13,9 @@ POWER = 0.8
 
 Method = Literal[
     "Wilson",
-    "Clopper-Pearson, one-sided",
-    "Wilson, effective size",
     "Student's t, over clusters",
     "order statistics",
-    "order statistics, effective size",
     "Bonett-Price",
-    "Bonett-Price, effective size",
     "inverted permutation test",
 ]
 Floats = NDArray[np.float64]
@@ -27,7 +23,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """From `low` to `high` with this confidence. A one-sided one ends at 0 or 1."""
+    """From `low` to `high` with this confidence."""
 
     low: float
     high: float

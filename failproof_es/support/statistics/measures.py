@@ -87,11 +87,10 @@ def percentile_interval(
         return None
     times = len(values) / effective
     """Number of values for each effective value."""
-    method = "order statistics" if effective == len(values) else "order statistics, effective size"
     return OpenInterval(
         None if low is None else ordered[floor((low - 0.5) * times - 0.5 + _ROUNDING)],
         None if high is None else ordered[ceil((high - 0.5) * times - 0.5 - _ROUNDING)],
-        method,  # type: ignore[arg-type]
+        "order statistics",
         confidence,
     )
 

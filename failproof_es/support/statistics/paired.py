@@ -188,8 +188,8 @@ def _bonett_price(
     first = sum(difference > 0 for difference in differences) / size
     second = sum(difference < 0 for difference in differences) / size
     variance = first + second - (first - second) ** 2
-    effective, alone = float(size), count == size
-    if not alone:
+    effective = float(size)
+    if count < size:
         squares = sum(cluster_size * cluster_size for cluster_size in sizes)
         effective = size * size / squares
         if variance:
@@ -201,9 +201,7 @@ def _bonett_price(
     middle = first - second
     z = float(stats.norm.ppf((1 + CONFIDENCE) / 2))
     margin = z * sqrt((first + second - middle**2) / (effective + 2))
-    method: Literal["Bonett-Price", "Bonett-Price, effective size"]
-    method = "Bonett-Price" if alone else "Bonett-Price, effective size"
-    return Interval(max(middle - margin, -1.0), min(middle + margin, 1.0), method)
+    return Interval(max(middle - margin, -1.0), min(middle + margin, 1.0), "Bonett-Price")
 
 
 def _inverted(sums: Sequence[Fraction], sizes: Sequence[int]) -> Interval | None:

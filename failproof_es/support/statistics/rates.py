@@ -6,10 +6,8 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from math import sqrt
 
-from scipy import stats
 from scipy.special import gammaincinv, ndtri
 
 from failproof_es.core.clusters import ClusterSums
@@ -54,19 +52,6 @@ def wilson(passed: float, total: float, confidence: float = CONFIDENCE) -> Inter
     return Interval(low, high, "Wilson", confidence)
 
 
-@lru_cache(maxsize=10_000)
-def clopper_pearson_margin(passed: int, total: int, confidence: float = CONFIDENCE) -> Interval:
-    """The one-sided interval of a rate of 0 or 1 (Clopper and Pearson).
-
-    `passed` is 0 or `total`. For example, 0 of 30 passed still allows a rate of 9.5 %.
-    """
-    alternative = "less" if passed == 0 else "greater"
-    bounds = stats.binomtest(passed, total, alternative=alternative).proportion_ci(
-        confidence, method="exact"
-    )
-    return Interval(float(bounds.low), float(bounds.high), "Clopper-Pearson, one-sided", confidence)
-
-
 def rate(
     outcomes: Sequence[bool],
     clusters: Sequence[Hashable] | None = None,
@@ -89,16 +74,16 @@ def rate(
 def rate_of_sums(sums: ClusterSums, confidence: float = CONFIDENCE) -> Rate:
     """The rate of clustered outcomes with its interval, from sums over the clusters.
 
-    If all outcomes are alike, the interval is one-sided, on the number of clusters. If each outcome
-    is its own cluster, it is Wilson's. Else it is Wilson's on the effective size
-    (`effective_size`), with the end near a rare outcome moved outwards.
+    The interval is Wilson's on the effective size (`effective_size`): the number of outcomes if
+    each is its own cluster, the number of clusters if all outcomes are alike. The end near a rare
+    outcome is moved outwards (`effective_wilson`).
     """
     passed, size, clusters = sums.passed, sums.size, sums.clusters
     if not size:
         return Rate(0, 0, 0, None)
     if passed in (0, size):
-        alike = clopper_pearson_margin(clusters if passed else 0, clusters, confidence)
-        return Rate(passed, size, clusters, alike)
+        interval = effective_wilson(passed / size, clusters, confidence)
+        return Rate(passed, size, clusters, interval)
     if clusters == size:
         return Rate(passed, size, clusters, wilson(passed, size, confidence))
     squared_deviations = Fraction(
@@ -119,15 +104,22 @@ def effective_wilson(share: float, effective: float, confidence: float) -> Inter
     """Wilson's interval of the rate `share` for `effective` independent outcomes.
 
     Near an outcome that occurs three times or less, Wilson's end is too close: it is moved to the
-    end for a Poisson count (L. Brown, T. Cai, A. DasGupta, Statistical Science 16, 2001).
+    end for a Poisson count (L. Brown, T. Cai, A. DasGupta, Statistical Science 16, 2001). Near an
+    outcome that never occurs, it is moved to the exact one-sided bound (C. Clopper, E. Pearson,
+    Biometrika 26, 1934), which is farther for up to six outcomes.
     """
     interval = wilson(share * effective, effective, confidence)
     low, high = interval.low, interval.high
+    exact = (1 - confidence) ** (1 / effective)
+    if share == 0:
+        high = max(high, 1 - exact)
+    if share == 1:
+        low = min(low, exact)
     if 0 < (count := share * effective) <= _RARE:
         low = min(low, float(gammaincinv(count, 1 - confidence)) / effective)
     if 0 < (count := (1 - share) * effective) <= _RARE:
         high = max(high, 1 - float(gammaincinv(count, 1 - confidence)) / effective)
-    return Interval(low, high, "Wilson, effective size", confidence)
+    return Interval(low, high, "Wilson", confidence)
 
 
 def effective_size(

@@ -50,7 +50,7 @@ def test_without_gates_the_rate_is_said_with_its_counts_and_interval() -> None:
     found = of([run()])
     assert found.tone == "plain"
     assert found.sentence.startswith("Passed: 39 of 40 (97.5 %): ")
-    assert "95 % confidence (Wilson)" in found.sentence
+    assert "95 % confidence" in found.sentence
     assert found.beside == (), "what the sentence says is not said again"
 
 

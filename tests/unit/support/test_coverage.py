@@ -44,6 +44,6 @@ def test_the_page_has_a_row_for_all_that_is_drawn() -> None:
     table = page.split(BEGIN)[1].split(END)[0]
     rows = {tuple(row.split(" | ")[:4]) for row in table.splitlines() if row.startswith("| ")}
     for setting in grid():
-        method = method_of(setting.what, setting.size)
+        method = method_of(setting.what)
         size = setting.clusters * setting.size
         assert (f"| {setting.what}", method, f"{setting.clusters}", f"{size}") in rows

@@ -19,7 +19,6 @@ from failproof_es.core.exact_numbers import difference
 from failproof_es.support.statistics import (
     OpenInterval,
     benjamini_hochberg,
-    clopper_pearson_margin,
     clustered_error,
     compare_outcomes,
     compare_scores,
@@ -51,37 +50,31 @@ def test_wilson_of_published_examples() -> None:
 
 
 @given(st.integers(1, 1000))
-def test_none_of_n_allows_what_the_closed_form_says(n: int) -> None:
-    found = clopper_pearson_margin(0, n)
-    assert found.low == 0.0
-    assert found.high == pytest.approx(1 - 0.05 ** (1 / n))
-    turned = clopper_pearson_margin(n, n)
+def test_none_of_n_allows_at_least_what_the_exact_bound_and_wilson_allow(n: int) -> None:
+    found = rate([False] * n).interval
+    assert found is not None and found.low == 0.0
+    exact, score = 1 - 0.05 ** (1 / n), Z**2 / (n + Z**2)
+    assert found.high == pytest.approx(max(exact, score))
+    turned = rate([True] * n).interval
+    assert turned is not None
     assert (turned.low, turned.high) == pytest.approx((1 - found.high, 1.0))
 
 
-def test_none_of_thirty_still_allows_nine_and_a_half_percent() -> None:
-    assert rate([False] * 30).interval == clopper_pearson_margin(0, 30)
-    assert clopper_pearson_margin(0, 30).high == pytest.approx(0.095, abs=5e-4)
-
-
-def test_the_method_follows_from_what_there_is() -> None:
-    def method(outcomes: list[bool], clusters: list[int] | None = None) -> str | None:
-        found = rate(outcomes, clusters).interval
-        return found.method if found else None
-
-    assert method([]) is None
-    assert method([True, False, True]) == "Wilson"
-    assert method([True, False, True], [1, 2, 3]) == "Wilson"
-    assert method([True] * 9) == "Clopper-Pearson, one-sided"
-    assert method([True, False] * 10, [n // 2 for n in range(20)]) == "Wilson, effective size"
-    many = [bool(n % 3) for n in range(120)]
-    assert method(many, [n // 2 for n in range(120)]) == "Wilson, effective size"
+def test_all_rates_have_one_method_so_that_a_column_of_them_has_one() -> None:
+    outcomes = [], [True, False, True], [True] * 9, [True, False] * 10
+    methods = [
+        interval and interval.method
+        for some in outcomes
+        for clusters in (None, [number // 2 for number in range(len(some))])
+        for interval in [rate(some, clusters).interval]
+    ]
+    assert methods == [None, None, *["Wilson"] * 6]
 
 
 def test_ten_repetitions_of_three_cases_are_three_and_not_thirty() -> None:
     found = rate([True] * 30, [n // 10 for n in range(30)])
     assert (found.passed, found.total, found.clusters) == (30, 30, 3)
-    assert found.interval == clopper_pearson_margin(3, 3)
+    assert found.interval == rate([True] * 3).interval
 
 
 def test_the_clustered_error_of_singletons_is_that_of_a_mean() -> None:
@@ -180,7 +173,7 @@ def test_clusters_that_are_all_alike_do_not_make_a_rate_certain(of_each: int, pa
     outcomes = [n < passing for n in range(of_each)] * 20
     found = rate(outcomes, [n // of_each for n in range(len(outcomes))]).interval
     alone = rate(outcomes).interval
-    assert found is not None and alone is not None and found.method == "Wilson, effective size"
+    assert found is not None and alone is not None
     assert (found.low, found.high) == (alone.low, alone.high)
 
 
