@@ -6,9 +6,10 @@ python -m tools.benchmarks_reference > docs/reference/benchmarks.md
 The second form takes the files in `results/` beside this module: those that the committed page is
 made of. `results/` and the page are committed together.
 
-A row is taken from the last file that measured it. What people wrote of it stands beside this
-module: the page around the tables in `page.md`, and in `remarks.toml`, by the row's name, what
-stands in the way of a row that is not reached, and what it would take.
+A row is taken from the last file that measured it. What people wrote stands beside this module: the
+page around the tables in `page.md`, where `<!-- cell ROW -->` is what was measured of a row, and in
+`remarks.toml`, by the row's name, what stands in the way of a row that is not reached, and what it
+would take.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -26,7 +28,8 @@ from tests.benchmarks.all import BENCHMARKS
 from tests.benchmarks.measured import Benchmark, Measured, Row, cell, table
 
 HERE = Path(__file__).parent
-_ORDER = ("before", "now")
+_VERSION = "now"
+"""The version of the program that the page is about."""
 
 
 def reference(
@@ -46,16 +49,16 @@ def reference(
         for row in result["rows"]:
             if row["name"] in rows and (_is_measured(row) or not _is_tried(rows[row["name"]])):
                 rows[row["name"]] = {**row, **_said(rows[row["name"]])}
-    versions = [each for each in _ORDER if any(each in row["measured"] for row in rows.values())]
     wanted = [row for row in rows.values() if row["wanted"]]
     parts = {
         "sittings": _sittings(results, rows),
-        "wanted": table(wanted, versions),
-        "others": table([row for row in rows.values() if not row["wanted"]], versions),
-        "missed": list(_missed(wanted, versions, remarks)),
+        "wanted": table(wanted, [_VERSION]),
+        "others": table([row for row in rows.values() if not row["wanted"]], [_VERSION]),
+        "missed": list(_missed(wanted, remarks)),
         "how": list(_how([row for row, _ in known])),
     }
-    return re.sub(r"<!-- (\w+) -->", lambda part: "\n".join(parts[part[1]]), template)
+    page = re.sub(r"<!-- (\w+) -->", lambda part: "\n".join(parts[part[1]]), template)
+    return re.sub(r"<!-- cell ([\w-]+) -->", lambda name: cell(rows[name[1]], _VERSION), page)
 
 
 def _how(rows: Sequence[Row]) -> Iterator[str]:
@@ -88,10 +91,10 @@ def _sittings(results: Sequence[Mapping[str, Any]], rows: Mapping[str, Any]) -> 
         ]
         if not taken:
             continue
-        commits = ", ".join(f"{name}: {commit}" for name, commit in result["commits"].items())
         lines.append(
-            f"- {result['began']} to {result['ended']}, {_rounds(result['rounds'])}. Commits: "
-            f"{commits}. {result['system']}, {result['cores']} cores, Python {result['python']}, "
+            f"- {_minute(result['began'])} to {_minute(result['ended'])}, "
+            f"{_rounds(result['rounds'])}. Commit {result['commits'][_VERSION]}. "
+            f"{result['system']}, {result['cores']} cores, Python {result['python']}, "
             f"PostgreSQL {result['postgres']}, load average {result['load']['begin']:.1f} at the "
             f"begin and {result['load']['end']:.1f} at the end. {len(taken)} rows."
         )
@@ -100,17 +103,19 @@ def _sittings(results: Sequence[Mapping[str, Any]], rows: Mapping[str, Any]) -> 
     return lines
 
 
+def _minute(time: str) -> str:
+    return f"{datetime.fromisoformat(time):%Y-%m-%d %H:%M} UTC"
+
+
 def _rounds(number: int) -> str:
     return "one round" if number == 1 else f"{number} rounds"
 
 
-def _missed(
-    wanted: Sequence[dict[str, Any]], versions: Sequence[str], remarks: Mapping[str, str]
-) -> Iterator[str]:
+def _missed(wanted: Sequence[dict[str, Any]], remarks: Mapping[str, str]) -> Iterator[str]:
     """A point for each row that was not reached, and one that names those not measured."""
     unknown = []
     for row in wanted:
-        newest = row["measured"].get(versions[-1], {})
+        newest = row["measured"].get(_VERSION, {})
         if newest.get("median") is None:
             unknown.append(f"`{row['name']}`")
         if newest.get("reached") is not False:
@@ -119,7 +124,7 @@ def _missed(
         if remark is None:
             print(f"no remark on {row['name']} in remarks.toml", file=sys.stderr)
             remark = "No reason is known yet."
-        said = cell(row, versions[-1])
+        said = cell(row, _VERSION)
         yield f"- **{row['what']}**: {said}, wanted {row['wanted']}. {' '.join(remark.split())}"
     if unknown:
         yield f"- Not measured: {', '.join(unknown)}."

@@ -172,10 +172,11 @@ def test_the_page_shows_the_newest_measurement_of_each_row() -> None:
     small.add("now", Measurement("small", 7.0))
     page = benchmarks_reference.reference(
         [result([small.document()], "2026-11-21"), old, new],
-        "<!-- sittings -->\n<!-- wanted -->\n<!-- missed -->\n<!-- others -->",
+        "<!-- cell fast -->\n<!-- sittings -->\n<!-- wanted -->\n<!-- missed -->\n<!-- others -->",
         {"small": "It takes\na lighter box."},
         [Benchmark("both", (FAST, SMALL, UNTRIED), fake([]).begin)],
     )
+    assert page.startswith("20.0 a second\n")
     assert "Not measured" not in page  # nothing is wanted of it
     assert "| how old | - | not measured | - | - |" in page
     assert "| how fast | >= 10.0 | 20.0 a second |" in page
