@@ -123,8 +123,11 @@ class Walker:
             if page.evaluate(_AT_ROW) != at:
                 yield f"{key} does not lead to row {at}"
         page.keyboard.press("/")
-        if page.evaluate("document.activeElement.id") != "q":
-            yield "/ does not lead to the search"
+        if page.evaluate("document.activeElement.getAttribute('role')") != "combobox":
+            yield "/ does not lead to the palette"
+        page.keyboard.press("Escape")
+        if page.locator("dialog").count():
+            yield "Esc does not close the palette"
 
     def _without_script(self, path: str, heading: str) -> Iterator[str]:
         page = self.without_script

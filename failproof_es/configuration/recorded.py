@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import orjson
 from pydantic import ValidationError
 
+from failproof_es.configuration.choices import Matrix
 from failproof_es.configuration.schema import (
     Execution,
     Gates,
@@ -59,6 +60,11 @@ class RecordedConfiguration:
     def execution(self) -> Execution:
         """How the run is executed."""
         return self._section("execution", Execution)
+
+    @cached_property
+    def matrix(self) -> Matrix | None:
+        """The matrix whose variants the run asked; `None` without one."""
+        return None if self._resolved.get("matrix") is None else self._section("matrix", Matrix)
 
     @cached_property
     def judging(self) -> JudgingSection:

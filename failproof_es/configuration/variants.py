@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import islice, product
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,8 @@ def model_keys(models: Sequence[Model]) -> list[str]:
 OWN = frozenset({"temperature", "max_tokens", "seed", "stream"})
 """The parameters that are keys of a model's entry; all others stand in its `parameters`."""
 _LONGEST_KEY = 200
+_MOST_VARIANTS = 10_000
+"""Most variants of a model, as `matrix.most` allows them."""
 
 
 def with_matrix(
@@ -77,6 +79,20 @@ def with_matrix(
 
 def _variants(key: str, model: Model, matrix: Matrix) -> Iterator[dict[str, Any]]:
     """For each variant of a model, the changed keys of its entry, including `key`."""
+    for label, template, combination in _labelled(matrix):
+        parameters = {n: value for n, value in combination if n not in OWN}
+        yield {
+            **{n: value for n, value in combination if n in OWN},
+            **({} if template is None else {"prompt_template": template.model_dump()}),
+            "parameters": {**model.parameters, **parameters},
+            "key": f"{key}@{label}" if label else key,
+        }
+
+
+def _labelled(
+    matrix: Matrix,
+) -> Iterator[tuple[str, PromptTemplate | None, tuple[tuple[str, Any], ...]]]:
+    """The label of each variant, its prompt template and its parameters."""
     templates: list[tuple[str | None, PromptTemplate | None]] = [(None, None)]
     if matrix.prompts is not None:
         templates = [*matrix.prompts.items()]
@@ -86,13 +102,22 @@ def _variants(key: str, model: Model, matrix: Matrix) -> Iterator[dict[str, Any]
                 *([] if name is None else [name]),
                 *(f"{n}={_format_value(v)}" for n, v in combination),
             ]
-            parameters = {n: value for n, value in combination if n not in OWN}
-            yield {
-                **{n: value for n, value in combination if n in OWN},
-                **({} if template is None else {"prompt_template": template.model_dump()}),
-                "parameters": {**model.parameters, **parameters},
-                "key": f"{key}@{','.join(labels)}" if labels else key,
-            }
+            yield ",".join(labels), template, combination
+
+
+def split_variants(matrix: Matrix, keys: Sequence[str]) -> list[tuple[str, str]]:
+    """The key of each variant's model, and the variant's label; empty where a key has none."""
+    labels = {label for label, _, _ in islice(_labelled(matrix), _MOST_VARIANTS)}
+    return [_split_variant(key, labels) for key in keys]
+
+
+def _split_variant(key: str, labels: set[str]) -> tuple[str, str]:
+    at = key.find("@")
+    while at >= 0:
+        if key[at + 1 :] in labels:
+            return key[:at], key[at + 1 :]
+        at = key.find("@", at + 1)
+    return key, ""
 
 
 def describe_matrix(configuration: Configuration, of_models: int) -> str | None:

@@ -26,6 +26,7 @@ STATIC: Mapping[str, str] = {
     "charts.css": "text/css",
     "console.css": "text/css",
     "console.js": "text/javascript",
+    "keys.js": "text/javascript",
     "icon.svg": "image/svg+xml",
 }
 """The static files and their types. There are no others below `/static/`."""

@@ -191,7 +191,7 @@ def page_of_results(
         return ResultPage(tuple(results[:limit]), results[limit - 1].key, None)
     key = None
     if which.seldom:
-        key = _key_at_distance(connection, run_id, which, up_to, after, most, backwards)
+        key = key_at_distance(connection, run_id, which, up_to, after, most, backwards=backwards)
     return ResultPage(tuple(results), key, None if key is None else most)
 
 
@@ -211,6 +211,19 @@ def list_results(
         after = results[-1].key
 
 
+def read_listed(
+    connection: Connection, evaluation_ids: Sequence[UUID], *, up_to: int
+) -> list[ListedResult]:
+    """Those of these evaluations that have begun and had their last event at `up_to` or before."""
+    rows = connection.execute(
+        f"{_SELECTED} FROM projections.evaluations AS e "
+        "LEFT JOIN projections.prompts AS p USING (prompt_id) "
+        "WHERE e.evaluation_id = ANY(%s) AND e.counted AND e.last_position <= %s",
+        (evaluation_ids, up_to),
+    )
+    return [_build_result(row) for row in rows]
+
+
 def _scan_results(
     connection: Connection,
     run_id: UUID,
@@ -221,9 +234,29 @@ def _scan_results(
     most: int | None,
     backwards: bool,
 ) -> list[ListedResult]:
-    """At most `limit` matching results among the next `most` results after a key.
+    """At most `limit` matching results, as `scan_rows` finds them."""
+    rows = scan_rows(
+        connection, _SELECTED, run_id, which, up_to, after, limit, most, backwards=backwards
+    )
+    return [_build_result(row) for row in rows]
 
-    `None` for `most` scans all; `after` and `backwards` mean the same as in `page_of_results`.
+
+def scan_rows(
+    connection: Connection,
+    selected: str,
+    run_id: UUID,
+    which: ResultFilter,
+    up_to: int,
+    after: ResultKey | None,
+    limit: int,
+    most: int | None,
+    *,
+    backwards: bool = False,
+) -> Sequence[Sequence[Any]]:
+    """The columns `selected` of at most `limit` matching results among the next `most` after a key.
+
+    `selected` is the SELECT of a statement with the aliases of `where_of`. `None` for `most` scans
+    all; `after` and `backwards` mean the same as in `page_of_results`.
     """
     near, values = _from_key(run_id, which, up_to, after, backwards)
     where, more = where_of(which)
@@ -231,25 +264,25 @@ def _scan_results(
     order = _ORDER.format(direction)
     # The outer ORDER BY uses the place of the inner query, so that the planner sees the order:
     # otherwise it would read and sort all scanned rows instead of the first few.
-    rows = connection.execute(
-        f"{_SELECTED} FROM (SELECT e.*, {PLACE} AS in_place {near} ORDER BY {order} "
+    return connection.execute(
+        f"{selected} FROM (SELECT e.*, {PLACE} AS in_place {near} ORDER BY {order} "
         "LIMIT %(most)s) AS e "
         f"LEFT JOIN projections.prompts AS p USING (prompt_id) WHERE true {where} "
         f"ORDER BY e.in_place {direction}, e.last_position {direction}, "
         f"e.evaluation_id {direction} LIMIT %(limit)s",
         values | more | {"most": most, "limit": limit},
-    )
-    return [_build_result(row) for row in rows]
+    ).fetchall()
 
 
-def _key_at_distance(
+def key_at_distance(
     connection: Connection,
     run_id: UUID,
     which: ResultFilter,
     up_to: int,
     after: ResultKey | None,
     number: int,
-    backwards: bool,
+    *,
+    backwards: bool = False,
 ) -> ResultKey | None:
     """The key of the `number`th result after a key, filtered by status only; `None` if there are
     fewer."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -17,8 +16,13 @@ from failproof_es.console.page import (
 )
 from failproof_es.console.pages.results import ChosenResults, FilterPart, chosen_of
 from failproof_es.console.paging import Query
-from failproof_es.console.parts.evaluation import (
+from failproof_es.console.parts.conversation import (
     LINE,
+    TurnShown,
+    read_conversation,
+    shown_turns,
+)
+from failproof_es.console.parts.evaluation import (
     AttemptShown,
     CaseShown,
     EvaluationVerdict,
@@ -27,7 +31,6 @@ from failproof_es.console.parts.evaluation import (
     JudgeShown,
     ReviewShown,
     Step,
-    TurnShown,
     attempt_shown,
     dumped,
     graders_of,
@@ -38,26 +41,16 @@ from failproof_es.console.parts.evaluation import (
     verdict_of,
 )
 from failproof_es.console.parts.judging import items_of, judged_items
-from failproof_es.console.texts import (
-    Quotation,
-    quotes_in,
-    text_shown,
-    with_quotations,
-)
+from failproof_es.console.texts import quotes_in
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.people import OUTCOMES, PeopleOutcome
-from failproof_es.dialects import dialect_named
-from failproof_es.engine.history import UNREADABLE, RecordedEvaluation, read_evaluations
-from failproof_es.engine.reviews.conversation import ConversationTurn, conversation
+from failproof_es.engine.history import RecordedEvaluation, read_evaluations
 from failproof_es.engine.reviews.people import read_reviews, status_of_reviews
 from failproof_es.events import (
-    AnswerImported,
     ErrorRecorded,
     EvaluationEvent,
-    ResponseReceived,
 )
-from failproof_es.problems import InvalidInput
 from failproof_es.reading.chosen_results import ListedResult, page_of_results, place_of
 from failproof_es.reading.exchanges import (
     ReadEvent,
@@ -113,13 +106,13 @@ class EvaluationPage(PageModel):
 def read_evaluation(request: PageRequest[ChosenResults]) -> EvaluationPage:
     """The evaluation that the path names, by its id."""
     connection, up_to = request.connection, request.standing.events_up_to
-    history, key = _history(request)
+    history, key = require_evaluation(request, request.path["evaluation"])
     run = request.feeder.run(key.run_id)
     [recorded] = read_evaluations(connection, [key], up_to=up_to)
     [outcome] = request.feeder.outcomes(run, [key])
-    spoken, problem = _read_conversation(recorded)
+    spoken, problem = read_conversation(recorded)
     quotes = [quote for v in outcome.judges for quote in quotes_in(v.judge, v.verdict)]
-    turns, quoted = _turns(key.evaluation_id, spoken, quotes)
+    turns, quoted = shown_turns(key.evaluation_id, spoken, quotes)
     reviews = read_reviews(connection, [key.evaluation_id], up_to=up_to).get(key.evaluation_id, [])
     items = items_of(recorded.case.expectation)
     previous, following = _find_neighbours(request, key)
@@ -169,9 +162,13 @@ def read_evaluation(request: PageRequest[ChosenResults]) -> EvaluationPage:
     )
 
 
-def _history(request: PageRequest[Any]) -> tuple[list[ReadEvent], EvaluationKey]:
-    """The evaluation's events and its key. Raises `NotFound` where it has no events (yet)."""
-    text = request.path["evaluation"]
+def require_evaluation(
+    request: PageRequest[Any], text: str
+) -> tuple[list[ReadEvent], EvaluationKey]:
+    """The events and the key of the evaluation with this id.
+
+    Raises `NotFound` where it has no events (yet).
+    """
     try:
         evaluation_id = UUID(text)
     except ValueError:
@@ -189,54 +186,6 @@ def _history(request: PageRequest[Any]) -> tuple[list[ReadEvent], EvaluationKey]
             "at /runs.",
         )
     return history, EvaluationKey(own.run_id, own.prompt_id, own.model_key, own.repetition)
-
-
-def _read_conversation(recorded: RecordedEvaluation) -> tuple[list[ConversationTurn], str | None]:
-    """The conversation; where the dialect fails, the case's turns and the replies, and why."""
-    try:
-        state = recorded.state()
-        turns = conversation(dialect_named(recorded.case.dialect), recorded.case, state)
-        return [part for turn in turns for part in turn.parts], None
-    except InvalidInput as error:
-        why = error.problems[0].message
-    except UNREADABLE as error:
-        why = str(error)
-    texts = []
-    for event in recorded.history:
-        if isinstance(event, ResponseReceived) and event.judge is None:
-            texts.append(event.text)
-        elif isinstance(event, AnswerImported):
-            texts += [reply.text for reply in event.replies]
-    return [
-        *(ConversationTurn(turn.role, turn.content) for turn in recorded.case.turns),
-        *(ConversationTurn("assistant", text, is_earlier_answer=True) for text in texts),
-    ], shortened(why, LINE)
-
-
-def _turns(
-    evaluation: UUID, spoken: Sequence[ConversationTurn], quotes: Sequence[tuple[str, str]]
-) -> tuple[tuple[TurnShown, ...], tuple[Quotation, ...]]:
-    """The turns with judges' quotations marked in answers, and where each quotation was found."""
-    quotations: dict[tuple[str, str], Quotation] = {}
-    turns = []
-    for number, turn in enumerate(spoken, 1):
-        whole = to("evaluations", evaluation, "texts", f"turn-{number}")
-        text = text_shown(turn.text, whole)
-        if not turn.scripted:
-            text, turn_quotations = with_quotations(turn.text, quotes, whole)
-            for one in turn_quotations:
-                if one.found != "not found" or (one.judge, one.quote) not in quotations:
-                    quotations[one.judge, one.quote] = one
-        turns.append(
-            TurnShown(
-                number=number,
-                role=turn.role,
-                scripted=turn.scripted,
-                speaker=turn.speaker,
-                text=text,
-            )
-        )
-    return tuple(turns), tuple(quotations.values())
 
 
 def _case(recorded: RecordedEvaluation, key: EvaluationKey) -> CaseShown:
@@ -302,7 +251,7 @@ def _find_neighbours(
 
 def read_part(request: PageRequest[Query]) -> Attachment:
     """A whole text of the evaluation: `case`, `turn-N`, `body-POSITION` or `message-POSITION`."""
-    history, key = _history(request)
+    history, key = require_evaluation(request, request.path["evaluation"])
     part = request.path["part"]
     kind, _, _number = part.partition("-")
     name = f"evaluation-{key.evaluation_id}-{kind}"
@@ -316,7 +265,7 @@ def read_part(request: PageRequest[Query]) -> Attachment:
                 dumped(recorded.case.document).encode(errors="backslashreplace"),
                 name + ".json",
             )
-        for turn, spoken_turn in enumerate(_read_conversation(recorded)[0], 1):
+        for turn, spoken_turn in enumerate(read_conversation(recorded)[0], 1):
             if part == f"turn-{turn}":
                 body = spoken_turn.text.encode(errors="backslashreplace")
                 name = f"{name}-{turn}.txt"

@@ -76,7 +76,8 @@ class ChosenResults(Query):
     @property
     def link_parameters(self) -> dict[str, Any]:
         """Parameters that links to single results keep."""
-        return self.model_dump(mode="json", exclude_defaults=True, exclude={"limit", "after"})
+        places = {"limit", "after", "column", "show"}
+        return self.model_dump(mode="json", exclude_defaults=True, exclude=places)
 
 
 class ResultsQuery(ChosenResults, PagedQuery):
@@ -133,14 +134,16 @@ class ResultsPage(PageModel):
 def read_results(request: PageRequest[ResultsQuery]) -> ResultsPage:
     """The page of results that begins after the cursor."""
     query, connection = request.query, request.connection
-    run_id = _run(request)
+    run_id = run_of_results(request)
     run = request.feeder.run(run_id)
-    up_to = _up_to(request)
-    after = (
-        None if query.after is None else ResultKey(*read_cursor(query.after, _small, _big, UUID))
-    )
+    up_to = position_of_results(request)
     page = page_of_results(
-        connection, run_id, query.filter, up_to=up_to, after=after, limit=query.limit
+        connection,
+        run_id,
+        query.filter,
+        up_to=up_to,
+        after=read_result_cursor(query.after),
+        limit=query.limit,
     )
     planned = run.started.planned_evaluations
     numbers = count_results(connection, run_id, query.filter, up_to=up_to, planned=planned)
@@ -195,19 +198,29 @@ def chosen_of(query: ChosenResults) -> Iterator[FilterPart]:
 def every_result(request: PageRequest[ResultsQuery]) -> Iterator[ListedResult]:
     """All results that match the filter, in the order of the list."""
     yield from list_results(
-        request.connection, _run(request), request.query.filter, up_to=_up_to(request)
+        request.connection,
+        run_of_results(request),
+        request.query.filter,
+        up_to=position_of_results(request),
     )
 
 
-def _run(request: PageRequest[ResultsQuery]) -> UUID:
+def run_of_results(request: PageRequest[Any]) -> UUID:
+    """The run that the path names. Raises `NoProjections` without usable ones."""
     run_id = resolve_run(request.connection, request.path["run"])
     request.need_projections("`failproof-es results` reads the log.")
     return run_id
 
 
-def _up_to(request: PageRequest[ResultsQuery]) -> int:
+def position_of_results(request: PageRequest[Any]) -> int:
+    """The position of the log up to which results are listed."""
     reached = request.standing.events_up_to
     return reached if request.query.up_to is None else min(request.query.up_to, reached)
+
+
+def read_result_cursor(text: str | None) -> ResultKey | None:
+    """The key in the cursor of a list of results. Raises `BadParameter`."""
+    return None if text is None else ResultKey(*read_cursor(text, _small, _big, UUID))
 
 
 def _small(text: str) -> int:

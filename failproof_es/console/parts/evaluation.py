@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from failproof_es.console.links import to
+from failproof_es.console.parts.conversation import LINE
 from failproof_es.console.parts.judging import JudgedItem
 from failproof_es.console.texts import (
     Quotation,
@@ -38,8 +39,6 @@ from failproof_es.reading.exchanges import (
 )
 from failproof_es.support.document import Document
 from failproof_es.support.untrusted_text import shortened
-
-LINE = 300
 
 
 class CaseShown(Document):
@@ -84,18 +83,6 @@ class EvaluationVerdict(Document):
     source_run_id: UUID | None
     source_evaluation_id: UUID | None
     impossible: str | None
-
-
-class TurnShown(Document):
-    """A turn of the conversation."""
-
-    number: int
-    role: str
-    scripted: bool
-    """Whether the case says it, and not the model under test."""
-    speaker: str
-    """The speaker, in words."""
-    text: TextShown
 
 
 class JudgeShown(Document):

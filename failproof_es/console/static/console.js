@@ -18,25 +18,6 @@
     time.textContent = (brief ? short : whole).format(moment);
   }
 
-  // j and k go to the next and the previous row, Enter opens it; / goes to the search.
-  const rows = [...document.querySelectorAll("a.row-link")];
-  document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target.closest("input, select, textarea, [contenteditable]")) return;
-    if (event.key === "/") {
-      const search = document.getElementById("q");
-      if (search) { event.preventDefault(); search.focus(); }
-      return;
-    }
-    if (event.key !== "j" && event.key !== "k") return;
-    const beside = document.querySelector(event.key === "j" ? "a[data-key=next]" : "a[data-key=previous]");
-    if (beside) { beside.click(); return; }
-    if (!rows.length) return;
-    const at = rows.indexOf(document.activeElement);
-    const next = event.key === "j" ? Math.min(at + 1, rows.length - 1) : Math.max(at - 1, 0);
-    rows[next].focus();
-  });
-
   // Live numbers of a run that goes on: read from the log, closed while nobody looks.
   const main = document.querySelector("main[data-live]");
   if (!main || !window.EventSource) return;

@@ -114,6 +114,25 @@ def test_j_and_k_walk_the_results_of_a_filter(opened: Browser, served: str) -> N
     context.close()
 
 
+def test_keys_walk_the_matrix_and_the_palette_finds_links(opened: Browser, served: str) -> None:
+    rows = httpx.get(served + "/runs/1/matrix.json?status=failed", timeout=60).json()["rows"]
+    context = opened.new_context()
+    page = context.new_page()
+    page.goto(served + "/runs/1/matrix")
+    page.keyboard.press("/")
+    page.keyboard.type("failures only")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/runs/1/matrix?*status=failed*")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**show={rows[0]['first']}*")
+    page.keyboard.press("j")
+    page.wait_for_url(f"**show={rows[1]['first']}*")
+    page.keyboard.press("Escape")
+    page.wait_for_url(lambda url: "show=" not in url)
+    context.close()
+
+
 def test_numbers_grow_while_one_looks_until_the_run_has_ended(
     opened: Browser, served: str, log_url: str, tmp_path: Path
 ) -> None:

@@ -38,6 +38,7 @@ PAGES = (
     "/runs", f"/runs/{THIS_WEEK}", f"/runs/{FAILED}", f"/runs/{RED_TEAM}", f"/runs/{ARCHIVED}",
     f"/runs/{FAILED}/results", f"/runs/{RED_TEAM}/results", f"/runs/{FAILED}/charts",
     f"/runs/{RED_TEAM}/charts", f"/runs/{FAILED}/cost", f"/runs/{RED_TEAM}/cost",
+    f"/runs/{FAILED}/matrix", f"/runs/{RED_TEAM}/matrix", "BESIDE",
     "LOST", "JUDGED", "DISPUTED", "PROVEN", "OUT OF THE LOG", "STREAM", "CASE",
     f"/compare?base={LAST_WEEK}&other={THIS_WEEK}&show=all", f"/compare?base=3&other={RED_TEAM}",
     "/suites", "/cases?text=refunds", "/review?state=all", "/ledger", "/search?q=refunds",
@@ -111,6 +112,9 @@ def located(world: World, name: str) -> str:
             return world.evaluation(FAILED, "status=abandoned")
         case "JUDGED":
             return world.evaluation(RED_TEAM)
+        case "BESIDE":
+            of = located(world, "REFUSED").rpartition("/")[2].partition("?")[0]
+            return f"/runs/{THIS_WEEK}/matrix?status=failed&show={of}"
         case "DISPUTED":
             row = world.json("/review?state=disputed")["rows"][0]
             return f"/evaluations/{row['evaluation_id']}"

@@ -158,6 +158,9 @@ def _pages(connection: Connection) -> Iterator[Address]:
     values = {"run": large}
     whole = (_RESULTS.format("true"), _FACETS, _COUNT)
     yield Address("results", "/runs/1/results", whole, values)
+    cells = (_RESULTS.format("true"), _COUNT)
+    yield Address("results, by model", "/runs/1/matrix", cells, values)
+    yield Address("results, failed by model", "/runs/1/matrix?status=failed", cells, values)
     for name, share in (("middle", 0.5), ("last", 1.0)):
         key = key_of(large, share)
         of = f"({_PLACE}, last_position, evaluation_id) > ({key[0]}, {key[1]}, '{key[2]}'::uuid)"

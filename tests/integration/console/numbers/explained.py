@@ -34,6 +34,14 @@ EXPLAINED: dict[str, dict[str, str]] = {
         "protection.*": "the page of the ledger has the same, compared below",
     },
     "results": {"looked_at": ABSENT_HERE + "tests/integration/console/test_large_runs.py"},
+    "matrix": STATISTICS
+    | CLUSTERS
+    | {
+        "looked_at": ABSENT_HERE + "tests/integration/console/test_matrix.py",
+        "columns[].passed.*": "as `by_model[].passed` of the run's page, compared",
+        "variants.*": ABSENT_HERE + "as `columns`, compared in test_matrix.py",
+        "shown.*": "the page of the evaluation has the same, compared below",
+    },
     "cost": {"prices[].*": "as PricesRecorded says it"},
     "charts": STATISTICS
     | CLUSTERS

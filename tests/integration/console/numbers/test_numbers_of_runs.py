@@ -261,6 +261,40 @@ def test_results(served: str, ask: Ask) -> None:
         assert f"<strong>{len(told) - matching} hidden by this filter.</strong>" in shown
 
 
+def test_matrix(served: str, ask: Ask) -> None:
+    n = look("matrix", f"{served}/runs/1/matrix?limit=200", ask)
+    [run] = ask("SELECT * FROM run WHERE number = 1")
+    [head] = ask("SELECT max(position) AS head FROM log")
+    cells = ask(
+        "SELECT DISTINCT ON (prompt_id, model) id::text AS evaluation_id, repetition, accuracy, "
+        "requests, retries, latency_ms, CASE WHEN answers > 0 THEN cost_usd END AS cost_usd, "
+        "last_position, count(*) OVER own AS begun, "
+        "count(*) FILTER (WHERE passed) OVER own AS passed FROM evaluation WHERE number = 1 "
+        "WINDOW own AS (PARTITION BY prompt_id, model) "
+        f"ORDER BY prompt_id, model, {FACETS['status']} = 'passed', {FACETS['status']}, "
+        "last_position"
+    )
+    of_cell = ("begun", "passed")
+    n.rows(
+        "rows[].cells",
+        [
+            {name if name in of_cell else f"first.{name}": value for name, value in cell.items()}
+            for cell in cells
+        ],
+        key=("first.evaluation_id",),
+    )
+    models = {cell["first"]["model_key"] for row in n.document["rows"] for cell in row["cells"]}
+    n.same("", {"run_number": 1, "repetitions": 2, "models": len(models), "running": 0,
+                "newer": 0, "up_to": head["head"]})  # fmt: skip
+    paged(n, len(n.document["rows"]))
+    assert len(n.document["rows"]) * len(models) * 2 == run["planned"]
+    passed = httpx.get(f"{served}/runs/1.json", timeout=60).json()["by_model"]
+    assert [column["passed"] for column in n.document["columns"]] == [
+        model["passed"] for model in passed
+    ]
+    n.finish(EXPLAINED["matrix"])
+
+
 @pytest.mark.parametrize(("number", "repeated"), [(1, True), (3, False)])
 def test_each_page_of_results_has_repetitions_if_the_run_has(
     served: str, number: int, repeated: bool

@@ -1,0 +1,320 @@
+"""`/runs/{run}/matrix`: which model failed which case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import Field
+
+from failproof_es.catalogue.pass_rate import PassRate, pass_rate
+from failproof_es.configuration.recorded import recorded_configuration, repetitions_of
+from failproof_es.configuration.variants import split_variants
+from failproof_es.console.page import NotFound, Page, PageModel, PageRequest
+from failproof_es.console.pages.evaluation import require_evaluation
+from failproof_es.console.pages.results import (
+    ChosenResults,
+    FilterPart,
+    chosen_of,
+    position_of_results,
+    read_result_cursor,
+    run_of_results,
+)
+from failproof_es.console.paging import PagedQuery, Paging, cursor
+from failproof_es.console.parts.conversation import TurnShown, read_conversation, shown_turns
+from failproof_es.console.parts.evaluation import EvaluationVerdict, verdict_of
+from failproof_es.core.case import Case
+from failproof_es.core.run import Run
+from failproof_es.core.summary import RunTotals
+from failproof_es.engine.history import UNREADABLE, read_evaluations, stored_case
+from failproof_es.reading.chosen_results import ListedResult
+from failproof_es.reading.overviews.counted_results import count_results, is_large
+from failproof_es.reading.overviews.result_matrix import (
+    AskedModels,
+    MatrixCell,
+    MatrixRow,
+    count_cases_of_results,
+    page_of_matrix,
+)
+from failproof_es.store.reading.reader import Connection, portions, read_streams
+from failproof_es.support.document import Document
+
+MOST_COLUMNS = 12
+"""Most models that a page shows beside each other."""
+_MOST_VARIANTS = 100
+"""Most rows of the table of variants."""
+
+
+class MatrixQuery(ChosenResults, PagedQuery):
+    """Which cases and models are shown, and whose conversation."""
+
+    limit: Annotated[int, Field(ge=1, le=200, description="Cases of a page.")] = 20
+    column: Annotated[
+        int, Field(ge=1, le=10_000, description="Place of the first model that is shown, from 1.")
+    ] = 1
+    show: Annotated[
+        UUID | None, Field(description="Evaluation whose conversation stands beside the matrix.")
+    ] = None
+
+
+class MatrixColumn(Document):
+    """A model of the run, with its results in the whole run."""
+
+    model: str
+    """Its key."""
+    base: str
+    """Key of the model that it is a variant of; else the same."""
+    variant: str
+    """The prompt and the parameters that make the variant; empty where it is none."""
+    passed: PassRate | None
+    """`None` before anything has ended."""
+
+
+class VariantRow(Document):
+    """A prompt and parameters of the run's matrix, with the models that were asked with them."""
+
+    variant: str
+    columns: tuple[MatrixColumn | None, ...]
+    """By model; `None` where this one was not asked with it."""
+
+
+class Variants(Document):
+    """The variants of a run's matrix: prompts and parameters by models."""
+
+    models: tuple[str, ...]
+    rows: tuple[VariantRow, ...]
+    more: int
+    """Number of variants that are not listed."""
+
+
+class MatrixCase(Document):
+    """A case, and what each model made of it."""
+
+    prompt_id: UUID
+    suite_id: str | None
+    case_id: str
+    category: str | None
+    severity: str | None
+    first: UUID | None
+    """The evaluation that needs attention first, of the models that are shown."""
+    cells: tuple[MatrixCell | None, ...]
+
+
+class ShownEvaluation(Document):
+    """The evaluation beside the matrix."""
+
+    evaluation_id: UUID
+    case_id: str
+    model: str
+    repetition: int
+    verdict: EvaluationVerdict
+    turns: tuple[TurnShown, ...]
+    conversation_problem: str | None
+    """Why the turns are as recorded, and not as the dialect composes them; else `None`."""
+    previous: UUID | None
+    """The evaluation of the same model in the row above."""
+    next: UUID | None
+
+
+class MatrixPage(PageModel):
+    """The cases of one page, those with a failure first."""
+
+    run_id: UUID
+    run_number: int
+    run_name: str
+    run_status: str
+    remarks: tuple[str, ...]
+    """Remarks that qualify the numbers of the run."""
+    repetitions: int
+    models: int
+    """Number of models that the run asks."""
+    columns: tuple[MatrixColumn, ...]
+    """The models that are shown."""
+    variants: Variants | None
+    """`None` where the run has no matrix of prompts and parameters."""
+    up_to: int
+    """Position up to which results are shown; later pages keep it."""
+    running: int
+    newer: int
+    """Number of results that ended after `up_to`."""
+    chosen: tuple[FilterPart, ...]
+    rows: tuple[MatrixCase, ...]
+    looked_at: int | None
+    """Number of results searched, where that limit ended the page: the next one goes on."""
+    paging: Paging
+    shown: ShownEvaluation | None
+
+
+def read_matrix(request: PageRequest[MatrixQuery]) -> MatrixPage:
+    """The page of cases that begins after the cursor."""
+    query, connection = request.query, request.connection
+    run_id = run_of_results(request)
+    run = request.feeder.run(run_id)
+    up_to = position_of_results(request)
+    repetitions = repetitions_of(run.started)
+    every_column = _columns(request, run)
+    columns = every_column[query.column - 1 :][:MOST_COLUMNS]
+    page = page_of_matrix(
+        connection,
+        AskedModels(run_id, tuple(column.model for column in every_column), repetitions),
+        query.filter,
+        columns=[column.model for column in columns],
+        up_to=up_to,
+        after=read_result_cursor(query.after),
+        limit=query.limit,
+    )
+    planned = run.started.planned_evaluations
+    numbers = count_results(connection, run_id, query.filter, up_to=up_to, planned=planned)
+    total = matching = None
+    if not is_large(planned):
+        total, matching = count_cases_of_results(connection, run_id, query.filter, up_to=up_to)
+    cases = _read_cases(connection, [row.prompt_id for row in page.rows])
+    rows = tuple(_case_shown(row, cases[row.prompt_id]) for row in page.rows)
+    return MatrixPage(
+        as_of=request.standing,
+        run_id=run_id,
+        run_number=run.started.run_number,
+        run_name=run.started.name,
+        run_status=run.status,
+        remarks=request.remarks_on(run),
+        repetitions=repetitions,
+        models=len(every_column),
+        columns=columns,
+        variants=_variants(every_column),
+        up_to=up_to,
+        running=numbers.running,
+        newer=numbers.newer,
+        chosen=tuple(chosen_of(query)),
+        rows=rows,
+        looked_at=page.looked_at,
+        paging=Paging(
+            limit=query.limit,
+            shown=len(rows),
+            matching=matching,
+            total=total,
+            first=query.after is None,
+            next=None if page.following is None else cursor(*page.following),
+        ),
+        shown=None if query.show is None else _show(request, run_id, query.show, rows),
+    )
+
+
+def _columns(request: PageRequest[MatrixQuery], run: Run) -> tuple[MatrixColumn, ...]:
+    """The models of the run, in the order of its configuration."""
+    keys = [model.key for model in run.started.models]
+    matrix = recorded_configuration(run.started).matrix
+    variants = [(key, "") for key in keys] if matrix is None else split_variants(matrix, keys)
+    [totals] = request.feeder.totals(limit=1, before=run.started.run_number + 1)
+    return tuple(
+        MatrixColumn(
+            model=key,
+            base=base,
+            variant=variant,
+            passed=_rate(totals, key) if isinstance(totals, RunTotals) else None,
+        )
+        for key, (base, variant) in zip(keys, variants, strict=True)
+    )
+
+
+def _rate(totals: RunTotals, model: str) -> PassRate | None:
+    if model not in totals.models:
+        return None
+    return pass_rate(totals.clusters[model], totals.models[model].unscored)
+
+
+def _variants(columns: Sequence[MatrixColumn]) -> Variants | None:
+    """The variants by model; `None` where no model has one."""
+    labels = list(dict.fromkeys(column.variant for column in columns))
+    if not any(labels):
+        return None
+    models = list(dict.fromkeys(column.base for column in columns))[:MOST_COLUMNS]
+    by_place = {(column.variant, column.base): column for column in columns}
+    return Variants(
+        models=tuple(models),
+        rows=tuple(
+            VariantRow(
+                variant=label, columns=tuple(by_place.get((label, model)) for model in models)
+            )
+            for label in labels[:_MOST_VARIANTS]
+        ),
+        more=max(len(labels) - _MOST_VARIANTS, 0),
+    )
+
+
+def _read_cases(connection: Connection, prompt_ids: Sequence[UUID]) -> Mapping[UUID, Case | None]:
+    """The stored cases by id; `None` where the log has not what the plan names."""
+    cases: dict[UUID, Case | None] = {}
+    for portion in portions(connection, prompt_ids):
+        streams = read_streams(connection, portion)
+        for prompt_id in portion:
+            try:
+                cases[prompt_id] = stored_case(streams, prompt_id)
+            except UNREADABLE:
+                cases[prompt_id] = None
+    return cases
+
+
+def _case_shown(row: MatrixRow, case: Case | None) -> MatrixCase:
+    first: ListedResult | None = row.first
+    named = case or first
+    return MatrixCase(
+        prompt_id=row.prompt_id,
+        suite_id=named and named.suite_id,
+        case_id=(named and named.case_id) or str(row.prompt_id),
+        category=named and named.category,
+        severity=named and named.severity,
+        first=first and first.evaluation_id,
+        cells=row.cells,
+    )
+
+
+def _show(
+    request: PageRequest[MatrixQuery], run_id: UUID, evaluation_id: UUID, rows: Sequence[MatrixCase]
+) -> ShownEvaluation:
+    """The evaluation beside the matrix. Raises `NotFound` where the run has none of this id."""
+    _, key = require_evaluation(request, str(evaluation_id))
+    if key.run_id != run_id:
+        raise NotFound(
+            f"The evaluation {evaluation_id} is of another run.",
+            f"Open it at /evaluations/{evaluation_id}.",
+        )
+    [recorded] = read_evaluations(request.connection, [key], up_to=request.standing.events_up_to)
+    [outcome] = request.feeder.outcomes(request.feeder.run(run_id), [key])
+    spoken, problem = read_conversation(recorded)
+    previous, following = _find_neighbours(evaluation_id, rows)
+    return ShownEvaluation(
+        evaluation_id=evaluation_id,
+        case_id=recorded.case.case_id,
+        model=key.model_key,
+        repetition=key.repetition,
+        verdict=verdict_of(outcome),
+        turns=shown_turns(evaluation_id, spoken)[0],
+        conversation_problem=problem,
+        previous=previous,
+        next=following,
+    )
+
+
+def _find_neighbours(
+    evaluation_id: UUID, rows: Sequence[MatrixCase]
+) -> tuple[UUID | None, UUID | None]:
+    """The evaluations above and below this one in its column."""
+    by_column = zip(*(row.cells for row in rows), strict=True)
+    for cells in by_column:
+        column = [cell.first.evaluation_id for cell in cells if cell is not None]
+        if evaluation_id in column:
+            at = column.index(evaluation_id)
+            return column[at - 1] if at else None, next(iter(column[at + 1 :]), None)
+    return None, None
+
+
+PAGE = Page(
+    name="matrix",
+    path="/runs/{run}/matrix",
+    word="Matrix",
+    says="Which model of a run failed which case: cases by models, with a conversation beside.",
+    query=MatrixQuery,
+    model=MatrixPage,
+    read=read_matrix,
+)
