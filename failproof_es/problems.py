@@ -168,6 +168,8 @@ class InvalidInput(Exception):
         super().__init__("\n".join(str(problem) for problem in problems))
 
     @classmethod
-    def because(cls, message: str, *, remedy: str | None = None) -> InvalidInput:
+    def because(
+        cls, message: str, *, remedy: str | None = None, field: str | None = None
+    ) -> InvalidInput:
         """An error with one problem that has no place in a file; `remedy` says what to do."""
-        return cls([Problem(message, remedy=remedy)])
+        return cls([Problem(message, field=field, remedy=remedy)])

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from failproof_es.configuration.schema import Configuration
+from failproof_es.configuration.shares import PER_CENT
 
 _INTRODUCTION = """\
 # The configuration of a run
@@ -132,6 +133,8 @@ def _kind(value: dict[str, Any]) -> str:
         case "object":
             return "a mapping"
         case "string":
+            if value.get("pattern") == f"^{PER_CENT}$":
+                return "a percentage"
             return "a date and time" if value.get("format") == "date-time" else "a text"
         case "boolean":
             return "`true` or `false`"

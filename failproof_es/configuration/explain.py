@@ -16,7 +16,6 @@ from failproof_es.problems import Problems
 
 _SECRET = re.compile(r"key|secret|token|password|credential", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
-_PER_CENT = re.compile(r"\d+(\.\d+)? ?%")
 _LOOKS_SECRET = re.compile(r"\b(sk|pk|hf|ghp|xox[a-z])[-_]\w|://[^/]*@|[\w+/=-]{32,}")
 
 
@@ -120,7 +119,7 @@ def _explain_quoting(
 
 
 def _suggest_notation(detail: ErrorDetails) -> str | None:
-    """Remedy for a notation of the wrong type: quotes, a percentage, a list without brackets.
+    """Remedy for a notation of the wrong type: quotes, a list without brackets.
 
     `None` for any other error.
     """
@@ -143,15 +142,13 @@ def _is_share(detail: ErrorDetails, number: float) -> bool:
 
 
 def _suggest_unquoting(kind: str, quoted: str) -> str | None:
-    """Remedy for a quoted number or boolean, or for a percentage; `None` if `quoted` is neither.
+    """Remedy for a quoted number or boolean; `None` if `quoted` is neither.
 
     `kind` is the error's type, such as `int_type`.
     """
     text = quoted.strip()
     if kind == "bool_type":
         return f"remove the quotes: {text.lower()}" if text.lower() in ("true", "false") else None
-    if kind == "float_type" and _PER_CENT.fullmatch(text):
-        return f"write {float(text.rstrip(' %')) / 100:g}"
     return f"remove the quotes: {text}" if _NUMBER.fullmatch(text) else None
 
 

@@ -148,13 +148,14 @@ def set_folder(tree: YamlTree, path: Path, folder: Path, problems: Problems) -> 
 
 
 def place_of_model(tree: YamlTree, path: Path, folder: Path, location: Location) -> EntryFolders:
-    """The folders of the model's entry at this location of the file `path`.
+    """Folders and place of the model's entry at this location of the file `path`.
 
     Relative paths start from `folder`. Its class belongs to `folder`, too; a class from `--set`
     belongs to the current folder.
     """
     from_setting = tree.place_of((*location, "class"), path)[0] == _FROM
-    return EntryFolders(str(folder), Path.cwd() if from_setting else folder)
+    class_folder = Path.cwd() if from_setting else folder
+    return EntryFolders(str(folder), class_folder, dotted(location))
 
 
 def _locations(values: Any, pattern: Location, at: Location = ()) -> Iterator[Location]:

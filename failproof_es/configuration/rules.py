@@ -36,7 +36,9 @@ from failproof_es.configuration.yaml_tree import Location, YamlTree, dotted
 from failproof_es.problems import InvalidInput, Problems
 
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
-_VARIABLE = re.compile(r"\$\{[A-Za-z_]\w*[^}]*\}")
+_VARIABLE = re.compile(r"\$\{[A-Za-z_]\w*[^}]*\}|\{\{-?\s*env\s*[.\[][^{}]*\}\}")
+"""How a shell, docker compose, promptfoo and others write an environment variable."""
+_STOPS = frozenset({"stop", "stop_sequences", "stopSequences"})
 _HALF = re.compile("[\ud800-\udfff]")
 """Half a surrogate pair; what Python also makes of bytes in a path that are not UTF-8."""
 _KEY = re.compile(
@@ -216,13 +218,13 @@ def _check_file(output: FileOutput, error: Report) -> None:
 
 
 def _variable_references(configuration: Any) -> Iterator[tuple[Location, str]]:
-    """The location and text of each value that looks like `${VARIABLE}`.
+    """The location and text of each value that looks like `${VARIABLE}` or `{{env.VARIABLE}}`.
 
-    Excludes `prompts.options` and a model's `parameters` and `options`, which dialects and
-    providers interpret.
+    Excludes `prompts.options` and a model's `options`, which dialects and classes interpret, and
+    the texts that stop an answer, which may be anything.
     """
     for at, value in _leaves(configuration):
-        foreign = "options" in at[1:3] or "parameters" in at[1:3]
+        foreign = "options" in at[1:3] or not _STOPS.isdisjoint(at)
         if isinstance(value, str) and not foreign and (match := _VARIABLE.search(value)):
             yield at, match[0]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
+    AliasChoices,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -32,6 +33,7 @@ from failproof_es.configuration.choices import (
 from failproof_es.configuration.place import EntryFolders
 from failproof_es.configuration.providers import PROVIDERS, default_key_variable
 from failproof_es.configuration.section import Section as Section
+from failproof_es.configuration.shares import Share
 from failproof_es.declared_gates import DECLARED
 from failproof_es.support.shipped import resolve
 
@@ -304,11 +306,14 @@ class Output(Section):
     """The results file; none unless given."""
 
 
-_SHARE: TypeAdapter[float | None] = TypeAdapter(Annotated[float, Field(ge=0.0, le=1.0)] | None)
-Share = Annotated[float, Field(ge=0.0, le=1.0)]
+_SHARE: TypeAdapter[float | None] = TypeAdapter(Share | None)
 SeverityLevel = Literal["S0", "S1", "S2", "S3"]
 
 
+_OTHER_NAME = "min_pass_rate"
+_GIVEN_TWICE = PydanticCustomError(
+    "given_twice", "is another name of `min_accuracy`, which is given, too: keep one of them"
+)
 MOST_UNSCORED = 0.1
 """The share of a model's evaluations that may end without a score where no gate says another."""
 
@@ -322,14 +327,17 @@ class Gates(Section):
     """`people`: their verdicts decide the gates on rates (accuracies, `no_failures_at`, and those
     of dialects). These are judged by `failproof-es review close RUN`, not when the run ends. It
     cannot be combined with `no_regression_against`, which compares what the engine scored."""
-    min_accuracy: Annotated[float | None, Field(ge=0.0, le=1.0)] = None
-    """The least mean accuracy, over evaluations that have one."""
+    min_accuracy: Annotated[
+        Share | None, Field(validation_alias=AliasChoices("min_accuracy", _OTHER_NAME))
+    ] = None
+    """The least mean accuracy, over evaluations that have one, as a share (`0.95`) or in per cent
+    (`95%`), as every share here. `min_pass_rate` is another name of it."""
     min_accuracy_by_suite: Annotated[dict[str, Share] | None, Field(min_length=1)] = None
     """The same, for each suite named."""
     judge: Literal["point", "lower"] = "point"
     """What of an accuracy these two judge: the mean, or the lower end of its 95 % interval, so that
     few cases do not pass by luck."""
-    max_unscored_rate: Annotated[float | None, Field(ge=0.0, le=1.0)] = MOST_UNSCORED
+    max_unscored_rate: Share | None = MOST_UNSCORED
     """For each model: evaluations that ended without a score, whatever the cause, divided by all of
     its own. What awaits review by people is not counted. `null` judges no such gate."""
     no_failures_at: Annotated[list[SeverityLevel] | None, Field(min_length=1)] = None
@@ -340,7 +348,7 @@ class Gates(Section):
     no_regression_against: RunReference | None = None
     """A complete run, by its number or id. Met if the interval of the paired difference excludes
     that a model lost more than `regression_margin` since."""
-    regression_margin: Annotated[float, Field(ge=0.0, le=1.0)] = 0.05
+    regression_margin: Share = 0.05
     """The loss of mean accuracy that `no_regression_against` tolerates."""
 
     @model_validator(mode="after")
@@ -356,20 +364,22 @@ class Gates(Section):
 
     @model_validator(mode="after")
     def _check_declared(self) -> Self:
-        """Check the gates that are not built in.
+        """Check the gates that are not built in, and convert their percentages to shares.
 
         A dialect must declare each, and its limit must be a share from 0 to 1 or `None`. Raises
         `ValidationError` for any other.
         """
         wrong: list[InitErrorDetails] = []
+        limits = self.__pydantic_extra__ or {}
         for name, limit in self.declared().items():
             if name not in DECLARED:
-                wrong.append({"type": "extra_forbidden", "loc": (name,), "input": limit})
+                kind = _GIVEN_TWICE if name == _OTHER_NAME else "extra_forbidden"
+                wrong.append({"type": kind, "loc": (name,), "input": limit})
                 continue
             if limit is not None:
                 DECLARED.load(name)  # raises `InvalidInput` if the declaration is broken
             try:
-                _SHARE.validate_python(limit, strict=True)
+                limits[name] = _SHARE.validate_python(limit, strict=True)
             except ValidationError as error:
                 for detail in error.errors(include_url=False):
                     wrong.append(
@@ -397,7 +407,7 @@ class Gates(Section):
         return self.judge == "lower" and accuracies != (None, None)
 
     def declared(self) -> dict[str, Any]:
-        """The limits, as written, of the gates that dialects declare, by name."""
+        """The limits, as shares, of the gates that dialects declare, by name."""
         return dict(self.__pydantic_extra__ or {})
 
     @classmethod
@@ -409,6 +419,10 @@ class Gates(Section):
             super().__get_pydantic_json_schema__(core_schema, handler)
         )
         schema["additionalProperties"] = False
+        accuracy = schema["properties"]["min_accuracy"]
+        schema["properties"][_OTHER_NAME] = accuracy | {
+            "title": "Min Pass Rate", "description": "Another name of `min_accuracy`."
+        }  # fmt: skip
         for name in DECLARED.names():
             gate = DECLARED.load(name)
             schema["properties"][name] = {

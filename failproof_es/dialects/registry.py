@@ -122,7 +122,7 @@ def recognise_each(
             groups.setdefault(dialect.name, (dialect, []))[1].append(file)
             continue
         if not candidates and (shape := _table(file)):
-            problems.error(shape[0], path=file, remedy=f"{shape[1]}, in a .jsonl file")
+            problems.error(shape[0], path=file, remedy=shape[1])
             continue
         problems.error(
             "the file could be of the dialects "

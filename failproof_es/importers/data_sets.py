@@ -79,6 +79,7 @@ class RecordImporter:
                     field = error.field or mapping.columns.get(error.role or "")
                     at = place if field is None else place._replace(field=field)
                     findings.note(at, f"the case is not written: {error}")
+            findings.remarks += rows.remarks
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,7 +155,7 @@ def case_of(
     turns = _turns(record, mapping, place, findings)
     expected = _texts(_value_of_role(record, mapping, "expected"), "expected")
     if "expected" in mapping.columns and not any(expected):
-        raise UnusableRecord("the expected answer is empty", role="expected")
+        raise UnusableRecord("the expected answer is missing", role="expected")
     options = _choices(_value_of_role(record, mapping, "choices"))
     checks: tuple[Check, ...] = ()
     criteria: tuple[str, ...] = ()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +19,10 @@ from failproof_es.problems import InvalidInput, Problem, Problems
 MAX_COLUMNS = 10_000
 _MOST_PROBLEMS = 100
 _SEPARATORS = ",;\t"
+_MISSING = frozenset({"nan", "-nan", "none", "null", "<na>"})
+"""What pandas, Python and databases write for a missing value, in lower case."""
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
+_WHOLE_WITH_POINT = re.compile(r"([+-]?\d+)\.0+", re.ASCII)
 
 
 class _FewProblems(Problems):
@@ -47,13 +52,17 @@ class SourceRows:
 
     names: Sequence[str]
     read: Callable[[Collection[str]], Iterator[SourceRow]]
+    remarks: list[str] = field(default_factory=list)
+    """How cells were read that need it, complete when `read` is."""
 
 
 def read_csv(source: Source, path: Path) -> SourceRows:
-    """The rows of a CSV or TSV file with a heading.
+    """The rows of a CSV or TSV file with a heading; a cell is a text, or `None` if it is missing.
 
-    Raises `InvalidInput`, also during `read`, if the file is not UTF-8 or not CSV, or if a row has
-    another number of cells than the heading.
+    `NaN`, `None` and `null` are missing values. In a column of numbers alone `3.0` is `3`: pandas
+    writes whole numbers with a point as soon as one of the column is missing. Raises
+    `InvalidInput`, also during `read`, if the file is not UTF-8 or not CSV, or if a row has another
+    number of cells than the heading.
     """
     source.check(path)
     display_path = source.display_path(path)
@@ -67,7 +76,36 @@ def read_csv(source: Source, path: Path) -> SourceRows:
         raise bad(display_path, f"has more than {MAX_COLUMNS:,} columns", first[0])
     if twice := next((name for name, count in Counter(names).items() if count > 1), None):
         raise bad(display_path, f"has the column {twice!r} twice", first[0])
-    return SourceRows(names, lambda _: _csv_rows(display_path, names, records))
+    remarks: list[str] = []
+
+    def rows(wanted: Collection[str]) -> Iterator[SourceRow]:
+        numeric = _number_columns(_csv_records(path, display_path), names, wanted)
+        return _csv_rows(display_path, names, records, numeric, remarks)
+
+    return SourceRows(names, rows, remarks)
+
+
+def _number_columns(
+    records: Iterator[tuple[int, list[str]]], names: Sequence[str], wanted: Collection[str]
+) -> frozenset[str]:
+    """Those of the columns `wanted` whose cells are all numbers or missing."""
+    next(records)
+    numeric = {at for at, name in enumerate(names) if name in wanted}
+    for _, cells in records:
+        if not numeric:
+            break
+        numeric -= {
+            at
+            for at in numeric
+            if at < len(cells)
+            and not _is_missing(text := cells[at].strip())
+            and not _NUMBER.fullmatch(text)
+        }
+    return frozenset(names[at] for at in numeric)
+
+
+def _is_missing(text: str) -> bool:
+    return not text or text.lower() in _MISSING
 
 
 def _csv_records(path: Path, display_path: str) -> Iterator[tuple[int, list[str]]]:
@@ -101,16 +139,38 @@ def _separator(file: io.TextIOBase, suffix: str) -> str:
 
 
 def _csv_rows(
-    display_path: str, names: Sequence[str], records: Iterator[tuple[int, list[str]]]
+    display_path: str,
+    names: Sequence[str],
+    records: Iterator[tuple[int, list[str]]],
+    numeric: Collection[str],
+    remarks: list[str],
 ) -> Iterator[SourceRow]:
+    """The rows after the heading; `numeric` are the columns of numbers.
+
+    When all are read, `remarks` says in which of these `3.0` was read as `3`.
+    """
     problems = _FewProblems()
+    shortened: dict[str, None] = {}
+
+    def value_of(name: str, cell: str) -> str | None:
+        if (text := cell.strip()).lower() in _MISSING:
+            return None
+        if name in numeric and (whole := _WHOLE_WITH_POINT.fullmatch(text)):
+            shortened[name] = None
+            return whole[1]
+        return cell
+
     for line, cells in records:
         if len(cells) != len(names):
             message = f"has {len(cells)} cells, the heading has {len(names)}"
             problems.error(message, path=Path(display_path), line=line)
         else:
-            yield SourceRow(Place(display_path, line), dict(zip(names, cells, strict=True)))
+            record = {name: value_of(name, cell) for name, cell in zip(names, cells, strict=True)}
+            yield SourceRow(Place(display_path, line), record)
     problems.raise_errors()
+    remarks += (
+        f"{display_path}: {name}: 3.0 is read as 3: a column of numbers" for name in shortened
+    )
 
 
 def read_json_lines(source: Source, path: Path) -> SourceRows:

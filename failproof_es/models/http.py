@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from http import HTTPStatus
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -135,6 +136,8 @@ class HttpProvider(ABC):
 
     listing_path = "/models"
     """The path of the server's list of models, after the base URL."""
+    version_path: str | None = None
+    """The path with which a base URL of this protocol usually ends, such as `/v1`."""
     recorded_headers: tuple[str, ...] = ()
     """Prefixes of further reply headers to record, besides those recorded of every server."""
     assembler: ClassVar[type[AnswerStream] | None] = None
@@ -334,14 +337,16 @@ class HttpProvider(ABC):
 
         Returns a remark to show, or `None`. Models that share `looks` send one request for each
         server and key. `offline`: only the settings are checked. Raises `InvalidInput` if a setting
-        is missing, the server is not reached or it refuses the key, and `UnlistedModel` if the list
-        lacks the model.
+        is missing, the server is not reached, it refuses the key or the list is at another base
+        URL, and `UnlistedModel` if the list lacks the model. The field of a problem is that of the
+        model's entry.
         """
         self.require_settings()
         if offline:
             return None
+        looks = looks or CheckCache()
         try:
-            reply = await self._fetch_listing(looks or CheckCache())
+            reply = await self._fetch_listing(looks)
         except LOST as error:
             late = f"no answer within {_CHECK_TIMEOUT_S:g} s"
             raise self._unreachable(late if timed_out(error) else reason(error)) from None
@@ -349,15 +354,19 @@ class HttpProvider(ABC):
             raise self._unreachable(str(error)) from None
         except BodyTooLong:
             return self.remark(b"")
-        if self.refuses_key(reply.status, reply.body):
+        is_refused = self.refuses_key(reply.status, reply.body)
+        remark = None if is_refused else self.remark(reply.body)
+        if is_refused or remark is not None:
+            await self._require_no_other_base_url(looks)
+        if is_refused:
             variable = self.model.api_key_env
             raise InvalidInput.because(
                 f"model {self.model.model}: {self.base_url} refuses the key (HTTP {reply.status})",
                 remedy=f"check the key in {variable}"
                 if variable
                 else "name the environment variable that holds the key in `api_key_env`",
+                field="api_key_env",
             )
-        remark = self.remark(reply.body)
         if remark is not None and reply.status == HTTPStatus.NOT_FOUND:
             remark += f" (HTTP 404 at {self.listing()}: is `base_url` right?)"
         return remark
@@ -400,6 +409,7 @@ class HttpProvider(ABC):
         raise UnlistedModel.because(
             f"{self.base_url} does not list {name}; it lists: {first_names}",
             remedy=f"{hint}--allow-unlisted asks it all the same",
+            field="model",
         )
 
     async def look_at(self, where: str) -> WholeReply:
@@ -420,13 +430,34 @@ class HttpProvider(ABC):
     def _new_transport(self) -> Transport:
         return Transport(self._connections, proxy=self.model.proxy, ca_file=self.model.certificates)
 
-    async def _fetch_listing(self, looks: CheckCache) -> WholeReply:
+    async def _require_no_other_base_url(self, looks: CheckCache) -> None:
+        """Raise `InvalidInput` if the list of models is at the base URL with `/v1` after it.
+
+        For providers whose base URL has this path, when the configured one lacks it.
+        """
+        path, base_url = self.version_path, self.base_url
+        if path is None or path in urlsplit(base_url).path:
+            return
+        try:
+            reply = await self._fetch_listing(looks, f"{base_url}{path}{self.listing_path}")
+            names = [] if reply.status != HTTPStatus.OK else self.model_names(reply.body)
+        except (*UNUSABLE, ValueError):
+            return
+        if names:
+            raise InvalidInput.because(
+                f"model {self.model.model}: {base_url} does not list its models, "
+                f"{base_url}{path} does",
+                remedy=f"write base_url: {base_url}{path}",
+                field="base_url",
+            )
+
+    async def _fetch_listing(self, looks: CheckCache, where: str | None = None) -> WholeReply:
         """The reply to a request for the server's list of models, from `looks` if it is there.
 
-        Raises one of `UNUSABLE` if no usable reply arrives, and `InvalidInput` if the key, a
-        header's value or a token is missing.
+        `where` is its URL, by default that of `listing`. Raises one of `UNUSABLE` if no usable
+        reply arrives, and `InvalidInput` if the key, a header's value or a token is missing.
         """
-        where = self.listing()
+        where = where or self.listing()
 
         async def look() -> WholeReply:
             return await self.look_at(where)
@@ -463,24 +494,26 @@ class HttpProvider(ABC):
         variable = self.model.api_key_env
         if variable is None:
             return self._given_key or None
-        return self._read_variable(variable, f"the key of {self.base_url}")
+        return self._read_variable(variable, f"the key of {self.base_url}", "api_key_env")
 
-    def _read_variable(self, variable: str, what: str) -> str:
+    def _read_variable(self, variable: str, what: str, field: str = "headers") -> str:
         """The variable's value. Raises `InvalidInput` if unset or if no header can carry it.
 
-        `what` says in the error what the variable is for.
+        `what` says in the error what the variable is for, `field` which key of the entry names it.
         """
         value = os.environ.get(variable, "")
         if not value:
             raise InvalidInput.because(
                 f"model {self.model.model}: the environment variable {variable} is not set",
                 remedy=f"export {variable} with {what}",
+                field=field,
             )
         if not (value.isascii() and value.isprintable()):
             raise InvalidInput.because(
                 f"model {self.model.model}: the environment variable {variable} holds what no "
                 "HTTP header can carry",
                 remedy="does it hold a line break, or a character that is not ASCII?",
+                field=field,
             )
         return value
 
@@ -497,12 +530,14 @@ class HttpProvider(ABC):
                     f"model {self.model.model}: `ca_file` {self.model.certificates} can't be read: "
                     f"{error.strerror or error}",
                     remedy="name a file of certificates in PEM",
+                    field="ca_file",
                 ) from None
 
     def _unreachable(self, why: str) -> InvalidInput:
         return InvalidInput.because(
             f"model {self.model.model}: {self.base_url} cannot be reached: {why}",
             remedy="start the server, or correct `base_url`: is its port right?",
+            field="base_url",
         )
 
 

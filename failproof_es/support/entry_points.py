@@ -133,7 +133,10 @@ class EntryPoints(Generic[T]):
 
     def _unknown(self, name: str) -> InvalidInput:
         names = self.names()
-        close = get_close_matches(name.lower(), names, n=1)
+        lower = name.lower()
+        close = get_close_matches(lower, names, n=1) or [
+            known for known in sorted(names, key=len, reverse=True) if lower.startswith(known)
+        ]
         hint = f"did you mean {close[0]!r}? " if close else ""
         if self._some_are_ours and not any(map(_is_ours, self._find_offers().values())):
             hint = f"install {_OURS} again: what is installed is older than its code; "

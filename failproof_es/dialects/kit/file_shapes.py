@@ -10,6 +10,11 @@ LOOKED_AT = 32 * 1024 * 1024
 """Bytes of a file that are read to recognise its shape."""
 _OBJECT_A_LINE = "write one object on each line, as `jq -c .` does"
 _ELEMENT_A_LINE = "write each object of the array on a line of its own, as `jq -c '.[]'` does"
+_IMPORT = (
+    "`failproof-es import csv FILE.csv -o FOLDER --column prompt=COLUMN --column expected=COLUMN` "
+    "makes a suite of it"
+)
+_MOST_COLUMNS, _LONGEST_COLUMN = 8, 40
 _CSV_SUFFIXES = (".csv", ".tsv")
 
 _MULTILINE_OPENING = re.compile(r'\{\s*\n\s*"|\[\s*\{')
@@ -63,7 +68,6 @@ def shape_of_table(raw: bytes, suffix: str) -> Shape | None:
             continue
         if len(head) > 1 and (len(second) == len(head) or suffix.lower() in _CSV_SUFFIXES):
             message = "this is a table of comma-separated values, not JSON"
-            keys = [key.strip() for key in head[:2]]
-            members = ", ".join(f"{json.dumps(key, ensure_ascii=False)}: ..." for key in keys)
-            return message, f"write each row as an object on a line of its own: {{{members}, ...}}"
+            columns = ", ".join(key.strip()[:_LONGEST_COLUMN] for key in head[:_MOST_COLUMNS])
+            return message, f"{_IMPORT}; its columns: {columns}"
     return None

@@ -22,6 +22,20 @@ MAX_DEPTH = 100
 _BOM = b"\xef\xbb\xbf"
 _SURROGATE = re.compile(r"\\u[dD]")
 _REMEDY_JSON = "write one JSON object on each line"
+_TRAILING_COMMA = re.compile(r"\s*,\s*([}\]])")
+_SYNTAX = {
+    "Expecting property name": "a name in double quotes is missing",
+    "Expecting ':'": "a colon is missing after the name",
+    "Expecting ','": "a comma or a closing bracket is missing",
+    "Expecting value": "a value is missing (a text needs double quotes)",
+    "Unterminated string": "a text has no closing quote",
+    "Invalid control character": "a text holds a line break, a tab or another control character: "
+    "write it as \\n, \\t or \\u00XX",
+    "Invalid \\escape": "a backslash begins no escape: write \\\\ for a backslash",
+    "Invalid \\uXXXX": "\\u needs four hexadecimal digits",
+    "Extra data": "something follows the end of the object",
+}
+"""The defect in words, by the beginning of the decoder's message."""
 
 
 class Defect(Exception):
@@ -133,8 +147,9 @@ def parse_object(raw: bytes, whole: str = "line") -> dict[str, Any]:
         document = _DECODER.decode(text.rstrip(" \t\r\n"))
     except json.JSONDecodeError as error:
         raise Defect(
-            f"bad JSON at column {error.colno}: {error.msg}", remedy=remedy, line=error.lineno
-        ) from None
+            f"bad JSON at column {error.colno}: {_describe_syntax(error)}",
+            remedy=remedy, line=error.lineno,
+        ) from None  # fmt: skip
     except RecursionError:
         raise Defect(f"nested deeper than {MAX_DEPTH} levels") from None
     if not isinstance(document, dict):
@@ -143,6 +158,15 @@ def parse_object(raw: bytes, whole: str = "line") -> dict[str, Any]:
     if _SURROGATE.search(text):  # in UTF-8 only an escape can be one
         _check_surrogates(document)
     return document
+
+
+def _describe_syntax(error: json.JSONDecodeError) -> str:
+    before = len(error.doc[: error.pos].rstrip(" \t\r\n,"))
+    if trailing := _TRAILING_COMMA.match(error.doc, before):
+        return f"a comma stands before the closing {trailing[1]}"
+    return next(
+        (text for beginning, text in _SYNTAX.items() if error.msg.startswith(beginning)), error.msg
+    )
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

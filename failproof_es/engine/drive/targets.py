@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from failproof_es.configuration.schema import Configuration, Model
@@ -191,11 +192,12 @@ class Targets:
         redactor = self.redactor()
         problems: list[Problem] = []
         remarks = []
-        for result in results:
+        for target, result in zip(self._all(), results, strict=True):
             if isinstance(result, UnlistedModel) and self._configuration.execution.allow_unlisted:
                 remarks.append(redactor.scrubbed(result.problems[0].message))
             elif isinstance(result, InvalidInput):
-                problems.extend(redactor.cleaned(result).problems)
+                cleaned = redactor.cleaned(result).problems
+                problems.extend(_in_entry(problem, target.model) for problem in cleaned)
             elif isinstance(result, BaseException):
                 raise result
             elif result:
@@ -222,6 +224,14 @@ class Targets:
         await asyncio.gather(
             *(target.provider.close() for target in self._all()), return_exceptions=True
         )
+
+
+def _in_entry(problem: Problem, model: Model) -> Problem:
+    """The problem with its field within the configuration: `base_url` is `models[0].base_url`."""
+    entry = model.place.entry
+    if entry is None or problem.path is not None:
+        return problem
+    return replace(problem, field=entry if problem.field is None else f"{entry}.{problem.field}")
 
 
 def account_of(model: Model) -> ServerAccount:

@@ -16,6 +16,7 @@ from failproof_es.core.spend import (
     written_usd,
 )
 from failproof_es.events import ModelSnapshot, RunStarted
+from failproof_es.models.trust.permissions import models_of
 from failproof_es.problems import InvalidInput, Problem
 
 CEILING = "execution.max_spend_usd"
@@ -37,7 +38,7 @@ def unbounded_models(
     """An error for each model and judge whose costs have no bound, with its place in the
     configuration. `models` are the recorded models, then the judges, in configuration order;
     `prices` are by their keys."""
-    for (field, model), snapshot in zip(_models_with_fields(configuration), models, strict=True):
+    for (field, model), snapshot in zip(models_of(configuration), models, strict=True):
         if not is_bounded(prices.get(snapshot.key)):
             yield Problem(
                 f"the price of {model.model} is not known, so the spend ceiling "
@@ -113,11 +114,3 @@ def _give_prices(model: Model) -> str:
         f"{model.model}, input_usd_per_million: ..., output_usd_per_million: ...}}]}}` "
         "(0 for what costs nothing)"
     )
-
-
-def _models_with_fields(configuration: Configuration) -> Iterator[tuple[str, Model]]:
-    """Every model and judge with its place, in the order in which they are recorded."""
-    for number, model in enumerate(configuration.models):
-        yield f"models[{number}]", model
-    for number, judge in enumerate(configuration.asked_judges):
-        yield "judge" if configuration.judges is None else f"judges[{number}]", judge

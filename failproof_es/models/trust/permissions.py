@@ -254,7 +254,7 @@ def problem_of(demand: Demand | ClassDemand) -> Problem:
 def models_of(configuration: Configuration) -> Iterator[tuple[str, Model]]:
     """Every model and judge, with its place in the configuration."""
     for number, model in enumerate(configuration.models):
-        yield f"models[{number}]", model
+        yield model.place.entry or f"models[{number}]", model
     if configuration.judge is not None:
         yield "judge", configuration.judge
     for number, judge in enumerate(configuration.judges or ()):

@@ -367,6 +367,7 @@ def _default_home() -> Path:
 def _reason(error: Exception) -> str:
     """The error with its file, without the number of the system error."""
     if isinstance(error, OSError) and error.strerror:
-        prefix = f"{error.filename}: " if error.filename else ""
+        # the package of the lock names its file in bytes
+        prefix = f"{os.fsdecode(error.filename)}: " if error.filename else ""
         return f"{prefix}{error.strerror.lower()}"
     return str(error)

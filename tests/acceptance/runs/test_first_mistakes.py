@@ -28,8 +28,9 @@ PRETTY = (
     "object on each line, as `jq -c .` does)\n"
 )
 TABLE = (
-    "error: {file}:1: this is a table of comma-separated values, not JSON (write each row as an "
-    'object on a line of its own: {{"case_id": ..., "prompt": ..., ...}})\n'
+    "error: {file}:1: this is a table of comma-separated values, not JSON (`failproof-es "
+    "import csv FILE.csv -o FOLDER --column prompt=COLUMN --column expected=COLUMN` makes a suite "
+    "of it; its columns: {columns})\n"
 )
 SHAPES = {
     "pretty-printed cases": ("\n".join(json.dumps(each, indent=2) for each in CASES), PRETTY),
@@ -41,7 +42,7 @@ SHAPES = {
         "[" + ",\n".join(json.dumps(each) for each in CASES) + "]",
         ARRAY,
     ),
-    "commas": ('case_id,prompt,expected\na-1,hello,hi\na-2,"a, b",hi\n', TABLE),
+    "commas": ('case_id,prompt\na-1,hello\na-2,"a, b"\n', TABLE),
     "semicolons": ("\ufeffcase_id;prompt\r\na-1;hello\r\n", TABLE),
     "tabs": ("case_id\tprompt\na-1\thello\n", TABLE),
 }
@@ -52,7 +53,7 @@ def test_a_file_of_another_shape_is_told_once_with_what_to_write(name: str, tmp_
     content, said = SHAPES[name]
     (tmp_path / "suite.jsonl").write_text(content)
     done = invoke("", "suites", "validate", "suite.jsonl", cwd=tmp_path)
-    assert done.stderr == said.format(file=tmp_path / "suite.jsonl")
+    assert done.stderr == said.format(file=tmp_path / "suite.jsonl", columns="case_id, prompt")
     assert done.exit_code == 2
 
 
@@ -70,8 +71,8 @@ def test_a_table_or_an_array_by_its_own_suffix_is_told(name: str, tmp_path: Path
     said = ARRAY if name.endswith("json") else TABLE
     (tmp_path / name).write_text(json.dumps(CASES) if name.endswith("json") else table)
     done = invoke("", "suites", "validate", name, cwd=tmp_path)
-    told = said.format(file=tmp_path / name).replace(":1:", ":")
-    assert done.stderr == told.replace(")\n", ", in a .jsonl file)\n")
+    told = said.format(file=tmp_path / name, columns="case_id, prompt").replace(":1:", ":")
+    assert done.stderr == told.replace(")\n", ", in a .jsonl file)\n" if "[" in told else ")\n")
     assert done.exit_code == 2
 
 
@@ -144,7 +145,6 @@ VALUES = {
     "models.0.temperature='\"0.5\"'": "(remove the quotes: 0.5)",
     "gates.min_accuracy=95": "(write 0.95: a share goes from 0 to 1)",
     "gates.max_unscored_rate=2.5": "(write 0.025: a share goes from 0 to 1)",
-    "gates.min_accuracy=95%": "(write 0.95)",
     "gates.min_accuracy_by_suite={a: 80}": "(write 0.8: a share goes from 0 to 1)",
     "models.0.temperature=3": "",
     "execution.parallel_workers=many": "",
@@ -152,7 +152,7 @@ VALUES = {
 
 
 @pytest.mark.parametrize("setting", VALUES)
-def test_a_quoted_number_and_a_share_in_per_cent_are_told_with_what_to_write(
+def test_a_quoted_number_and_a_share_above_1_are_told_with_what_to_write(
     setting: str, tmp_path: Path
 ) -> None:
     write_suite(tmp_path, 1)
@@ -217,8 +217,9 @@ def test_a_wrong_port_is_told_without_the_inside_of_the_client(
     done = invoke(database_url, "start", "run.yaml", cwd=tmp_path)
     assert done.exit_code == 2
     assert (
-        "error: model mock: http://127.0.0.1:9/v1 cannot be reached: nothing listens there "
-        "(connection refused) (start the server, or correct `base_url`: is its port right?)\n"
+        "run.yaml:1: models[0].base_url: model mock: http://127.0.0.1:9/v1 cannot be reached: "
+        "nothing listens there (connection refused) (start the server, or correct `base_url`: is "
+        "its port right?)\n"
     ) in done.stderr
 
 
@@ -240,9 +241,9 @@ def test_a_wrong_end_or_beginning_of_the_base_url_is_told_with_the_remedy(
     assert "it speaks no TLS that is understood here, or plain http:// (WRONG_VERSION" in said
     short = mock_url.removesuffix("/v1")
     code, said = started(short)
-    assert code == 1
-    assert f"(HTTP 404 at {short}/models: is `base_url` right?)" in said
-    assert "a run keeps its configuration: after a change of the file, start a new one" in said
+    assert code == 2
+    assert f"models[0].base_url: model mock: {short} does not list its models" in said
+    assert f"(write base_url: {mock_url})" in said
 
 
 def refusing(folder: Path) -> Callable[..., int]:

@@ -20,6 +20,6 @@ def test_nan_of_a_data_frame_is_nothing_and_drops_no_case(tmp_path: Path) -> Non
     parquet.write_table(pyarrow.table(columns), file)
     found = read("parquet", file, columns={**COLUMNS, "tags": "t"})
     assert [case.turns[-1].content for case in found.cases] == ["One?", "Three?"]
-    assert any("the expected answer is empty" in line for line in found.lost)
+    assert any("the expected answer is missing" in line for line in found.lost)
     assert sum("the tags is no number (NaN)" in line for line in found.lost) == 3
     assert sum("whole number with a point" in line for line in found.lost) == 1

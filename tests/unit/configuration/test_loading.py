@@ -291,7 +291,9 @@ def test_the_source_of_prompts_has_what_it_needs_and_nothing_else(
     assert words in str(problem)
 
 
-@pytest.mark.parametrize("value", ["${HOME}", "x-${MODEL:-y}"])
+@pytest.mark.parametrize(
+    "value", ["${HOME}", "x-${MODEL:-y}", "{{env.MODEL}}", "{{ env.MODEL }}"]
+)
 def test_a_reference_to_an_environment_variable_is_refused_not_sent(
     tmp_path: Path, value: str
 ) -> None:
@@ -300,7 +302,14 @@ def test_a_reference_to_an_environment_variable_is_refused_not_sent(
     assert "not expanded" in str(problem)
 
 
-def test_where_a_dialect_or_a_provider_reads_it_a_dollar_is_just_text(tmp_path: Path) -> None:
+def test_a_reference_in_a_parameter_is_refused_too_and_every_one_at_once(tmp_path: Path) -> None:
+    parameters = "parameters: {user: '{{env.USER}}', metadata: {team: ['${TEAM}']}}"
+    problems = problems_of(tmp_path, GOOD.replace("temperature: 0", parameters))
+    fields = ["user", "metadata.team[0]"]
+    assert [problem.field for problem in problems] == [f"models[0].parameters.{f}" for f in fields]
+
+
+def test_where_a_dialect_or_a_class_reads_it_a_dollar_is_just_text(tmp_path: Path) -> None:
     text = GOOD.replace("{path: suites/}", "{path: suites/, options: {template: '${x}'}}").replace(
         "temperature: 0", "parameters: {stop: '${END}'}"
     )

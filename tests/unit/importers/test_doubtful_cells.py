@@ -18,25 +18,44 @@ def table(folder: Path, *answers: str) -> Path:
     return file
 
 
-@pytest.mark.parametrize("word", ["NaN", "nan", "None", "null", "NULL", "N/A", "<NA>", "#N/A"])
-def test_a_word_for_nothing_is_a_text_that_is_pointed_out(tmp_path: Path, word: str) -> None:
+@pytest.mark.parametrize("word", ["NaN", "nan", "None", "null", "NULL", "<NA>"])
+def test_a_missing_value_is_no_answer(tmp_path: Path, word: str) -> None:
+    found = read("csv", table(tmp_path, "Oslo", word, "banana"), columns=COLUMNS)
+    assert [case.checks[0].texts for case in found.cases] == [("Oslo",), ("banana",)]
+    assert found.lost == ["cases.csv:3:a the case is not written: the expected answer is missing"]
+
+
+@pytest.mark.parametrize("word", ["N/A", "NA", "#N/A", "undefined"])
+def test_a_word_that_may_mean_nothing_is_a_text_that_is_pointed_out(
+    tmp_path: Path, word: str
+) -> None:
     found = read("csv", table(tmp_path, "Oslo", word, "banana"), columns=COLUMNS)
     assert [case.checks[0].texts for case in found.cases] == [("Oslo",), (word,), ("banana",)]
     (line,) = found.lost
     assert line.startswith("cases.csv:3:a ") and f"the expected is {word}" in line
 
 
-def test_a_prompt_that_is_a_word_for_nothing_is_pointed_out_too(tmp_path: Path) -> None:
+def test_a_missing_prompt_is_no_case(tmp_path: Path) -> None:
     file = tmp_path / "cases.csv"
     file.write_text("q,a\nnan,Oslo\n")
     found = read("csv", file, columns=COLUMNS)
-    assert len(found.cases) == 1 and "the prompt is nan" in found.lost[0]
+    assert not found.cases and "the prompt is empty" in found.lost[0]
+
+
+def test_a_whole_number_in_a_column_of_numbers_has_no_point(tmp_path: Path) -> None:
+    file = table(tmp_path, "3.0", "-12.00", "NaN", "", "3.5", "4", "2e3")
+    found = read("csv", file, columns=COLUMNS)
+    answers = [case.checks[0].texts[0] for case in found.cases]
+    assert answers == ["3", "-12", "3.5", "4", "2e3"]
+    assert f"{file}: a: 3.0 is read as 3: a column of numbers" in found.findings.remarks
 
 
 @pytest.mark.parametrize("text", ["3.0", "-12.00", "+0.0"])
-def test_a_whole_number_with_a_point_is_pointed_out(tmp_path: Path, text: str) -> None:
-    found = read("csv", table(tmp_path, text, "3.5", "3"), columns=COLUMNS)
-    assert len(found.cases) == 3
+def test_a_whole_number_with_a_point_between_texts_is_pointed_out(
+    tmp_path: Path, text: str
+) -> None:
+    found = read("csv", table(tmp_path, text, "3.5", "three"), columns=COLUMNS)
+    assert [case.checks[0].texts[0] for case in found.cases] == [text, "3.5", "three"]
     (line,) = found.lost
     assert line.startswith("cases.csv:2:a ") and "whole number with a point" in line
 

@@ -29,6 +29,7 @@ class AnthropicProvider(HttpProvider):
     """One model behind `{base_url}/messages`. Sends each request once, as prepared."""
 
     assembler = StreamedMessage
+    version_path = "/v1"
     recorded_headers = (
         *("anthropic-fast-", "anthropic-organization-id", "anthropic-priority-"),
         "anthropic-workspace-id",

@@ -17,6 +17,7 @@ class AzureProvider(OpenAIProvider):
     """One deployment of a resource. The entry's `model` is its model, which each answer names."""
 
     listing_path = "/openai/models"
+    version_path = None
     recorded_headers = (
         *OpenAIProvider.recorded_headers,
         *("apim-request-id", "azureml-model-session", "x-ms-", "x-accel-buffering"),

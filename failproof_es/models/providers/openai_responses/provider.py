@@ -25,6 +25,7 @@ class ResponsesProvider(HttpProvider):
     """One model behind `{base_url}/responses`. Sends each request once, as prepared."""
 
     assembler = StreamedResponse
+    version_path = "/v1"
     recorded_headers = (
         *("openai-model", "openai-organization", "openai-processing-ms", "openai-version"),
         "openai-project",
