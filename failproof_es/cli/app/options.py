@@ -46,6 +46,9 @@ allow_class_option = click.option(
     help="Let this class of your own run, which a recorded run names. May be repeated.",
 )
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Show no progress and no hints.")
+verbose_option = click.option(
+    "--verbose", "-v", is_flag=True, help="Show every figure of the progress."
+)
 
 workers_option = click.option(
     "--workers",
@@ -61,6 +64,12 @@ detach_option = click.option(
     is_flag=True,
     help="Leave the run to workers, which `failproof-es worker` starts on any host.",
 )
+
+
+def require_one_volume(quiet: bool, verbose: bool) -> None:
+    """Raise `UsageError` if both `--quiet` and `--verbose` are given."""
+    if quiet and verbose:
+        raise click.UsageError("--quiet shows no progress, --verbose all of it: give one of them")
 
 
 def require_one_way(workers: int, *, detach: bool, junit: bool = False) -> None:

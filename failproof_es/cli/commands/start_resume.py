@@ -30,8 +30,10 @@ from failproof_es.cli.app.options import (
     connections_option,
     detach_option,
     quiet_option,
+    require_one_volume,
     require_one_way,
     settings_option,
+    verbose_option,
     workers_option,
 )
 from failproof_es.cli.app.process import ignore_broken_pipe, raise_descriptor_limit
@@ -59,7 +61,7 @@ from failproof_es.cli.starting.missing_models import install_missing
 from failproof_es.cli.starting.permitting import permitted, permitted_again
 from failproof_es.cli.starting.selection_options import selection_options
 from failproof_es.cli.starting.telemetry_beside import (
-    require_telemetry,
+    collector_of,
     telemetry_beside,
     telemetry_options,
 )
@@ -103,6 +105,7 @@ if TYPE_CHECKING:
 @telemetry_options
 @junit_option
 @quiet_option
+@verbose_option
 @format_option()
 def start(
     config: Path,
@@ -118,6 +121,7 @@ def start(
     otel_content: bool,
     junit: Path | None,
     quiet: bool,
+    verbose: bool,
     output_format: Format,
 ) -> None:
     """Start a run of the configuration CONFIG, a file or the name of a shipped one.
@@ -128,7 +132,8 @@ def start(
     """
     require_one_way(workers, detach=detach, junit=junit is not None)
     require_console(console or open_it, console_port, detach=detach)
-    require_telemetry(otlp, otel_content, detach=detach)
+    otlp = collector_of(otlp, otel_content, detach=detach)
+    require_one_volume(quiet, verbose)
     loaded = load_configuration(config, settings)
     with (
         session().open_store() as store,
@@ -159,7 +164,10 @@ def start(
             how |= {"step": partial(slow_step, quiet=quiet), "permissions": permissions}
             return start_run(loaded, store, **how)
 
-        _carry_out(store, drive, state, junit, quiet, output_format, live_console, telemetry)
+        _carry_out(
+            store, drive, state, junit, quiet, output_format, live_console, telemetry,
+            verbose=verbose,
+        )  # fmt: skip
 
 
 @click.command(cls=CliCommand)
@@ -198,6 +206,7 @@ def start(
 @telemetry_options
 @junit_option
 @quiet_option
+@verbose_option
 @format_option()
 def resume(
     run: str,
@@ -217,6 +226,7 @@ def resume(
     otel_content: bool,
     junit: Path | None,
     quiet: bool,
+    verbose: bool,
     output_format: Format,
 ) -> None:
     """Resume RUN.
@@ -251,7 +261,8 @@ def resume(
     branching = position is not None or again is not None
     require_one_way(workers, detach=detach, junit=junit is not None)
     require_console(console or open_it, console_port, detach=detach)
-    require_telemetry(otlp, otel_content, detach=detach)
+    otlp = collector_of(otlp, otel_content, detach=detach)
+    require_one_volume(quiet, verbose)
     if settings and not branching:
         raise InvalidInput.because(
             "--set cannot change a run that has begun: its configuration is on record",
@@ -279,7 +290,7 @@ def resume(
             if live_console is not None and not branching:
                 live_console.show(recorded.started.run_number)
             if telemetry is not None and not branching:
-                telemetry.follow(run_id)
+                telemetry.follow(run_id, recorded.started.run_number)
 
         permissions, granted = permitted_again(
             recorded, settings, allow, allow_class, branching=branching
@@ -324,8 +335,9 @@ def resume(
 
         resumed = None if branching else str(run_id)
         _carry_out(
-            store, drive, state, junit, quiet, output_format, live_console, telemetry, resumed
-        )
+            store, drive, state, junit, quiet, output_format, live_console, telemetry, resumed,
+            verbose=verbose,
+        )  # fmt: skip
 
 
 def _carry_out(
@@ -338,6 +350,8 @@ def _carry_out(
     live_console: RunConsole | None,
     telemetry: TelemetryBeside | None,
     resumed: str | None = None,
+    *,
+    verbose: bool,
 ) -> None:
     """Drive the run, write its files, print the results, and exit with the run's exit code.
 
@@ -347,7 +361,9 @@ def _carry_out(
     raise_descriptor_limit()
     with store.connect() as connection:
         print_differences(difference.what for difference in differences(connection))
-    progress = progress_for(state, quiet=quiet, as_json=output_format is not Format.TABLE)
+    progress = progress_for(
+        state, quiet=quiet, as_json=output_format is not Format.TABLE, verbose=verbose
+    )
     with (
         ExitStack() as after_signing,
         ExitStack() as ending,
@@ -362,7 +378,7 @@ def _carry_out(
             if isinstance(event, RunStarted) and live_console is not None:
                 live_console.show(event.run_number)
             if isinstance(event, RunStarted) and telemetry is not None:
-                telemetry.follow(event.originator_id)
+                telemetry.follow(event.originator_id, event.run_number)
             if isinstance(event, RunStarted) and not quiet:
                 for recorded in _prices(store, event):
                     state.observe(recorded)

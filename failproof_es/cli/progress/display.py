@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -17,9 +18,10 @@ from failproof_es.cli.progress.state import ProgressState
 from failproof_es.cli.progress.text import (
     LONGEST_NAME,
     error_lines,
-    facts,
+    figures,
     heading,
     judges_line,
+    phrases,
 )
 from failproof_es.cli.rendering.sanitise import one_line, shortened
 
@@ -49,27 +51,26 @@ class Progress(Protocol):
     ) -> None: ...
 
 
-def progress_for(state: ProgressState, *, quiet: bool, as_json: bool) -> Progress:
+def progress_for(
+    state: ProgressState, *, quiet: bool, as_json: bool, verbose: bool = False
+) -> Progress:
     """The display of `state` that fits stderr: a terminal, a file or a program.
 
-    `quiet` shows nothing; `as_json` writes JSON lines.
+    `quiet` shows nothing, `verbose` every figure; `as_json` writes JSON lines.
     """
     if quiet:
         return NoProgress()
     if as_json:
         return LineProgress(state, json_line)
+    lines = LineProgress(state, partial(plain_line, verbose=verbose))
     if not sys.stderr.isatty():
-        return LineProgress(state, plain_line)
+        return lines
     from rich.console import Console  # needed on terminals only
 
     from failproof_es.cli.progress.live_table import LiveProgress
 
     console = Console(stderr=True, highlight=False)
-    return (
-        LineProgress(state, plain_line)
-        if console.is_dumb_terminal
-        else LiveProgress(state, console)
-    )
+    return lines if console.is_dumb_terminal else LiveProgress(state, console, verbose=verbose)
 
 
 class NoProgress:
@@ -131,16 +132,21 @@ class LineProgress:
         print(self._line(self._state), file=sys.stderr, flush=True)  # noqa: T201
 
 
-def plain_line(state: ProgressState) -> str:
-    """The progress of all models in one line, safe to print, without a line feed."""
+def plain_line(state: ProgressState, *, verbose: bool = False) -> str:
+    """The progress of all models in one line, safe to print, without a line feed.
+
+    With several models each has its name and how many are done; `verbose` adds every figure.
+    """
     parts = []
-    for key, model in list(state.models.items()):
-        cells = facts(state, model)
-        done = f"{model.finished:,} of {model.planned:,} done"
-        if carried_over := model.asking.carried_over:
-            done += f" ({carried_over} carried over)"
-        figures = ", ".join(f"{name} {value}" for name, value in cells.items())
-        parts.append(f"{shortened(one_line(key), LONGEST_NAME)}: {done}, {figures}")
+    of_models = figures(state, verbose=verbose)
+    is_single = len(of_models) == 1
+    for key, cells in of_models.items():
+        model = state.models[key]
+        if is_single:  # the heading has the time left
+            cells.pop("left")
+        over = f" ({n:,} carried over)" if (n := model.asking.carried_over) else ""
+        named = f"{shortened(one_line(key), LONGEST_NAME)}: {model.finished:,} of {model.planned:,}"
+        parts.append(f"{'' if is_single else f'{named}, '}{phrases(cells)}{over}")
     if judges := judges_line(state):
         parts.append(judges)
     parts += error_lines(state, LINE_ERRORS)

@@ -17,10 +17,11 @@ from rich.text import Text
 from failproof_es.cli.progress.state import ProgressState
 from failproof_es.cli.progress.text import (
     error_lines,
-    facts,
+    figures,
     heading,
     judges_line,
     percent_done,
+    phrases,
 )
 from failproof_es.cli.rendering.sanitise import one_line
 
@@ -41,8 +42,9 @@ class LiveProgress:
     re-wrap the old lines.
     """
 
-    def __init__(self, state: ProgressState, console: Console) -> None:
+    def __init__(self, state: ProgressState, console: Console, *, verbose: bool = False) -> None:
         self._state = state
+        self._verbose = verbose
         self._console = console
         self._live = self._new_live()
         self._size = console.size
@@ -67,11 +69,14 @@ class LiveProgress:
             self._ended.set()
             self._live.stop()
             if self._state.models:  # else there was no run, or it was not ours
-                self._console.print(progress_view(self._state, self._console.width))
+                self._console.print(self._view())
+
+    def _view(self) -> RenderableType:
+        return progress_view(self._state, self._console.width, verbose=self._verbose)
 
     def _new_live(self) -> Live:
         return Live(
-            get_renderable=lambda: progress_view(self._state, self._console.width),
+            get_renderable=self._view,
             console=self._console,
             auto_refresh=False,
             transient=True,
@@ -96,11 +101,14 @@ class LiveProgress:
         self._live.start()
 
 
-def progress_view(state: ProgressState, width: int) -> RenderableType:
-    """The progress for a window of this width, in characters, at least 20."""
+def progress_view(state: ProgressState, width: int, *, verbose: bool = False) -> RenderableType:
+    """The progress for a window of this width, in characters, at least 20.
+
+    `verbose` shows every figure.
+    """
     parts: list[RenderableType] = [Text(heading(state), style="bold")]
     if state.models:
-        parts.append(_models(state, width))
+        parts.append(_models(state, width, verbose=verbose))
     if judges := judges_line(state):
         parts.append(Text(judges))
     if errors := error_lines(state, _ERRORS_SHOWN):
@@ -112,13 +120,13 @@ def progress_view(state: ProgressState, width: int) -> RenderableType:
     return Group(*parts)
 
 
-def _models(state: ProgressState, width: int) -> RenderableType:
+def _models(state: ProgressState, width: int, *, verbose: bool) -> RenderableType:
     """The models' bars: each model on one line if its figures fit beside its bar.
 
     Else the figures are below the bar. `width` is the window's, in characters.
     """
     models = list(state.models.values())
-    figures = {model.key: facts(state, model) for model in models}
+    of_models = figures(state, verbose=verbose)
     rows = [(model.key, model.finished, model.planned) for model in models]
     if len(rows) > 1:
         rows.append((TOTAL, state.finished, state.planned))
@@ -126,20 +134,20 @@ def _models(state: ProgressState, width: int) -> RenderableType:
     longest = max(cell_len(one_line(key)) for key, _, _ in rows)
     names = min(max(longest, len("model")), _LONGEST_NAME)
     columns = {
-        name: max(len(name), *(len(cells[name]) for cells in figures.values()))
-        for name in next(iter(figures.values()))
+        name: max(len(name), *(len(cells[name]) for cells in of_models.values()))
+        for name in next(iter(of_models.values()))
     }
     text_width = names + done + sum(columns.values()) + 2 * (len(columns) + 2)
     if text_width + _NARROWEST_BAR <= width:
-        return _wide(rows, figures, columns, min(width - text_width, _WIDEST_BAR))
+        return _wide(rows, of_models, columns, min(width - text_width, _WIDEST_BAR))
     names = min(names, max(width - done - 4, 1))
     bar = max(min(width - names - done - 4, _WIDEST_BAR), 1)
-    return Group(*_narrow(rows, figures, names, bar))
+    return Group(*_narrow(rows, of_models, names, bar))
 
 
 def _wide(
     rows: list[tuple[str, int, int]],
-    figures: dict[str, dict[str, str]],
+    of_models: dict[str, dict[str, str]],
     columns: dict[str, int],
     bar: int,
 ) -> Table:
@@ -150,7 +158,7 @@ def _wide(
     for name, width in columns.items():
         table.add_column(name, justify="right", no_wrap=True, width=width)
     for key, finished, planned in rows:
-        cells = figures.get(key, {})
+        cells = of_models.get(key, {})
         table.add_row(
             Text(one_line(key)),
             _bar(finished, planned, bar),
@@ -161,7 +169,7 @@ def _wide(
 
 
 def _narrow(
-    rows: list[tuple[str, int, int]], figures: dict[str, dict[str, str]], names: int, bar: int
+    rows: list[tuple[str, int, int]], of_models: dict[str, dict[str, str]], names: int, bar: int
 ) -> list[RenderableType]:
     lines: list[RenderableType] = []
     for key, finished, planned in rows:
@@ -171,9 +179,8 @@ def _narrow(
         line.add_column(no_wrap=True)
         line.add_row(Text(one_line(key)), _bar(finished, planned, bar), _done(finished, planned))
         lines.append(line)
-        if cells := figures.get(key):
-            text = ", ".join(f"{name} {value}" for name, value in cells.items() if value != "-")
-            lines.append(Padding(Text(text), (0, 0, 0, _INDENT)))
+        if cells := of_models.get(key):
+            lines.append(Padding(Text(phrases(cells)), (0, 0, 0, _INDENT)))
     return lines
 
 

@@ -12,6 +12,21 @@ from failproof_es.core.spend import spent_text
 LONGEST_NAME = 60
 _LONGEST_ERROR = 160
 
+_ALWAYS = ("passed", "rate/s", "left")
+_IF_ANY = ("abandoned", "awaiting review", "cost")
+_PHRASES = {
+    "passed": "{} passed",
+    "refused": "{} refused",
+    "abandoned": "{} abandoned",
+    "lost": "{} lost",
+    "awaiting review": "{} awaiting review",
+    "retries": "{} retries",
+    "in flight": "{} in flight",
+    "rate/s": "{}/s",
+    "cost": "{}",
+    "left": "{} left",
+    "limit": "limit {}",
+}
 PHASES: dict[Phase, str] = {
     "planning": "checking cases and models",
     "evaluating": "evaluating",
@@ -26,7 +41,7 @@ PHASES: dict[Phase, str] = {
 def heading(state: ProgressState) -> str:
     """The run, its phase, its percentage and its times on one line: `run 3 smoke: ...`."""
     run = "new run" if state.run_number is None else f"run {state.run_number} {state.name}"
-    parts = [PHASES[state.phase]]
+    parts = [PHASES[state.phase]] if state.phase != "evaluating" else []
     if state.models:
         done = f"{state.finished:,} of {state.planned:,}"
         parts.append(f"{done} ({percent_done(state.finished, state.planned)})")
@@ -47,7 +62,32 @@ def percent_done(finished: int, planned: int) -> str:
     return f"{100 * finished // planned} %" if planned else "-"
 
 
-def facts(state: ProgressState, model: ModelProgressState) -> dict[str, str]:
+def figures(state: ProgressState, *, verbose: bool = False) -> dict[str, dict[str, str]]:
+    """The figures of each model by its key, each a text by name, the same names for all.
+
+    Without `verbose` those that matter: what passed, the pace and the time left; and the others of
+    `_IF_ANY` once a model has them. The pace is sampled, so call it once for each repaint.
+    """
+    models = {model.key: _facts(state, model) for model in list(state.models.values())}
+    if verbose:
+        return models
+    shown = {
+        name
+        for cells in models.values()
+        for name, value in cells.items()
+        if name in _ALWAYS
+        or (name in _IF_ANY and value not in ("-", "0"))
+        or (name == "limit" and "held" in value)
+    }
+    return {key: {n: cells[n] for n in cells if n in shown} for key, cells in models.items()}
+
+
+def phrases(cells: dict[str, str]) -> str:
+    """A model's figures in one line: `109 passed, 30.1/s`; unknown ones are left out."""
+    return ", ".join(_PHRASES[name].format(value) for name, value in cells.items() if value != "-")
+
+
+def _facts(state: ProgressState, model: ModelProgressState) -> dict[str, str]:
     """A model's figures as texts by name, in the order to show; `-` for an unknown one.
 
     Its pace is sampled, so call it once for each repaint.

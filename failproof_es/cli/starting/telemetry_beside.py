@@ -1,4 +1,7 @@
-"""`--otlp` of the commands that drive a run: sends its telemetry while it runs."""
+"""`--otlp` of the commands that drive a run: sends its telemetry while it runs.
+
+`OTEL_EXPORTER_OTLP_ENDPOINT` does the same without the option.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,22 @@ from urllib.parse import urlsplit
 import click
 
 from failproof_es.cli.rendering.output import say
+from failproof_es.problems import InvalidInput
 from failproof_es.support import extras
 
 if TYPE_CHECKING:
     from failproof_es.exports.otel.beside import TelemetryBeside
     from failproof_es.store.store import Store
 
-OTLP_HEADERS = "OTEL_EXPORTER_OTLP_HEADERS"
-"""The variable with the collector's headers, as OpenTelemetry names it."""
+ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
+"""The variable with the collector's address, as OpenTelemetry names it."""
+HEADERS = (
+    "OTEL_EXPORTER_OTLP_HEADERS",
+    "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+    "OTEL_EXPORTER_OTLP_LOGS_HEADERS",
+)
+"""The variables with the collector's headers, which may hold a key."""
+_DISABLED, _PROTOCOL = "OTEL_SDK_DISABLED", "OTEL_EXPORTER_OTLP_PROTOCOL"
 
 
 def telemetry_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -35,30 +46,70 @@ def telemetry_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--otlp",
         metavar="URL",
         help="Send OpenTelemetry spans and evaluation results to this collector while the run "
-        "goes, by a process of its own. Its headers come from OTEL_EXPORTER_OTLP_HEADERS.",
+        "goes, by a process of its own. Its headers come from OTEL_EXPORTER_OTLP_HEADERS.  "
+        f"[default: ${ENDPOINT}, else none]",
     )
     return endpoint(content(command))
 
 
-def require_telemetry(otlp: str | None, otel_content: bool, *, detach: bool) -> None:
-    """Raise an error if requested telemetry cannot be sent.
+def collector_of(otlp: str | None, otel_content: bool, *, detach: bool) -> str | None:
+    """The address of the collector: `otlp`, else that of the environment; `None` without one.
 
-    `UsageError` for `otel_content` without `otlp`, and for `otlp` with `--detach`; `InvalidInput`
-    if the extra `otel` is not installed or `otlp` is no address.
+    Raises `UsageError` for `otel_content` without a collector and for `otlp` with `--detach`;
+    `InvalidInput` if the extra `otel` is not installed, the address is none, or the headers in the
+    environment are for another host.
     """
-    if otel_content and otlp is None:
+    endpoint = otlp if otlp is not None else _of_environment(detach=detach)
+    if otel_content and endpoint is None:
         raise click.UsageError("--otel-content is for --otlp: give both, or none")
-    if otlp is None:
-        return
+    if endpoint is None:
+        return None
     if detach:
         raise click.UsageError(
             "--detach leaves at once, and what sends telemetry would end with that: "
             "`failproof-es export RUN --shape otel` sends it afterwards"
         )
-    extras.require("otel", "--otlp")
     from failproof_es.exports.otel.endpoint import require_endpoint
 
-    require_endpoint(otlp, "--otlp")
+    require_endpoint(endpoint, ENDPOINT if otlp is None else "--otlp")
+    extras.require("otel", "--otlp")
+    _require_own_headers(endpoint)
+    return endpoint
+
+
+def _of_environment(*, detach: bool) -> str | None:
+    """The collector that the environment names; `None`, with a warning, if nothing can be sent.
+
+    The environment belongs to whoever runs the command, and may be made for many programs: so it
+    is obeyed where that is possible, and never an obstacle.
+    """
+    endpoint = os.environ.get(ENDPOINT)
+    if not endpoint or detach or os.environ.get(_DISABLED, "").lower() == "true":
+        return None
+    if os.environ.get(_PROTOCOL) == "grpc":
+        why = f"{_PROTOCOL} is grpc, and only http/protobuf is spoken here"
+    elif not extras.is_installed("otel"):
+        why = "that needs the extra `otel`: pip install 'failproof-es[otel]'"
+    else:
+        return endpoint
+    say(f"warning: no telemetry is sent to {ENDPOINT}: {why}")
+    return None
+
+
+def _require_own_headers(endpoint: str) -> None:
+    """Raise `InvalidInput` if the environment has headers, and for another host than `endpoint`."""
+    meant = os.environ.get(ENDPOINT)
+    names = _header_variables()
+    if meant and names and urlsplit(meant).netloc != (host := urlsplit(endpoint).netloc):
+        raise InvalidInput.because(
+            f"{', '.join(names)} would go to {host}, and {ENDPOINT} names another host",
+            remedy=f"unset {ENDPOINT} or the headers",
+            field="--otlp",
+        )
+
+
+def _header_variables() -> list[str]:
+    return [name for name in HEADERS if os.environ.get(name)]
 
 
 @contextmanager
@@ -74,7 +125,7 @@ def telemetry_beside(
         return
     from failproof_es.exports.otel.beside import TelemetryBeside
 
-    if os.environ.get(OTLP_HEADERS):
-        say(f"{OTLP_HEADERS} -> {urlsplit(otlp).netloc}")
+    for name in (*_header_variables(), *([ENDPOINT] if os.environ.get(ENDPOINT) == otlp else [])):
+        say(f"{name} -> {urlsplit(otlp).netloc}")
     with TelemetryBeside(store.auditor_url, otlp, say, content=otel_content) as telemetry:
         yield telemetry

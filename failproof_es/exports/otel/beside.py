@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
+from contextlib import suppress
+from socket import create_connection
 from types import TracebackType
 from typing import Self
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 from uuid import UUID
 
 from failproof_es.exports.otel.endpoint import LEAVE_S
@@ -13,6 +18,8 @@ from failproof_es.support.machine.sidecar import Sidecar
 from failproof_es.support.untrusted_text import one_line
 
 _LONGEST_LINE = 10_000
+_TO_CONNECT_S = 0.5
+_PORTS = {"http": 80, "https": 443}
 _TO_SAY_WHY_S = 1.0
 """Seconds added to the process's own limit, for its report at the end."""
 
@@ -31,8 +38,9 @@ class TelemetryBeside:
         self._say = say
         self._endpoint = endpoint
         self._process: Sidecar | None = None
+        self._run_number = 0
 
-    def follow(self, run_id: UUID) -> None:
+    def follow(self, run_id: UUID, run_number: int) -> None:
         """Start to send the events of this run, from its first one on.
 
         Only the first call starts a process. A process that cannot be started is reported, not
@@ -40,6 +48,7 @@ class TelemetryBeside:
         """
         if self._process is not None:
             return
+        self._run_number = run_number
         message = json.dumps({**self._settings, "run_id": str(run_id)}).encode() + b"\n"
         try:
             self._process = Sidecar("failproof_es.exports.otel.follow", message, answers=True)
@@ -58,15 +67,39 @@ class TelemetryBeside:
         process, self._process = self._process, None
         if process is None:
             return
-        code = process.stop(LEAVE_S + _TO_SAY_WHY_S)
-        with process.output as output:
-            line = output.read(_LONGEST_LINE)
+        if is_reachable(self._endpoint):
+            code = process.stop(LEAVE_S + _TO_SAY_WHY_S)
+            with process.output as output:
+                reason = _describe_end(output.read(_LONGEST_LINE))
+        else:
+            process.kill()
+            code, reason = None, ": nothing answers there"
         if code != 0:
-            reason = _describe_end(line)
             self._say(
                 f"warning: not all telemetry reached {self._endpoint}{reason}. The log has it: "
-                f"`failproof-es export RUN --shape otel --with endpoint={self._endpoint} -o FOLDER`"
+                f"`failproof-es export {self._run_number} --shape otel --with "
+                f"endpoint={self._endpoint} -o FOLDER`"
             )
+
+
+def is_reachable(endpoint: str) -> bool:
+    """Whether a server accepts connections at the endpoint within half a second.
+
+    True, too, if requests to it go through a proxy.
+    """
+    where = urlsplit(endpoint)
+    host, port = where.hostname or "", where.port or _PORTS[where.scheme]
+    if where.scheme in getproxies() and not proxy_bypass(host):
+        return True
+    connected = threading.Event()
+
+    def connect() -> None:
+        with suppress(OSError, UnicodeError), create_connection((host, port), _TO_CONNECT_S):
+            connected.set()
+
+    # in a thread, because nothing bounds the time that a name takes to resolve
+    threading.Thread(target=connect, name="collector", daemon=True).start()
+    return connected.wait(_TO_CONNECT_S)
 
 
 def _describe_end(line: bytes) -> str:

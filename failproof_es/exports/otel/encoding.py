@@ -66,7 +66,7 @@ _NEVER_TAKEN = (400, 413, 422)
 class Sender:
     """Sends telemetry to the collector at `endpoint`, with a time-out in seconds.
 
-    Its headers come from `OTEL_EXPORTER_OTLP_HEADERS` alone.
+    Its headers come from `OTEL_EXPORTER_OTLP_HEADERS`, or those of a signal, alone.
     """
 
     def __init__(self, endpoint: str, timeout_s: float = 10.0) -> None:
@@ -103,6 +103,8 @@ class Sender:
                 self.why = self._session.why or "it does not say why"
             return Delivery.TAKEN
         self.why = self._session.why or "it did not answer"
+        if self._session.status is None:
+            return Delivery.SILENT
         return Delivery.REFUSED if self._session.status in _NEVER_TAKEN else Delivery.AGAIN
 
 

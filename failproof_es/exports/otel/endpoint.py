@@ -11,6 +11,8 @@ LEFT_S = 4.0
 """Seconds that an unresponsive collector is retried after the run, and time-out of a request."""
 LEAVE_S = 15.0
 """Maximum seconds after a run for sending its telemetry."""
+SILENT_S = 2.0
+"""Seconds without any answer after which a collector gets no more time at the end of the run."""
 
 
 class Delivery(Enum):
@@ -18,7 +20,9 @@ class Delivery(Enum):
 
     TAKEN = "taken"
     AGAIN = "again"
-    """The collector may not have received it: the same can be sent again."""
+    """The collector did not take it for now: the same can be sent again."""
+    SILENT = "silent"
+    """No answer: the collector may not have received it. The same can be sent again."""
     REFUSED = "refused"
     """The collector never accepts it as it is; it may accept a smaller part."""
 

@@ -21,7 +21,7 @@ from uuid import UUID
 import psycopg
 
 from failproof_es.exports.otel.encoding import Sender
-from failproof_es.exports.otel.endpoint import LEAVE_S, LEFT_S, Delivery
+from failproof_es.exports.otel.endpoint import LEAVE_S, LEFT_S, SILENT_S, Delivery
 from failproof_es.exports.otel.telemetry import MOST_AT_ONCE, Telemetry, TelemetryOf, first_part
 from failproof_es.store.connecting import connect
 from failproof_es.store.errors import UnreadableEvent
@@ -35,6 +35,8 @@ _REFUSES_EVERYTHING = 8
 _EVENTS = 500
 _LOOK_AGAIN_S = 0.5
 _LONGEST_PAUSE_S = 30.0
+_LOOK_AT_SILENCE_S = 0.05
+_NOT_YET = (Delivery.AGAIN, Delivery.SILENT)
 
 
 class CommitSender:
@@ -61,6 +63,7 @@ class CommitSender:
         self._position = 0
         self._unsent: list[Telemetry] = []
         self._deadline: float | None = None
+        self._silent_since: float | None = None
         self.refused = 0
         """Number of spans and events that were skipped because the collector never takes them."""
         self._refused_in_a_row = 0
@@ -101,12 +104,12 @@ class CommitSender:
         most = MOST_AT_ONCE
         pause = _LOOK_AGAIN_S
         while part := list(first_part(self._unsent[:most])):
-            delivery = self._send(part)
+            delivery = self._send_part(part)
             if delivery is not Delivery.TAKEN and self._is_overdue():
                 return False
             if delivery is Delivery.REFUSED and len(part) > 1:
                 most = len(part) // 2
-            elif delivery is Delivery.AGAIN or self._refused_in_a_row == _REFUSES_EVERYTHING:
+            elif delivery in _NOT_YET or self._refused_in_a_row == _REFUSES_EVERYTHING:
                 self._ended.wait(pause)
                 if self._ended.is_set():
                     time.sleep(min(_LOOK_AGAIN_S, self._left_s / 10))
@@ -119,9 +122,24 @@ class CommitSender:
                 most, pause = min(2 * most, MOST_AT_ONCE), _LOOK_AGAIN_S
         return True
 
+    def _send_part(self, part: list[Telemetry]) -> Delivery:
+        if self._silent_since is None:
+            self._silent_since = time.monotonic()
+        delivery = self._send(part)
+        if delivery is not Delivery.SILENT:
+            self._silent_since = None
+        return delivery
+
+    def is_silent(self) -> bool:
+        """Whether the collector was asked two seconds ago or more and has not answered since."""
+        since = self._silent_since
+        return since is not None and time.monotonic() - since >= SILENT_S
+
     def _is_overdue(self) -> bool:
         if not self._ended.is_set():
             return False
+        if self.is_silent():
+            return True
         if self._deadline is None:
             self._deadline = time.monotonic() + self._left_s
         return time.monotonic() >= self._deadline
@@ -149,9 +167,10 @@ def main() -> None:
     def watch() -> None:
         sys.stdin.read()
         ended.set()
-        stop = threading.Timer(LEAVE_S, leave)  # for a collector that answers too slowly
-        stop.daemon = True
-        stop.start()
+        stop_at = time.monotonic() + LEAVE_S  # for a collector that answers too slowly, or never
+        while time.monotonic() < stop_at and not following.is_silent():
+            time.sleep(_LOOK_AT_SILENCE_S)
+        leave()
 
     sender = Sender(settings["endpoint"], timeout_s=LEFT_S)
     following = CommitSender(

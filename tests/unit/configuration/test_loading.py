@@ -291,9 +291,7 @@ def test_the_source_of_prompts_has_what_it_needs_and_nothing_else(
     assert words in str(problem)
 
 
-@pytest.mark.parametrize(
-    "value", ["${HOME}", "x-${MODEL:-y}", "{{env.MODEL}}", "{{ env.MODEL }}"]
-)
+@pytest.mark.parametrize("value", ["${HOME}", "x-${MODEL:-y}", "{{env.MODEL}}", "{{ env.MODEL }}"])
 def test_a_reference_to_an_environment_variable_is_refused_not_sent(
     tmp_path: Path, value: str
 ) -> None:

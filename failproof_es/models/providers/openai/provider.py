@@ -26,7 +26,7 @@ from failproof_es.models.request_options import max_tokens_name, without_left_ou
 class OpenAIProvider(HttpProvider):
     """One model behind `{base_url}/chat/completions`. Sends each request once, as prepared."""
 
-    version_path = "/v1"
+    version_path: str | None = "/v1"
     seed_name = "seed"
     """The name of the seed in requests."""
     streaming: ClassVar[Mapping[str, Any]] = MappingProxyType(

@@ -16,10 +16,10 @@ from tests.unit.cli.samples import abandoned, classified, failed, scored, sent, 
 WIDTHS = (20, 40, 59, 60, 61, 79, 80, 100, 120, 121, 200)
 
 
-def shown(state: ProgressState, width: int) -> str:
+def shown(state: ProgressState, width: int, *, verbose: bool = True) -> str:
     file = io.StringIO()
     console = Console(file=file, width=width, highlight=False, force_terminal=True)
-    console.print(progress_view(state, width))
+    console.print(progress_view(state, width, verbose=verbose))
     return Text.from_ansi(file.getvalue()).plain
 
 
@@ -45,6 +45,13 @@ def test_progress_shows_every_number_whole_on_a_terminal_of_any_width(width: int
     for fact in ("passed", "refused", "abandoned", "lost", "retries", "in flight"):
         assert fact in said
     assert "1 (50.0%)" in said
+
+
+def test_what_matters_fits_into_80_columns_beside_the_bar() -> None:
+    heading, names, model = shown(a_run("a"), 80, verbose=False).splitlines()[:3]
+    assert heading.startswith("run 3 smoke: 2 of 1,000 (0 %), ")
+    assert names.split() == ["model", "done", "passed", "abandoned", "rate/s", "left"]
+    assert model.split()[-5:] == ["%", "1", "1", "(50.0%)", "-"] or "1 (50.0%)" in model
 
 
 @pytest.mark.parametrize(("width", "lines_of_a_model"), [(60, 3), (160, 1)])
