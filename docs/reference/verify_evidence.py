@@ -1,11 +1,11 @@
-"""Check an evidence bundle of failproof-es without failproof-es.
+"""Check and read an evidence bundle of failproof-es without failproof-es.
 
-    python verify_evidence.py FILE --key KEY [--cosigner KEY ...]
+    python verify_evidence.py FILE --key KEY [--cosigner KEY ...] [--list | --show CASE]
 
 Python's standard library is all it needs; KEY is a public key, or a file that
 holds one. It follows evidence-format.md section by section and shares no code with the engine.
-Exit code 0: the bundle is genuine and whole; 1: it is not; 2: wrong usage, or a key or a
-file cannot be read.
+--list and --show print only what is proven. Exit code 0: the bundle is genuine and whole; 1: it
+is not; 2: wrong usage, no such case, or a key or a file cannot be read.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ from __future__ import annotations
 import argparse
 import base64
 import hashlib
+import io
 import json
 import os
 import re
 import sys
+from array import array
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 from uuid import UUID
@@ -45,6 +48,11 @@ ENDINGS = [
     topic for topic, status in RUN_EVENTS.items() if status in ("completed", "failed", "given_up")
 ]
 COUNTED = ("planned", "finished", "scored", "abandoned")
+FINAL = ("Scored", "EvaluationAbandoned")
+OF_FIRST = ("run_id", "prompt_id", "model_key", "repetition")
+"""The fields of an evaluation's first event that are kept."""
+OF_SOURCE = ("source_evaluation_id", "source_run_id", "source_events", "source_sha256")
+MALFORMED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 MOST_BYTES = 1 << 30
 MOST_LEVELS = 500
 """How deep a state may be nested."""
@@ -69,6 +77,65 @@ class Event(NamedTuple):
     topic: str
     payload: dict[str, Any]
     leaf: bytes
+
+
+class Stream:
+    """A stream as far as it is needed: 100,000 evaluations fit in memory, their texts do not."""
+
+    __slots__ = (
+        "carried", "events", "first", "kept", "last", "leaves", "passed", "stream", "topic",
+    )  # fmt: skip
+
+    def __init__(self, event: Event) -> None:
+        self.stream = event.stream
+        self.topic = event.topic
+        self.first = fields_kept(event)
+        self.kept: list[Event] | None = [] if event.topic in ("RunStarted", "Reviewed") else None
+        """Every event of a run or of reviews."""
+        self.events = 0
+        self.leaves = bytearray()
+        """The hashes of its leaves, in order."""
+        self.carried = False
+        """Whether it has a `CarriedOver`."""
+
+    def add(self, event: Event) -> None:
+        self.events += 1
+        if event.version != self.events:
+            refuse(f"stream {event.stream}: version {self.events} is missing")
+        self.leaves += event.leaf
+        self.last = event.topic, event.place
+        self.carried |= event.topic == "CarriedOver"
+        self.passed = event.payload.get("passed") if event.topic == "Scored" else None
+        if self.kept is not None:
+            self.kept.append(event)
+
+    def digest(self) -> bytes:
+        """SHA-256 of the hashes of its leaves, one after the other."""
+        return sha256(self.leaves)
+
+
+class Run(NamedTuple):
+    """A whole run: its own stream, the event that it ended with, its evaluations."""
+
+    own: list[Event]
+    ended: Event
+    evaluations: list[Stream]
+    manifest: dict[str, Any]
+    summary: list[str]
+
+
+class Evidence(NamedTuple):
+    """A genuine bundle: its file, its run, and every stream by its id."""
+
+    data: bytes
+    run: Run
+    streams: dict[UUID, Stream]
+
+    def source(self, evaluation: Stream) -> Stream:
+        """The stream that has the events of an evaluation: its own, or the carried-over one."""
+        if not evaluation.carried:
+            return evaluation
+        return self.streams[UUID(evaluation.first["source_evaluation_id"])]
 
 
 class Key(NamedTuple):
@@ -101,31 +168,31 @@ class Attempts(NamedTuple):
     summary: list[str]
 
 
-def verify(data: bytes, log_key: str, cosigner_keys: Sequence[str] = ()) -> list[str]:
-    """The summary of a genuine bundle. Every cosigner must have signed.
+def verify(data: bytes, log_key: str, cosigner_keys: Sequence[str] = ()) -> Evidence:
+    """The content of a genuine bundle. Every cosigner must have signed.
 
     Raises `NotGenuine`, and `NoKey` for a text that is no key of its kind.
     """
     log = read_key(log_key, LOG)
     cosigners = [read_key(each, COSIGNER) for each in cosigner_keys]
     lines = read_lines(data)
-    manifest = only(lines[1], "manifest", dict)
-    summary = only(lines[2], "summary", list)
-    signed = only(lines[3], "checkpoint", str)
-    proof = [from_base64(each) for each in only(lines[4], "proof", list)]
+    manifest = only(read_object(next(lines)), "manifest", dict)
+    summary = only(read_object(next(lines)), "summary", list)
+    signed = only(read_object(next(lines)), "checkpoint", str)
+    proof = [from_base64(each) for each in only(read_object(next(lines)), "proof", list)]
     if any(len(each) != 32 for each in proof):
         refuse("a hash of the proof is not 32 bytes long")
-    events = [read_event(line) for line in lines[5:]]
+    places, leaves, streams = read_streams(map(read_event, map(read_object, lines)))
     tree = check_checkpoint(signed, log, cosigners)
-    check_proof(events, proof, tree)
-    derived_manifest, derived_summary = check_run(manifest.get("run_id"), events, tree)
+    check_proof(places, leaves, proof, tree)
+    run = check_run(manifest.get("run_id"), len(places), streams, tree)
     if not (plain(manifest) and plain(summary)):
         refuse("the manifest or the summary has a value of a wrong type, or too many levels")
-    if canonical(manifest) != canonical(derived_manifest):
+    if canonical(manifest) != canonical(run.manifest):
         refuse("the manifest does not match the events")
-    if canonical(summary) != canonical(derived_summary):
+    if canonical(summary) != canonical(run.summary):
         refuse("the summary does not match the events")
-    return derived_summary
+    return Evidence(data, run, streams)
 
 
 def refuse(reason: str) -> NoReturn:
@@ -147,18 +214,20 @@ def plain(value: Any, levels: int = 10) -> bool:
     return type(value) in (str, int, bool, type(None))
 
 
-def read_lines(data: bytes) -> list[dict[str, Any]]:
-    """Every line but the last one, which holds the digest of the others."""
-    lines = data.split(b"\n")
-    if len(lines) < 7 or lines[-1]:
+def read_lines(data: bytes) -> Iterator[bytes]:
+    """Every line but the first one, and but the last one, which holds the digest of the others."""
+    end = data.rfind(b"\n", 0, -1) + 1
+    if data.count(b"\n") < 6 or not data.endswith(b"\n"):
         refuse("the file is cut short, or its last line does not end")
-    digest = hashlib.sha256(data[: -len(lines[-2]) - 1]).hexdigest()
-    if lines[-2] != canonical({"sha256": digest}):
+    digest = hashlib.sha256(memoryview(data)[:end]).hexdigest()
+    if data[end:-1] != canonical({"sha256": digest}):
         refuse("the file's digest does not match its content")
-    documents = [read_object(line) for line in lines[:-2]]
-    if lines[0] != canonical({"format": "failproof-es-evidence", "version": 1}):
+    at = data.index(b"\n") + 1
+    if data[: at - 1] != canonical({"format": "failproof-es-evidence", "version": 1}):
         refuse("not an evidence bundle of version 1")
-    return documents
+    while at < end:
+        begin, at = at, data.index(b"\n", at) + 1
+        yield data[begin : at - 1]
 
 
 def read_object(line: bytes) -> dict[str, Any]:
@@ -268,7 +337,7 @@ STATES = json.JSONDecoder(
 # -- The tree --------------------------------------------------------------------------------
 
 
-def sha256(*parts: bytes) -> bytes:
+def sha256(*parts: bytes | bytearray) -> bytes:
     return hashlib.sha256(b"".join(parts)).digest()
 
 
@@ -277,11 +346,11 @@ def left_leaves(count: int) -> int:
     return 1 << ((count - 1).bit_length() - 1)
 
 
-def check_proof(events: list[Event], proof: list[bytes], tree: Tree) -> None:
-    indices = [event.place for event in events]
-    if sorted(set(indices)) != indices:
+def check_proof(places: array[int], leaves: bytearray, proof: list[bytes], tree: Tree) -> None:
+    """Check the events' places in the tree, and the hashes of their leaves, against its root."""
+    if any(place >= following for place, following in pairwise(places)):
         refuse("the events do not ascend by index")
-    if not events or indices[-1] >= tree.size:
+    if not places or places[-1] >= tree.size:
         refuse("there are no events, or one lies beyond the tree")
     hashes = iter(proof)
 
@@ -291,13 +360,13 @@ def check_proof(events: list[Event], proof: list[bytes], tree: Tree) -> None:
             found = next(hashes, None)
             return refuse("the proof is too short") if found is None else found
         if end - begin == 1:
-            return events[first].leaf
+            return bytes(leaves[32 * first : 32 * last])
         middle = begin + left_leaves(end - begin)
-        cut = bisect_left(indices, middle, first, last)
+        cut = bisect_left(places, middle, first, last)
         left = node(begin, middle, first, cut)
         return sha256(b"\x01", left, node(middle, end, cut, last))
 
-    if node(0, tree.size, 0, len(events)) != tree.root:
+    if node(0, tree.size, 0, len(places)) != tree.root:
         refuse("these events are not in the tree that the checkpoint signs")
     if next(hashes, None) is not None:
         refuse("the proof is too long")
@@ -477,40 +546,66 @@ BASE = base_point()
 # -- The run is whole ------------------------------------------------------------------------
 
 
-def check_run(run_id: Any, events: list[Event], tree: Tree) -> tuple[dict[str, Any], list[str]]:
-    """The manifest and the summary that the events give."""
-    streams: dict[UUID, list[Event]] = {}
+def read_streams(
+    events: Iterable[Event],
+) -> tuple[array[int], bytearray, dict[UUID, Stream]]:
+    """The places and the leaves of the events, and their streams in the order of their begin."""
+    places, leaves = array("q"), bytearray()
+    streams: dict[UUID, Stream] = {}
     for event in events:
-        stream = streams.setdefault(event.stream, [])
-        stream.append(event)
-        if event.version != len(stream):
-            refuse(f"stream {event.stream}: version {len(stream)} is missing")
-    runs = {str(i): each for i, each in streams.items() if each[0].topic == "RunStarted"}
-    prompts = {str(i) for i, each in streams.items() if each[0].topic == "PromptStored"}
-    reviews = [each for each in streams.values() if each[0].topic == "Reviewed"]
+        stream = streams.get(event.stream)
+        if stream is None:
+            stream = streams[event.stream] = Stream(event)
+        stream.add(event)
+        places.append(event.place)
+        leaves += event.leaf
+    return places, leaves, streams
+
+
+def fields_kept(event: Event) -> dict[str, Any]:
+    """The fields of a stream's first event that are needed; of a prompt the digests of its case."""
+    payload = event.payload
+    if event.topic == "PromptStored":
+        try:
+            return digests_of(payload["case"])
+        except MALFORMED:
+            return {}
+    names = OF_FIRST + OF_SOURCE if event.topic == "CarriedOver" else OF_FIRST
+    kept = {name: payload[name] for name in names if name in payload}
+    return {name: sys.intern(each) if type(each) is str else each for name, each in kept.items()}
+
+
+def check_run(run_id: Any, events: int, streams: dict[UUID, Stream], tree: Tree) -> Run:
+    """The run with the manifest and the summary that the events give."""
+    runs = {
+        str(each.stream): each.kept or [] for each in streams.values() if each.topic == "RunStarted"
+    }
+    prompts = {str(each.stream) for each in streams.values() if each.topic == "PromptStored"}
+    reviews = [each.kept or [] for each in streams.values() if each.topic == "Reviewed"]
     known = ("RunStarted", "PromptStored", "Reviewed")
-    evaluations = [each for each in streams.values() if each[0].topic not in known]
+    evaluations = [each for each in streams.values() if each.topic not in known]
     if type(run_id) is not str or run_id not in runs:
         refuse("the stream of the run is missing")
     own = runs[run_id]
     check_plan(own, prompts)
     attempts = check_attempts(run_id, runs, streams)
     here, elsewhere = (
-        [each for each in evaluations if (each[0].payload.get("run_id") == run_id) is of_this_run]
+        [each for each in evaluations if (each.first.get("run_id") == run_id) is of_this_run]
         for of_this_run in (True, False)
     )
     for evaluation in here:
-        asked = evaluation[0].payload.get("prompt_id")
+        asked = evaluation.first.get("prompt_id")
         if type(asked) is not str or asked not in prompts:
-            refuse(f"stream {evaluation[0].stream}: its prompt was not planned")
+            refuse(f"stream {evaluation.stream}: its prompt was not planned")
     check_carried_over(own[0], here, elsewhere)
     check_reviews(run_id, here, reviews)
     ended, sealed = check_seal(own, here)
-    return derive(own[0].payload, attempts, ended, sealed, len(events), run_id, tree)
+    derived = derive(own[0].payload, attempts, ended, sealed, events, run_id, tree)
+    return Run(own, ended, here, *derived)
 
 
 def check_attempts(
-    run_id: str, runs: dict[str, list[Event]], streams: dict[UUID, list[Event]]
+    run_id: str, runs: dict[str, list[Event]], streams: dict[UUID, Stream]
 ) -> Attempts:
     for name, run in runs.items():
         if any(event.topic not in RUN_EVENTS for event in run):
@@ -519,7 +614,7 @@ def check_attempts(
             refuse(f"run {name}: its first event names another run")
     try:
         return by_experiment(run_id, runs, streams)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except MALFORMED as error:
         refuse(f"the experiment of a run cannot be read: {error}")
 
 
@@ -550,42 +645,40 @@ def uuid_of(digest: bytes) -> str:
     return str(UUID(bytes=bytes(first)))
 
 
-def check_carried_over(
-    started: Event, here: list[list[Event]], elsewhere: list[list[Event]]
-) -> None:
-    sources = {str(each[0].stream): each for each in elsewhere}
+def check_carried_over(started: Event, here: list[Stream], elsewhere: list[Stream]) -> None:
+    sources = {str(each.stream): each for each in elsewhere}
     for evaluation in here:
-        if "CarriedOver" not in [event.topic for event in evaluation]:
+        if not evaluation.carried:
             continue
-        reference = evaluation[0].payload
-        if len(evaluation) != 1 or started.payload.get("branched_from") is None:
-            refuse(f"stream {evaluation[0].stream} cannot have been carried over")
+        reference = evaluation.first
+        if evaluation.events != 1 or started.payload.get("branched_from") is None:
+            refuse(f"stream {evaluation.stream} cannot have been carried over")
         source = sources.pop(text_of(reference, "source_evaluation_id"), None)
         if source is None:
-            refuse(f"stream {evaluation[0].stream}: what it carries over is missing")
-        first, last = source[0].payload, source[-1]
-        if last.topic not in ("Scored", "EvaluationAbandoned") or last.place > started.place:
-            refuse(f"stream {last.stream} had not ended when the run began")
-        if "CarriedOver" in [event.topic for event in source]:
-            refuse(f"stream {last.stream} was carried over itself")
-        if text_of(reference, "source_run_id") != text_of(first, "run_id"):
-            refuse(f"stream {last.stream} is not of the run that it is carried over from")
+            refuse(f"stream {evaluation.stream}: what it carries over is missing")
+        name, (topic, place) = source.stream, source.last
+        if topic not in FINAL or place > started.place:
+            refuse(f"stream {name} had not ended when the run began")
+        if source.carried:
+            refuse(f"stream {name} was carried over itself")
+        if text_of(reference, "source_run_id") != text_of(source.first, "run_id"):
+            refuse(f"stream {name} is not of the run that it is carried over from")
         of_case = [
             (text_of(told, "prompt_id"), text_of(told, "model_key"), number(told, "repetition"))
-            for told in (reference, first)
+            for told in (reference, source.first)
         ]
         if of_case[0] != of_case[1]:
-            refuse(f"stream {last.stream} is not the evaluation that is carried over")
-        if number(reference, "source_events") != len(source):
-            refuse(f"stream {last.stream} has more or fewer events than were carried over")
-        if text_of(reference, "source_sha256") != sha256(*(each.leaf for each in source)).hex():
-            refuse(f"stream {last.stream} has other events than were carried over")
+            refuse(f"stream {name} is not the evaluation that is carried over")
+        if number(reference, "source_events") != source.events:
+            refuse(f"stream {name} has more or fewer events than were carried over")
+        if text_of(reference, "source_sha256") != source.digest().hex():
+            refuse(f"stream {name} has other events than were carried over")
     if sources:
         refuse(f"streams of other runs that nothing carries over: {', '.join(sources)}")
 
 
-def check_reviews(run_id: str, here: list[list[Event]], reviews: list[list[Event]]) -> None:
-    ends = {str(evaluation[0].stream): evaluation[-1].place for evaluation in here}
+def check_reviews(run_id: str, here: list[Stream], reviews: list[list[Event]]) -> None:
+    ends = {str(evaluation.stream): evaluation.last[1] for evaluation in here}
     for event in (each for review in reviews for each in review):
         reviewed = text_of(event.payload, "evaluation_id")
         if event.topic != "Reviewed" or event.payload.get("about") != run_id:
@@ -596,7 +689,7 @@ def check_reviews(run_id: str, here: list[list[Event]], reviews: list[list[Event
             refuse(f"event {event.place} is not on the stream of its evaluation's reviews")
 
 
-def check_seal(own: list[Event], evaluations: list[list[Event]]) -> tuple[Event, dict[str, Any]]:
+def check_seal(own: list[Event], evaluations: list[Stream]) -> tuple[Event, dict[str, Any]]:
     """How the run ended, and its seal, which is checked against the events."""
     seals = [at for at, event in enumerate(own) if event.topic == "RunSealed"]
     if not seals:
@@ -604,18 +697,20 @@ def check_seal(own: list[Event], evaluations: list[list[Event]]) -> tuple[Event,
     ends = [event for event in own[: seals[-1]] if event.topic in ENDINGS]
     if not ends:
         refuse("the run is sealed but did not end")
-    streams = sorted([own[: seals[-1]], *evaluations], key=lambda stream: stream[0].stream.bytes)
+    of_run = sha256(*(event.leaf for event in own[: seals[-1]]))
+    streams = sorted(
+        [
+            (own[0].stream.bytes, seals[-1], of_run),
+            *((each.stream.bytes, each.events, each.digest()) for each in evaluations),
+        ]
+    )
     leaves = [
-        sha256(
-            b"\x00failproof-es/stream/1\n",
-            stream[0].stream.bytes + len(stream).to_bytes(8, "big"),
-            sha256(*(event.leaf for event in stream)),
-        )
-        for stream in streams
+        sha256(b"\x00failproof-es/stream/1\n", stream + events.to_bytes(8, "big"), digest)
+        for stream, events, digest in streams
     ]
     sealed = {
         "streams": len(streams),
-        "events": sum(map(len, streams)),
+        "events": sum(events for _, events, _ in streams),
         "root": tree_root(leaves).hex(),
     }
     said = own[seals[-1]].payload
@@ -628,7 +723,7 @@ def check_seal(own: list[Event], evaluations: list[list[Event]]) -> tuple[Event,
 
 
 def by_experiment(
-    run_id: str, runs: dict[str, list[Event]], streams: dict[UUID, list[Event]]
+    run_id: str, runs: dict[str, list[Event]], streams: dict[UUID, Stream]
 ) -> Attempts:
     asked = sorted(map(read_questions, runs.values()), key=lambda run: run.number)
     if len({run.number for run in asked}) < len(asked):
@@ -701,9 +796,7 @@ def read_questions(run: list[Event]) -> RunQuestions:
     )
 
 
-def check_own_questions(
-    own: RunQuestions, run: list[Event], streams: dict[UUID, list[Event]]
-) -> None:
+def check_own_questions(own: RunQuestions, run: list[Event], streams: dict[UUID, Stream]) -> None:
     """Compute the digests of the experiment again from the cases, and compare them."""
     graded = set()
     for event in run:
@@ -711,16 +804,24 @@ def check_own_questions(
             continue
         sent = []
         for digest in event.payload["digests"]:
-            case = streams[UUID(prompt_of(digest))][0].payload["case"]
-            sent.append(digest_of({"turns": case["turns"]}))
-            what = {"dialect": case["dialect"], "turns": case["turns"]}
-            what["expectation"] = case.get("expectation", {})
-            graded.add(digest_of({**what, "category": case.get("category")}))
+            case = streams[UUID(prompt_of(digest))].first
+            sent.append(case["question"])
+            graded.add(case["graded"])
         if event.payload.get("questions") != sent:
             refuse("the recorded questions are not those of the cases")
     asked = {"format": "failproof-es/experiment/1", "cases": sorted(graded)}
     if own.digest != digest_of({**asked, **json.loads(conditions(run[0].payload))}):
         refuse("the recorded experiment is not that of the cases and models")
+
+
+def digests_of(case: Any) -> dict[str, Any]:
+    """The question digest and the graded digest of a case."""
+    what = {"dialect": case["dialect"], "turns": case["turns"]}
+    what["expectation"] = case.get("expectation", {})
+    return {
+        "question": digest_of({"turns": case["turns"]}),
+        "graded": digest_of({**what, "category": case.get("category")}),
+    }
 
 
 def conditions(started: dict[str, Any]) -> bytes:
@@ -884,16 +985,285 @@ def key_text(given: str) -> str:
         raise NoKey(f"neither a key nor a file that holds one: {why}") from None
 
 
+# -- What a genuine bundle holds -------------------------------------------------------------
+
+
+def result_lines(evidence: Evidence) -> Iterator[str]:
+    """Who ran it, what each model passed, the gates, and the seal."""
+    run, started = evidence.run, evidence.run.own[0].payload
+    counts: dict[str, list[int]] = {}
+    for evaluation in run.evaluations:
+        source = evidence.source(evaluation)
+        count = counts.setdefault(told(evaluation.first.get("model_key")), [0, 0])
+        count[0] += source.passed is True
+        count[1] += source.last[0] == "Scored"
+    models = {told(model.get("key")): model for model in started["models"]}
+    planned, rest = divmod(number(run.ended.payload["counts"], "planned"), len(models) or 1)
+    yield f"by {told(started.get('who'))} on {told(started.get('where'))}"
+    for key in {**models, **counts}:
+        passed, scored = counts.get(key, (0, 0))
+        of = "" if rest or key not in models else f" of {planned} planned"
+        asked = f"; {described(models[key])}" if key in models else ""
+        yield f"model {key}: passed {passed} of {scored} scored{of}{asked}"
+    for judge in started.get("judges", []):
+        yield f"judge {told(judge.get('key')).removeprefix('judge:')}: {described(judge)}"
+    yield from gate_lines(run.ended)
+    sealed = run.manifest
+    yield (
+        f"seal {sealed['seal']} of {sealed['sealed_events']} events "
+        f"in {sealed['sealed_streams']} streams"
+    )
+
+
+def gate_lines(ended: Event) -> Iterator[str]:
+    gates = ended.payload.get("gates") if ended.topic == "RunCompleted" else None
+    if type(gates) is not dict or not gates:
+        yield "no gates judged"
+        return
+    for name, gate in gates.items():
+        try:
+            yield f"gate {gate_told(name, gate)}, {'met' if gate['met'] is True else 'NOT MET'}"
+        except MALFORMED:
+            yield f"gate {name}: {told(gate)}"
+
+
+def gate_told(name: str, gate: dict[str, Any]) -> str:
+    measured, of, interval = gate.get("measured"), gate.get("of"), gate.get("interval")
+    text = f"{name} {amount(gate['limit'])}: "
+    text += "nothing measured" if measured is None else f"measured {amount(measured)}"
+    if measured is not None and of is not None:
+        text += f" {'of' if isinstance(measured, int) else 'over'} {of:,}"
+    if interval:
+        text += f", interval {amount(interval[0])} to {amount(interval[1])}"
+    return f"{text} ({gate['why']})" if gate.get("why") else text
+
+
+def amount(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def described(model: dict[str, Any]) -> str:
+    settings, parameters = (model.get(key) or {} for key in ("settings", "parameters"))
+    place = settings.get("base_url") or settings.get("class") or model.get("provider")
+    version = "" if model.get("version") is None else f", version {model['version']}"
+    if version and settings.get("version_check") == "name":
+        version += " (not checked: version_check: name)"
+    given = ", ".join(f"{name} {value}" for name, value in parameters.items())
+    return f"{told(model.get('model'))}{version} at {told(place)}" + (given and f": {given}")
+
+
+def told(value: Any) -> str:
+    return value if type(value) is str else json.dumps(value, ensure_ascii=False)
+
+
+def events_of(data: bytes, streams: Iterable[UUID], topics: Iterable[str] = ()) -> Iterator[Event]:
+    """The events of these streams in the order of the file, of these topics (none: of all)."""
+    lines = read_lines(data)
+    for _ in range(4):
+        next(lines)
+    wanted, of_topic = {str(stream) for stream in streams}, set(topics)
+    for line in lines:
+        document = json.loads(line)
+        if document["stream"] in wanted and (not of_topic or document["topic"] in of_topic):
+            yield read_event(document)
+
+
+def cases(evidence: Evidence) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each planned case, and the id of its prompt."""
+    prompts = [each.stream for each in evidence.streams.values() if each.topic == "PromptStored"]
+    for event in events_of(evidence.data, prompts, ("PromptStored",)):
+        if event.version == 1:
+            yield str(event.stream), event.payload["case"]
+
+
+def name_of_case(case: dict[str, Any]) -> str:
+    return f"{told(case.get('suite_id'))}/{told(case.get('case_id'))}"
+
+
+def list_lines(evidence: Evidence) -> Iterator[str]:
+    """A line for each evaluation, in the order in which they ended; only names are held."""
+    names = {prompt: name_of_case(case) for prompt, case in cases(evidence)}
+    sources = {evidence.source(each).stream: each for each in evidence.run.evaluations}
+    classes: dict[UUID, str] = {}
+    for event in events_of(evidence.data, list(sources), ("Classified", *FINAL)):
+        if event.topic == "Classified":
+            classes[event.stream] = told(event.payload.get("primary"))
+        elif evidence.streams[event.stream].last == (event.topic, event.place):
+            class_ = classes.pop(event.stream, "-")
+            yield listed(sources.pop(event.stream), names, class_, *result_of(event))
+    for evaluation in sources.values():
+        yield listed(evaluation, names, "-", "unfinished")
+
+
+def result_of(event: Event) -> tuple[str, str]:
+    """(result, reason) of the event that ended an evaluation."""
+    says = event.payload
+    if event.topic == "EvaluationAbandoned":
+        return "no score", f"  {told(says.get('kind'))}: {told(says.get('reason'))}"
+    if says.get("passed") is False:
+        return "failed", f"  {told(says.get('reason'))}"
+    return "passed" if says.get("passed") is True else "scored", ""
+
+
+def listed(
+    evaluation: Stream, names: dict[str, str], class_: str, result: str, why: str = ""
+) -> str:
+    first = evaluation.first
+    asked = f"{told(first.get('model_key'))} {told(first.get('repetition'))}"
+    carried = "  carried over" if evaluation.carried else ""
+    name = names[first["prompt_id"]]
+    return f"{result:<10}  {class_:<12}  {asked}  {name}{carried}{why}"
+
+
+SHOWN = {
+    "RequestSent": ("judge", "turn", "attempt", "model", "endpoint"),
+    "ResponseReceived": ("judge", "model", "finish_reason", "text", "tool_calls", "refusal"),
+    "ErrorRecorded": ("judge", "kind", "message", "status"),
+    "AttemptLost": ("judge", "reason"),
+    "Classified": ("primary", "details", "classifier", "classifier_version"),
+    "Judged": ("judge", "verdict", "problem", "grader", "grader_version"),
+    "Scored": ("passed", "scores", "reason", "scorer", "scorer_version", "graders"),
+    "EvaluationAbandoned": ("kind", "reason"),
+    "CarriedOver": ("source_run_id", "source_evaluation_id"),
+    "Reviewed": (
+        "reviewer", "who", "where", "blind", "verdict", "items", "severity", "tags", "notes",
+    ),
+}  # fmt: skip
+"""The fields of each event that are shown; of any other event all."""
+
+
+def case_lines(evidence: Evidence, wanted: str) -> Iterator[str]:
+    """All about one case, named `CASE` or `SUITE/CASE`: what was asked, answered and decided."""
+    for prompt, case in cases(evidence):
+        names = (told(case.get("case_id")), name_of_case(case))
+        if wanted in (*names, *map(safe, names)):
+            yield from prompt_lines(case)
+            yield from evaluations_lines(evidence, prompt, names[1])
+
+
+def prompt_lines(case: dict[str, Any]) -> Iterator[str]:
+    yield f"case {name_of_case(case)}"
+    turns = case["turns"] if type(case["turns"]) is list else [case["turns"]]
+    for turn in turns:
+        asked = turn if type(turn) is dict else {"content": turn}
+        yield from field(told(asked.get("role")), asked.get("content"))
+    for name, value in case.items():
+        if name not in ("suite_id", "case_id", "turns"):
+            parts = value.items() if name == "expectation" and type(value) is dict else ()
+            for part, content in parts:
+                yield from field(f"expectation.{part}", content)
+            if not parts:
+                yield from field(name, value)
+
+
+def evaluations_lines(evidence: Evidence, prompt: str, name: str) -> Iterator[str]:
+    evaluations = [
+        each for each in evidence.run.evaluations if each.first.get("prompt_id") == prompt
+    ]
+    events: dict[UUID, list[Event]] = {}
+    sources = [evidence.source(each).stream for each in evaluations]
+    for event in events_of(evidence.data, {*sources, *(each.stream for each in evaluations)}):
+        events.setdefault(event.stream, []).append(event)
+    for evaluation, source in zip(evaluations, sources, strict=True):
+        first = evaluation.first
+        yield ""
+        yield f"{name}: {told(first.get('model_key'))}, repetition {told(first.get('repetition'))}"
+        bodies: dict[Any, bytes] = {}
+        for event in [*events[source], *(events[evaluation.stream] if evaluation.carried else ())]:
+            yield from event_lines(event, bodies)
+        reviews = evidence.streams.get(
+            UUID(uuid_of(sha256(f"review\n{evaluation.stream}".encode())))
+        )
+        for event in (reviews and reviews.kept) or ():
+            yield from event_lines(event, bodies)
+
+
+def event_lines(event: Event, bodies: dict[Any, bytes]) -> Iterator[str]:
+    says = event.payload
+    yield f"  {told(says.get('timestamp'))} {event.topic}"
+    for name in SHOWN.get(event.topic, says):
+        yield from field(name, says.get(name))
+    if event.topic == "RequestSent":
+        yield from body_lines(says, bodies)
+
+
+def body_lines(request: dict[str, Any], bodies: dict[Any, bytes]) -> Iterator[str]:
+    """The body of a request, whole: of one that continues another, both parts."""
+    purpose = str(request.get("purpose"))
+    body = bodies[purpose] = whole_body(request, bodies.get(purpose, b""))
+    if sha256(body).hex() != request.get("body_sha256"):
+        yield "    (the body below is not the one whose SHA-256 is on record)"
+    try:
+        asked = json.loads(body)
+        messages = [(told(each["role"]), each["content"]) for each in asked.pop("messages")]
+    except MALFORMED:
+        yield from field("body", body.decode("utf-8", "replace"))
+        return
+    for role, content in messages:
+        yield from field(role, content)
+    yield from field("beside the messages", asked)
+
+
+def whole_body(request: dict[str, Any], before: bytes) -> bytes:
+    body = told(request.get("body")).encode("utf-8", "surrogatepass")
+    continues = request.get("continues")
+    if type(continues) is not dict:
+        return body
+    prefix, suffix = continues.get("prefix"), continues.get("suffix")
+    if type(prefix) is not int or type(suffix) is not int or min(prefix, suffix) < 0:
+        return body
+    if prefix + suffix > len(before):
+        return body
+    return before[:prefix] + body + before[len(before) - suffix :]
+
+
+def field(name: str, value: Any) -> Iterator[str]:
+    """A field in one line, or a text of several lines in a block that nothing in it can leave."""
+    if value is None or value in ("", [], {}):
+        return
+    text = told(value)
+    if "\n" not in text:
+        yield f"    {name}: {text}"
+        return
+    yield f"    {name}:"
+    for line in text.split("\n"):
+        yield f"      | {line}"
+
+
+UNSEEN = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0"
+"""Characters that are printable and show nothing."""
+
+
+def safe(text: str) -> str:
+    """The text, with an escape for each character that a terminal obeys or nobody sees."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        c if (c.isprintable() and c not in UNSEEN) or c in "\xa0\u3000" else escaped(c)
+        for c in text
+    )
+
+
+def escaped(character: str) -> str:
+    if character in "\n\r\t":
+        return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}[character]
+    code = ord(character)
+    if code <= 0xFF:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
 def say(text: str, **where: Any) -> None:
-    """Print printable ASCII and escape the rest: a run's name could hold control characters."""
-    print("".join(c if " " <= c <= "~" else f"\\u{{{ord(c):x}}}" for c in text), **where)
+    print(safe(text), **where)
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        description="Check an evidence bundle of failproof-es without failproof-es.",
-        epilog="Exit code 0: the bundle is genuine and whole; 1: it is not; 2: wrong usage, or a "
-        "key or a file cannot be read.",
+        description="Check and read an evidence bundle of failproof-es without failproof-es.",
+        epilog="Exit code 0: the bundle is genuine and whole; 1: it is not; 2: wrong usage, no "
+        "such case, or a key or a file cannot be read.",
     )
     parser.add_argument("file", help="the bundle")
     parser.add_argument("--key", required=True, help="the log's public key, or a file with it")
@@ -902,24 +1272,51 @@ def main(arguments: list[str] | None = None) -> int:
         help="a cosigner's public key, or a file with it: its signature must be there; can be "
         "given again",
     )  # fmt: skip
+    reading = parser.add_mutually_exclusive_group()
+    reading.add_argument("--list", action="store_true", help="list the evaluations")
+    reading.add_argument(
+        "--show", metavar="CASE", help="print all about one case: CASE, or SUITE/CASE"
+    )
     given = parser.parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         if (size := Path(given.file).stat().st_size) > MOST_BYTES:
             raise ValueError(f"{given.file}: {size:,} bytes, more than {MOST_BYTES:,}")
         data = Path(given.file).read_bytes()
         log_key, *cosigner_keys = map(key_text, [given.key, *given.cosigner])
-        summary = verify(data, log_key, cosigner_keys)
+        evidence = verify(data, log_key, cosigner_keys)
     except NotGenuine as reason:
         say(f"NOT genuine: {reason}")
         return 1
     except (NoKey, OSError, ValueError) as why:
         say(f"error: {why}", file=sys.stderr)
         return 2
-    say("genuine and whole")
-    for text in cosigner_keys:
-        say(f"cosigned by {text.strip()}")
-    for line in summary:
+    try:
+        return report(evidence, given, cosigner_keys)
+    except BrokenPipeError:  # nobody reads on
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def report(evidence: Evidence, given: argparse.Namespace, cosigner_keys: list[str]) -> int:
+    if given.show is None and not given.list:
+        say("genuine and whole")
+        for text in cosigner_keys:
+            say(f"cosigned by {text.strip()}")
+        for line in (*evidence.run.summary, *result_lines(evidence)):
+            say(line)
+        return 0
+    lines = list_lines(evidence) if given.list else case_lines(evidence, given.show)
+    printed = False
+    for line in lines:
         say(line)
+        printed = True
+    if not printed and given.show is not None:
+        say(f"error: no case {given.show!r} here: --list prints every case", file=sys.stderr)
+        return 2
+    sys.stdout.flush()
     return 0
 
 

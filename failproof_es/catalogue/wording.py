@@ -38,6 +38,17 @@ def describe_version(model: ModelSnapshot) -> str:
     return f", version {model.version}{note}"
 
 
+def describe_model(model: ModelSnapshot) -> str:
+    """A model with its version, its place and its parameters: `m at http://host/v1: seed 7`.
+
+    The place is the base URL, else the class, else the provider.
+    """
+    place = model.settings.get("base_url") or model.settings.get("class") or model.provider
+    parameters = ", ".join(f"{name} {value}" for name, value in model.parameters.items())
+    description = f"{model.model}{describe_version(model)} at {place}"
+    return f"{description}: {parameters}" if parameters else description
+
+
 def judge_named(key: str) -> str:
     """A judge's key `judge:NAME` as `judge NAME`; any other key is returned unchanged."""
     name = key.removeprefix("judge:")

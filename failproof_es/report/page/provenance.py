@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from failproof_es.catalogue.run import RunDocument
-from failproof_es.catalogue.wording import describe_version, moment
+from failproof_es.catalogue.wording import describe_model, moment
 from failproof_es.core.run import how_branched
 from failproof_es.engine.related_runs.attempts import Attempts, RelatedRun
-from failproof_es.events import ModelSnapshot
 from failproof_es.events.base import ENDED
 from failproof_es.reading.workers import describe_workers
 from failproof_es.report.data.content import Report
@@ -124,21 +123,11 @@ def _facts(run: RunDocument) -> tuple[tuple[str, str], ...]:
         *(() if run.imported is None else (("origin", run.imported.says),)),
         *_branch_facts(run),
         *((("asked", run.part),) if run.part is not None else ()),
-        *((f"model {model.key}", _describe_model(model)) for model in run.models),
-        *(
-            (f"judge {number}", _describe_model(judge))
-            for number, judge in enumerate(run.judges, 1)
-        ),
+        *((f"model {model.key}", describe_model(model)) for model in run.models),
+        *((f"judge {number}", describe_model(judge)) for number, judge in enumerate(run.judges, 1)),
         ("repetitions", str(run.repetitions)),
         ("seeds", ", ".join(f"{name} {run.seeds[name]}" for name in sorted(run.seeds)) or "none"),
     )
-
-
-def _describe_model(model: ModelSnapshot) -> str:
-    place = model.settings.get("base_url") or model.settings.get("class") or model.provider
-    parameters = ", ".join(f"{name} {value}" for name, value in model.parameters.items())
-    description = f"{model.model}{describe_version(model)} at {place}"
-    return f"{description}: {parameters}" if parameters else description
 
 
 def _workers(run: RunDocument) -> tuple[tuple[str, str], ...]:

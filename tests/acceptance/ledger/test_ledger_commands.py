@@ -39,7 +39,13 @@ def test_a_cosigned_run_travels_as_evidence_and_a_forged_history_is_not_cosigned
     does("evidence", "export", "1", "-o", "run.evidence", "--no-checkpoint")
     does("ledger", "key", "-o", "log.pub")
     assert (tmp_path / "log.pub").read_text() == f"{key}\n"
-    assert "genuine" in does("evidence", "verify", "run.evidence", "--key", "log.pub")
+    verify = ("evidence", "verify", "run.evidence", "--key", "log.pub")
+    said = does(*verify)
+    assert "genuine" in said and "model mock: passed 3 of 3 scored of 3 planned; mock at" in said
+    assert does(*verify, "--list").count("\npassed ") == 2
+    assert "text: You said: Say number 2." in does(*verify, "--show", "case-00002")
+    assert "print all with --list" in does(*verify, "--show", "case-2", code=2)
+    assert "exclude each other" in does(*verify, "--list", "--replay", code=2)
     witness = (tmp_path / "w.key.pub").read_text()
     said = does("evidence", "verify", "run.evidence", "--key", key, "--cosigner", witness,
                 "--replay")  # fmt: skip

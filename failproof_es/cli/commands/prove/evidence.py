@@ -12,6 +12,7 @@ from failproof_es.assurance.signing.signing_key import own_public_key, read_publ
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.input_files import read_file
 from failproof_es.cli.app.program import CliGroup, session
+from failproof_es.cli.rendering.evidence_lines import BundledRun
 from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.cli.rendering.written_files import write_recorded
@@ -87,11 +88,29 @@ def export(run: str, output: Path, no_checkpoint: bool, size: int | None) -> Non
     help="Require a signature by this cosigner's public key. May be repeated.",
 )  # fmt: skip
 @click.option("--replay", is_flag=True, help="Also score the recorded answers again.")
-def verify_evidence(file: Path, key: str, cosigners: tuple[str, ...], replay: bool) -> None:
+@click.option("--list", "listing", is_flag=True, help="List the evaluations instead.")
+@click.option(
+    "--show", "case", metavar="CASE",
+    help="Print all about one case instead: the question, requests, answers, verdicts, reviews. "
+    "SUITE/CASE is one suite's.",
+)  # fmt: skip
+def verify_evidence(
+    file: Path,
+    key: str,
+    cosigners: tuple[str, ...],
+    replay: bool,
+    listing: bool,
+    case: str | None,
+) -> None:
     """Check the evidence in FILE, without a database and without the network.
+
+    Prints the run's result as its report has it: who ran which models where, how many evaluations
+    passed, the gates, the seal. With --list or --show, prints proven content only.
 
     Exits 1 when the evidence does not prove what it says, or when --replay gives another result.
     """
+    if replay + listing + (case is not None) > 1:
+        raise click.UsageError("--replay, --list and --show exclude each other")
     public = read_public_key(key, ED25519)
     cosigner_keys = [read_public_key(cosigner, COSIGNATURE) for cosigner in cosigners]
     content = read_file(file, bundle.MOST_BYTES)
@@ -101,7 +120,12 @@ def verify_evidence(file: Path, key: str, cosigners: tuple[str, ...], replay: bo
     except EvidenceError as error:
         click.echo(one_line(f"NOT genuine: {error}"))
         click.get_current_context().exit(ExitCode.FAILED)
-    for line in read.summary:
+    run = BundledRun(read)
+    if listing or case is not None:
+        for line in run.evaluations() if case is None else run.case(case):
+            click.echo(one_line(line))
+        return
+    for line in (*read.summary, *run.result()):
         click.echo(one_line(line))
     for name, at in verdict.cosigned.items():
         click.echo(f"cosigned by {name} at {at}")
