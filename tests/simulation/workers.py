@@ -139,8 +139,8 @@ class WorkersHistory(History):
         yield worker, "os", SimpleNamespace(getpid=lambda: 1)
         yield worker, "process_label", lambda: "somebody"
         yield worker, "tuned_python", nullcontext
+        yield worker, "freeze_objects", lambda *, collect: None
         yield driven_run, "Targets", self._targets
-        yield driven_run, "freeze_objects", lambda: None
         yield driven_run, "require_plugins", lambda started: None
         yield shard_queue, "shard_size", lambda pieces: self.shard_pieces
         yield appending, "time", SimpleNamespace(sleep=lambda seconds: None)

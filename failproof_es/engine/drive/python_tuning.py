@@ -10,13 +10,14 @@ from collections.abc import Iterator
 _SWITCH_S = 0.0005
 
 
-def freeze_objects() -> None:
+def freeze_objects(*, collect: bool) -> None:
     """Exclude all existing objects from later garbage collections.
 
-    For processes that work on many runs: the garbage of earlier runs is collected first.
+    `collect`: collect the garbage of earlier runs first, which walks all objects of the process.
     """
-    gc.unfreeze()
-    gc.collect()
+    if collect:
+        gc.unfreeze()
+        gc.collect()
     gc.freeze()
 
 
@@ -28,7 +29,11 @@ def tuned_python() -> Iterator[None]:
     no imported modules. It is cheap, and can run often. The journal's thread needs the interpreter
     several times for each commit, each time for moments. With Python's default it would wait up to
     5 ms each time, and all evaluations wait for the commit.
+
+    At the end the objects are unfrozen, unless the program had frozen some before: what it froze
+    stays frozen.
     """
+    was_frozen = gc.get_freeze_count() > 0
     thresholds, switch_s = gc.get_threshold(), sys.getswitchinterval()
     gc.freeze()
     gc.set_threshold(10_000, 3, 3)
@@ -38,4 +43,5 @@ def tuned_python() -> Iterator[None]:
     finally:
         sys.setswitchinterval(switch_s)
         gc.set_threshold(*thresholds)
-        gc.unfreeze()
+        if not was_frozen:
+            gc.unfreeze()

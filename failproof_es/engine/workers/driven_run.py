@@ -16,7 +16,6 @@ from failproof_es.core.sharding.shards import PlanPart
 from failproof_es.dialects.scorers import scorers_of
 from failproof_es.engine.drive.evaluation_drive import EvaluationDrive, Hooks, drain_s
 from failproof_es.engine.drive.passes import phases_of
-from failproof_es.engine.drive.python_tuning import freeze_objects
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe, RunStream
 from failproof_es.engine.drive.targets import Targets, restore_answering
@@ -118,7 +117,6 @@ class DrivenRun:
             await open_models(store, run_id, targets)
             await targets.share_limits(shares, with_others=True)
             await RetryingReader(store).read(restore_answering, run, targets)
-            freeze_objects()
         except BaseException:
             await targets.close()
             raise

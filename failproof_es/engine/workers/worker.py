@@ -22,7 +22,7 @@ import psycopg
 from failproof_es.core.sharding.decisions import LEASE_PARTS, Choice, OpenRun, leaves
 from failproof_es.core.sharding.shards import ShardId
 from failproof_es.engine.drive.interpreter import AtCeiling, Halted
-from failproof_es.engine.drive.python_tuning import tuned_python
+from failproof_es.engine.drive.python_tuning import freeze_objects, tuned_python
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe
 from failproof_es.engine.finish.shared_checks import SharedChecks
@@ -402,6 +402,7 @@ class Worker:
             except Exception as error:  # perhaps not the run's fault: others may drive it
                 self._leave_to_others(run_id, error)
                 return None
+            freeze_objects(collect=bool(self.joined))
             self._driven[run_id] = driven
             self.joined.add(run_id)
             self.refusals.forget(run_id)
