@@ -33,6 +33,7 @@ from tests.timing import pytest_terminal_summary as pytest_terminal_summary
 from tests.timing import sort_tests
 
 register_profiles()
+_unfreeze = gc.unfreeze
 gc.disable()  # until the tests are collected, see below
 
 
@@ -47,15 +48,17 @@ def pytest_collection_finish() -> None:
     """Leave what was imported and collected out of garbage collection: it lasts until the end.
 
     To look through it takes half a second each time, which a test that measures cannot tell from
-    its own.
+    its own. A run that a test drives in this process freezes and unfreezes objects, too, which
+    would undo it.
     """
     gc.freeze()
     gc.enable()
+    gc.freeze = gc.unfreeze = lambda: None
 
 
 def pytest_unconfigure() -> None:
     """Extension modules warn of objects that are still there when the interpreter ends."""
-    gc.unfreeze()
+    _unfreeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -29,11 +29,7 @@ def tuned_python() -> Iterator[None]:
     no imported modules. It is cheap, and can run often. The journal's thread needs the interpreter
     several times for each commit, each time for moments. With Python's default it would wait up to
     5 ms each time, and all evaluations wait for the commit.
-
-    At the end the objects are unfrozen, unless the program had frozen some before: what it froze
-    stays frozen.
     """
-    was_frozen = gc.get_freeze_count() > 0
     thresholds, switch_s = gc.get_threshold(), sys.getswitchinterval()
     gc.freeze()
     gc.set_threshold(10_000, 3, 3)
@@ -43,5 +39,4 @@ def tuned_python() -> Iterator[None]:
     finally:
         sys.setswitchinterval(switch_s)
         gc.set_threshold(*thresholds)
-        if not was_frozen:
-            gc.unfreeze()
+        gc.unfreeze()
