@@ -61,7 +61,7 @@ def test_none_of_n_allows_at_least_what_the_exact_bound_and_wilson_allow(n: int)
 
 
 def test_all_rates_have_one_method_so_that_a_column_of_them_has_one() -> None:
-    outcomes = [], [True, False, True], [True] * 9, [True, False] * 10
+    outcomes: tuple[list[bool], ...] = [], [True, False, True], [True] * 9, [True, False] * 10
     methods = [
         interval and interval.method
         for some in outcomes
