@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import ndtri, stdtrit
 
 from failproof_es.support.statistics.interval import CONFIDENCE
 
@@ -153,7 +153,7 @@ def _margin(
     added = float((beyond * influence**2).sum())
     if clusters is None:
         varies = float((influence[cells] ** 2).sum())
-        reach = float(stats.norm.ppf(quantile))
+        reach = float(ndtri(quantile))
     else:
         numbers = {cluster: n for n, cluster in enumerate(dict.fromkeys(clusters))}
         if (count := len(numbers)) < FEWEST_CLUSTERS:
@@ -161,6 +161,6 @@ def _margin(
         sums = np.zeros(count)
         np.add.at(sums, [numbers[cluster] for cluster in clusters], influence[cells])
         varies = float((sums**2).sum()) * count / (count - 1)
-        reach = float(stats.t.ppf(quantile, count - 1))
+        reach = float(stdtrit(count - 1, quantile))
     error = float(np.sqrt(varies + added)) / pairs
     return reach * error if error > np.finfo(float).eps * pairs else None

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import astuple
 from math import ceil, floor, fsum, inf, sqrt
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 from failproof_es.support.statistics.interval import CONFIDENCE, OpenInterval
-from failproof_es.support.statistics.rates import effective_size, effective_wilson, rate
+from failproof_es.support.statistics.rates import (
+    binomial_cdf,
+    effective_size,
+    effective_wilson,
+    rate,
+)
 
 _ROUNDING = 1e-12
 """Tolerance for equal probabilities: as a float, 1 - 0.95 is not 0.05."""
@@ -45,7 +51,7 @@ def mean_interval(
             return None
         return OpenInterval(*astuple(effective_wilson(mean, effective, confidence)))
     error = sqrt(count / (count - 1) * squared) / size
-    margin = float(stats.t.ppf((1 + confidence) / 2, count - 1)) * error
+    margin = float(stdtrit(count - 1, (1 + confidence) / 2)) * error
     return OpenInterval(mean - margin, mean + margin, "Student's t, over clusters", confidence)
 
 
@@ -101,7 +107,9 @@ def _effective_ranks(values: Sequence[float], clusters: Sequence[Hashable]) -> i
     It compares the variance of the clusters' ranks to that of independent ranks.
     """
     members: defaultdict[Hashable, list[float]] = defaultdict(list)
-    ranks = stats.rankdata(values) / len(values)
+    ordered = np.sort(values)
+    below, up_to = (np.searchsorted(ordered, values, side) for side in ("left", "right"))
+    ranks = (below + up_to + 1) / 2 / len(values)
     for rank, cluster in zip(ranks.tolist(), clusters, strict=True):
         members[cluster].append(rank)
     count, size = len(members), len(values)
@@ -138,9 +146,9 @@ def _lower_rank(count: int, share: float, beyond: float) -> int | None:
 
     `share` is the quantile of `count` values, `beyond` the chance. `None` if no rank qualifies.
     """
-    below = np.arange(count + 1)
-    chances = stats.binom.cdf(below, count, share)
-    rank = int(np.count_nonzero(chances[:-1] <= beyond + _ROUNDING))
+    rank = bisect_right(
+        range(count), beyond + _ROUNDING, key=lambda below: binomial_cdf(below, count, share)
+    )
     return rank or None
 
 

@@ -14,11 +14,11 @@ from math import nextafter, sqrt
 from typing import Literal
 
 import numpy as np
-from scipy import stats
+from scipy.special import ndtri
 
 from failproof_es.core.exact_numbers import mean
 from failproof_es.support.statistics.interval import CONFIDENCE, POWER, Floats, Interval
-from failproof_es.support.statistics.rates import effective_size
+from failproof_es.support.statistics.rates import binomial_cdf, effective_size
 from failproof_es.support.statistics.sign_permutation import (
     RESAMPLES,
     SEED,
@@ -82,8 +82,10 @@ def mcnemar(first_only: int, second_only: int) -> float:
     `first_only` and `second_only` are the numbers of pairs of which only that side passed: each
     gets half of the discordant pairs by chance.
     """
-    discordant = first_only + second_only
-    return float(stats.binomtest(first_only, discordant).pvalue) if discordant else 1.0
+    if first_only == second_only:
+        return 1.0
+    fewer, discordant = min(first_only, second_only), first_only + second_only
+    return min(2 * binomial_cdf(fewer, discordant, 0.5), 1.0)
 
 
 def compare_scores(
@@ -109,7 +111,7 @@ def compare_scores(
     error = clustered_error(sums, sizes) if len(members) > 1 else 0.0
     smallest = None
     if error > 0:
-        smallest = float(stats.norm.ppf((1 + CONFIDENCE) / 2) + stats.norm.ppf(POWER)) * error
+        smallest = float(ndtri((1 + CONFIDENCE) / 2) + ndtri(POWER)) * error
     difference = mean(differences) if differences else 0.0
     return Paired(
         len(differences), len(members), difference,
@@ -199,7 +201,7 @@ def _bonett_price(
             )
     first, second = ((share * effective + 1) / (effective + 2) for share in (first, second))
     middle = first - second
-    z = float(stats.norm.ppf((1 + CONFIDENCE) / 2))
+    z = float(ndtri((1 + CONFIDENCE) / 2))
     margin = z * sqrt((first + second - middle**2) / (effective + 2))
     return Interval(max(middle - margin, -1.0), min(middle + margin, 1.0), "Bonett-Price")
 
@@ -283,6 +285,8 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
 
     This bounds the expected share of false discoveries in multiple comparisons.
     """
-    if not p_values:
-        return []
+    if len(p_values) < 2:
+        return list(p_values)
+    from scipy import stats  # takes 50 MB, which a report without comparisons need not hold
+
     return [float(p_value) for p_value in stats.false_discovery_control(list(p_values))]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
 
-from scipy.special import gammaincinv, ndtri
+from scipy.special import betaincc, gammaincinv, ndtri
 
 from failproof_es.core.clusters import ClusterSums
 from failproof_es.support.percentages import ratio
@@ -50,6 +50,11 @@ def wilson(passed: float, total: float, confidence: float = CONFIDENCE) -> Inter
     low = 0.0 if passed == 0 else middle - margin
     high = 1.0 if passed == total else middle + margin
     return Interval(low, high, "Wilson", confidence)
+
+
+def binomial_cdf(successes: int, trials: int, chance: float) -> float:
+    """The probability of at most `successes` (below `trials`) in `trials` of this chance."""
+    return float(betaincc(successes + 1, trials - successes, chance))
 
 
 def rate(
