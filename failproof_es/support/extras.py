@@ -25,7 +25,7 @@ class Extra:
     programs: tuple[str, ...] = ()
 
 
-_REPORT = ("altair", "jinja2", "markupsafe", "numpy", "scipy", "vl_convert")
+_REPORT = ("jinja2", "markupsafe", "numpy", "scipy", "vl_convert")
 EXTRAS: Mapping[str, Extra] = {
     "report": Extra(modules=_REPORT),
     "commands": Extra(programs=("shellcheck", "shfmt")),

@@ -1,4 +1,8 @@
-"""The parts that all charts share: frame, axes, names."""
+"""The parts that all charts share: frame, axes, names.
+
+A chart is a specification of Vega-Lite (https://vega.github.io/vega-lite/docs/), version 6.4, as
+plain data.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import altair as alt
 from markupsafe import Markup
 
-from failproof_es.report.charts.svg import RAMP, SERIES, colour, drawn
+from failproof_es.report.charts.svg import RAMP, SERIES, Spec, colour, drawn
 from failproof_es.support.untrusted_text import one_line, shortened, shortened_inside
 
 WIDTH = 420
@@ -25,79 +28,102 @@ SLACK = 20
 """Padding for readers with wider fonts, in pixels."""
 
 
-def chart_of(values: list[dict[str, Any]]) -> alt.Chart:
-    """A chart with its data embedded, so that it loads nothing.
+def mark(kind: str, encoding: Spec, **properties: Any) -> Spec:
+    """A layer of marks of this kind, with its encoding and the properties of the mark."""
+    return {"mark": {"type": kind, **properties}, "encoding": encoding}
 
-    Each of `values` is a row: field names and their values.
-    """
-    return alt.Chart(alt.InlineData(values=values))
+
+def field(name: str, **properties: Any) -> Spec:
+    """The encoding by a field of names or texts."""
+    return {"field": name, "type": "nominal", **properties}
+
+
+def amount(name: str, **properties: Any) -> Spec:
+    """The encoding by a field of numbers."""
+    return {"field": name, "type": "quantitative", **properties}
 
 
 def finished(
-    chart: alt.LayerChart | alt.FacetChart | alt.Chart,
+    layers: list[Spec],
+    values: list[dict[str, Any]],
     label: str,
     *,
     height: int,
     width: int = WIDTH,
 ) -> Markup:
-    """Draw the chart in the report's frame, as inline SVG.
+    """Draw the layers in the report's frame, as inline SVG.
 
-    `label` describes it in words, for screen readers. `height` and `width` are those of the drawing
-    without axes and margins, in pixels.
+    `values` are the rows of data: field names and their values. They are embedded, so that the
+    chart loads nothing. `label` describes it in words, for screen readers. `height` and `width` are
+    those of the drawing without axes and margins, in pixels.
     """
+    chart = {
+        "data": {"values": values},
+        "layer": layers,
+        "width": width,
+        "height": height,
+        "padding": SLACK,
+        "config": _configuration(),
+    }
+    return drawn(chart, label)
+
+
+def _configuration() -> Spec:
+    """The look of all charts."""
     muted, line, ink = colour("muted"), colour("line"), colour("ink")
-    whole = (
-        chart.properties(width=width, height=height, padding=SLACK)
-        .configure(background="transparent", font=FONT)
-        .configure_view(stroke=None)
-        .configure_axis(
-            labelColor=muted,
-            titleColor=muted,
-            gridColor=line,
-            domainColor=line,
-            tickColor=line,
-            labelFontSize=12,
-            titleFontSize=12,
-            titleFontWeight="normal",
-            labelLimit=0,
-            labelFlush=False,
-        )
-        .configure_axisY(labelColor=ink)
-        .configure_legend(
-            labelColor=ink,
-            labelFontSize=12,
-            labelLimit=0,
-            symbolSize=140,
-            columnPadding=SLACK,
-            symbolStrokeColor=ink,
-            orient="top",
-            title=None,
-        )
-    )
-    return drawn(whole, label)
+    return {
+        "background": "transparent",
+        "font": FONT,
+        "view": {"stroke": None},
+        "axis": {
+            "labelColor": muted,
+            "titleColor": muted,
+            "gridColor": line,
+            "domainColor": line,
+            "tickColor": line,
+            "labelFontSize": 12,
+            "titleFontSize": 12,
+            "titleFontWeight": "normal",
+            "labelLimit": 0,
+            "labelFlush": False,
+        },
+        "axisY": {"labelColor": ink},
+        "legend": {
+            "labelColor": ink,
+            "labelFontSize": 12,
+            "labelLimit": 0,
+            "symbolSize": 140,
+            "columnPadding": SLACK,
+            "symbolStrokeColor": ink,
+            "orient": "top",
+            "title": None,
+        },
+    }
 
 
-def name_axis(labels: list[str]) -> alt.Y:
+def name_axis(labels: list[str]) -> Spec:
     """Vertical axis with a row for each label, in this order.
 
     The field `name` of the data says which row a mark is in.
     """
-    return alt.Y(
-        "name:N",
+    return field(
+        "name",
         title=None,
-        scale=alt.Scale(domain=labels),
-        axis=alt.Axis(domain=False, ticks=False, labelPadding=8),
+        scale={"domain": labels},
+        axis={"domain": False, "ticks": False, "labelPadding": 8},
     )
 
 
-def side_text(base: alt.Chart, field: str) -> alt.Chart:
-    """Text layer to the right of the drawing: the content of the field `field`, beside each row."""
-    texts = base.mark_text(align="left", fontSize=12, color=colour("muted"))
-    placed: alt.Chart = texts.encode(x=alt.value(WIDTH + 10), text=field)
-    return placed
+def side_text(rows: Spec, name: str) -> Spec:
+    """Text layer to the right of the drawing: the content of the field `name`, beside each row.
+
+    `rows` is the encoding of the rows.
+    """
+    encoding = {**rows, "x": {"value": WIDTH + 10}, "text": field(name)}
+    return mark("text", encoding, align="left", fontSize=12, color=colour("muted"))
 
 
-def hues(series: dict[str, str]) -> alt.Scale:
+def hues(series: dict[str, str]) -> Spec:
     """Colour scale of the series; colours repeat after `SERIES` of them.
 
     `series` maps the names of the series to their displayed labels.
@@ -105,25 +131,25 @@ def hues(series: dict[str, str]) -> alt.Scale:
     return roles(values_of(series), "series", SERIES)
 
 
-def roles(values: list[str], role: str, distinct: int = RAMP) -> alt.Scale:
+def roles(values: list[str], role: str, distinct: int = RAMP) -> Spec:
     """Colour scale of the values, in order: the colours of `{role}-0`, `{role}-1` and so on.
 
     Colours repeat after `distinct` of them.
     """
     colours = [colour(f"{role}-{index % distinct}") for index in range(len(values))]
-    return alt.Scale(domain=values, range=colours)
+    return {"domain": values, "range": colours}
 
 
-def cycled(series: dict[str, str], kinds: Sequence[Any]) -> alt.Scale:
+def cycled(series: dict[str, str], kinds: Sequence[Any]) -> Spec:
     """Scale that gives each series one of `kinds` (shapes or dashes), which repeat after the last.
 
     `series` maps the names of the series to their displayed labels.
     """
     cycle = [kinds[index % len(kinds)] for index in range(len(series))]
-    return alt.Scale(domain=values_of(series), range=cycle)
+    return {"domain": values_of(series), "range": cycle}
 
 
-def legend_of(series: dict[str, str]) -> alt.Legend | None:
+def legend_of(series: dict[str, str]) -> Spec | None:
     """A legend with as many columns (1 to 3) as fit above the drawing; `None` with a single series.
 
     `series` maps the names of the series to their displayed labels.
@@ -131,7 +157,7 @@ def legend_of(series: dict[str, str]) -> alt.Legend | None:
     if len(series) < 2:
         return None
     wide = LETTER * max(map(len, values_of(series))) + 2 * SLACK
-    return alt.Legend(columns=min(max(int((WIDTH + SIDE) / wide), 1), 3))
+    return {"columns": min(max(int((WIDTH + SIDE) / wide), 1), 3)}
 
 
 def values_of(names: dict[str, str]) -> list[str]:

@@ -10,20 +10,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
-from typing import Any
 
-import altair as alt
 from markupsafe import Markup
 
 from failproof_es.report.charts.frame import (
     ROW,
-    chart_of,
+    amount,
     cycled,
+    field,
     finished,
     format_label,
     hues,
     labels_of,
     legend_of,
+    mark,
     name_axis,
     names_of,
     roles,
@@ -38,6 +38,9 @@ LOG_FROM_RATIO = 50
 
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "stroke")
 _DASHES: tuple[list[int], ...] = ([], [7, 3], [2, 2], [7, 3, 2, 3], [12, 3], [1, 3], [4, 6])
+_DOT = {"filled": True, "size": 70, "opacity": 1}
+_SHARES = {"domain": [0, 1]}
+_PERCENT = {"format": ".0%", "tickCount": 5}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,30 +119,20 @@ def interval_dots(intervals: Sequence[PlottedRate], *, label: str, axis: str) ->
         for row in intervals
     ]
     height = len(names) * (ROW if len(series) == 1 else 10 + 19 * len(series))
-    place: dict[str, Any] = {"y": name_axis(values_of(names))}
+    place = {"y": name_axis(values_of(names))}
     if len(series) > 1:
-        place["yOffset"] = alt.YOffset("series:N", scale=alt.Scale(domain=values_of(series)))
-    base = chart_of(rows).encode(**place)
-    hue = alt.Color("series:N", scale=hues(series), legend=legend_of(series))
-    bars = base.mark_rule(strokeWidth=2).encode(
-        x=alt.X(
-            "low:Q",
-            title=axis,
-            scale=alt.Scale(domain=[0, 1]),
-            axis=alt.Axis(format=".0%", tickCount=5),
-        ),
-        x2="high:Q",
-        color=hue,
-        description="says:N",
-    )
-    dots = base.mark_point(filled=True, size=70, opacity=1).encode(
-        x="rate:Q",
-        color=hue,
-        shape=alt.Shape("series:N", scale=cycled(series, _SHAPES), legend=legend_of(series)),
-        description="says:N",
-    )
-    counts = side_text(base, "count:N")
-    return finished(alt.layer(bars, dots, counts), label, height=height)
+        place["yOffset"] = field("series", scale={"domain": values_of(series)})
+    legend = legend_of(series)
+    shown = {
+        **place,
+        "color": field("series", scale=hues(series), legend=legend),
+        "description": field("says"),
+    }
+    span = {"x": amount("low", title=axis, scale=_SHARES, axis=_PERCENT), "x2": {"field": "high"}}
+    shape = field("series", scale=cycled(series, _SHAPES), legend=legend)
+    bars = mark("rule", {**shown, **span}, strokeWidth=2)
+    dots = mark("point", {**shown, "x": amount("rate"), "shape": shape}, **_DOT)
+    return finished([bars, dots, side_text(place, "count")], rows, label, height=height)
 
 
 def heat_map(cells: Sequence[PlottedCell], *, label: str) -> Markup:
@@ -152,26 +145,24 @@ def heat_map(cells: Sequence[PlottedCell], *, label: str) -> Markup:
     columns = names_of(cell.column for cell in cells)
     at = {(cell.row, cell.column): cell for cell in cells}
     values = [_heat_value(rows[r], columns[c], at.get((r, c))) for r in rows for c in columns]
-    base = chart_of(values).encode(
-        y=name_axis(values_of(rows)),
-        x=alt.X(
-            "column:N",
+    place = {
+        "y": name_axis(values_of(rows)),
+        "x": field(
+            "column",
             title=None,
-            scale=alt.Scale(domain=values_of(columns)),
-            axis=alt.Axis(orient="top", labelAngle=0, domain=False, ticks=False),
+            scale={"domain": values_of(columns)},
+            axis={"orient": "top", "labelAngle": 0, "domain": False, "ticks": False},
         ),
-        description="says:N",
-    )
+        "description": field("says"),
+    }
     steps = [str(step) for step in range(RAMP)]
-    grounds = base.mark_rect(stroke=colour("line"), strokeWidth=1).encode(
-        fill=alt.Fill("step:N", scale=roles(steps, "ramp"), legend=None)
-    )
-    texts = base.mark_text(fontSize=12).encode(
-        text="count:N",
-        color=alt.Color("step:N", scale=roles(steps, "on-ramp"), legend=None),
-    )
+    ground = field("step", scale=roles(steps, "ramp"), legend=None)
+    ink = field("step", scale=roles(steps, "on-ramp"), legend=None)
+    grounds = mark("rect", {**place, "fill": ground}, stroke=colour("line"), strokeWidth=1)
+    texts = mark("text", {**place, "text": field("count"), "color": ink}, fontSize=12)
     return finished(
-        alt.layer(grounds, texts).resolve_scale(color="independent"),
+        [grounds, texts],
+        values,
         label,
         width=max(92 * len(columns), 120),
         height=(ROW + 8) * len(rows),
@@ -200,32 +191,21 @@ def latency_curves(
     times = [ms for curve in curves for ms, _ in curve.points]
     apart = min(times) > 0 and max(times) / min(times) >= LOG_FROM_RATIO
     steps = _one_two_five(min(times), max(times)) if apart else None
-    lines = (
-        chart_of(values)
-        .mark_line(interpolate="step-after", strokeWidth=2)
-        .encode(
-            x=alt.X(
-                "ms:Q",
-                title=axis + (" (logarithmic)" if apart else ""),
-                scale=alt.Scale(type="log", domain=[steps[0], steps[-1]])
-                if steps
-                else alt.Scale(zero=True),
-                axis=alt.Axis(format=",~r", values=steps) if steps else alt.Axis(tickCount=6),
-            ),
-            y=alt.Y(
-                "fraction:Q",
-                title=share,
-                scale=alt.Scale(domain=[0, 1]),
-                axis=alt.Axis(format=".0%", tickCount=5),
-            ),
-            color=alt.Color("series:N", scale=hues(series), legend=legend_of(series)),
-            strokeDash=alt.StrokeDash(
-                "series:N", scale=cycled(series, _DASHES), legend=legend_of(series)
-            ),
-            order="order:Q",
-        )
-    )
-    return finished(lines, label, height=200)
+    legend = legend_of(series)
+    encoding = {
+        "x": amount(
+            "ms",
+            title=axis + (" (logarithmic)" if apart else ""),
+            scale={"type": "log", "domain": [steps[0], steps[-1]]} if steps else {"zero": True},
+            axis={"format": ",~r", "values": steps} if steps else {"tickCount": 6},
+        ),
+        "y": amount("fraction", title=share, scale=_SHARES, axis=_PERCENT),
+        "color": field("series", scale=hues(series), legend=legend),
+        "strokeDash": field("series", scale=cycled(series, _DASHES), legend=legend),
+        "order": amount("order"),
+    }
+    lines = mark("line", encoding, interpolate="step-after", strokeWidth=2)
+    return finished([lines], values, label, height=200)
 
 
 def bars(amounts: Sequence[Bar], *, label: str, axis: str) -> Markup:
@@ -243,13 +223,12 @@ def bars(amounts: Sequence[Bar], *, label: str, axis: str) -> Markup:
         }
         for name, bar in zip(labels, amounts, strict=True)
     ]
-    base = chart_of(values).encode(y=name_axis(labels))
-    lengths = base.mark_bar(height=12, color=colour("series-0")).encode(
-        x=alt.X("value:Q", title=axis, axis=alt.Axis(tickCount=5)), description="says:N"
-    )
-    return finished(
-        alt.layer(lengths, side_text(base, "written:N")), label, height=ROW * len(amounts)
-    )
+    place = {"y": name_axis(labels)}
+    length = amount("value", title=axis, axis={"tickCount": 5})
+    encoding = {**place, "x": length, "description": field("says")}
+    lengths = mark("bar", encoding, height=12, color=colour("series-0"))
+    layers = [lengths, side_text(place, "written")]
+    return finished(layers, values, label, height=ROW * len(amounts))
 
 
 def difference_forest(differences: Sequence[PlottedDifference], *, label: str, axis: str) -> Markup:
@@ -271,30 +250,20 @@ def difference_forest(differences: Sequence[PlottedDifference], *, label: str, a
     ]
     reach = max(0.05, *(max(abs(row.low), abs(row.high)) for row in differences))
     reach = min(1.0, ceil(reach * 20) / 20)
-    base = chart_of(values).encode(y=name_axis(labels))
-    spans = base.mark_rule(strokeWidth=2, color=colour("ink")).encode(
-        x=alt.X(
-            "low:Q",
-            title=axis,
-            scale=alt.Scale(domain=[-reach, reach]),
-            axis=alt.Axis(format="+.0%", tickCount=5),
-        ),
-        x2="high:Q",
-        description="says:N",
-    )
-    dots = base.mark_point(filled=True, size=70, opacity=1, color=colour("ink")).encode(
-        x="difference:Q", shape=alt.value("diamond"), description="says:N"
-    )
-    none = (
-        chart_of([{"none": 0}])
-        .mark_rule(strokeDash=[4, 3], color=colour("muted"), aria=False)
-        .encode(x="none:Q")
-    )
-    return finished(
-        alt.layer(none, spans, dots, side_text(base, "written:N")),
-        label,
-        height=ROW * len(differences),
-    )
+    place = {"y": name_axis(labels)}
+    shown = {**place, "description": field("says")}
+    signed = {"format": "+.0%", "tickCount": 5}
+    low = amount("low", title=axis, scale={"domain": [-reach, reach]}, axis=signed)
+    spans = {**shown, "x": low, "x2": {"field": "high"}}
+    dots = {**shown, "x": amount("difference"), "shape": {"value": "diamond"}}
+    none = mark("rule", {"x": amount("none")}, strokeDash=[4, 3], color=colour("muted"), aria=False)
+    layers = [
+        none | {"data": {"values": [{"none": 0}]}},
+        mark("rule", spans, strokeWidth=2, color=colour("ink")),
+        mark("point", dots, **_DOT, color=colour("ink")),
+        side_text(place, "written"),
+    ]
+    return finished(layers, values, label, height=ROW * len(differences))
 
 
 def _heat_value(row: str, column: str, cell: PlottedCell | None) -> dict[str, str]:

@@ -9,13 +9,16 @@ attribute is dropped.
 from __future__ import annotations
 
 import re
+from typing import Any
 from xml.etree import ElementTree
 
-import altair as alt
 import vl_convert
 from markupsafe import Markup
 
 from failproof_es.support.untrusted_text import one_line
+
+Spec = dict[str, Any]
+"""A specification of Vega-Lite, or a part of one, as JSON has it."""
 
 SERIES = 8
 """Number of series with a colour of their own; shapes and dashes distinguish the rest."""
@@ -54,13 +57,13 @@ def colour(role: str) -> str:
     return _COLOUR_OF[role]
 
 
-def drawn(chart: alt.TopLevelMixin, label: str) -> Markup:
+def drawn(chart: Spec, label: str) -> Markup:
     """A chart as an inline `<svg>`; `label` is its accessible name.
 
     Works offline and gives the same bytes for the same chart. Raises `ValueError` if the drawing
     library uses an element or a colour that is not allow-listed.
     """
-    text = vl_convert.vegalite_to_svg(chart.to_dict(), allowed_base_urls=[])
+    text = vl_convert.vegalite_to_svg(chart, allowed_base_urls=[])
     root = ElementTree.fromstring(text)  # noqa: S314 - the library wrote it
     _clean(root)
     root.set("role", "graphics-document")

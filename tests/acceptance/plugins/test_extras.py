@@ -26,7 +26,6 @@ PACKAGES = {
     "inspect_ai": "inspect-ai",
     "pandas": "pandas",
     "requests": "requests",
-    "altair": "altair",
     "jinja2": "jinja2",
     "markupsafe": "markupsafe",
     "numpy": "numpy",
