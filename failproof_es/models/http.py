@@ -9,17 +9,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from difflib import get_close_matches
-from http import HTTPStatus
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
 
 import httpx
 
 from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
-from failproof_es.models.catalog.listing import CheckCache, is_listed, listed_ids
+from failproof_es.models import http_check
+from failproof_es.models.catalog.listing import CheckCache, listed_ids
 from failproof_es.models.completion import complete, with_parameters
+from failproof_es.models.http_check import check_server, look_up_model
 from failproof_es.models.http_listing import listed_models
 from failproof_es.models.http_reply import (
     AnswerStream,
@@ -36,7 +35,6 @@ from failproof_es.models.protocol import (
     OnText,
     PreparedRequest,
     ResponseOptions,
-    UnlistedModel,
     require_short,
 )
 from failproof_es.models.replies.content_types import EVENTS
@@ -66,9 +64,6 @@ up to 20 times its length.
 
 A streamed answer of 25,000 tokens is shorter, and so is any answer that is not streamed.
 """
-_CHECK_TIMEOUT_S = 10.0
-_SHOWN_MODELS = 5
-_SHOWN_CHARACTERS = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,37 +339,12 @@ class HttpProvider(ABC):
         self.require_settings()
         if offline:
             return None
-        looks = looks or CheckCache()
-        try:
-            reply = await self._fetch_listing(looks)
-        except LOST as error:
-            late = f"no answer within {_CHECK_TIMEOUT_S:g} s"
-            raise self._unreachable(late if timed_out(error) else reason(error)) from None
-        except Undecodable as error:
-            raise self._unreachable(str(error)) from None
-        except BodyTooLong:
-            return self.remark(b"")
-        is_refused = self.refuses_key(reply.status, reply.body)
-        remark = None if is_refused else self.remark(reply.body)
-        if is_refused or remark is not None:
-            await self._require_no_other_base_url(looks)
-        if is_refused:
-            variable = self.model.api_key_env
-            raise InvalidInput.because(
-                f"model {self.model.model}: {self.base_url} refuses the key (HTTP {reply.status})",
-                remedy=f"check the key in {variable}"
-                if variable
-                else "name the environment variable that holds the key in `api_key_env`",
-                field="api_key_env",
-            )
-        if remark is not None and reply.status == HTTPStatus.NOT_FOUND:
-            remark += f" (HTTP 404 at {self.listing()}: is `base_url` right?)"
-        return remark
+        return await check_server(self, looks or CheckCache())
 
     async def available_models(self) -> list[str]:
         """The names in the first page of the server's list; empty if it cannot be read."""
         try:
-            return self.model_names((await self._fetch_listing(CheckCache())).body)
+            return self.model_names((await self.fetch_listing(CheckCache())).body)
         except (*UNUSABLE, ValueError, InvalidInput):
             return []
 
@@ -394,23 +364,7 @@ class HttpProvider(ABC):
 
         Raises `UnlistedModel` if the list lacks the model.
         """
-        name = self.model.model
-        try:
-            names = self.model_names(listing)
-        except ValueError:
-            return f"{self.base_url} does not list its models: {name} was not looked up"
-        if not names:
-            return f"{self.base_url} lists no model: {name} was not looked up"
-        if is_listed(name, names):
-            return None
-        first_names = ", ".join(_describe_name(entry) for entry in names[:_SHOWN_MODELS])
-        close = get_close_matches(name, names, n=1)
-        hint = f"did you mean {_describe_name(close[0])}? " if close else ""
-        raise UnlistedModel.because(
-            f"{self.base_url} does not list {name}; it lists: {first_names}",
-            remedy=f"{hint}--allow-unlisted asks it all the same",
-            field="model",
-        )
+        return look_up_model(self, listing)
 
     async def look_at(self, where: str) -> WholeReply:
         """The reply to a GET request of the URL `where`, with the model's key.
@@ -422,36 +376,10 @@ class HttpProvider(ABC):
             await require_token(self.tokens)
         return await fetch(
             self._http(), "GET", where, headers=self._signed_headers("GET", Endpoint(where), b""),
-            limit=LONGEST_REPLY_BYTES, timeout_s=_CHECK_TIMEOUT_S,
+            limit=LONGEST_REPLY_BYTES, timeout_s=http_check.TIMEOUT_S,
         )  # fmt: skip
 
-    # -- inside ----------------------------------------------------------------------------
-
-    def _new_transport(self) -> Transport:
-        return Transport(self._connections, proxy=self.model.proxy, ca_file=self.model.certificates)
-
-    async def _require_no_other_base_url(self, looks: CheckCache) -> None:
-        """Raise `InvalidInput` if the list of models is at the base URL with `/v1` after it.
-
-        For providers whose base URL has this path, when the configured one lacks it.
-        """
-        path, base_url = self.version_path, self.base_url
-        if path is None or path in urlsplit(base_url).path:
-            return
-        try:
-            reply = await self._fetch_listing(looks, f"{base_url}{path}{self.listing_path}")
-            names = [] if reply.status != HTTPStatus.OK else self.model_names(reply.body)
-        except (*UNUSABLE, ValueError):
-            return
-        if names:
-            raise InvalidInput.because(
-                f"model {self.model.model}: {base_url} does not list its models, "
-                f"{base_url}{path} does",
-                remedy=f"write base_url: {base_url}{path}",
-                field="base_url",
-            )
-
-    async def _fetch_listing(self, looks: CheckCache, where: str | None = None) -> WholeReply:
+    async def fetch_listing(self, looks: CheckCache, where: str | None = None) -> WholeReply:
         """The reply to a request for the server's list of models, from `looks` if it is there.
 
         `where` is its URL, by default that of `listing`. Raises one of `UNUSABLE` if no usable
@@ -466,6 +394,11 @@ class HttpProvider(ABC):
         model = self.model
         ways = (model.options, model.headers, model.proxy, model.certificates)
         return await looks.get((type(self), where, key, repr(ways)), look)
+
+    # -- inside ----------------------------------------------------------------------------
+
+    def _new_transport(self) -> Transport:
+        return Transport(self._connections, proxy=self.model.proxy, ca_file=self.model.certificates)
 
     def _signed_headers(self, method: str, at: Endpoint, body: bytes) -> dict[str, str]:
         """The headers of a request by lower-case name, authentication included.
@@ -532,19 +465,6 @@ class HttpProvider(ABC):
                     remedy="name a file of certificates in PEM",
                     field="ca_file",
                 ) from None
-
-    def _unreachable(self, why: str) -> InvalidInput:
-        return InvalidInput.because(
-            f"model {self.model.model}: {self.base_url} cannot be reached: {why}",
-            remedy="start the server, or correct `base_url`: is its port right?",
-            field="base_url",
-        )
-
-
-def _describe_name(name: str) -> str:
-    """A listed name, or its length if it is long. Cutting it could leave a part of a key, which
-    the redaction would miss."""
-    return name if len(name) <= _SHOWN_CHARACTERS else f"(a name of {len(name)} characters)"
 
 
 def _too_long() -> InvalidReply:

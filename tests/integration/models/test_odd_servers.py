@@ -11,7 +11,7 @@ import pytest
 
 from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Turn
-from failproof_es.models import ModelError, create_provider, http
+from failproof_es.models import ModelError, create_provider, http, http_check
 from failproof_es.models.protocol import Provider
 from failproof_es.problems import InvalidInput
 
@@ -95,7 +95,7 @@ def test_a_reason_that_is_not_utf_8_is_not_read() -> None:
 def test_a_list_of_models_that_never_ends_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(http, "_CHECK_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(http_check, "TIMEOUT_S", 0.3)
 
     async def script() -> AsyncIterator[bytes]:
         yield b"HTTP/1.1 200 OK\r\n\r\n"
