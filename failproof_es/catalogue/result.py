@@ -43,7 +43,7 @@ class RecordedResult:
     repetition: int
     """Number of the repetition, from 1."""
     status: Status
-    """`planned`, `running`, `scored` or `abandoned`: ended without a score."""
+    """`planned`, `unfinished`, `scored` or `abandoned`: ended without a score."""
     awaiting_review: bool
     """Whether it was left to people and nobody has reviewed it yet."""
     by_people: PeopleOutcome | None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from itertools import islice, pairwise
+from itertools import accumulate, islice, pairwise
 
 import orjson
 
 from failproof_es.dialects.kit.judging.quotation import spans_of
 from failproof_es.support.document import Document
+from failproof_es.support.text_differences import MarkedPart, marked_difference
 
 MOST_CHARACTERS = 6_000
 MOST_LINES = 200
@@ -23,6 +24,8 @@ class Piece(Document):
 
     text: str
     quoted_by: tuple[str, ...] = ()
+    differs: bool = False
+    """Whether the text that it is compared with lacks the part."""
 
 
 class TextShown(Document):
@@ -49,6 +52,34 @@ class Quotation(Document):
 def text_shown(text: str, whole: str | None) -> TextShown:
     """The text, cut where it is very long."""
     return _cut_text(text, [(0, len(text), ())], whole)
+
+
+def compared_texts(expected: str, got: str, to_the_letter: str | None) -> tuple[TextShown, ...]:
+    """Both texts, cut where they are very long.
+
+    If the text `to_the_letter` is expected, it is shown, and the words that differ are marked.
+    """
+    difference = marked_difference(to_the_letter, got)
+    if difference is None:
+        return text_shown(expected, None), text_shown(got, None)
+    return tuple(_cut_marked(parts) for parts in difference)
+
+
+def _cut_marked(parts: Sequence[MarkedPart]) -> TextShown:
+    ends = list(accumulate(len(part.text) for part in parts))
+    shown = _cut_text(
+        "".join(part.text for part in parts),
+        [(end - len(part.text), end, ()) for part, end in zip(parts, ends, strict=True)],
+        None,
+    )
+    pieces = zip(shown.pieces, parts, strict=False)
+    return shown.model_copy(
+        update={
+            "pieces": tuple(
+                piece.model_copy(update={"differs": part.differs}) for piece, part in pieces
+            )
+        }
+    )
 
 
 def pretty(body: bytes | None, whole: str | None) -> TextShown | None:

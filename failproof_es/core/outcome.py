@@ -35,8 +35,9 @@ from failproof_es.events import (
     Scored,
 )
 
-Status = Literal["planned", "running", "scored", "abandoned"]
-"""`planned`: nothing was recorded yet. `scored` and `abandoned` are final."""
+Status = Literal["planned", "unfinished", "scored", "abandoned"]
+"""`planned`: nothing was recorded yet. `unfinished`: begun, whether its run goes on or is paused.
+`scored` and `abandoned` are final."""
 
 FreeText = Annotated[str, "what somebody wrote"]
 """Any characters, and many of them; a plain `str` is a name."""
@@ -367,7 +368,7 @@ def _status(state: Evaluation) -> Status:
         return "scored"
     if state.abandoned is not None:
         return "abandoned"
-    return "running" if state.version else "planned"
+    return "unfinished" if state.version else "planned"
 
 
 def _request_error(error: ErrorRecorded) -> RequestError:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 UNDER_TEST = "model under test"
-_SCRIPTED = {"assistant": "assistant, scripted"}
+_SCRIPTED = {"assistant": "scripted assistant"}
 
 
-def speaker(role: str, *, scripted: bool) -> str:
-    """The speaker of a turn with this role, in words.
+def speaker(role: str, *, scripted: bool, turn: int | None = None) -> str:
+    """The speaker of a turn with this role, in words: `model under test (turn 4)`.
 
-    `scripted`: the turn is part of the case; else the model under test gave it.
+    `scripted`: the turn is part of the case; else the model under test gave it as the turn `turn`.
     """
-    return _SCRIPTED.get(role, role) if scripted else UNDER_TEST
+    if scripted:
+        return _SCRIPTED.get(role, role)
+    return UNDER_TEST if turn is None else f"{UNDER_TEST} (turn {turn})"

@@ -21,12 +21,12 @@ from failproof_es.store.reading.reader import Connection
 from failproof_es.support.document import KEYS
 from projections.protocol import exact_text, visible
 
-STATES = ("failed", "lost", "unscored", "awaiting", "scored", "passed", "running")
+STATES = ("failed", "lost", "unscored", "awaiting", "scored", "passed", "unfinished")
 """The states of results, in the order of the list.
 
 `lost` and `unscored` are abandoned. `scored`: a score without a pass mark.
 """
-RUNNING = STATES.index("running")
+UNFINISHED = STATES.index("unfinished")
 _STATUSES = {name: (place,) for place, name in enumerate(STATES)} | {"abandoned": (1, 2)}
 PLACE = (
     "(CASE WHEN NOT e.passed THEN 0 WHEN e.lost THEN 1 WHEN e.awaiting_review THEN 3 "
@@ -347,9 +347,9 @@ def ranges_of(column: str, ranges: Sequence[tuple[str, Any, Any]]) -> str:
 
 
 def places_of(status: str | None) -> list[int]:
-    """The consecutive indices in `STATES` for a status; without one, all states but `running`."""
+    """The consecutive indices in `STATES` for a status; without one, all but `UNFINISHED`."""
     if status is None:
-        return [place for place in range(len(STATES)) if place != RUNNING]
+        return [place for place in range(len(STATES)) if place != UNFINISHED]
     return list(_STATUSES.get(status, ()))
 
 

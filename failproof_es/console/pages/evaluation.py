@@ -40,6 +40,7 @@ from failproof_es.console.parts.evaluation import (
     steps_of,
     verdict_of,
 )
+from failproof_es.console.parts.expectations import ExpectationShown, shown_expectations
 from failproof_es.console.parts.judging import items_of, judged_items
 from failproof_es.console.texts import quotes_in
 from failproof_es.core.case import Case
@@ -79,6 +80,8 @@ class EvaluationPage(PageModel):
     repetition: int
     case: CaseShown
     verdict: EvaluationVerdict
+    expectations: tuple[ExpectationShown, ...]
+    """What the case expects beside what came, what is not met first."""
     turns: tuple[TurnShown, ...]
     conversation_problem: str | None
     """Why the turns are as recorded, and not as the dialect composes them; else `None`."""
@@ -127,6 +130,7 @@ def read_evaluation(request: PageRequest[ChosenResults]) -> EvaluationPage:
         repetition=key.repetition,
         case=_case(recorded, key),
         verdict=verdict_of(outcome),
+        expectations=shown_expectations(recorded.case, outcome),
         turns=turns,
         conversation_problem=problem,
         judges=tuple(

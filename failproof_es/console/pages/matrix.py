@@ -24,6 +24,11 @@ from failproof_es.console.pages.results import (
 from failproof_es.console.paging import PagedQuery, Paging, cursor
 from failproof_es.console.parts.conversation import TurnShown, read_conversation, shown_turns
 from failproof_es.console.parts.evaluation import EvaluationVerdict, verdict_of
+from failproof_es.console.parts.expectations import (
+    ExpectationShown,
+    expected_of,
+    shown_expectations,
+)
 from failproof_es.core.case import Case
 from failproof_es.core.run import Run
 from failproof_es.core.summary import RunTotals
@@ -96,6 +101,8 @@ class MatrixCase(Document):
     case_id: str
     category: str | None
     severity: str | None
+    expected: str | None
+    """What the case expects, in short; `None` where the log has not the case."""
     first: UUID | None
     """The evaluation that needs attention first, of the models that are shown."""
     cells: tuple[MatrixCell | None, ...]
@@ -109,6 +116,7 @@ class ShownEvaluation(Document):
     model: str
     repetition: int
     verdict: EvaluationVerdict
+    expectations: tuple[ExpectationShown, ...]
     turns: tuple[TurnShown, ...]
     conversation_problem: str | None
     """Why the turns are as recorded, and not as the dialect composes them; else `None`."""
@@ -135,7 +143,7 @@ class MatrixPage(PageModel):
     """`None` where the run has no matrix of prompts and parameters."""
     up_to: int
     """Position up to which results are shown; later pages keep it."""
-    running: int
+    unfinished: int
     newer: int
     """Number of results that ended after `up_to`."""
     chosen: tuple[FilterPart, ...]
@@ -183,7 +191,7 @@ def read_matrix(request: PageRequest[MatrixQuery]) -> MatrixPage:
         columns=columns,
         variants=_variants(every_column),
         up_to=up_to,
-        running=numbers.running,
+        unfinished=numbers.unfinished,
         newer=numbers.newer,
         chosen=tuple(chosen_of(query)),
         rows=rows,
@@ -264,6 +272,7 @@ def _case_shown(row: MatrixRow, case: Case | None) -> MatrixCase:
         case_id=(named and named.case_id) or str(row.prompt_id),
         category=named and named.category,
         severity=named and named.severity,
+        expected=case and expected_of(case),
         first=first and first.evaluation_id,
         cells=row.cells,
     )
@@ -289,6 +298,7 @@ def _show(
         model=key.model_key,
         repetition=key.repetition,
         verdict=verdict_of(outcome),
+        expectations=shown_expectations(recorded.case, outcome),
         turns=shown_turns(evaluation_id, spoken)[0],
         conversation_problem=problem,
         previous=previous,

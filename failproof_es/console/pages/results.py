@@ -39,7 +39,7 @@ class ChosenResults(Query):
 
     status: Annotated[
         Literal[
-            "failed", "lost", "unscored", "awaiting", "scored", "passed", "running", "abandoned"
+            "failed", "lost", "unscored", "awaiting", "scored", "passed", "unfinished", "abandoned"
         ]
         | None,
         Field(description="How they ended; `abandoned` is `lost` and `unscored`."),
@@ -118,7 +118,7 @@ class ResultsPage(PageModel):
     """Whether the run asks each case of a model more than once."""
     up_to: int
     """Position up to which results are listed; later pages keep it."""
-    running: int
+    unfinished: int
     newer: int
     """Number of results that ended after `up_to`."""
     chosen: tuple[FilterPart, ...]
@@ -161,7 +161,7 @@ def read_results(request: PageRequest[ResultsQuery]) -> ResultsPage:
         planned=planned,
         repetitions=repetitions_of(run.started) > 1,
         up_to=up_to,
-        running=numbers.running,
+        unfinished=numbers.unfinished,
         newer=numbers.newer,
         chosen=tuple(chosen_of(query)),
         rows=page.rows,
@@ -170,7 +170,9 @@ def read_results(request: PageRequest[ResultsQuery]) -> ResultsPage:
             limit=query.limit,
             shown=len(page.rows),
             matching=numbers.matching,
-            total=numbers.total if query.status != "running" else numbers.running + numbers.total,
+            total=numbers.total
+            if query.status != "unfinished"
+            else numbers.unfinished + numbers.total,
             first=query.after is None,
             next=None if page.following is None else cursor(*page.following),
         ),

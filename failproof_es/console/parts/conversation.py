@@ -14,7 +14,7 @@ from failproof_es.console.texts import (
 )
 from failproof_es.dialects import dialect_named
 from failproof_es.engine.history import UNREADABLE, RecordedEvaluation
-from failproof_es.engine.reviews.conversation import ConversationTurn, conversation
+from failproof_es.engine.reviews.conversation import ConversationTurn, conversation, numbered
 from failproof_es.events import AnswerImported, ResponseReceived
 from failproof_es.problems import InvalidInput
 from failproof_es.support.document import Document
@@ -51,10 +51,11 @@ def read_conversation(recorded: RecordedEvaluation) -> tuple[list[ConversationTu
             texts.append(event.text)
         elif isinstance(event, AnswerImported):
             texts += [reply.text for reply in event.replies]
-    return [
+    turns = [
         *(ConversationTurn(turn.role, turn.content) for turn in recorded.case.turns),
         *(ConversationTurn("assistant", text, is_earlier_answer=True) for text in texts),
-    ], shortened(why, LINE)
+    ]
+    return numbered(turns), shortened(why, LINE)
 
 
 def shown_turns(

@@ -33,6 +33,8 @@ class ConversationTurn:
     """Whether it is an earlier answer of the model under test, sent back with a later question."""
     is_note: bool = False
     """Whether the turn is an `AnswerNote`, and nobody's words. Its role is the note's label."""
+    number: int | None = None
+    """Place of an answer in the conversation, from 1; `None` for the only words of an assistant."""
     notes: tuple[AnswerNote, ...] = ()
     """Facts about the answer, in order. A model can type such words, but makes no note by that."""
 
@@ -47,7 +49,7 @@ class ConversationTurn:
         note's label."""
         if self.is_note:
             return self.role
-        return speakers.speaker(self.role, scripted=self.scripted)
+        return speakers.speaker(self.role, scripted=self.scripted, turn=self.number)
 
     @property
     def parts(self) -> tuple[ConversationTurn, ...]:
@@ -72,7 +74,14 @@ def conversation(dialect: Dialect, case: Case, state: Evaluation) -> list[Conver
     if unanswered is None and replies:
         last = replies[-1]
         spoken.append(ConversationTurn("assistant", last.text, last, notes=tuple(_notes(last))))
-    return spoken
+    return numbered(spoken)
+
+
+def numbered(turns: Sequence[ConversationTurn]) -> list[ConversationTurn]:
+    """The turns, each answer with its number if more than one turn is an assistant's."""
+    if sum(turn.role == "assistant" for turn in turns) < 2:
+        return list(turns)
+    return [replace(turn, number=number) for number, turn in enumerate(turns, 1)]
 
 
 def _places_of_replies(

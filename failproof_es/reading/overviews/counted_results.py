@@ -14,8 +14,8 @@ from failproof_es.core.unscored import LOST
 from failproof_es.reading.chosen_results import (
     EVERY_RESULT,
     PLACE,
-    RUNNING,
     STATES,
+    UNFINISHED,
     ResultFilter,
     places_of,
     where_of,
@@ -45,8 +45,8 @@ class ResultNumbers:
     total: int
     """Results that ended up to the position."""
     matching: int | None
-    """Those that the filter matches (unended ones for status `running`); `None`: not counted."""
-    running: int
+    """Those that the filter matches (unended ones for status `unfinished`); `None`: not counted."""
+    unfinished: int
     newer: int
     """Results that ended after the position."""
 
@@ -63,10 +63,10 @@ def count_results(
     where, values = where_of(which)
     matches = f"{PLACE} = ANY (%(places)s) {where}"
     row = connection.execute(
-        f"SELECT count(*) FILTER (WHERE {PLACE} <> {RUNNING} AND e.last_position <= %(up_to)s), "
+        f"SELECT count(*) FILTER (WHERE {PLACE} <> {UNFINISHED} AND e.last_position <= %(up_to)s), "
         f"count(*) FILTER (WHERE e.last_position <= %(up_to)s AND {matches}), "
-        f"count(*) FILTER (WHERE {PLACE} = {RUNNING}), "
-        f"count(*) FILTER (WHERE {PLACE} <> {RUNNING} AND e.last_position > %(up_to)s) {FROM}",
+        f"count(*) FILTER (WHERE {PLACE} = {UNFINISHED}), "
+        f"count(*) FILTER (WHERE {PLACE} <> {UNFINISHED} AND e.last_position > %(up_to)s) {FROM}",
         values | {"run": run_id, "up_to": up_to, "places": places_of(which.status)},
     ).fetchone()
     assert row is not None
@@ -78,15 +78,15 @@ def _count_from_counters(
 ) -> ResultNumbers:
     newer = _count_newer(connection, run_id, ResultFilter(), up_to)
     total = sum(stored_states(connection, run_id, ResultFilter()).values()) - newer
-    running_results = running(connection, run_id)
+    unfinished = count_unfinished(connection, run_id)
     matching: int | None = total
-    if which == ResultFilter(status="running"):
-        matching = running_results  # none has ended, so the position does not matter
+    if which == ResultFilter(status="unfinished"):
+        matching = unfinished  # none has ended, so the position does not matter
     elif which.chooses:
         matching = _count_stored(connection, run_id, which)
         if matching is not None and newer:
             matching -= _count_newer(connection, run_id, which, up_to)
-    return ResultNumbers(total, matching, running_results, newer)
+    return ResultNumbers(total, matching, unfinished, newer)
 
 
 def _count_newer(connection: Connection, run_id: UUID, which: ResultFilter, up_to: int) -> int:
@@ -100,14 +100,16 @@ def _count_newer(connection: Connection, run_id: UUID, which: ResultFilter, up_t
     return 0 if row is None else int(row[0])
 
 
-def running(connection: Connection, run_id: UUID, which: ResultFilter = EVERY_RESULT) -> int:
+def count_unfinished(
+    connection: Connection, run_id: UUID, which: ResultFilter = EVERY_RESULT
+) -> int:
     """Number of evaluations that have begun and not ended, and match `which`.
 
     The filter's status is ignored.
     """
     where, values = where_of(which)
     row = connection.execute(
-        f"SELECT count(*) {FROM} AND {PLACE} = {RUNNING} {where}", values | {"run": run_id}
+        f"SELECT count(*) {FROM} AND {PLACE} = {UNFINISHED} {where}", values | {"run": run_id}
     ).fetchone()
     return 0 if row is None else int(row[0])
 
@@ -120,7 +122,7 @@ def _count_stored(connection: Connection, run_id: UUID, which: ResultFilter) -> 
         return None
     if which.class_ is not None:
         return None if which.status is not None else _count_stored_class(connection, run_id, which)
-    if which.status == "running":
+    if which.status == "unfinished":
         return None
     if which.status in ("lost", "unscored") and group_condition(which)[1]:
         return None
@@ -131,7 +133,7 @@ def _count_stored(connection: Connection, run_id: UUID, which: ResultFilter) -> 
 def stored_states(connection: Connection, run_id: UUID, which: ResultFilter) -> dict[str, int]:
     """Number of results by state, from the counters of the groups that the filter names.
 
-    The states are `STATES` without `running`. Groups are named by model, suite, category and
+    The states are `STATES` without `unfinished`. Groups are named by model, suite, category and
     severity; other fields are ignored. If the filter names groups, `unscored` includes the lost
     results, and `lost` is 0.
     """

@@ -16,8 +16,8 @@ from failproof_es.reading.chosen_results import (
     LATENCIES,
     PLACE,
     REQUESTS,
-    RUNNING,
     STATES,
+    UNFINISHED,
     UNKNOWN,
     ResultFilter,
     exact_name,
@@ -27,9 +27,9 @@ from failproof_es.reading.chosen_results import (
 )
 from failproof_es.reading.overviews.counted_results import (
     FROM,
+    count_unfinished,
     group_condition,
     is_large,
-    running,
     stored_states,
 )
 from failproof_es.store.reading.reader import Connection
@@ -254,18 +254,18 @@ def _status_values(
 ) -> Iterator[FacetValue]:
     """The values of the status facet. `counts`: the numbers by state, `None` if they are unknown.
 
-    Within some groups, the numbers of lost and unscored results are unknown. `running` is counted
-    from the rows, which are few.
+    Within some groups, the numbers of lost and unscored results are unknown. `unfinished` ones are
+    counted from the rows, which are few.
     """
     whole = stored_states(connection, run_id, ResultFilter())
-    whole["running"] = running(connection, run_id)
+    whole["unfinished"] = count_unfinished(connection, run_id)
     for name in STATES:
         if counts is None or (
             name in ("lost", "unscored") and group_condition(rest)[0] and whole["lost"]
         ):
             results = None if whole[name] else 0
-        elif name == STATES[RUNNING]:
-            results = running(connection, run_id, rest)
+        elif name == STATES[UNFINISHED]:
+            results = count_unfinished(connection, run_id, rest)
         else:
             results = counts[name]
         if results is None or results:

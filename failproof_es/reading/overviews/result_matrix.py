@@ -16,7 +16,7 @@ from failproof_es.reading.chosen_results import (
     LOOKED_AT,
     LOOKED_INTO,
     PLACE,
-    RUNNING,
+    UNFINISHED,
     ListedResult,
     ResultFilter,
     ResultKey,
@@ -136,7 +136,7 @@ def count_cases_of_results(
     """
     where, values = where_of(which)
     row = connection.execute(
-        f"SELECT count(DISTINCT e.prompt_id) FILTER (WHERE {PLACE} <> {RUNNING}), "
+        f"SELECT count(DISTINCT e.prompt_id) FILTER (WHERE {PLACE} <> {UNFINISHED}), "
         f"count(DISTINCT e.prompt_id) FILTER (WHERE {PLACE} = ANY(%(places)s) {where}) {FROM} "
         "AND e.last_position <= %(up_to)s",
         values | {"run": run_id, "up_to": up_to, "places": places_of(which.status)},

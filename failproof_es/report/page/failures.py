@@ -8,6 +8,7 @@ from typing import Any
 
 from failproof_es.catalogue.wording import judge_named
 from failproof_es.core.evaluation import JudgeVerdict
+from failproof_es.dialects.kit.judging import describe_verdict
 from failproof_es.report.data.content import Report
 from failproof_es.report.data.transcripts import FailureWithTranscript
 from failproof_es.report.page.blocks import (
@@ -64,7 +65,7 @@ def _fold(failure: FailureWithTranscript) -> Collapsible:
             ),
             *(
                 QuotedText(
-                    failed.series if part.reply is not None else part.speaker,
+                    part.speaker,
                     part.text,
                     reply=not part.scripted,
                 )
@@ -107,10 +108,18 @@ def _verdict(verdict: JudgeVerdict) -> Block:
 
 
 def _checklist(who: str, items: list[dict[str, Any]]) -> Table:
+    items = [_with_described_verdict(item) for item in items]
     names = list(dict.fromkeys(name for item in items for name in item))
     rows = tuple(tuple(_cell(item.get(name)) for name in names) for item in items)
     columns = tuple(TableColumn(name, "text") for name in names)
     return without_empty_columns(Table(who, columns, rows))
+
+
+def _with_described_verdict(item: dict[str, Any]) -> dict[str, Any]:
+    verdict = item.get("verdict")
+    if not isinstance(verdict, str):
+        return item
+    return item | {"verdict": describe_verdict(str(item.get("item")), verdict)}
 
 
 def _cell(value: object) -> str:

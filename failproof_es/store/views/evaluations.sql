@@ -13,7 +13,7 @@ SELECT
     begins.model_key,
     begins.repetition,
     begins.source_evaluation_id AS carried_over_from,
-    coalesce(ended.status, 'running') AS status,
+    coalesce(ended.status, 'unfinished') AS status,
     graded.label,
     promptguard.closed(json_build_object(
         'evaluation_id', begun.stream_id,

@@ -26,7 +26,7 @@ FIRST_RESULT = "/evaluations/FIRST"
 """Stands for the first result of run 1."""
 PAGES = (
     "/runs?status=failed", "/runs/4", "/runs/99", "/runs/1/results?status=failed&model=mock",
-    "/runs/1/results?status=running", FIRST_RESULT, "/events/60", "/events/60?topic=Scored",
+    "/runs/1/results?status=unfinished", FIRST_RESULT, "/events/60", "/events/60?topic=Scored",
     "/events/99999", "/streams/none", "/search?q=4", "/search?q=else", "/search?q=nothing-at-all",
     "/compare", "/cases?text=none", "/review",
 )  # fmt: skip

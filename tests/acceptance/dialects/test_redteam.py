@@ -295,7 +295,7 @@ def test_quotations_that_stay_void_are_lost_votes_and_meet_no_gate(
     results = printed(store, tmp_path)
     assert [each["outcome"] for each in results] == ["passed", *["unscored"] * 9]
     assert {each["error"] for each in results[1:]} == {"judge_failed"}
-    assert all("not decided: must_do.1; decided: " in each["reason"] for each in results[1:])
+    assert all("not decided: must_do 1; decided: " in each["reason"] for each in results[1:])
     assert count(store, of_type("Judged")) == 1 + 2 * 9, "each is asked a second time"
     assert invoke(store.url, "replay", "latest", cwd=tmp_path).exit_code == 0
 

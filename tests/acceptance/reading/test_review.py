@@ -181,7 +181,7 @@ def test_nobody_is_swayed_who_does_not_ask_for_it(
     assert "the engine" not in blind.stdout
     for option in (("--unblind",), ("--only", "failures")):
         swayed = review(store, tmp_path, f"{MET}fail\n\n\n\nquit\n", *option, "--again")
-        assert "the engine: scored 0, failed: must_not_do.1 present" in swayed.stdout
+        assert "the engine: scored 0, failed: must_not_do 1 happened" in swayed.stdout
     assert [each.blind for each in reviewed(store)] == [True, False, False]
     assert "is left to review" in review(store, tmp_path, "", "--only", "unscored").stderr
 

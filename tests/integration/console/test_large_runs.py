@@ -17,7 +17,7 @@ from tests.integration.console.test_results import rows_of
 
 COUNTED = (
     "", "status=failed", "status=passed", "status=lost", "status=abandoned", "status=unscored",
-    "status=running", "model=openai:mock", "suite=language", "category=hard", "class=refusal",
+    "status=unfinished", "model=openai:mock", "suite=language", "category=hard", "class=refusal",
     "suite=arithmetic&category=hard", "status=failed&suite=language", "suite=nowhere",
     "class=refusal&suite=arithmetic",
 )  # fmt: skip
@@ -38,7 +38,7 @@ def numbers(client: httpx.Client, query: str) -> dict[str, Any]:
     page: dict[str, Any] = client.get(f"/runs/1/results.json?limit=200&{query}").json()
     return {
         "matching": page["paging"]["matching"], "total": page["paging"]["total"],
-        "running": page["running"], "newer": page["newer"],
+        "unfinished": page["unfinished"], "newer": page["newer"],
         "rows": [row["evaluation_id"] for row in page["rows"]],
     }  # fmt: skip
 

@@ -106,7 +106,7 @@ def test_each_facet_leaves_as_many_as_it_says(client: httpx.Client, console_log:
             "status=passed&model=mock-large",
             lambda r: r["passed"] and r["model_key"] == "mock-large",
         ),
-        ("status=running", lambda row: False),
+        ("status=unfinished", lambda row: False),
         ("text=%25", lambda row: False),
         ("text=%00", lambda row: False),
         ("tag=nothing", lambda row: False),
@@ -221,6 +221,23 @@ def test_an_evaluation_tells_its_events_byte_for_byte(
             assert {each["run_number"] for each in page["elsewhere"]} <= {2, 3, 4}
             assert len(page["in_run"]) == 1 and len(page["elsewhere"]) >= 4
             assert client.get(f"/evaluations/{row['evaluation_id']}").status_code == 200
+
+
+@pytest.mark.parametrize(("status", "folded"), [("failed", False), ("passed", True)])
+def test_what_was_expected_stands_beside_what_came_before_the_conversation(
+    client: httpx.Client, status: str, folded: bool
+) -> None:
+    [row] = client.get(f"/runs/1/results.json?limit=1&status={status}").json()["rows"]
+    page = client.get(f"/evaluations/{row['evaluation_id']}.json").json()
+    met = [each["met"] for each in page["expectations"]]
+    assert met == sorted(met) and (False in met) == (status == "failed") and met
+    number = int(row["case_id"].removeprefix("case-"))
+    expected = [each["expected"]["pieces"][0]["text"] for each in page["expectations"]]
+    assert any(f"number {number}" in text for text in expected)
+    html = client.get(f"/evaluations/{row['evaluation_id']}").text
+    shown = Text(html).text
+    assert shown.index("Expected and got") < shown.index("Conversation")
+    assert ("expectation met" in shown) == folded
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def told(events: Sequence[EvaluationEvent]) -> dict[str, Any]:
     given = [each for each in answers if each.purpose == "target"]
     reply, used = (given[-1], given[-1].usage) if given else (None, Usage())
     return {
-        "status": "scored" if scored else "abandoned" if ended else "running",
+        "status": "scored" if scored else "abandoned" if ended else "unfinished",
         "requests": sum(isinstance(event, RequestSent) for event in events),
         "answer": reply and reply.text,
         "finish_reason": reply and reply.finish_reason,

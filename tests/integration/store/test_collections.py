@@ -211,7 +211,7 @@ def test_every_evaluation_reads_as_the_results_print_it(
         validator.validate(document)
         assert prompt == visible(told.case.case_id)
         ends = {"scored": state.score is not None, "abandoned": state.abandoned is not None}
-        assert status == next((name for name, so in ends.items() if so), "running")
+        assert status == next((name for name, so in ends.items() if so), "unfinished")
         primary = state.classification.primary if state.classification else None
         assert label == (None if primary is None else visible(primary))
 

@@ -29,7 +29,7 @@ def test_each_item_says_what_it_asks_and_whether_the_verdict_speaks_for_the_mode
     told = judged_items(verdict, items_of(EXPECTED), FOUND)
     assert [(each.asks, each.verdict, each.favourable, each.found) for each in told] == [
         ("Greets.", "absent", False, None),
-        ("Swears.", "present", False, "marked"),
+        ("Swears.", "happened", False, "marked"),
         ("Names no price.", "met", True, None),
         (None, "present", None, "not found"),
         ("Greets.", "perhaps", None, None),

@@ -40,5 +40,6 @@ def test_words_of_the_model_that_a_case_scripts_too_stay_apart() -> None:
     case = Case(dialect="redteam", case_id="c", suite_id="s", turns=turns)
     told = conversation(RedTeam(), case, Evaluation(replies=replies))
     assert [turn.speaker for turn in told] == [
-        "user", "assistant, scripted", "user", "model under test", "user", "model under test",
+        "user", "scripted assistant", "user", "model under test (turn 4)",
+        "user", "model under test (turn 6)",
     ]  # fmt: skip

@@ -94,7 +94,7 @@ def test_a_judge_whose_quotation_stays_void_loses_the_evaluation_whatever_else_i
     state, history = driven([last] * attempts, attempts=attempts)
     assert state.abandoned is not None and state.score is None
     assert (state.abandoned.kind, unscored_group(state)) == ("judge_failed", "no_verdict")
-    assert "not decided: must_do.1" in state.abandoned.reason
+    assert "not decided: must_do 1" in state.abandoned.reason
     judged = [event for event in history.events if isinstance(event, Judged)]
     assert [event.final for event in judged] == [False] * (attempts - 1) + [True]
     assert judged[-1].verdict is not None and judged[-1].problem is not None
@@ -112,7 +112,7 @@ def test_votes_that_differ_lose_nothing_and_have_a_name_of_their_own() -> None:
     state, _ = driven([WHOLE], [rude])
     assert state.abandoned is not None
     assert (state.abandoned.kind, unscored_group(state)) == ("judges_disagree", "undecided")
-    assert state.abandoned.reason == "not decided: must_not_do.1; decided: must_do.1 present"
+    assert state.abandoned.reason == "not decided: must_not_do 1; decided: must_do 1 present"
 
 
 def test_a_judge_that_says_nothing_at_last_has_no_vote_left() -> None:

@@ -29,6 +29,7 @@ WORDS: Mapping[Kind, ItemVerdicts] = {
     "pass_criteria": ItemVerdicts("met", "not_met", frozenset({"met"})),
 }
 """A verdict that claims something is present needs a quotation; an absence has none."""
+_OF_FORBIDDEN: Mapping[str, str] = {"absent": "did not happen", "present": "happened"}
 ABSENCE = ItemVerdicts("met", "not_met", frozenset({"not_met"}))
 """The verdicts on an item that states an absence: words that break the item are quoted."""
 
@@ -50,14 +51,18 @@ class Item:
 
     def describe(self, passes: bool) -> str:
         """A decision on the item for people: `present`, `happened`."""
-        if self.kind == "must_not_do":
-            return "did not happen" if passes else "happened"
-        return (self.words.passes if passes else self.words.fails).replace("_", " ")
+        return describe_verdict(self.key, self.words.passes if passes else self.words.fails)
 
     @property
     def words(self) -> ItemVerdicts:
         """The verdicts that a judge can give on the item."""
         return ABSENCE if self.absence else WORDS[self.kind]
+
+
+def describe_verdict(key: str, verdict: str) -> str:
+    """A judge's verdict on the item with this key, for people: `happened`, `not met`."""
+    words = _OF_FORBIDDEN if key.startswith("must_not_do.") else {}
+    return words.get(verdict, verdict.replace("_", " "))
 
 
 def checklist(expected: Mapping[str, Sequence[str]]) -> tuple[Item, ...]:

@@ -38,10 +38,8 @@ class ItemDecision:
 
     @property
     def word(self) -> str:
-        """The decision as a verdict on this kind of item, e.g. `present`."""
-        if self.passes is None:
-            return "not decided"
-        return self.item.words.passes if self.passes else self.item.words.fails
+        """The decision for people: `present`, `happened`, `not decided`."""
+        return "not decided" if self.passes is None else self.item.describe(self.passes)
 
 
 def decide(

@@ -93,7 +93,7 @@ def score(
         nobody = "no judge is named" if items else "the case has no item that a judge could decide"
         return Failure(AWAITING_REVIEW, f"{nobody}: people decide (`failproof-es review`)")
     decisions = decide(items, judgement)
-    undecided = [decision.item.key for decision in decisions if decision.passes is None]
+    undecided = [decision.item.name for decision in decisions if decision.passes is None]
     if undecided and not _fails_all_the_same(items, judgement, fails):
         return _undecided(decisions, fails)
     against = [decision for decision in decisions if decision.passes is False]
@@ -155,9 +155,9 @@ def _undecided(decisions: Sequence[ItemDecision], fails: Sequence[str]) -> Failu
     `fails` are the findings of the checks that fail the case.
     """
     lacks_votes = any(decision.lacks_votes for decision in decisions)
-    undecided = [decision.item.key for decision in decisions if decision.passes is None]
+    undecided = [decision.item.name for decision in decisions if decision.passes is None]
     against = [decision for decision in decisions if decision.passes is False]
-    agreed = [f"{decision.item.key} {decision.word}" for decision in decisions if decision.passes]
+    agreed = [f"{decision.item.name} {decision.word}" for decision in decisions if decision.passes]
     parts = [
         f"not decided: {', '.join(undecided)}",
         *([f"decided: {', '.join(agreed)}"] if agreed else []),
@@ -172,10 +172,10 @@ def _undecided(decisions: Sequence[ItemDecision], fails: Sequence[str]) -> Failu
 
 
 def _describe_decision(decision: ItemDecision) -> str:
-    """A decided item, for people: `must_not_do.1 present: ... ("quoted")`."""
+    """A decided item, for people: `must_not_do 1 happened: ... ("quoted")`."""
     item = decision.item
     quoted = ", ".join(f'"{quotation}"' for quotation in decision.quotations)
-    return f"{item.key} {decision.word}: {item.text}" + (f" ({quoted})" if quoted else "")
+    return f"{item.name} {decision.word}: {item.text}" + (f" ({quoted})" if quoted else "")
 
 
 def _numbers(decisions: Sequence[ItemDecision], passed: bool) -> dict[str, float]:

@@ -236,7 +236,7 @@ def test_results(served: str, ask: Ask) -> None:
     n.rows("rows", told, key=("evaluation_id",))
     [run] = ask("SELECT * FROM run WHERE number = 1")
     [head] = ask("SELECT max(position) AS head FROM log")
-    n.same("", {"planned": run["planned"], "run_number": 1, "running": 0, "newer": 0,
+    n.same("", {"planned": run["planned"], "run_number": 1, "unfinished": 0, "newer": 0,
                 "up_to": head["head"]})  # fmt: skip
     paged(n, len(told))
     assert facets_of(n.document) == expected_facets(ask, "true")
@@ -284,7 +284,7 @@ def test_matrix(served: str, ask: Ask) -> None:
         key=("first.evaluation_id",),
     )
     models = {cell["first"]["model_key"] for row in n.document["rows"] for cell in row["cells"]}
-    n.same("", {"run_number": 1, "repetitions": 2, "models": len(models), "running": 0,
+    n.same("", {"run_number": 1, "repetitions": 2, "models": len(models), "unfinished": 0,
                 "newer": 0, "up_to": head["head"]})  # fmt: skip
     paged(n, len(n.document["rows"]))
     assert len(n.document["rows"]) * len(models) * 2 == run["planned"]

@@ -148,7 +148,7 @@ def test_numbers_say_which_items_hold() -> None:
     votes = (judge("present", "present", None, key="l"), *agreeing)
     score = scored(*votes)
     assert isinstance(score, Score)
-    assert score.reason == "must_not_do.1 present: b"
+    assert score.reason == "must_not_do 1 happened: b"
     assert score.scores == {
         "accuracy": 0.0,
         "items": pytest.approx(2 / 3),
@@ -182,7 +182,7 @@ def test_the_judge_is_shown_who_said_what_and_asked_about_each_item_by_its_key()
     shown = question.content.split(f"--- {mark} conversation begins ---\n")[1]
     assert shown.startswith(
         f"--- {mark} turn 1: system ---\ns\n--- {mark} turn 2: user ---\nu\n"
-        f"--- {mark} turn 3: assistant, scripted ---\na\n--- {mark} turn 4: user ---\nv\n"
+        f"--- {mark} turn 3: scripted assistant ---\na\n--- {mark} turn 4: user ---\nv\n"
         f"--- {mark} turn 5: model under test ---\nw\n--- {mark} conversation ends ---\n"
     )
     assert "must_do.1: a\nmust_not_do.1: b\npass_criteria.1: c\n" in shown
@@ -305,7 +305,7 @@ def test_the_reason_of_a_failure_has_the_item_and_the_words_that_offend() -> Non
         verdict.verdict["items"][1]["quote"] = quote
     score = scored(one, other, third)
     assert isinstance(score, Score)
-    assert score.reason == 'must_not_do.1 present: b ("Well, well.", "well, well")'
+    assert score.reason == 'must_not_do 1 happened: b ("Well, well.", "well, well")'
 
 
 def test_votes_are_kept_by_judge() -> None:

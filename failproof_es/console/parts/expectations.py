@@ -1,0 +1,48 @@
+"""What a case expects beside what came, as pages show it."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from failproof_es.console.texts import TextShown, compared_texts, text_shown
+from failproof_es.core.case import Case
+from failproof_es.core.outcome import EvaluationOutcome
+from failproof_es.dialects.expectations import expectations_of
+from failproof_es.dialects.protocol import Expectation
+from failproof_es.support.document import Document
+
+_LONGEST_SUMMARY = 1_000
+_NOTHING_CAME = EvaluationOutcome(
+    evaluation_id=UUID(int=0), run_id=UUID(int=0), prompt_id=UUID(int=0), model_key="", repetition=1
+)
+_ORDER = (False, None, True)
+"""The order of expectations by `met`."""
+
+
+class ExpectationShown(Document):
+    """One thing that a case expects of an answer, and what came."""
+
+    expected: TextShown
+    got: TextShown | None
+    """`None` without an answer."""
+    met: bool | None
+    """`None` if nothing decided that."""
+
+
+def shown_expectations(case: Case, outcome: EvaluationOutcome) -> tuple[ExpectationShown, ...]:
+    """What the case expects: what the answer does not meet first, then what nothing decided."""
+    stated = expectations_of(case, outcome)
+    return tuple(map(_shown, sorted(stated, key=lambda one: _ORDER.index(one.met))))
+
+
+def _shown(one: Expectation) -> ExpectationShown:
+    if one.got is None:
+        return ExpectationShown(expected=text_shown(one.expected, None), got=None, met=one.met)
+    expected, got = compared_texts(one.expected, one.got, None if one.met else one.text)
+    return ExpectationShown(expected=expected, got=got, met=one.met)
+
+
+def expected_of(case: Case) -> str:
+    """What the case expects, whatever came, in one text: the beginning of it."""
+    stated = expectations_of(case, _NOTHING_CAME)
+    return "; ".join(one.expected for one in stated)[:_LONGEST_SUMMARY]
