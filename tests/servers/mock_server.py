@@ -2,7 +2,7 @@
 
 `python -m tests.servers.mock_server --latency-ms 50` prints its URL on its first line. What it was
 asked is counted by prompt: GET /asked; GET /load has when each request came, and how many were
-answered at once; POST /hurry lets it answer at once from then on. A prompt that holds
+answered at once; POST /hurry lets it answer at once, what waits too. A prompt that holds
 `[fault:NAME]` gets that fault, `[fault:NAME*N]` for its first N requests only. One that holds
 `[answer:BASE64]` is answered with that text; of several, `[answer:BASE64,BASE64]`, each time with
 the next one. `[error:BASE64]` is refused with that message.
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import re
 import time
 from base64 import b64decode
@@ -51,6 +52,7 @@ class MockServer:
 
     def __init__(self, latency_s: float = 0.0) -> None:
         self.latency_s = latency_s
+        self.hurried = asyncio.Event()
         self.asked: Counter[str] = Counter()
         self.authorizations: Counter[str] = Counter()
         self.in_flight = 0
@@ -96,6 +98,7 @@ class MockServer:
 
     async def _hurry(self, request: web.Request) -> web.Response:
         self.latency_s = 0.0
+        self.hurried.set()
         return web.Response()
 
     async def _load(self, request: web.Request) -> web.Response:
@@ -111,7 +114,8 @@ class MockServer:
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
             if self.latency_s:
-                await asyncio.sleep(self.latency_s)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self.hurried.wait(), self.latency_s)
             fault = _FAULT.search(prompt)
             if fault and self.asked[prompt] <= int(fault[2] or 1_000_000):
                 return await self._misbehave(fault[1], request)

@@ -334,29 +334,32 @@ def test_the_run_s_own_process_loads_no_web_server() -> None:
 @pytest.mark.parametrize("where", ["a screen", "no screen", "a screen in CI", "a broken browser"])
 @pytest.mark.thinned(whole=2)
 def test_open_shows_the_page_of_the_run_in_a_browser_or_says_that_none_opens(
-    store: Store, tmp_path: Path, mock_url: str, monkeypatch: pytest.MonkeyPatch, where: str
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     pages: list[httpx.Response] = []
+    opens = where == "a screen"
 
     def open_it(url: str) -> bool:
         if where == "a broken browser":
             raise webbrowser.Error("no such program")
         pages.append(httpx.get(url, timeout=60))  # the ticket in the URL lets it in, once
+        httpx.post(model.removesuffix("/v1") + "/hurry")  # the run goes on until it was opened
         return True
 
     monkeypatch.setattr(webbrowser, "open", open_it)
     write_suite(tmp_path, 2)
-    write_configuration(tmp_path, mock_url)
     nowhere = dict.fromkeys(("CI", "SSH_CONNECTION", "BROWSER", "DISPLAY", "WAYLAND_DISPLAY"))
     there = {} if where == "no screen" else {"DISPLAY": ":9"}
     if where == "a screen in CI":
         there["CI"] = "true"
-    done = invoke(
-        store.url, "start", "run.yaml", "--open", cwd=tmp_path, **{**nowhere, **there},
-        FAILPROOF_ES_CONSOLE_TOKEN=TOKEN,
-    )  # fmt: skip
+    with mock_server(latency_ms=30_000 if opens else 0) as model:
+        write_configuration(tmp_path, model)
+        done = invoke(
+            store.url, "start", "run.yaml", "--open", cwd=tmp_path, **{**nowhere, **there},
+            FAILPROOF_ES_CONSOLE_TOKEN=TOKEN,
+        )  # fmt: skip
     assert done.exit_code == 0, done.output
     assert "the console shows this run at" in done.stderr
-    assert ("no browser opens here" in done.stderr) == (where != "a screen")
-    assert [page.headers["location"] for page in pages] == ["/runs/1"] * (where == "a screen")
+    assert ("no browser opens here" in done.stderr) != opens
+    assert [page.headers["location"] for page in pages] == ["/runs/1"] * opens
     assert TOKEN not in done.output
