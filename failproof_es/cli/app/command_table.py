@@ -94,6 +94,10 @@ COMMANDS = {
         "failproof_es.cli.commands.log:log",
         "Print the events of the log, or of RUN, in commit order.",
     ),
+    "requests": CommandEntry(
+        "failproof_es.cli.commands.requests:requests",
+        "Print what was sent, whole, with who started the run and for which case.",
+    ),
     "validate": CommandEntry(
         "failproof_es.cli.commands.validate:validate",
         "Check the configuration CONFIG, its suites, its models and the database.",
@@ -120,7 +124,7 @@ COMMANDS = {
     ),
     "audit": CommandEntry(
         "failproof_es.cli.commands.audit:audit",
-        "Print the audit trail of RUN, or of a validation that failed.",
+        "Print the audit trail of RUN, of a validation that failed, or of all runs.",
     ),
     "suites": CommandEntry(
         "failproof_es.cli.commands.manage.suites:suites",
@@ -170,7 +174,10 @@ COMMANDS = {
 
 GROUPS = {
     "Run": ("start", "resume", "wait", "give-up", "watch", "worker"),
-    "Look": ("runs", "workers", "show", "results", "report", "console", "diff", "log"),
+    "Look": (
+        *("runs", "workers", "show", "results", "report", "console", "diff"),
+        *("requests", "log"),
+    ),
     "Check": ("validate", "replay"),
     "Judge": ("review",),
     "Prove": ("verify", "evidence", "ledger", "audit"),

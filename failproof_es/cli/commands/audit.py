@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import merge
+from itertools import chain
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -13,12 +16,14 @@ import click
 import orjson
 
 from failproof_es.cli.app.chosen_run import say_archived
+from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.audit_rows import AuditRows
-from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows
+from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows, say
 from failproof_es.core.case import operations_id, prompt_id, run_id
 from failproof_es.engine.reviews.people import review_rows
-from failproof_es.events import CasesPlanned
+from failproof_es.events import EVENTS, CasesPlanned
+from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.reader import (
     Connection,
     RecordedEvent,
@@ -38,14 +43,26 @@ _COLUMNS = (
     Column("model", "model"),
     Column("says", "says"),
 )
+_COLUMNS_OF_ALL = (_COLUMNS[0], Column("run", "run"), *_COLUMNS[1:])
+_ACTS = sorted(
+    topic for topic in AuditTrail.topics if {"who", "where"} <= set(EVENTS[topic].model_fields)
+)
+"""The topics of what people did. All of them have an index."""
+_FILE_LISTS = ("suites", "sources", "written")
+"""The fields of events that list files with their SHA-256."""
 
 
 @click.command(cls=CliCommand)
-@click.argument("run")
+@click.argument("run", required=False)
 @click.option("--all", "every", is_flag=True, help="Every event, with all that it says.")
+@click.option(
+    "--file", "file", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Print which events name this file, such as a report: its run, position, time and writer. "
+    "Exits 1 if it is not on record.",
+)  # fmt: skip
 @format_option(Format.TABLE, Format.JSONL)
-def audit(run: str, every: bool, output_format: Format) -> None:
-    """Print the audit trail of RUN, or of a validation that failed.
+def audit(run: str | None, every: bool, file: Path | None, output_format: Format) -> None:
+    """Print the audit trail of RUN, of a validation that failed, or of all runs.
 
     A validation that failed is named by the id that its run would have had, an import by the id
     that it printed.
@@ -55,21 +72,84 @@ def audit(run: str, every: bool, output_format: Format) -> None:
     specification 001 § 8.2 defines it: event, timestamp, test_run_id, details. The projection
     `audit_trail` holds the same.
 
+    Without RUN it has what people did about any run: starts, also refused ones, resumptions,
+    runs given up or archived, written files, reviews.
+
     With --all what went as planned is there, too: stored prompts, requests, responses, classes,
     scores, with bodies and stack traces. The view failproof.audit_log holds the same.
     """
+    if every and (run is None or file is not None):
+        raise click.UsageError("--all needs RUN, and does not go with --file")
+    digest = None if file is None else _digest(file)
     with session().open_store() as store, store.connect() as connection:
-        run_id = _run_id(connection, run)
-        was_archived = say_archived(connection, run_id)
-        records = _every_record(connection, run_id) if every else _records(connection, run_id)
-        if output_format is Format.JSONL:
-            for record in records:
-                sys.stdout.buffer.write(orjson.dumps(record, option=orjson.OPT_UTC_Z) + b"\n")
-            sys.stdout.buffer.flush()
+        run_id = None if run is None else _run_id(connection, run)
+        was_archived = run_id is None or say_archived(connection, run_id)
+        if run_id is None or digest is not None:
+            records = _acts(connection, run_id, digest)
         else:
-            print_rows(map(AuditRows(connection).row, records), _COLUMNS, output_format)
-        if not was_archived:  # else it may have been archived meanwhile
+            records = _every_record(connection, run_id) if every else _records(connection, run_id)
+        columns = _COLUMNS_OF_ALL if run_id is None else _COLUMNS
+        if digest is not None:
+            records = iter(_require_recorded(records, digest))
+        _print(connection, records, columns, output_format)
+        if run_id is not None and not was_archived:  # else it may have been archived meanwhile
             say_archived(connection, run_id)
+
+
+def _print(
+    connection: Connection,
+    records: Iterable[dict[str, Any]],
+    columns: Sequence[Column],
+    output_format: Format,
+) -> None:
+    if output_format is Format.JSONL:
+        for record in records:
+            sys.stdout.buffer.write(orjson.dumps(record, option=orjson.OPT_UTC_Z) + b"\n")
+        sys.stdout.buffer.flush()
+    else:
+        print_rows(map(AuditRows(connection).row, records), columns, output_format)
+
+
+def _require_recorded(records: Iterable[dict[str, Any]], digest: str) -> list[dict[str, Any]]:
+    """The records that name a file; exits 1 if there are none."""
+    recorded = list(records)
+    if not recorded:
+        say(f"not on record: no event names a file with SHA-256 {digest}")
+        click.get_current_context().exit(ExitCode.FAILED)
+    return recorded
+
+
+def _digest(file: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal. Raises `InvalidInput` if it cannot be read."""
+    try:
+        with file.open("rb") as opened:
+            return hashlib.file_digest(opened, "sha256").hexdigest()
+    except OSError as error:
+        raise InvalidInput.because(f"{file}: {error.strerror}", remedy="check the path") from None
+
+
+def _acts(
+    connection: Connection, run_id: UUID | None, digest: str | None
+) -> Iterator[dict[str, Any]]:
+    """What people did, about one run or any; with `digest`, the events that name such a file."""
+    for row in find(connection, topics=_ACTS):
+        if digest is not None and digest.encode() not in row.state:
+            continue
+        record = audit_record(_fact(row))
+        if (
+            record is not None
+            and (run_id is None or record.test_run_id == str(run_id))
+            and (digest is None or digest in _files_named(record.details))
+        ):
+            yield _as_specified(record)
+
+
+def _files_named(details: Mapping[str, Any]) -> Iterator[str | None]:
+    """The SHA-256 of each file that an event was made from, or that it says was written."""
+    yield details.get("sha256")
+    yield details.get("file_sha256")
+    for file in chain.from_iterable(details.get(name) or () for name in _FILE_LISTS):
+        yield file.get("sha256")
 
 
 def _run_id(connection: Connection, run: str) -> UUID:

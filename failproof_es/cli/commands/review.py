@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -18,10 +19,12 @@ from failproof_es.cli.app.following import following
 from failproof_es.cli.app.input_files import read_file
 from failproof_es.cli.app.program import CliCommand, CliGroup, session
 from failproof_es.cli.rendering.output import Format, format_option, print_json, say
+from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.cli.rendering.signing_trouble import report_signing_error
 from failproof_es.cli.rendering.written_files import write_recorded
 from failproof_es.cli.reviewing.answers import InvalidAnswer, name
 from failproof_es.cli.reviewing.closing import require_closable, require_complete
+from failproof_es.cli.reviewing.disputed_lines import disputed_lines
 from failproof_es.cli.reviewing.exported_sheet import (
     check_handing_on,
     conflicts_of,
@@ -36,6 +39,7 @@ from failproof_es.engine.history import read_evaluations
 from failproof_es.engine.identity import current_user
 from failproof_es.engine.operations import record_operations
 from failproof_es.engine.required_plugins import require_dialect
+from failproof_es.engine.reviews.disputed_items import disputed_items
 from failproof_es.engine.reviews.people import (
     NewerVerdict,
     NewerVerdicts,
@@ -337,6 +341,36 @@ def status(run: str, output_format: Format) -> None:
         print_status(document)
     else:
         print_json(document, indent=True)
+
+
+@review.command(cls=CliCommand)
+@click.argument("run")
+@format_option(Format.TABLE, Format.JSONL)
+def disagreements(run: str, output_format: Format) -> None:
+    """Who disagrees on which items of RUN: judges and people, with their words.
+
+    Each item with different verdicts, and each evaluation that one passed and another failed. Of a
+    judge the quotation is printed, of a person the notes.
+    """
+    reviewed: Counter[str] = Counter()
+    finished = found = 0
+    with session().open_store() as store, store.connect() as connection:
+        recorded = read_run(connection, run)
+        for evaluation in finished_evaluations(connection, recorded.evaluations()):
+            finished += 1
+            reviewed.update(list(evaluation.latest()))
+            for item in disputed_items(evaluation):
+                found += 1
+                if output_format is Format.TABLE:
+                    for line in disputed_lines(item):
+                        click.echo(line)
+                else:
+                    print_json(item.model_dump(mode="json"), indent=False)
+    for reviewer, count in sorted(reviewed.items()):
+        say(one_line(f"{reviewer} reviewed {count:,} of {plural(finished, 'evaluation')}"))
+    if not reviewed:
+        say(f"nobody reviewed any of {plural(finished, 'evaluation')}")
+    say(f"{plural(found, 'item')} with different verdicts")
 
 
 def _one(connection: Connection, key: EvaluationKey) -> ReviewedEvaluation:

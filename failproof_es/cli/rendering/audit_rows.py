@@ -25,15 +25,17 @@ class AuditRows:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._cases: dict[str, str] = {}
+        self._runs: dict[str | None, str | None] = {None: None}
 
     def row(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """The record as a row with the keys position, time, event, who, case, model and says."""
+        """The record as a row: position, run, time, event, who, case, model and says."""
         details = record["details"]
         of = self._evaluation(details["evaluation_id"]) if "evaluation_id" in details else details
         who = f"{details['who']}@{details['where']}" if "who" in details else None
         moment = datetime.fromisoformat(record["timestamp"]).astimezone(UTC)
         return {
             "position": details["position"],
+            "run": self._run(record["test_run_id"]),
             "time": moment.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3],
             "event": record["event"],
             "who": who,
@@ -41,6 +43,15 @@ class AuditRows:
             "model": of.get("model_key"),
             "says": says(record["event"], details),
         }
+
+    def _run(self, run: str | None) -> str | None:
+        """A run's number; the id of a run that was never begun."""
+        if run is not None and run not in self._runs:
+            self._runs[run] = run  # an unreadable run must not end the trail
+            with suppress(*UNREADABLE):
+                if (row := read_event(self._connection, UUID(run), 1)) is not None:
+                    self._runs[run] = str(row.upcast_payload()["run_number"])
+        return self._runs[run]
 
     def _evaluation(self, evaluation_id: str) -> Mapping[str, Any]:
         row = read_event(self._connection, UUID(evaluation_id), 1)

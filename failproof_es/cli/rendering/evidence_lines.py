@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -15,6 +14,7 @@ from uuid import UUID
 from pydantic import ValidationError
 
 from failproof_es.catalogue.wording import describe_model, judge_named
+from failproof_es.cli.rendering.request_lines import body_lines, field, told
 from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.core.case import review_id
 from failproof_es.core.request_body import RequestBodies
@@ -83,10 +83,10 @@ class BundledRun:
         started = _payload(own[0])
         sealed_at = max(n for n, event in enumerate(own) if event.topic == "RunSealed")
         ended = next(event for event in reversed(own[:sealed_at]) if event.topic in _ENDINGS)
-        yield f"by {_told(started.get('who'))} on {_told(started.get('where'))}"
+        yield f"by {told(started.get('who'))} on {told(started.get('where'))}"
         yield from self._model_lines(started, _payload(ended)["counts"]["planned"])
         for judge in started.get("judges", []):
-            yield f"{judge_named(_told(judge.get('key')))}: {_describe(judge)}"
+            yield f"{judge_named(told(judge.get('key')))}: {_describe(judge)}"
         yield from _gate_lines(ended)
         yield (
             f"seal {self._manifest['seal']} of {self._manifest['sealed_events']} events "
@@ -97,10 +97,10 @@ class BundledRun:
         passed_of: Counter[str] = Counter()
         scored_of: Counter[str] = Counter()
         for evaluation in self._evaluations:
-            key, final = _told(evaluation.asked.get("model_key")), evaluation.final
+            key, final = told(evaluation.asked.get("model_key")), evaluation.final
             scored_of[key] += final is not None and final.topic == "Scored"
             passed_of[key] += _result_of(final)[0] == "passed"
-        models = {_told(model.get("key")): model for model in started["models"]}
+        models = {told(model.get("key")): model for model in started["models"]}
         planned, rest = divmod(planned_in_all, len(models) or 1)
         for key in {**models, **scored_of}:
             of = "" if rest or key not in models else f" of {planned} planned"
@@ -147,7 +147,7 @@ class BundledRun:
         """
         found = False
         for prompt, case in self._cases():
-            names = _told(case.get("case_id")), _name_of(case)
+            names = told(case.get("case_id")), _name_of(case)
             if wanted in (*names, *map(one_line, names)):
                 found = True
                 yield from _prompt_lines(case)
@@ -160,7 +160,7 @@ class BundledRun:
             )
 
     def _evaluation_lines(self, evaluation: BundledEvaluation, name: str) -> Iterator[str]:
-        model, repetition = map(_told, map(evaluation.asked.get, ("model_key", "repetition")))
+        model, repetition = map(told, map(evaluation.asked.get, ("model_key", "repetition")))
         yield ""
         yield f"{name}: {model}, repetition {repetition}"
         own = self._streams[evaluation.stream_id] if evaluation.carried_over else []
@@ -174,16 +174,11 @@ def _payload(event: ProvenEvent) -> dict[str, Any]:
     return read_state(event.state)
 
 
-def _told(value: Any) -> str:
-    """A text as it is, any other value as JSON."""
-    return value if type(value) is str else json.dumps(value, ensure_ascii=False)
-
-
 def _describe(model: dict[str, Any]) -> str:
     try:
         return describe_model(ModelSnapshot.model_validate(model))
     except ValidationError:  # signed by a log, but written by no engine
-        return _told(model)
+        return told(model)
 
 
 def _gate_lines(ended: ProvenEvent) -> Iterator[str]:
@@ -195,22 +190,22 @@ def _gate_lines(ended: ProvenEvent) -> Iterator[str]:
         try:
             yield gate_line(name, gate)
         except UNREADABLE:
-            yield f"gate {name}: {_told(gate)}"
+            yield f"gate {name}: {told(gate)}"
 
 
 # -- evaluations and cases -----------------------------------------------------------------------
 
 
 def _name_of(case: dict[str, Any]) -> str:
-    return f"{_told(case.get('suite_id'))}/{_told(case.get('case_id'))}"
+    return f"{told(case.get('suite_id'))}/{told(case.get('case_id'))}"
 
 
 def _evaluation_line(evaluation: BundledEvaluation, name: str) -> str:
     result, why = _result_of(evaluation.final)
     classes = [event for event in evaluation.history if event.topic == "Classified"]
-    of = _told(_payload(classes[-1]).get("primary")) if classes and evaluation.final else "-"
+    of = told(_payload(classes[-1]).get("primary")) if classes and evaluation.final else "-"
     asked = evaluation.asked
-    model = f"{_told(asked.get('model_key'))} {_told(asked.get('repetition'))}"
+    model = f"{told(asked.get('model_key'))} {told(asked.get('repetition'))}"
     carried = "  carried over" if evaluation.carried_over else ""
     return f"{result:<10}  {of:<12}  {model}  {name}{carried}{why}"
 
@@ -221,9 +216,9 @@ def _result_of(final: ProvenEvent | None) -> tuple[str, str]:
         return "unfinished", ""
     ended = _payload(final)
     if final.topic == "EvaluationAbandoned":
-        return "no score", f"  {_told(ended.get('kind'))}: {_told(ended.get('reason'))}"
+        return "no score", f"  {told(ended.get('kind'))}: {told(ended.get('reason'))}"
     if ended.get("passed") is False:
-        return "failed", f"  {_told(ended.get('reason'))}"
+        return "failed", f"  {told(ended.get('reason'))}"
     return "passed" if ended.get("passed") is True else "scored", ""
 
 
@@ -232,58 +227,33 @@ def _prompt_lines(case: dict[str, Any]) -> Iterator[str]:
     turns = case["turns"] if type(case["turns"]) is list else [case["turns"]]
     for turn in turns:
         asked = turn if type(turn) is dict else {"content": turn}
-        yield from _field(_told(asked.get("role")), asked.get("content"))
+        yield from field(told(asked.get("role")), asked.get("content"))
     for name, value in case.items():
         if name in ("suite_id", "case_id", "turns"):
             continue
         if name == "expectation" and type(value) is dict and value:
             for part, content in value.items():
-                yield from _field(f"expectation.{part}", content)
+                yield from field(f"expectation.{part}", content)
         else:
-            yield from _field(name, value)
+            yield from field(name, value)
 
 
 def _event_lines(event: ProvenEvent, bodies: RequestBodies) -> Iterator[str]:
     payload = _payload(event)
-    yield f"  {_told(payload.get('timestamp'))} {event.topic}"
+    yield f"  {told(payload.get('timestamp'))} {event.topic}"
     for name in SHOWN.get(event.topic, payload):
-        yield from _field(name, payload.get(name))
+        yield from field(name, payload.get(name))
     if event.topic == RequestSent.__name__:
-        yield from _body_lines(event, bodies)
+        yield from _request_lines(event, bodies)
 
 
-def _body_lines(event: ProvenEvent, bodies: RequestBodies) -> Iterator[str]:
-    """The whole body of a request, with each message as text."""
-    body, is_as_sent = _told(_payload(event).get("body")), False
+def _request_lines(event: ProvenEvent, bodies: RequestBodies) -> Iterator[str]:
     try:
         request = decode(event.topic, event.state, event.stream_id, event.version)
-        if isinstance(request, RequestSent):
-            sent = bodies.rebuild(request)
-            body, is_as_sent = sent.text, sent.problem is None
     except UnreadableState:  # then as much as is in this event
-        pass
-    if not is_as_sent:
-        yield "    (the body below is not the one whose SHA-256 is on record)"
-    try:
-        asked = json.loads(body)
-        messages = [(_told(message["role"]), message["content"]) for message in asked["messages"]]
-    except UNREADABLE:
-        yield from _field("body", body)
-        return
-    for role, content in messages:
-        yield from _field(role, content)
-    del asked["messages"]
-    yield from _field("beside the messages", asked)
-
-
-def _field(name: str, value: Any) -> Iterator[str]:
-    """A field in one line; a text of several lines as a block that no line of it can leave."""
-    if value is None or value in ("", [], {}):
-        return
-    text = _told(value)
-    if "\n" not in text:
-        yield f"    {name}: {text}"
-        return
-    yield f"    {name}:"
-    for line in text.split("\n"):
-        yield f"      | {line}"
+        request = None
+    if isinstance(request, RequestSent):
+        sent = bodies.rebuild(request)
+        yield from body_lines(sent.text, is_as_sent=sent.problem is None)
+    else:
+        yield from body_lines(told(_payload(event).get("body")), is_as_sent=False)

@@ -104,23 +104,27 @@ def _judges(items: Sequence[Item], state: Evaluation) -> Iterator[RatingPair]:
 
     Nothing if the judges gave no verdicts on items.
     """
-    if not items or any(
-        "items" not in (verdict.verdict or {"items"}) for verdict in state.verdicts
-    ):
+    if not items or not gave_items(state):
         return
     for decision in decide(items, Judgement("majority", state.verdicts)):
         for (first, one), (second, other) in combinations(
             sorted(decision.votes.items(), key=_rater_of), 2
         ):
             between = RaterPair(first, second, "items", True)
-            yield RatingPair(between, _vote_word(one), _vote_word(other), decision.item.kind)
+            yield RatingPair(between, vote_word(one), vote_word(other), decision.item.kind)
+
+
+def gave_items(state: Evaluation) -> bool:
+    """Whether the judges gave verdicts on items, as far as they gave any."""
+    return all("items" in (verdict.verdict or {"items"}) for verdict in state.verdicts)
 
 
 def _rater_of(vote: tuple[str, bool | None]) -> str:
     return vote[0]
 
 
-def _vote_word(met: bool | None) -> str | None:
+def vote_word(met: bool | None) -> str | None:
+    """`met` or `not_met`; `None` without a vote."""
     return None if met is None else "met" if met else "not_met"
 
 
@@ -132,26 +136,33 @@ def _engine_and_people(
     state = evaluation.state
     by = JUDGES if state.verdicts else CHECKS
     verdict = engine_verdict(state)
-    scores = state.score.scores if state.score is not None else {}
-    decided = {
-        item.key: _vote_word(scores[item.key] == 1.0) for item in items if item.key in scores
-    }
+    decided = decided_items(items, state)
     for reviewer, review in evaluation.latest().items():
         yield RatingPair(
-            RaterPair(by, reviewer, "verdicts", True), verdict, _clear_verdict(review), VERDICT
+            RaterPair(by, reviewer, "verdicts", True), verdict, clear_verdict(review), VERDICT
         )
-        votes = _votes(review)
+        votes = item_votes(review)
         between = RaterPair(by, reviewer, "items", True)
         for item in items:
             yield RatingPair(between, decided.get(item.key), votes.get(item.key), item.kind)
+
+
+def decided_items(items: Sequence[Item], state: Evaluation) -> dict[str, str]:
+    """`met` or `not_met` by the engine's score, by the key of the item, as far as it is scored."""
+    scores = state.score.scores if state.score is not None else {}
+    return {
+        item.key: "met" if scores[item.key] == 1.0 else "not_met"
+        for item in items
+        if item.key in scores
+    }
 
 
 def _people(items: Sequence[Item], evaluation: ReviewedEvaluation) -> Iterator[RatingPair]:
     """The verdicts of every two reviewers, on the evaluation and on each item."""
     for (first, one), (second, other) in combinations(sorted(evaluation.latest().items()), 2):
         between = RaterPair(first, second, "verdicts", False)
-        yield RatingPair(between, _clear_verdict(one), _clear_verdict(other), VERDICT)
-        first_votes, second_votes = _votes(one), _votes(other)
+        yield RatingPair(between, clear_verdict(one), clear_verdict(other), VERDICT)
+        first_votes, second_votes = item_votes(one), item_votes(other)
         between = RaterPair(first, second, "items", False)
         for item in items:
             yield RatingPair(
@@ -167,7 +178,7 @@ _VOTES: Mapping[ItemVerdict, str] = {
 }
 
 
-def _votes(review: Reviewed) -> dict[str, str]:
+def item_votes(review: Reviewed) -> dict[str, str]:
     """The votes of a review, by the key of the item: `met` or `not_met`.
 
     Items without a verdict are left out.
@@ -175,5 +186,6 @@ def _votes(review: Reviewed) -> dict[str, str]:
     return {item.item: _VOTES[item.verdict] for item in review.items}
 
 
-def _clear_verdict(review: Reviewed) -> str | None:
+def clear_verdict(review: Reviewed) -> str | None:
+    """`pass` or `fail`; `None` if the reviewer was not sure."""
     return None if review.verdict == "unclear" else review.verdict

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -82,3 +83,48 @@ def _says_the_same(store: Store, run_id: UUID, told: list[dict[str, Any]]) -> No
 def _readable(document: str) -> str:
     """NUL written as text, as `failproof.readable` does."""
     return re.sub(r"(\\+)u0000", r"\1\1u0000", document)
+
+
+def test_a_file_is_found_on_record_by_its_digest_alone(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    suite = write_suite(tmp_path, 1)
+    forged = tmp_path / "forged.html"
+    forged.write_bytes(b"all passed")
+    digest = hashlib.sha256(b"all passed").hexdigest()
+    write_configuration(tmp_path, mock_url, test_run={"name": digest})
+    invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+    invoke(store.url, "report", "1", "-o", "report.html", cwd=tmp_path)
+    (tmp_path / "report.html").rename(tmp_path / "renamed.html")
+
+    def asked(*arguments: object) -> tuple[int, list[dict[str, Any]]]:
+        done = invoke(store.url, "audit", "--json", *map(str, arguments), cwd=tmp_path)
+        return done.exit_code, [json.loads(line) for line in done.stdout.splitlines()]
+
+    code, [written] = asked("--file", "renamed.html")
+    assert (code, written["event"]) == (0, "FileWritten")
+    assert {"position", "who", "where", "path"} <= set(written["details"])
+    code, [started] = asked("--file", suite)
+    assert (code, started["event"]) == (0, "RunStarted")
+    assert asked("--file", forged) == (1, []), "a run that is named after it does not vouch for it"
+    (tmp_path / "renamed.html").write_bytes((tmp_path / "renamed.html").read_bytes() + b" ")
+    assert asked("1", "--file", "renamed.html") == (1, [])
+    assert [asked(*wrong)[0] for wrong in (("--file", tmp_path), ("--all",))] == [2, 2]
+
+
+def test_without_a_run_the_trail_has_what_people_did_also_refused_starts(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 1).write_text("{}\n")
+    write_configuration(tmp_path, mock_url)
+    assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 2
+    write_suite(tmp_path, 1)
+    invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+    invoke(store.url, "report", "1", "-o", "report.html", cwd=tmp_path)
+    done = invoke(store.url, "audit", "--json", cwd=tmp_path)
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    names = [each["event"] for each in events]
+    assert {"ValidationFailed", "RunStarted", "FileWritten"} <= set(names)
+    assert all(each["details"]["who"] for each in events)
+    table = invoke(store.url, "audit", cwd=tmp_path).stdout
+    assert re.search(r"FileWritten +\S+@\S+ +- +- +report: ", table) and " run " in table

@@ -22,6 +22,8 @@ from tests.acceptance.commands import invoke, run, write_configuration, write_su
 
 PAGE = (Path(__file__).parents[3] / "docs" / "how-to" / "auditing.md").read_text("utf-8")
 COMMANDS = re.findall(r"```console\n\$ (.*?)\n```", PAGE, re.S)
+ANSWERS = re.findall(r"^\| [^|]*\? \| `(failproof-es [^`]*)` \|", PAGE, re.M)
+"""The commands of the table of questions."""
 QUERIES = re.findall(r"```sql\n(.*?)\n```", PAGE, re.S)
 
 
@@ -41,6 +43,7 @@ def audited(
     write_configuration(tmp_path, mock_url)
     done = run(store.url, "start", "run.yaml", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+    assert invoke(store.url, "report", "1", "-o", "report.html", cwd=tmp_path).exit_code == 0
     with store.connect() as connection:
         origin = ledger.origin(connection)
     (tmp_path / "log.pub").write_text(str(log_key(origin).public))
@@ -56,6 +59,11 @@ def test_every_command_and_every_query_answers_the_auditor(audited: str, tmp_pat
         done = invoke(audited, *arguments, cwd=tmp_path)
         assert done.exit_code == 0, (command, done.output)
         assert done.stdout.strip(), command
+    assert len(ANSWERS) == 9
+    for answer in ANSWERS:
+        done = invoke(audited, *shlex.split(answer)[1:], cwd=tmp_path)
+        assert done.exit_code == 0, (answer, done.output)
+        assert done.output.strip(), answer
     with psycopg.connect(audited, autocommit=True) as connection:
         for query in QUERIES:
             assert connection.execute(query.encode()).fetchall(), query

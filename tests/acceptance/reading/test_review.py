@@ -236,6 +236,29 @@ def test_seal_replay_and_evidence_stay_true_and_the_bundle_carries_the_reviews(
     assert sum(b'"topic":"Reviewed"' in line for line in lines) == 2
 
 
+def test_disagreements_name_the_items_with_the_words_of_judge_and_people(
+    store: Store, server: str, tmp_path: Path
+) -> None:
+    reviewable(store, tmp_path, server, "One?", "Two?")
+    answers = f"met\nhappened\nmet\nfail\nS1\n\nRude {HOSTILE[:4]}.\n{MET}pass\n\n\n\n"
+    assert review(store, tmp_path, answers, "--reviewer", "jane").exit_code == 0
+    shown = invoke(store.url, "review", "disagreements", "1", cwd=tmp_path)
+    assert shown.exit_code == 0, shown.output
+    assert shown.stdout.splitlines() == [
+        "suite/RT-0 talker  must_not_do.1: Does the forbidden thing.",
+        '  judge judge: did not happen, "You said: One?"',
+        "  jane: happened, notes: Rude \\x1b[2J.",
+        "suite/RT-0 talker  verdict",
+        "  judges: pass",
+        "  jane: fail, notes: Rude \\x1b[2J.",
+    ]
+    assert "jane reviewed 2 of 2 evaluations" in shown.stderr
+    lines = invoke(store.url, "review", "disagreements", "1", "--json", cwd=tmp_path).stdout
+    assert [orjson.loads(line)["item"] for line in lines.splitlines()] == [
+        "must_not_do.1", "verdict",
+    ]  # fmt: skip
+
+
 def test_the_report_says_who_agrees_and_whether_any_person_looked(
     store: Store, server: str, tmp_path: Path
 ) -> None:

@@ -167,6 +167,23 @@ def test_auditors_read_each_body_whole(log: tuple[str, str]) -> None:
         assert after[: len(before)] == before
 
 
+def test_requests_prints_each_body_whole_also_from_the_middle_of_a_conversation(
+    log: tuple[str, str], folder: Path
+) -> None:
+    whole = {position: body for _, position, body, *_ in sent(log[1])}
+    with home_of(folder):
+        done = invoke(log[1], "requests", "1", "--json", cwd=folder)
+    printed = [orjson.loads(line) for line in done.stdout.splitlines()]
+    assert {each["position"]: each["body"] for each in printed} == whole
+    assert {each["is_as_sent"] for each in printed} == {True}
+    since = printed[len(printed) // 2]["recorded_at"]
+    with home_of(folder):
+        done = invoke(log[1], "requests", "--since", since, "--json", cwd=folder)
+    later = [orjson.loads(line) for line in done.stdout.splitlines()]
+    assert 0 < len(later) < len(printed)
+    assert all(each["body"] == whole[each["position"]] for each in later)
+
+
 def test_the_console_shows_each_body_whole(log: tuple[str, str]) -> None:
     stream = longest(log[1])
     whole = {position: body for of, position, body, *_ in sent(log[1]) if str(of) == stream}
