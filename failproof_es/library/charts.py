@@ -6,7 +6,7 @@ A chart is displayed as an image: its styles cannot reach the notebook, and noth
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -15,7 +15,7 @@ from uuid import UUID
 
 from failproof_es.report.data.builder import build_report
 from failproof_es.report.formats.html import stylesheet
-from failproof_es.report.page.blocks import Figure
+from failproof_es.report.page.blocks import Block, Collapsible, Figure
 from failproof_es.report.page.sections import build_page
 from failproof_es.store.reading.reader import Connection
 from failproof_es.support.untrusted_text import one_line
@@ -77,8 +77,16 @@ class Charts(Sequence[Chart]):
 def charts_of(connection: Connection, run_id: UUID) -> Charts:
     """The charts of the run's report, in its order; empty if nothing is finished yet."""
     page = build_page(build_report(connection, [run_id]), ())
-    figures = (block for section in page.sections for block in section.blocks)
-    return Charts([_chart(figure) for figure in figures if isinstance(figure, Figure)])
+    return Charts([_chart(f) for section in page.sections for f in _figures(section.blocks)])
+
+
+def _figures(blocks: Iterable[Block]) -> Iterator[Figure]:
+    """The figures among the blocks, closed ones, too."""
+    for block in blocks:
+        if isinstance(block, Figure):
+            yield block
+        elif isinstance(block, Collapsible):
+            yield from _figures(block.blocks)
 
 
 def _chart(figure: Figure) -> Chart:

@@ -31,6 +31,8 @@ from failproof_es.support.statistics import Rate, mean_interval, percentile_inte
 REFUSAL = "refusal"
 EMPTY = "empty"
 ACCURACY = "accuracy"
+MEDIAN_LATENCY = "latency, 50th percentile"
+"""Name of the measure."""
 NO_SEVERITY = "no severity"
 _MOST_SEVERE_FIRST = ("S0", "S1", "S2", "S3")
 
@@ -304,8 +306,10 @@ def latencies(series: str, of: Sequence[Observation]) -> Distribution:
 
 
 def failures(observations: Iterable[Observation]) -> tuple[Failed, ...]:
-    """The evaluations that failed, from severity S0 to S3, then those with another severity or
-    none.
+    """The evaluations that failed, those with the same fault one after another.
+
+    Faults are ordered by their most severe failure (S0 to S3, then another severity or none), then
+    by their number of failures; failures of a fault by severity.
     """
     failed_evaluations = [
         Failed(
@@ -321,12 +325,18 @@ def failures(observations: Iterable[Observation]) -> tuple[Failed, ...]:
             severity=observation.severity,
             repetition=observation.repetition,
             class_=observation.class_,
+            fault=observation.fault,
+            unmet=observation.unmet,
             reason=observation.reason,
         )
         for observation in observations
         if observation.passed is False
     ]
-    return tuple(sorted(failed_evaluations, key=lambda failure: _rank(failure.severity)))
+    by_severity = sorted(failed_evaluations, key=lambda failed: _rank(failed.severity))
+    most_severe = {failed.fault: _rank(failed.severity) for failed in reversed(by_severity)}
+    counts = Counter(failed.fault for failed in by_severity)
+    by_severity.sort(key=lambda f: (most_severe[f.fault], -counts[f.fault], f.fault))
+    return tuple(by_severity)
 
 
 def _rank(severity: str | None) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -30,8 +30,19 @@ from failproof_es.report.data.judge_agreement import agreements
 from failproof_es.report.data.observations import Observation, observations
 from failproof_es.store.reading.reader import find
 
+Progress = Callable[[str, int, int], None]
+"""Is called with the current step, and with how many of how many items are done (0 of 0 where
+items are not counted).
+"""
 
-def build_report(connection: Connection, run_ids: Sequence[UUID]) -> Report:
+
+def no_progress(step: str, done: int, of: int) -> None:
+    """Progress that nobody sees."""
+
+
+def build_report(
+    connection: Connection, run_ids: Sequence[UUID], progress: Progress = no_progress
+) -> Report:
     """The report of these runs as the log has them now, each run once, in the order given.
 
     Raises `InvalidInput` if a run does not exist or is archived, or if its dialect is not
@@ -39,62 +50,72 @@ def build_report(connection: Connection, run_ids: Sequence[UUID]) -> Report:
     """
     recorded = [RecordedRun.read(connection, run_id) for run_id in dict.fromkeys(run_ids)]
     runs = [recorded_run.run for recorded_run in recorded]
-    series_formats = [_series_format(run, len(runs)) for run in runs]
-    seen = [
-        list(observations(recorded_run, series_format=series_format))
-        for recorded_run, series_format in zip(recorded, series_formats, strict=True)
-    ]
+    seen = [_observations(recorded_run, len(runs), progress) for recorded_run in recorded]
     everything = [observation for of_run in seen for observation in of_run]
+    progress("computing the rates", 0, 0)
     series = analysis.by_series(everything)
     runs_with_judges = {run.started.run_number for run in runs if run.started.judges}
     gates = tuple(gate for run in recorded for gate in _gates(run))
     provenances = tuple(
         _build_provenance(run, of_run) for run, of_run in zip(recorded, seen, strict=True)
     )
-    compared = pairings(series)
+    progress("comparing models and runs", 0, 0)
+    compared, differences = pairings(series), comparisons(series)
+    progress("comparing judges and people", 0, 0)
+    agreement = agreements(connection, runs)
     report = Report(
         made_at=datetime.now(UTC),
         title=", ".join(f"run {run.started.run_number} {run.started.name}" for run in runs),
-        verdict=verdict(provenances, gates, series, compared),
+        verdict=verdict(provenances, gates, series, compared, differences),
         gates=gates,
-        asked=provenances,
+        comparisons=differences,
+        pairings=compared,
+        failures=analysis.failures(everything),
+        heat=tuple(cell for n, of in series.items() for cell in analysis.heat(n, of)),
+        groups=tuple(group for n, of in series.items() for group in analysis.groups(n, of)),
+        stability=tuple(
+            stable for n, of in series.items() if (stable := analysis.stability(n, of)) is not None
+        ),
+        refusals=tuple(analysis.refusals(n, of) for n, of in series.items()),
+        measures=tuple(measure for n, of in series.items() for measure in analysis.measures(n, of)),
         funnels=tuple(
             analysis.funnel(n, of, judged=of[0].run_number in runs_with_judges)
             for n, of in series.items()
         ),
-        groups=tuple(group for n, of in series.items() for group in analysis.groups(n, of)),
-        measures=tuple(measure for n, of in series.items() for measure in analysis.measures(n, of)),
-        heat=tuple(cell for n, of in series.items() for cell in analysis.heat(n, of)),
-        refusals=tuple(analysis.refusals(n, of) for n, of in series.items()),
         errors=tuple(analysis.errors(n, of) for n, of in series.items()),
-        stability=tuple(
-            stable for n, of in series.items() if (stable := analysis.stability(n, of)) is not None
-        ),
         judged=tuple(
             judge
             for run, of_run in zip(runs, seen, strict=True)
             for judge in analysis.by_judge(run.started.run_number, of_run)
         ),
-        agreement=agreements(connection, runs),
+        agreement=agreement,
         costs=tuple(cost for recorded_run in recorded for cost in costs_of(recorded_run.summary)),
         latencies=tuple(analysis.latencies(n, of) for n, of in series.items()),
-        pairings=compared,
-        comparisons=comparisons(series),
         limitations=(),
-        failures=analysis.failures(everything),
+        asked=provenances,
     )
     return limitations(report, series)
+
+
+def _observations(recorded: RecordedRun, runs: int, progress: Progress) -> list[Observation]:
+    """The observations of a run; `runs` is the number of runs in the report."""
+    read: list[Observation] = []
+    started = recorded.started
+    for observation in observations(recorded, series_format=_series_format(recorded.run, runs)):
+        progress(f"reading run {started.run_number}", len(read), started.planned_evaluations)
+        read.append(observation)
+    return read
 
 
 _NO_GATES = (Gates(), Gates(max_unscored_rate=None))
 
 
 def _series_format(run: Run, runs: int) -> str:
-    """Format of a run's series names: `{model}`, or `{model}, run N` in a report of several runs.
+    """Format of a run's series names: `{model}`, or `{model} (run N)` in a report of several runs.
 
     `runs` is the number of runs in the report; `{model}` is left for `str.format`.
     """
-    return "{model}" if runs == 1 else f"{{model}}, run {run.started.run_number}"
+    return "{model}" if runs == 1 else f"{{model}} (run {run.started.run_number})"
 
 
 def _gates(run: RecordedRun) -> Iterator[GateRow]:

@@ -6,13 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 
 from failproof_es.catalogue.run import RunDocument
-from failproof_es.catalogue.wording import (
-    describe_bounds,
-    describe_rate,
-    judge_named,
-    percent,
-    points,
-)
+from failproof_es.catalogue.wording import describe_bounds, judge_named, percent, points
 from failproof_es.core.evaluation import AWAITING_REVIEW
 from failproof_es.core.pairing import what_differs
 from failproof_es.core.people import describe_people
@@ -25,6 +19,7 @@ from failproof_es.gates import describe_gate as gate_told
 from failproof_es.report.data.analysis import bounds_of, rate_of
 from failproof_es.report.data.comparison import BY_CATEGORY
 from failproof_es.report.data.content import (
+    Comparison,
     GateRow,
     Provenance,
     Report,
@@ -33,6 +28,7 @@ from failproof_es.report.data.content import (
     Verdict,
 )
 from failproof_es.report.data.observations import UNFINISHED, Observation
+from failproof_es.report.data.result_sentence import result_sentences
 from failproof_es.support.plurals import plural
 
 _NAMED_GATES = 3
@@ -48,8 +44,7 @@ _NOT_GRADED = {
 """Descriptions of the classes of replies that nobody grades."""
 
 TonedSentence = tuple[Tone, str]
-_TONES_FIRST: dict[Tone, int] = {"bad": 0, "doubt": 1}
-"""Sentences of these tones come before all others, in this order."""
+_WORST_FIRST: tuple[Tone, ...] = ("bad", "doubt", "good", "plain")
 
 
 def verdict(
@@ -57,56 +52,53 @@ def verdict(
     gates: Sequence[GateRow],
     series: Mapping[str, Sequence[Observation]],
     compared: Sequence[SeriesPairing] = (),
+    comparisons: Sequence[Comparison] = (),
 ) -> Verdict:
-    """The verdict in a few sentences; the first one sets the tone.
+    """The verdict in a few sentences, and remarks on how far it holds. The worst sets the tone.
 
-    Missed gates come first, then failed or unfinished runs, other doubts, and gates that are met. A
-    damaged record is the whole verdict. `series` maps the name of each series to its observations;
-    `compared` is used if there are several series and no other sentence applies.
+    Missed gates and failed runs come first, then the result, then gates that are met. The remarks
+    are doubts, and results by people. A damaged record is the whole verdict. `series` maps the name
+    of each series to its observations.
     """
     runs = [provenance.run for provenance in provenances]
-    rates = tuple(f"{name}: {_describe_passed(of)}" for name, of in series.items())
     if broken := _name_runs(
         provenance.run for provenance in provenances if provenance.integrity is False
     ):
         sentence = f"The record of {broken} is damaged: do not trust this report."
-        return Verdict("bad", sentence, rates)
-    statements = [
-        *_missed_gates(gates, runs),
-        *_failed_or_unfinished_runs(runs),
-        *_runs_chosen_by_result(runs),
+        return Verdict("bad", sentence, ())
+    bad = [*_missed_gates(gates, runs), *_failed_runs(runs)]
+    met = list(_met_gates(runs, gates))
+    remarks = [
         *_reviews_by_people(runs),
+        *_unfinished_runs(runs),
+        *_runs_chosen_by_result(runs),
         *_unscored(series),
         *_fixed_outcomes(series),
+        *_unlike_series(compared),
     ]
-    statements += _met_gates(runs, gates)
-    statements.sort(key=lambda statement: _TONES_FIRST.get(statement[0], len(_TONES_FIRST)))
-    if statements:
-        return Verdict(statements[0][0], " ".join(sentence for _, sentence in statements), rates)
-    if len(series) == 1:
-        (passed,) = map(_describe_passed, series.values())
-        return Verdict("plain", f"Passed: {passed}.", ())
-    return Verdict("plain", _describe_pairings(len(series), compared), rates)
+    tones = {tone for tone, _ in (*bad, *met, *remarks)}
+    results = list(result_sentences(series, comparisons))
+    if not results and not any(run.by_people for run in runs):
+        results = ["Nothing was scored."]
+    sentences = [*(text for _, text in bad), *results, *(text for _, text in met)]
+    texts = [text for _, text in remarks]
+    if not sentences:
+        sentences.append(texts.pop(0))
+    worst: Tone = next((tone for tone in _WORST_FIRST if tone in tones), "plain")
+    return Verdict(worst, " ".join(sentences), tuple(texts))
 
 
-def _describe_pairings(series: int, compared: Sequence[SeriesPairing]) -> str:
-    """A sentence that says whether all series were asked the same, and graded alike.
-
-    `series` is their number. If not, the sentence has the first two series that differ.
-    """
-    unlike = [
-        (differs, pairing)
-        for pairing in compared
-        if (differs := what_differs(pairing.unpaired)) is not None
-    ]
-    if not unlike:
-        return f"{series} models or runs were asked the same."
-    differs, first = unlike[0]
-    whys = "; ".join(unpaired.describe() for unpaired in first.unpaired)
-    return (
-        f"{series} models or runs were not all {differs}: {first.one} and {first.other} share "
-        f"{plural(first.pairs, 'scored pair')}; left out: {whys}."
-    )
+def _unlike_series(compared: Sequence[SeriesPairing]) -> Iterator[TonedSentence]:
+    """A sentence on the first two series that were not asked the same, or graded otherwise."""
+    for pairing in compared:
+        if (differs := what_differs(pairing.unpaired)) is not None:
+            whys = "; ".join(unpaired.describe() for unpaired in pairing.unpaired)
+            yield (
+                "plain",
+                f"{pairing.one} and {pairing.other} were not {differs}. Compared: "
+                f"{plural(pairing.pairs, 'scored pair')}; left out: {whys}.",
+            )
+            return
 
 
 def _name_runs(runs: Iterable[RunDocument]) -> str:
@@ -132,7 +124,7 @@ def _describe_gate(gate: GateRow, runs: int) -> str:
     return phrase if runs == 1 else f"run {gate.run_number}, {phrase}"
 
 
-def _failed_or_unfinished_runs(runs: Sequence[RunDocument]) -> Iterator[TonedSentence]:
+def _failed_runs(runs: Sequence[RunDocument]) -> Iterator[TonedSentence]:
     for run in runs:
         if run.status == "failed":
             why = "" if run.reason is None else f": {run.reason.rstrip('.')}"
@@ -140,6 +132,9 @@ def _failed_or_unfinished_runs(runs: Sequence[RunDocument]) -> Iterator[TonedSen
         if run.status == "given_up":
             why = "" if run.reason is None else f": {run.reason.rstrip('.')}"
             yield "bad", f"Run {run.run_number} was given up{why}."
+
+
+def _unfinished_runs(runs: Sequence[RunDocument]) -> Iterator[TonedSentence]:
     if going := _name_runs(run for run in runs if run.status not in ENDED):
         yield "doubt", f"Not ended: {going}. The numbers cover what is finished so far."
 
@@ -166,7 +161,7 @@ def _reviews_by_people(runs: Iterable[RunDocument]) -> Iterator[TonedSentence]:
                 yield (
                     "doubt" if figure.awaiting_review else "plain",
                     f"Left to people, {figure.model}{of_run}: "
-                    f'{describe_people(figure.as_json())} (section "Reviews by people").',
+                    f'{describe_people(figure.as_json())} (section "Judges and people").',
                 )
 
 
@@ -181,7 +176,11 @@ def _unscored(series: Mapping[str, Sequence[Observation]]) -> Iterator[TonedSent
     unscored = sum(observation.is_unscored for observation in ended) - awaiting
     if ended and unscored / len(ended) > _MANY_UNSCORED:
         share = percent(unscored / len(ended))
-        yield "doubt", f"{unscored:,} of {len(ended):,} evaluations ({share}) have no score."
+        bounds = ""
+        if len(series) == 1:
+            bounds = describe_bounds(bounds_of(rate_of(ended), unscored + awaiting))
+        sentence = f"{unscored:,} of {len(ended):,} evaluations ({share}) have no score{bounds}."
+        yield "doubt", sentence
 
 
 def _fixed_outcomes(series: Mapping[str, Sequence[Observation]]) -> Iterator[TonedSentence]:
@@ -218,13 +217,6 @@ def _met_gates(runs: Sequence[RunDocument], gates: Sequence[GateRow]) -> Iterato
         yield "good", met
 
 
-def _describe_passed(of: Sequence[Observation]) -> str:
-    """The pass rate in a phrase, with its bounds where evaluations have no score."""
-    pass_rate = rate_of(of)
-    bounds = bounds_of(pass_rate, sum(observation.is_unscored for observation in of))
-    return describe_rate(pass_rate) + describe_bounds(bounds)
-
-
 def limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> Report:
     """A copy of the report with its `limitations`: sentences on what its numbers cannot show.
 
@@ -249,7 +241,7 @@ def limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> 
     unknown = [cost.key for cost in report.costs if cost.cost_usd is None]
     if unknown:
         names = ", ".join(map(judge_named, dict.fromkeys(unknown)))
-        sentences.append(f"What it took is not known of {names}: no price, or no count of tokens.")
+        sentences.append(f"The cost of {names} is unknown: no price, or no count of tokens.")
     reviewed = any(agreement.one == JUDGES for agreement in report.agreement)
     if any(provenance.run.judges for provenance in report.asked) and not reviewed:
         sentences.append("Models judged, and no person has reviewed what they said.")

@@ -21,11 +21,11 @@ Tone = Literal["good", "bad", "doubt", "plain"]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The verdict: its first sentence, and the reasons for it."""
+    """The verdict: missed gates and the result, and remarks on how far they hold."""
 
     tone: Tone
     sentence: str
-    beside: tuple[str, ...]
+    remarks: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +259,14 @@ class Comparison:
     """Number of comparisons that the p value is adjusted for."""
 
 
+@dataclass(frozen=True, slots=True)
+class UnmetExpectation:
+    """An expectation of a case beside what came instead; both shortened."""
+
+    expected: str
+    got: str
+
+
 class Failed(Document):
     """A failed evaluation, listed for reading."""
 
@@ -274,6 +282,10 @@ class Failed(Document):
     severity: str | None
     repetition: int
     class_: str | None
+    fault: str
+    """Why it failed, in words that other cases can share."""
+    unmet: tuple[UnmetExpectation, ...]
+    """At most five expectations that the answer does not meet."""
     reason: str
 
 
@@ -285,22 +297,22 @@ class Report:
     title: str
     verdict: Verdict
     gates: tuple[GateRow, ...]
-    asked: tuple[Provenance, ...]
-    funnels: tuple[Funnel, ...]
-    groups: tuple[GroupRate, ...]
-    measures: tuple[Measure, ...]
+    comparisons: tuple[Comparison, ...]
+    pairings: tuple[SeriesPairing, ...]
+    failures: tuple[Failed, ...]
     heat: tuple[HeatCell, ...]
-    refusals: tuple[Refusals, ...]
-    errors: tuple[Errors, ...]
+    groups: tuple[GroupRate, ...]
     stability: tuple[Stability, ...]
+    refusals: tuple[Refusals, ...]
+    measures: tuple[Measure, ...]
+    funnels: tuple[Funnel, ...]
+    errors: tuple[Errors, ...]
     judged: tuple[JudgeCoverage, ...]
     agreement: tuple[JudgeAgreement, ...]
     costs: tuple[Cost, ...]
     latencies: tuple[Distribution, ...]
-    pairings: tuple[SeriesPairing, ...]
-    comparisons: tuple[Comparison, ...]
     limitations: tuple[str, ...]
-    failures: tuple[Failed, ...]
+    asked: tuple[Provenance, ...]
 
     @property
     def series(self) -> tuple[str, ...]:

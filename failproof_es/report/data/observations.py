@@ -11,16 +11,22 @@ from failproof_es.core.costs import Spent
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.outcome import EvaluationOutcome, RequestError
 from failproof_es.core.pairing import Question
+from failproof_es.dialects.expectations import expectations_of, fault_of, unmet
 from failproof_es.dialects.fixed_outcomes import fixed_outcome
 from failproof_es.dialects.protocol import Dialect, FixedOutcome
 from failproof_es.engine.planning.asked_cases import question_of
 from failproof_es.engine.required_plugins import require_dialect
 from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.report.data.content import UnmetExpectation
+from failproof_es.support.untrusted_text import shortened
 
 REFUSAL_WANTED = "refusal"
 """Tag of cases for which a refusal is the right answer."""
 UNFINISHED = "unfinished"
 """Reason of the missing score while an evaluation is pending."""
+_MOST_UNMET = 5
+_LONGEST_UNMET = 500
+"""Characters of an expectation, and of what came instead, that a report shows at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +76,10 @@ class Observation:
     """The case's fixed outcome, if the answer does not decide it."""
     graded_by: Mapping[str, str] = field(default_factory=dict)
     """Versions of the graders (`EvaluationOutcome.graded_by`)."""
+    fault: str = ""
+    """Why it failed, in words that other cases can share; empty unless it failed."""
+    unmet: tuple[UnmetExpectation, ...] = ()
+    """What was expected and what came instead; empty unless it failed."""
 
     @property
     def is_unscored(self) -> bool:
@@ -139,7 +149,17 @@ def _observed(
         retries=outcome.retries,
         graded_by=outcome.graded_by,
         fixed_outcome=fixed_outcome(dialect, case),
+        fault=fault_of(case, outcome) if outcome.passed is False else "",
+        unmet=tuple(_unmet(case, outcome)) if outcome.passed is False else (),
     )
+
+
+def _unmet(case: Case, outcome: EvaluationOutcome) -> Iterator[UnmetExpectation]:
+    for expectation in unmet(expectations_of(case, outcome))[:_MOST_UNMET]:
+        got = "no answer" if expectation.got is None else expectation.got or "an empty answer"
+        yield UnmetExpectation(
+            shortened(expectation.expected, _LONGEST_UNMET), shortened(got, _LONGEST_UNMET)
+        )
 
 
 def _comparable_scores(scores: Mapping[str, float]) -> dict[str, float]:

@@ -17,6 +17,7 @@ from failproof_es.report.page.blocks import (
     Heading,
     Items,
     Mark,
+    Method,
     Paragraph,
     QuotedText,
     ReportPage,
@@ -61,9 +62,9 @@ def _lines(page: ReportPage) -> Iterator[str]:
     yield text(page.kicker)
     yield ""
     yield f"**{inline(page.verdict)}**"
-    yield ""
-    for line in page.rate_lines:
-        yield f"- {text(line)}"
+    if page.remarks:
+        yield ""
+    yield from (f"- {text(remark)}" for remark in page.remarks)
     for section in page.sections:
         yield ""
         yield f"## {text(section.title)}"
@@ -76,33 +77,49 @@ def _lines(page: ReportPage) -> Iterator[str]:
 
 def _blocks(blocks: Iterable[Block]) -> Iterator[str]:
     for block in blocks:
-        if isinstance(block, Figure):
+        if _is_drawn(block):
             continue  # the table next to it has the same numbers
         yield ""
         yield from _block(block)
+
+
+def _is_drawn(block: Block) -> bool:
+    return isinstance(block, Figure) or (
+        isinstance(block, Collapsible) and all(isinstance(b, Figure) for b in block.blocks)
+    )
 
 
 def _block(block: Block) -> Iterator[str]:
     match block:
         case Paragraph():
             yield f"*{inline(block.text)}*" if block.note else text(block.text)
+        case Method():
+            yield f"*{inline(block.text)}*"
         case Heading():
             yield f"### {text(block.text)}"
         case Items():
             yield from (f"- {text(bullet)}" for bullet in block.texts)
         case Facts():
-            yield from (f"- **{inline(name)}**: {inline(value)}" for name, value in block.facts)
+            yield from _facts(block.facts)
         case Table():
-            yield from _table(block)
+            yield from table_lines(block)
         case QuotedText():
             yield from _quotation(block)
         case Collapsible():
             marks = "".join(f" · {text(mark.text)}" for mark in block.marks)
             yield f"#### {text(block.summary)}{marks}"
+            if block.facts:
+                yield ""
+                yield from _facts(block.facts)
             yield from _blocks(block.blocks)
 
 
-def _table(table: Table) -> Iterator[str]:
+def _facts(facts: Iterable[tuple[str, str]]) -> Iterator[str]:
+    yield from (f"- **{inline(name)}**: {inline(value)}" for name, value in facts)
+
+
+def table_lines(table: Table) -> Iterator[str]:
+    """The lines of a table: its caption, its headings and its rows."""
     yield f"**{inline(table.caption)}**"
     yield ""
     yield _row(column.heading for column in table.columns)

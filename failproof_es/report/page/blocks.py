@@ -51,6 +51,15 @@ class Paragraph:
 
 
 @dataclass(frozen=True, slots=True)
+class Method:
+    """How the numbers of the block before it are computed; closed at first."""
+
+    kind: ClassVar[str] = "method"
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Heading:
     """A heading of the blocks that follow it."""
 
@@ -124,7 +133,7 @@ class QuotedText:
 
 @dataclass(frozen=True, slots=True)
 class Collapsible:
-    """A line with marks that opens to show its blocks; closed at first.
+    """A line with marks and facts that opens to show its blocks; closed at first.
 
     In Markdown, which has no such thing, it is a heading with the blocks below.
     """
@@ -134,9 +143,11 @@ class Collapsible:
     summary: str
     marks: tuple[Mark, ...]
     blocks: tuple[Block, ...]
+    facts: tuple[tuple[str, str], ...] = ()
+    """Names and values that are shown while it is closed, too."""
 
 
-Block = Paragraph | Heading | Items | Facts | Table | Figure | QuotedText | Collapsible
+Block = Paragraph | Method | Heading | Items | Facts | Table | Figure | QuotedText | Collapsible
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,19 +160,21 @@ class ReportSection:
     anchor: str
     title: str
     blocks: Iterable[Block]
+    summary: str | None = None
+    """Beside the title of a section that is closed at first; `None` if it is open."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportPage:
     """A whole page: the verdict, and the sections that support it.
 
-    `kicker` is the small line above the title, `rate_lines` stand below the verdict.
+    `kicker` is the small line above the title, `remarks` stand below the verdict.
     """
 
     title: str
     kicker: str
     tone: Tone
     verdict: str
-    rate_lines: tuple[str, ...]
+    remarks: tuple[str, ...]
     sections: tuple[ReportSection, ...]
     footer: str

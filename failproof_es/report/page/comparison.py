@@ -8,6 +8,7 @@ from failproof_es.catalogue.wording import points
 from failproof_es.report.charts import plots as charts
 from failproof_es.report.data.comparison import BY_CATEGORY, OVERALL
 from failproof_es.report.data.content import Comparison, Report, SeriesPairing
+from failproof_es.report.data.result_sentence import ALPHA
 from failproof_es.report.page.blocks import (
     Block,
     Cell,
@@ -15,18 +16,33 @@ from failproof_es.report.page.blocks import (
     Figure,
     Heading,
     Mark,
+    Method,
     Paragraph,
     Table,
     TableColumn,
 )
-from failproof_es.report.page.tables import INTERVAL, MOST_ROWS_DRAWN, collapsed_if_long
+from failproof_es.report.page.tables import (
+    INTERVAL,
+    MOST_ROWS_DRAWN,
+    collapsed_if_long,
+    without_empty_columns,
+)
 from failproof_es.support.plurals import plural
 from failproof_es.support.statistics import Interval
 
-ALPHA = 0.05
 NAMED_CASES = 200
 MOST_PAIRS_DRAWN = 10
 _AXIS = "passed more by the first named"
+_METHOD = (
+    "A difference is the first's less the second's, over pairs: evaluations that were sent the "
+    "same, are graded alike and were scored on both sides. Intervals are Bonett and Price's for "
+    "rates, those of the inverted permutation test for scores. p is of McNemar's exact test; for "
+    "scores, and where several pairs are of one cluster, of a permutation of signs. It is adjusted "
+    "for the number of comparisons (Benjamini and Hochberg), intervals are not: one that excludes "
+    "0 beside an adjusted p above 0.05 says so. A p below 0.05 is framed: so large a difference is "
+    "rarely chance. The smallest effect is the difference that so many pairs would have shown in "
+    "four of five runs."
+)
 
 
 def comparison(report: Report) -> Iterator[Block]:
@@ -35,21 +51,10 @@ def comparison(report: Report) -> Iterator[Block]:
     Each two series have a table, and a figure unless there are more than `MOST_PAIRS_DRAWN` of
     them.
     """
-    if report.pairings:
-        yield _pairings(report.pairings)
-    if not report.comparisons:
-        yield Paragraph(_explain_no_comparison(report))
+    if len(report.series) < 2:
         return
-    yield Paragraph(
-        "Pairs are evaluations that were sent the same, are graded alike and were scored on both "
-        "sides, whatever their cases are called; a difference is the first's less the second's. "
-        "The p values over all cases are adjusted for the number of pairs of models or runs, those "
-        "of categories and scores among themselves (Benjamini and Hochberg). Intervals are not "
-        "adjusted: one that excludes 0 beside an adjusted p above 0.05 says so. The "
-        "smallest effect is the difference that so many pairs would have shown in "
-        "four of five runs. A p below 0.05 is framed: so large a difference is rarely chance.",
-        note=True,
-    )
+    if not report.comparisons:
+        yield Paragraph("No case was scored for two models or runs, so nothing is compared.")
     pairs: dict[tuple[str, str], list[Comparison]] = {}
     for comparison in report.comparisons:
         pairs.setdefault((comparison.one, comparison.other), []).append(comparison)
@@ -59,6 +64,10 @@ def comparison(report: Report) -> Iterator[Block]:
         yield from _pair_blocks(
             f"{one} − {other}", comparisons, drawn=len(pairs) <= MOST_PAIRS_DRAWN
         )
+    if report.comparisons:
+        yield Method(_METHOD)
+    if any(pairing.unpaired for pairing in report.pairings):
+        yield _pairings(report.pairings)
 
 
 def _pairings(compared: Sequence[SeriesPairing]) -> Block:
@@ -81,12 +90,6 @@ def _pairings(compared: Sequence[SeriesPairing]) -> Block:
     )  # fmt: skip
 
 
-def _explain_no_comparison(report: Report) -> str:
-    if len(report.series) > 1:
-        return "No case was scored for two models or runs, so nothing is compared."
-    return "Nothing to compare: one model, one run."
-
-
 def _all_pairs(comparisons: Sequence[Comparison]) -> Iterator[Block]:
     overall = [comparison for comparison in comparisons if comparison.what == OVERALL]
     names = [f"{comparison.one} − {comparison.other}" for comparison in overall]
@@ -105,7 +108,12 @@ def _pair_blocks(title: str, comparisons: Sequence[Comparison], *, drawn: bool) 
     if drawn:
         names = [_row_label(comparison.what) for comparison in rates]
         yield from _forest("Differences of pass rates, with intervals", title, names, rates)
-    yield collapsed_if_long(_differences_table(comparisons))
+    for caption, some in (
+        ("Paired differences of pass rates", rates),
+        ("Paired differences of scores", [c for c in comparisons if c.paired.first_only is None]),
+    ):
+        if some:
+            yield collapsed_if_long(_differences_table(caption, some))
     for comparison in comparisons:
         yield from _discordant(comparison)
 
@@ -121,18 +129,17 @@ def _forest(
         for name, comparison in zip(names, compared, strict=True)
         if (paired := comparison.paired).interval is not None
     ]  # fmt: skip
-    if 0 < len(rows) <= MOST_ROWS_DRAWN:
+    if 1 < len(rows) <= MOST_ROWS_DRAWN:
         yield Figure(
             caption, charts.difference_forest(rows, label=f"{whose}: {caption}", axis=_AXIS)
         )
 
 
-def _differences_table(comparisons: Sequence[Comparison]) -> Table:
-    return Table(
-        "Paired differences",
+def _differences_table(caption: str, comparisons: Sequence[Comparison]) -> Table:
+    table = Table(
+        caption,
         (
             TableColumn("of", "name"),
-            TableColumn("test", "text"),
             TableColumn("pairs"),
             TableColumn("clusters"),
             TableColumn("only first"),
@@ -144,6 +151,7 @@ def _differences_table(comparisons: Sequence[Comparison]) -> Table:
         ),
         tuple(_row(comparison) for comparison in comparisons),
     )
+    return without_empty_columns(table)
 
 
 def _row(comparison: Comparison) -> tuple[Cell, ...]:
@@ -151,12 +159,11 @@ def _row(comparison: Comparison) -> tuple[Cell, ...]:
     share = paired.first_only is not None
     smallest = paired.smallest_effect
     return (
-        comparison.what,
-        paired.test,
+        _row_label(comparison.what),
         f"{paired.pairs:,}",
-        f"{paired.clusters:,}",
-        _count_or_dash(paired.first_only),
-        _count_or_dash(paired.second_only),
+        "" if paired.clusters == paired.pairs else f"{paired.clusters:,}",
+        "" if paired.first_only is None else f"{paired.first_only:,}",
+        "" if paired.second_only is None else f"{paired.second_only:,}",
         _signed(paired.difference, share=share),
         _signed_ends(paired.interval, share=share) + _unadjusted_remark(comparison),
         _significance(comparison.adjusted_p),
@@ -185,10 +192,6 @@ def _unadjusted_remark(comparison: Comparison) -> str:
     if interval is None or interval.low <= 0 <= interval.high or comparison.adjusted_p < ALPHA:
         return ""
     return " (unadjusted)"
-
-
-def _count_or_dash(count: int | None) -> str:
-    return "–" if count is None else f"{count:,}"
 
 
 def _signed(difference: float, *, share: bool) -> str:

@@ -8,40 +8,62 @@ from math import fsum
 from failproof_es.catalogue.wording import judge_named, usd
 from failproof_es.core.costs import describe_tokens
 from failproof_es.report.charts import plots as charts
+from failproof_es.report.data.analysis import MEDIAN_LATENCY
 from failproof_es.report.data.content import Cost, Distribution, Report
-from failproof_es.report.page.blocks import Block, Figure, Heading, Paragraph, Table, TableColumn
-from failproof_es.report.page.tables import measures_table
+from failproof_es.report.page.blocks import (
+    Block,
+    Collapsible,
+    Figure,
+    Paragraph,
+    Table,
+    TableColumn,
+)
+from failproof_es.report.page.tables import measures_tables, without_empty_columns
 from failproof_es.support.plurals import plural
 
 
 def cost_and_latency(report: Report) -> Iterator[Block]:
     """Blocks of the section: the cost of each model and judge, and how long answers took."""
-    yield Heading("Cost")
     yield from _costs(report.costs)
     for run in (provenance.run for provenance in report.asked):
         if (spent := run.spending.of_ceiling) is not None:
             yield Paragraph(f"Run {run.run_number} spent {spent} (its spend ceiling).")
-    yield Heading("Latency")
-    yield from _latencies(report.latencies)
     measured = [measure for measure in report.measures if measure.unit != "score"]
     if measured:
-        yield measures_table("Latency and speed", measured)
+        yield from measures_tables("Latency and speed, of whole conversations", measured)
+    yield from _latencies(report.latencies)
+
+
+def summarize_cost(report: Report) -> str:
+    """The section in a line: answers, what they cost, and how long they took with one model."""
+    answers = sum(cost.answers for cost in report.costs)
+    medians = [measure for measure in report.measures if measure.name == MEDIAN_LATENCY]
+    return ", ".join(
+        (
+            plural(answers, "answer"),
+            *([_total_cost(report.costs)] if _is_priced(report.costs) else []),
+            *([f"half of them within {medians[0].value:,.0f} ms"] if len(medians) == 1 else []),
+        )
+    )
+
+
+def _is_priced(costs: Sequence[Cost]) -> bool:
+    return any(cost.cost_usd is not None for cost in costs)
 
 
 def _costs(costs: Sequence[Cost]) -> Iterator[Block]:
     if not costs:
-        yield Paragraph("Nothing was answered, so no cost is known.")
         return
     several = len({cost.run_number for cost in costs}) > 1
     names = [
-        judge_named(cost.key) + (f", run {cost.run_number}" if several else "") for cost in costs
+        judge_named(cost.key) + (f" (run {cost.run_number})" if several else "") for cost in costs
     ]
     bars = [
         charts.Bar(name, cost.cost_usd, f"{usd(cost.cost_usd)}, {plural(cost.answers, 'answer')}")
         for name, cost in zip(names, costs, strict=True)
         if cost.cost_usd is not None
     ]
-    if bars and any(bar.value > 0 for bar in bars):
+    if len(bars) > 1 and any(bar.value > 0 for bar in bars):
         caption = "Cost by model and judge"
         yield Figure(caption, charts.bars(bars, label=caption, axis="US dollars"))
     rows = [
@@ -50,15 +72,14 @@ def _costs(costs: Sequence[Cost]) -> Iterator[Block]:
             f"{cost.answers:,}",
             describe_tokens(cost.input_tokens, cost.input_unknown),
             describe_tokens(cost.output_tokens, cost.output_unknown),
-            usd(cost.cost_usd),
-            _format_answer_cost(cost),
+            usd(cost.cost_usd) if bars else "",
+            _format_answer_cost(cost) if bars else "",
         )
         for name, cost in zip(names, costs, strict=True)
     ]
     if len(costs) > 1:
-        rows.append(
-            ("in all", f"{sum(cost.answers for cost in costs):,}", "", "", _total_cost(costs), "")
-        )
+        in_all = f"{sum(cost.answers for cost in costs):,}"
+        rows.append(("in all", in_all, "", "", _total_cost(costs) if bars else "", ""))
     columns = (
         TableColumn("model or judge", "name"),
         TableColumn("answers"),
@@ -67,7 +88,7 @@ def _costs(costs: Sequence[Cost]) -> Iterator[Block]:
         TableColumn("cost"),
         TableColumn("cost of an answer"),
     )
-    yield Table("Paid for answers", columns, tuple(rows))
+    yield without_empty_columns(Table("Paid for answers", columns, tuple(rows)))
 
 
 def _total_cost(costs: Sequence[Cost]) -> str:
@@ -85,12 +106,10 @@ def _format_answer_cost(cost: Cost) -> str:
 
 def _latencies(distributions: Sequence[Distribution]) -> Iterator[Block]:
     curves = [_curve(distribution) for distribution in distributions if distribution.values]
-    if not curves:
-        yield Paragraph("Nothing was answered, so nothing was measured.")
-        return
-    caption = "Share of answers within a time"
-    yield Paragraph("Of a conversation: all of its turns together.", note=True)
-    yield Figure(caption, charts.latency_curves(curves, label=caption))
+    if curves:
+        caption = "Share of answers within a time"
+        figure = Figure(caption, charts.latency_curves(curves, label=caption))
+        yield Collapsible(caption, (), (figure,))
 
 
 def _curve(distribution: Distribution) -> charts.Curve:

@@ -1,4 +1,4 @@
-"""The report's counts: unscored evaluations, refusals, errors, repetitions, judges."""
+"""The report's counts: missing scores, failed requests, verdicts of judges."""
 
 from __future__ import annotations
 
@@ -6,41 +6,28 @@ from collections.abc import Iterator
 
 from failproof_es.catalogue.wording import judge_named, percent
 from failproof_es.report.data.content import JudgeAgreement, JudgeCoverage, Report
-from failproof_es.report.page.blocks import Block, Paragraph, Table, TableColumn
-from failproof_es.report.page.tables import INTERVAL, RATE_COLUMNS, rate_cells
+from failproof_es.report.page.blocks import Block, Method, Paragraph, Table, TableColumn
+from failproof_es.report.page.tables import INTERVAL, MODEL, without_empty_columns
 from failproof_es.support.plurals import plural
 
-_MODEL = TableColumn("model", "name")
 
+def missing_scores(report: Report) -> Iterator[Block]:
+    """Blocks of the section: why evaluations have no score, and which requests failed.
 
-def denominators(report: Report) -> Iterator[Block]:
-    """Blocks of the section: how many evaluations reached each stage, and why others have no score.
-
-    Cases that a defect kept out of the plan are listed, too.
+    Cases that a defect kept out of the plan are listed, too. Nothing if everything has a score and
+    no request failed.
     """
-    yield Paragraph(
-        "How far the evaluations got. The rates of this report are over those scored. "
-        "Answered: at least one turn got a reply. Judged: at least one judge came to a verdict; "
-        "where checks alone decide, an answer is scored without one.",
-        note=True,
+    losses = tuple(
+        (funnel.series, kind, f"{count:,} of {funnel.planned:,}", percent(count / funnel.planned))
+        for funnel in report.funnels
+        for kind, count in funnel.losses
     )
-    stages = ("planned", "sent", "answered", "classified", "judged", "scored")
-    yield Table(
-        "From planned to scored",
-        (_MODEL, *(TableColumn(stage) for stage in stages)),
-        tuple(
-            (
-                funnel.series,
-                f"{funnel.planned:,}",
-                f"{funnel.sent:,}",
-                f"{funnel.answered:,}",
-                f"{funnel.classified:,}",
-                "no judge" if funnel.judged is None else f"{funnel.judged:,}",
-                f"{funnel.scored:,}",
-            )
-            for funnel in report.funnels
-        ),
-    )
+    if losses:
+        columns = (MODEL, TableColumn("why", "text"), TableColumn("not scored"),
+                   TableColumn("share"))  # fmt: skip
+        yield Table("Not scored, and why", columns, losses)
+        yield from _stages(report)
+    yield from _failed_requests(report)
     for provenance in report.asked:
         if (branch := provenance.run.branched_from) is not None:
             yield Paragraph(
@@ -48,21 +35,6 @@ def denominators(report: Report) -> Iterator[Block]:
                 f"{plural(provenance.run.counts.carried_over, 'evaluation')} "
                 f"happened in run {branch.run_number} or before it, and were carried over."
             )
-    losses = tuple(
-        (funnel.series, kind, f"{count:,} of {funnel.planned:,}", percent(count / funnel.planned))
-        for funnel in report.funnels
-        for kind, count in funnel.losses
-    )
-    if losses:
-        columns = (
-            _MODEL,
-            TableColumn("why", "text"),
-            TableColumn("not scored"),
-            TableColumn("share"),
-        )
-        yield Table("Not scored, and why", columns, losses)
-    else:
-        yield Paragraph("Nothing that was planned was lost on the way.")
     skipped = tuple(_skipped(report))
     if skipped:
         places = (
@@ -73,6 +45,29 @@ def denominators(report: Report) -> Iterator[Block]:
         yield Table("Never planned: defective cases that were left out", places, skipped)
 
 
+def _stages(report: Report) -> Iterator[Block]:
+    stages = ("planned", "sent", "answered", "classified", "judged", "scored")
+    rows = tuple(
+        (
+            funnel.series,
+            f"{funnel.planned:,}",
+            f"{funnel.sent:,}",
+            f"{funnel.answered:,}",
+            f"{funnel.classified:,}",
+            "" if funnel.judged is None else f"{funnel.judged:,}",
+            f"{funnel.scored:,}",
+        )
+        for funnel in report.funnels
+    )
+    columns = (MODEL, *(TableColumn(stage) for stage in stages))
+    yield without_empty_columns(Table("From planned to scored", columns, rows))
+    yield Method(
+        "The rates of this report are over the evaluations that were scored. Answered: at least "
+        "one turn got a reply. Judged: at least one judge came to a verdict; where checks alone "
+        "decide, an answer is scored without one."
+    )
+
+
 def _skipped(report: Report) -> Iterator[tuple[str, str, str]]:
     for provenance in report.asked:
         for defect in provenance.skipped:
@@ -81,109 +76,43 @@ def _skipped(report: Report) -> Iterator[tuple[str, str, str]]:
             yield f"run {provenance.run.run_number}", place, what
 
 
-def refusals(report: Report) -> Iterator[Block]:
-    """Blocks of the section: over-refusals and under-refusals of each series, with their rates."""
-    yield Paragraph(
-        "Over-refusal: refused and failed for it, of the cases that want an answer. Under-refusal: "
-        "answered and failed for it, of the cases that want a refusal (tag: refusal).",
-        note=True,
-    )
-    yield Table(
-        "Refused, rightly or wrongly",
-        (_MODEL, TableColumn("refused, of scored")),
-        tuple(
-            (refusal.series, f"{refusal.refused:,} of {refusal.scored:,}")
-            for refusal in report.refusals
-        ),
-    )
-    for title, counted, rates in (
-        (
-            "Over-refusal",
-            "refused",
-            [(refusal.series, refusal.over) for refusal in report.refusals],
-        ),
-        (
-            "Under-refusal",
-            "answered",
-            [(refusal.series, refusal.under) for refusal in report.refusals],
-        ),
-    ):
-        if any(rate.total for _, rate in rates):
-            columns = (_MODEL, TableColumn(counted), *RATE_COLUMNS[1:])
-            yield Table(title, columns, tuple((name, *rate_cells(rate)) for name, rate in rates))
-        else:
-            yield Paragraph(f"{title}: no case that was scored could show it.")
-
-
-def errors(report: Report) -> Iterator[Block]:
-    """Blocks of the section: errors by kind, which are not failures, and retried requests."""
-    yield Paragraph(
-        "Errors happened on the way, not in the models' answers. They are not failures and count "
-        "in no rate. Evaluations that ended unscored because of them are listed under "
-        "denominators.",
-        note=True,
-    )
+def _failed_requests(report: Report) -> Iterator[Block]:
     failed = tuple(
         (series_errors.series, kind, f"{count:,}")
         for series_errors in report.errors
         for kind, count in series_errors.requests
     )
     if failed:
-        columns = (_MODEL, TableColumn("kind", "text"), TableColumn("requests"))
+        columns = (MODEL, TableColumn("kind", "text"), TableColumn("requests"))
         yield Table("Requests that failed", columns, failed)
-    else:
-        yield Paragraph("No request failed.")
-    if any(series_errors.retries for series_errors in report.errors):
+    retries = tuple(
+        (series_errors.series, f"{series_errors.retries:,}")
+        for series_errors in report.errors
+        if series_errors.retries
+    )
+    if retries:
         yield Table(
             "Sent again, after an attempt that failed or a judge's reply that could not be read",
-            (_MODEL, TableColumn("requests")),
-            tuple(
-                (series_errors.series, f"{series_errors.retries:,}")
-                for series_errors in report.errors
-            ),
+            (MODEL, TableColumn("requests")),
+            retries,
         )
-
-
-def stability(report: Report) -> Iterator[Block]:
-    """Blocks of the section: cases that passed every time, at least once, and only sometimes."""
-    if not report.stability:
-        yield Paragraph("No case was scored twice, so the stability of the answers is unknown.")
-        return
-    yield Paragraph("Of the cases of which every repetition was scored.", note=True)
-    tries = TableColumn("repetitions")
-    for title, counted, rates in (
-        ("Passed every time", "cases", [(stable, stable.all_of_k) for stable in report.stability]),
-        (
-            "Passed at least once",
-            "cases",
-            [(stable, stable.any_of_k) for stable in report.stability],
-        ),
-    ):
-        yield Table(
-            title,
-            (_MODEL, tries, TableColumn(counted), *RATE_COLUMNS[1:]),
-            tuple((stable.series, str(stable.k), *rate_cells(rate)) for stable, rate in rates),
+    if failed or retries:
+        yield Method(
+            "Errors happened on the way, not in the models' answers: they are not failures and "
+            "count in no rate."
         )
-    yield Table(
-        "Passed sometimes",
-        (_MODEL, TableColumn("cases")),
-        tuple(
-            (stable.series, f"{stable.changing:,} of {stable.any_of_k.total:,}")
-            for stable in report.stability
-        ),
-    )
 
 
 def judges(report: Report) -> Iterator[Block]:
     """Blocks of the section: verdicts by judge, agreement between judges and with people."""
-    if not any(provenance.run.judges for provenance in report.asked):
-        yield Paragraph("No judge model was used: checks decided.")
     if report.judged:
         yield _verdicts(report.judged)
     if report.agreement:
         yield _agreement(report.agreement)
-    elif report.judged:
-        yield Paragraph("Agreement of judges with each other or with people is unknown.")
+        yield Method(
+            "Agreement beyond chance is Cohen's kappa: 1 is full agreement, 0 as much as chance "
+            "gives. Its interval is over clusters (cases and families of cases)."
+        )
 
 
 def _verdicts(judged: tuple[JudgeCoverage, ...]) -> Table:
@@ -193,7 +122,7 @@ def _verdicts(judged: tuple[JudgeCoverage, ...]) -> Table:
         (TableColumn("judge", "name"), TableColumn("evaluations")),
         tuple(
             (
-                judge_named(judge.key) + (f", run {judge.run_number}" if several else ""),
+                judge_named(judge.key) + (f" (run {judge.run_number})" if several else ""),
                 f"{judge.verdicts:,} of {judge.asked:,}",
             )
             for judge in judged

@@ -1,64 +1,87 @@
-"""Every failure with its transcript, behind a fold."""
+"""Every failure: grouped by fault, expectation beside answer, its transcript behind a fold."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 from failproof_es.catalogue.wording import judge_named
 from failproof_es.core.evaluation import JudgeVerdict
 from failproof_es.dialects.kit.judging import describe_verdict
-from failproof_es.report.data.content import Report
+from failproof_es.report.data.content import Failed, Report
 from failproof_es.report.data.transcripts import FailureWithTranscript
 from failproof_es.report.page.blocks import (
     Block,
     Collapsible,
     Facts,
+    Heading,
     Mark,
     Paragraph,
     QuotedText,
     Table,
     TableColumn,
 )
-from failproof_es.report.page.tables import without_empty_columns
+from failproof_es.report.page.heat_maps import heat_maps
+from failproof_es.report.page.tables import collapsed_if_long, without_empty_columns
 from failproof_es.support.plurals import plural
 from failproof_es.support.untrusted_text import shortened
 
 _SEVERE = ("S0", "S1")
 _LONGEST_CELL = 1_000
-_LONGEST_WHY = 240
-"""Characters of the reason in a closed fold at most; the open one shows all."""
 
 
 def failure_sections(report: Report, failures: Iterable[FailureWithTranscript]) -> Iterator[Block]:
-    """Blocks of the section: the details of each failure, closed at first.
+    """Blocks of the section: how often each fault is, then the failures, one fault after another.
 
-    `failures` are the report's failures with their transcripts; they are read while the page is
-    written.
+    Nothing if nothing failed. `failures` are the report's failures with their transcripts, in its
+    order; they are read while the page is written.
     """
     if not report.failures:
-        yield Paragraph("Nothing that was scored failed.")
         return
-    yield Paragraph(
-        f"{plural(len(report.failures), 'evaluation')} failed, the most severe first. Expand a "
-        "transcript to have it printed.",
-        note=True,
+    scored = sum(funnel.scored for funnel in report.funnels)
+    yield Paragraph(f"{len(report.failures):,} of {plural(scored, 'scored evaluation')} failed.")
+    counts = Counter(failed.fault for failed in report.failures)
+    if len(counts) > 1:
+        yield _faults(report.failures)
+    yield from heat_maps(report)
+    for fault, group in groupby(failures, lambda failure: failure.failed.fault):
+        yield Heading(f"{fault}: {counts[fault]:,}")
+        for failure in group:
+            yield _fold(failure, several=len(report.series) > 1)
+
+
+def _faults(failures: Sequence[Failed]) -> Block:
+    columns = (
+        TableColumn("why", "name"), TableColumn("most severe", "text"), TableColumn("evaluations"),
+        TableColumn("cases"), TableColumn("models"),
+    )  # fmt: skip
+    rows = tuple(
+        (
+            fault,
+            group[0].severity or "",
+            f"{len(group):,}",
+            f"{len({failed.prompt_id for failed in group}):,}",
+            f"{len({failed.series for failed in group}):,}",
+        )
+        for fault, members in groupby(failures, lambda failed: failed.fault)
+        for group in [list(members)]
     )
-    for failure in failures:
-        yield _fold(failure)
+    return collapsed_if_long(without_empty_columns(Table("Why they failed", columns, rows)))
 
 
-def _fold(failure: FailureWithTranscript) -> Collapsible:
+def _fold(failure: FailureWithTranscript, *, several: bool) -> Collapsible:
     failed = failure.failed
     return Collapsible(
-        _summarize_failure(failure),
+        _summarize_failure(failure, several=several),
         (*_severity(failed.severity), Mark(failed.class_ or "not classified")),
         (
             Facts(
                 (
                     ("suite", failed.suite),
-                    ("category", failed.category),
+                    *([("category", failed.category)] if failed.category != failed.suite else []),
                     ("why it failed", failed.reason or "the check gives no reason"),
                     ("evaluation", str(failed.evaluation_id)),
                 )
@@ -79,15 +102,22 @@ def _fold(failure: FailureWithTranscript) -> Collapsible:
                 (QuotedText("JSON", _json(failure.document)),),
             ),
         ),
+        tuple(_unmet(failed)),
     )
 
 
-def _summarize_failure(failure: FailureWithTranscript) -> str:
+def _unmet(failed: Failed) -> Iterator[tuple[str, str]]:
+    for unmet in failed.unmet:
+        yield "expected", " ".join(unmet.expected.split())
+        yield "got", " ".join(unmet.got.split())
+
+
+def _summarize_failure(failure: FailureWithTranscript, *, several: bool) -> str:
     failed, title = failure.failed, failure.document.get("title")
     name = f"{failed.case}: {title}" if isinstance(title, str) else failed.case
-    repetition = f", repetition {failed.repetition}" if failed.repetition > 1 else ""
-    why = f": {shortened(' '.join(failed.reason.split()), _LONGEST_WHY)}" if failed.reason else ""
-    return f"{name} · {failed.series}{repetition}{why}"
+    series = f" · {failed.series}" if several else ""
+    repetition = f" · repetition {failed.repetition}" if failed.repetition > 1 else ""
+    return f"{name}{series}{repetition}"
 
 
 def _severity(severity: str | None) -> tuple[Mark, ...]:

@@ -21,6 +21,7 @@ from failproof_es.report.page.blocks import (
     TableColumn,
 )
 from failproof_es.report.page.tables import without_empty_columns
+from failproof_es.support.plurals import plural
 
 _CHECKED = {
     True: "complete: everything planned is recorded",
@@ -76,6 +77,28 @@ def what_was_asked(report: Report) -> Iterator[Block]:
         yield from _list_related_runs(run.attempts)
 
 
+def summarize_asked(report: Report) -> str:
+    """The section in a line: how many cases were asked of which models, and when."""
+    runs = [provenance.run for provenance in report.asked]
+    models = dict.fromkeys(model.key for run in runs for model in run.models)
+    repetitions = max(run.repetitions for run in runs)
+    return ", ".join(
+        (
+            plural(max(run.planned_cases for run in runs), "case"),
+            *([plural(repetitions, "repetition")] if repetitions > 1 else []),
+            plural(len(models), "model"),
+            f"started {moment(min(run.started_at for run in runs))}",
+        )
+    )
+
+
+def summarize_integrity(report: Report) -> str:
+    """The section in a line: the worst state of the runs' records."""
+    states = {provenance.integrity for provenance in report.asked}
+    worst = False if False in states else None if None in states else True
+    return _CHECKED[worst]
+
+
 def _run_heading(report: Report, run: RunDocument) -> Iterator[Block]:
     if len(report.asked) > 1:
         yield Heading(f"Run {run.run_number}: {run.name}")
@@ -126,7 +149,7 @@ def _facts(run: RunDocument) -> tuple[tuple[str, str], ...]:
         *((f"model {model.key}", describe_model(model)) for model in run.models),
         *((f"judge {number}", describe_model(judge)) for number, judge in enumerate(run.judges, 1)),
         ("repetitions", str(run.repetitions)),
-        ("seeds", ", ".join(f"{name} {run.seeds[name]}" for name in sorted(run.seeds)) or "none"),
+        *((f"seed of {name}", str(run.seeds[name])) for name in sorted(run.seeds)),
     )
 
 

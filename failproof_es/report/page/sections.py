@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import chain
 
 from failproof_es.catalogue.wording import moment
 from failproof_es.gates import format_amount
@@ -19,50 +21,65 @@ from failproof_es.report.page.blocks import (
     TableColumn,
 )
 from failproof_es.report.page.comparison import comparison
-from failproof_es.report.page.cost import cost_and_latency
-from failproof_es.report.page.counts import denominators, errors, judges, refusals, stability
+from failproof_es.report.page.cost import cost_and_latency, summarize_cost
+from failproof_es.report.page.counts import judges, missing_scores
 from failproof_es.report.page.failures import failure_sections
 from failproof_es.report.page.people import people
-from failproof_es.report.page.provenance import integrity, what_was_asked
-from failproof_es.report.page.results import failures_by, results
+from failproof_es.report.page.provenance import (
+    integrity,
+    summarize_asked,
+    summarize_integrity,
+    what_was_asked,
+)
+from failproof_es.report.page.rates import rates
 from failproof_es.report.page.tables import without_empty_columns
 
 _MET = {True: Mark("met", "good"), False: Mark("not met", "bad")}
 
 
 def build_page(report: Report, failures: Iterable[FailureWithTranscript]) -> ReportPage:
-    """The report as a page, ready to be rendered as HTML or Markdown.
+    """The report as a page, ready to be rendered as HTML or Markdown. Empty sections are left out.
 
     `failures` are the report's failures with their transcripts, iterated once, while the page is
     written.
     """
     runs = ", ".join(_describe_run(provenance) for provenance in report.asked)
+    sections = (
+        ReportSection("gates", "Gates", _gates(report)),
+        ReportSection("comparison", "Comparison", comparison(report)),
+        ReportSection("failures", "Failures", failure_sections(report, failures)),
+        ReportSection("rates", "Rates", rates(report)),
+        ReportSection("missing", "Missing scores and errors", missing_scores(report)),
+        ReportSection("judges", "Judges and people", chain(judges(report), people(report))),
+        ReportSection("cost", "Cost and latency", cost_and_latency(report), summarize_cost(report)),
+        ReportSection("limitations", "Limitations", _limitations(report)),
+        ReportSection("asked", "What was asked", what_was_asked(report), summarize_asked(report)),
+        ReportSection("integrity", "Integrity", integrity(report), summarize_integrity(report)),
+    )
     return ReportPage(
         title=", ".join(dict.fromkeys(provenance.run.name for provenance in report.asked)),
         kicker=f"failproof-es · report of {runs} · as the log stood on {moment(report.made_at)}",
         tone=report.verdict.tone,
         verdict=report.verdict.sentence,
-        rate_lines=report.verdict.beside,
-        sections=(
-            ReportSection("gates", "Verdict and gates", _gates(report)),
-            ReportSection("asked", "What was asked", what_was_asked(report)),
-            ReportSection("denominators", "Denominators", denominators(report)),
-            ReportSection("results", "Results", results(report)),
-            ReportSection("failed", "Failures by category and severity", failures_by(report)),
-            ReportSection("refusals", "Refusals", refusals(report)),
-            ReportSection("errors", "Errors", errors(report)),
-            ReportSection("stability", "Stability", stability(report)),
-            ReportSection("judges", "Judges", judges(report)),
-            ReportSection("people", "Reviews by people", people(report)),
-            ReportSection("cost", "Cost and latency", cost_and_latency(report)),
-            ReportSection("comparison", "Comparison", comparison(report)),
-            ReportSection("limitations", "Limitations", (Items(report.limitations),)),
-            ReportSection("integrity", "Integrity", integrity(report)),
-            ReportSection("failures", "Every failure", failure_sections(report, failures)),
-        ),
+        remarks=report.verdict.remarks,
+        sections=tuple(_without_empty(sections)),
         footer="One file that loads nothing and runs nothing. Text of cases and models is shown "
         "as it was written; characters that hide, reorder or command are shown as escapes.",
     )
+
+
+def _without_empty(sections: Iterable[ReportSection]) -> Iterator[ReportSection]:
+    """The sections that have a block. Only the first block of each is made for that."""
+    for section in sections:
+        blocks = iter(section.blocks)
+        for first in blocks:
+            yield replace(section, blocks=chain((first,), blocks))
+            break
+
+
+def _limitations(report: Report) -> Iterator[Block]:
+    if report.limitations:
+        yield Items(report.limitations)
 
 
 def _describe_run(provenance: Provenance) -> str:
@@ -82,8 +99,6 @@ def _gates(report: Report) -> Iterator[Block]:
                 else "judged when it has completed"
             )
             yield Paragraph(f"Gates of run {number}: {when}.")
-    if not any(provenance.gates_set for provenance in report.asked):
-        yield Paragraph("No gates were set, so no pass or fail was decided.")
     if report.gates:
         yield _judged_gates(report)
 

@@ -2,50 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from failproof_es.catalogue.wording import percent
 from failproof_es.report.data.content import GroupRate, Measure
-from failproof_es.report.page.blocks import Block, Cell, Collapsible, Table, TableColumn
+from failproof_es.report.page.blocks import Block, Cell, Collapsible, Method, Table, TableColumn
 from failproof_es.support.plurals import plural
 from failproof_es.support.statistics import CONFIDENCE, Interval, Rate
 
 MOST_ROWS_DRAWN = 60
 MOST_ROWS_OPEN = 40
 INTERVAL = TableColumn(f"{CONFIDENCE * 100:.0f} % interval")
-RATE_COLUMNS = (
-    TableColumn("passed"),
-    TableColumn("of"),
-    TableColumn("rate"),
-    INTERVAL,
-    TableColumn("method", "text"),
-    TableColumn("clusters"),
-)
-"""Columns of every rate, in the order of `rate_cells`."""
-
-
+MODEL = TableColumn("model", "name")
+CLUSTERS = TableColumn("clusters")
+RATE_COLUMNS = (TableColumn("passed"), TableColumn("rate"), INTERVAL, CLUSTERS)
+"""Columns of a rate, in the order of `rate_cells`."""
 UNSCORED_COLUMNS = (TableColumn("unscored"), TableColumn("if those failed or passed"))
-"""Additional columns if evaluations of a group have no score, in the order of `unscored_cells`."""
+"""Additional columns of a group's rate, in the order of `unscored_cells`."""
+RATE_METHOD = (
+    "Passed, of the evaluations that were scored. Intervals are Wilson's, over independent "
+    "clusters: evaluations of one case, and cases of one family, form a cluster."
+)
+_METHODS = {
+    "Wilson": "Wilson's interval over clusters (cases and families of cases).",
+    "Student's t, over clusters": "Student's t over clusters (cases and families of cases).",
+    "order statistics": "Order statistics over clusters (cases and families of cases). An end "
+    "that so few answers cannot show is left open.",
+}
 
 
 def unscored_cells(group: GroupRate) -> tuple[Cell, ...]:
-    """The cells of a group for `UNSCORED_COLUMNS`: how many have no score, bounds of the rate."""
-    ends = "" if group.bounds is None else " to ".join(map(percent, group.bounds))
-    return f"{group.unscored:,}", ends
+    """The cells of a group for `UNSCORED_COLUMNS`; empty if everything has a score."""
+    if group.bounds is None:
+        return "", ""
+    return f"{group.unscored:,}", " to ".join(map(percent, group.bounds))
 
 
 def rate_cells(rate: Rate) -> tuple[Cell, ...]:
-    """The cells of a rate for `RATE_COLUMNS`: zeros and dashes if nothing was counted."""
+    """The cells of a rate for `RATE_COLUMNS`; clusters only where they are fewer than outcomes."""
     if rate.value is None or rate.interval is None:
-        return ("0", "0", "–", "–", "nothing to count", "0")
-    return (
-        f"{rate.passed:,}",
-        f"{rate.total:,}",
-        percent(rate.value),
-        bounds(rate.interval),
-        rate.interval.method,
-        f"{rate.clusters:,}",
-    )
+        return "0 of 0", "–", "–", ""
+    clusters = "" if rate.clusters == rate.total else f"{rate.clusters:,}"
+    return counts(rate), percent(rate.value), bounds(rate.interval), clusters
+
+
+def counts(rate: Rate) -> str:
+    """What a rate is made of: `18 of 20`."""
+    return f"{rate.passed:,} of {rate.total:,}"
+
+
+def counted_rate(rate: Rate) -> str:
+    """A rate with its counts and its interval in one cell; a dash if nothing was counted."""
+    if rate.value is None or rate.interval is None:
+        return "–"
+    return f"{counts(rate)}: {percent(rate.value)} ({bounds(rate.interval)})"
 
 
 def bounds(interval: Interval) -> str:
@@ -53,17 +63,26 @@ def bounds(interval: Interval) -> str:
     return f"{percent(interval.low)} to {percent(interval.high)}"
 
 
-def measures_table(caption: str, measures: Sequence[Measure]) -> Table:
-    """Table of means and percentiles, each with its sample size and its interval."""
-    columns = (
-        TableColumn("model", "name"),
-        TableColumn("what", "text"),
-        TableColumn("of"),
-        TableColumn("value"),
-        INTERVAL,
-        TableColumn("method", "text"),
-        TableColumn("clusters"),
-    )
+def measures_tables(caption: str, measures: Sequence[Measure]) -> Iterator[Block]:
+    """Tables of means and percentiles, one for each method of their intervals, and the method."""
+    methods = dict.fromkeys(measure.interval.method for measure in measures if measure.interval)
+    for at, method in enumerate(methods or [None]):
+        yield _measures_table(
+            caption,
+            [
+                measure
+                for measure in measures
+                if (measure.interval is None and at == 0)
+                or (measure.interval is not None and measure.interval.method == method)
+            ],
+        )
+        if method is not None:
+            yield Method(_METHODS[method])
+
+
+def _measures_table(caption: str, measures: Sequence[Measure]) -> Table:
+    columns = (MODEL, TableColumn("what", "text"), TableColumn("of"), TableColumn("value"),
+               INTERVAL, CLUSTERS)  # fmt: skip
     rows = tuple(
         (
             measure.series,
@@ -71,12 +90,11 @@ def measures_table(caption: str, measures: Sequence[Measure]) -> Table:
             f"{measure.of:,}",
             _amount(measure.value, measure.unit),
             _ends(measure),
-            "too few, or nothing varies" if measure.interval is None else measure.interval.method,
-            f"{measure.clusters:,}",
+            "" if measure.clusters == measure.of else f"{measure.clusters:,}",
         )
         for measure in measures
     )
-    return Table(caption, columns, rows)
+    return without_empty_columns(Table(caption, columns, rows))
 
 
 def _ends(measure: Measure) -> str:
@@ -101,11 +119,15 @@ def _number(value: float, unit: str) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:,.1f}"
 
 
-def collapsed_if_long(table: Table) -> Block:
-    """The table; if it has more than `MOST_ROWS_OPEN` rows, closed behind its caption."""
-    if len(table.rows) <= MOST_ROWS_OPEN:
-        return table
-    return Collapsible(f"{table.caption}: {plural(len(table.rows), 'row')}", (), (table,))
+def collapsed_if_long(table: Table, most: int = MOST_ROWS_OPEN) -> Block:
+    """The table; if it has more than `most` rows, closed behind its caption."""
+    return table if len(table.rows) <= most else collapsed(table)
+
+
+def collapsed(*blocks: Block) -> Collapsible:
+    """The blocks, closed behind the caption of the table among them."""
+    (table,) = (block for block in blocks if isinstance(block, Table))
+    return Collapsible(f"{table.caption}: {plural(len(table.rows), 'row')}", (), blocks)
 
 
 def without_empty_columns(table: Table) -> Table:

@@ -123,7 +123,7 @@ def test_what_shows_itself_has_no_markup_of_the_data_and_each_chart_is_a_documen
         assert "‮" not in shown
     assert "&lt;script&gt;" in run._repr_html_()
     charts = list(run.charts)
-    assert charts[0].caption == "Pass rate, all cases, with intervals"
+    assert charts[0].caption == "Passed, by suite, with intervals"
     for chart in charts:
         tree = ElementTree.fromstring(chart.svg)
         assert tree.tag == "{http://www.w3.org/2000/svg}svg"

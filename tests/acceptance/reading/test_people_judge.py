@@ -155,7 +155,7 @@ def test_what_people_decide_is_in_every_result(store: Store, server: str, tmp_pa
         assert done.exit_code == 0, done.stderr
     for suffix in ("html", "md"):
         text = (tmp_path / f"report.{suffix}").read_text()
-        assert text.count("Reviews by people") >= 2, "pointed to, and there"
+        assert text.count("Judges and people") >= 2, "pointed to, and there"
         assert "Decided by people, by severity" in text
     report = orjson.loads((tmp_path / "report.json").read_bytes())
     figures = report["asked"][0]["run"]["by_people"]

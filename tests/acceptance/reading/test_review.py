@@ -291,8 +291,8 @@ def test_a_series_without_a_judge_says_so_in_a_report_beside_a_run_with_one(
         runs = [resolve_run(connection, number) for number in ("1", "2")]
         report = build_report(connection, runs)
     assert {funnel.series: funnel.judged for funnel in report.funnels} == {
-        "talker, run 1": 2,
-        "talker, run 2": None,
+        "talker (run 1)": 2,
+        "talker (run 2)": None,
     }
 
 

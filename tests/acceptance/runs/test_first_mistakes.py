@@ -270,7 +270,7 @@ def test_a_file_that_cannot_be_written_is_told_by_the_name_that_was_given(
     monkeypatch.setattr(os, "open", refusing(file.parent))
     done = invoke(recorded_log.url, *command, file, cwd=tmp_path)
     assert done.exit_code == 2
-    assert done.stderr == (
+    assert done.stderr.endswith(
         f"error: {file} cannot be written: permission denied in the folder {file.parent} (name a "
         "place where you may write, or change its permissions)\n"
     )
@@ -281,4 +281,5 @@ def test_a_file_for_a_folder_is_told(recorded_log: RecordedLog, tmp_path: Path) 
     file = tmp_path / "file" / "a" / "out.html"
     done = invoke(recorded_log.url, "report", "1", "-o", file, cwd=tmp_path)
     said = f"error: {file} cannot be written: {tmp_path / 'file'} is no folder ("
-    assert (done.exit_code, done.stderr[: len(said)]) == (2, said)
+    assert done.exit_code == 2
+    assert said in done.stderr

@@ -20,7 +20,7 @@ from failproof_es.events import CaseSkipped, CasesPlanned
 from failproof_es.problems import InvalidInput
 from failproof_es.report.data.builder import build_report
 from failproof_es.report.page.blocks import Table
-from failproof_es.report.page.counts import denominators
+from failproof_es.report.page.counts import missing_scores
 from failproof_es.store.reading.reader import find
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke
@@ -98,7 +98,7 @@ def test_skipping_runs_the_rest_and_records_each_defect_beside_the_plan(
     assert "Run 1: 2 defects kept cases out of the plan: the rates do not cover them." in (
         report.limitations
     )
-    told = [block for block in denominators(report) if isinstance(block, Table)]
+    told = [block for block in missing_scores(report) if isinstance(block, Table)]
     assert [row[0] for row in told[-1].rows] == ["run 1", "run 1"]
     assert "move it out" in str(told[-1].rows[0][2])
     shown = invoke(store.url, "show", "latest", cwd=tmp_path).stdout

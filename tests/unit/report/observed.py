@@ -43,6 +43,7 @@ def observed(case: str = "c", passed: bool | None = True, **more: Any) -> Observ
         "errors": (),
         "retries": 0,
         "graded_by": {},
+        "fault": "does not contain the text" if passed is False else "",
     }
     fields |= more
     asked = f"{fields['suite']} {fields['case']}"

@@ -12,6 +12,7 @@ from failproof_es.core.pairing import Question
 from failproof_es.engine.related_runs.attempts import Attempts
 from failproof_es.events import ModelSnapshot
 from failproof_es.reading.people_figures import PeopleFigure
+from failproof_es.report.data.comparison import comparisons, pairings
 from failproof_es.report.data.conclusions import limitations, verdict
 from failproof_es.report.data.content import Cost, GateRow, Provenance, Verdict
 from failproof_es.report.data.observations import Observation
@@ -42,16 +43,59 @@ def test_a_doubt_sets_the_tone_before_a_sentence_that_is_plain() -> None:
     observations = [observed(f"c{number}", None if number % 2 else True) for number in range(40)]
     found = of([run(by_people=(decided,))], observations=observations)
     assert found.tone == "doubt"
-    doubt, _, rest = found.sentence.partition(" have no score.")
-    assert doubt.startswith("20 of 40 evaluations") and "Left to people" in rest
+    assert found.sentence.startswith("m passed 20 of 20")
+    assert [remark.split(",")[0] for remark in found.remarks] == [
+        "Left to people",
+        "20 of 40 evaluations (50.0 %) have no score; 50.0 % to 100.0 % if everything unscored had "
+        "failed or passed.",
+    ]  # fmt: skip
 
 
 def test_without_gates_the_rate_is_said_with_its_counts_and_interval() -> None:
     found = of([run()])
     assert found.tone == "plain"
-    assert found.sentence.startswith("Passed: 39 of 40 (97.5 %): ")
-    assert "95 % confidence" in found.sentence
-    assert found.beside == (), "what the sentence says is not said again"
+    assert found.sentence == ("m passed 39 of 40 (97.5 %, 95 % interval 87.1 % to 99.6 %).")
+    assert found.remarks == (), "what the sentence says is not said again"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "sentence"),
+    [
+        (40, 4, "a passed 40 of 40, b 4 of 40: 90.0 points better (95 % interval 73.2 to 98.2)."),
+        (4, 40, "b passed 40 of 40, a 4 of 40: 90.0 points better (95 % interval 73.2 to 98.2)."),
+        (9, 8, "a passed 9 of 40, b 8 of 40: 2.5 points better, which may be chance (95 % interval "
+         "−5.7 to 10.4)."),
+        (9, 9, "a passed 9 of 40, b 9 of 40: no difference (95 % interval −6.6 to 6.6 points)."),
+    ],
+)  # fmt: skip
+def test_two_are_compared_in_the_first_sentence_the_better_one_first(
+    first: int, second: int, sentence: str
+) -> None:
+    series = {
+        name: [observed(f"c{n}", n < passing, series=name) for n in range(40)]
+        for name, passing in (("a", first), ("b", second))
+    }
+    found = verdict([run()], [], series, pairings(series), comparisons(series))
+    assert (found.sentence, found.remarks) == (sentence, ())
+
+
+def test_of_many_the_five_best_are_named_and_the_first_two_compared() -> None:
+    series = {
+        f"m{passing}": [observed(f"c{n}", n < 6 * passing, series=f"m{passing}") for n in range(40)]
+        for passing in (1, 3, 2, 6, 5, 4)
+    }
+    found = verdict([run()], [], series, pairings(series), comparisons(series))
+    assert found.sentence.startswith(
+        "m6 passed 36 of 40, m5 30 of 40, m4 24 of 40, m3 18 of 40, m2 12 of 40, and 1 more: "
+        "m6 against m5, 15.0 points better (95 % interval "
+    )
+
+
+def test_two_that_share_no_case_are_said_to_differ() -> None:
+    series = {"a": [observed("c1", series="a")], "b": [observed("c2", series="b")]}
+    found = verdict([run()], [], series, pairings(series), comparisons(series))
+    assert found.sentence == "a passed 1 of 1, b 1 of 1."
+    assert found.remarks[0].startswith("a and b were not asked the same. Compared: 0 scored pairs")
 
 
 def test_cases_that_no_answer_decides_are_counted_beside_the_rate() -> None:
@@ -64,11 +108,11 @@ def test_cases_that_no_answer_decides_are_counted_beside_the_rate() -> None:
         [run()], observations=[*FORTY, *sure, observed("no", False, fixed_outcome="none_passes")]
     )
     assert found.tone == "doubt"
-    assert found.sentence == (
-        "2 of 43 cases expect nothing: any answer passes. "
-        "1 of 43 cases can never be met: no answer passes."
+    assert found.remarks == (
+        "2 of 43 cases expect nothing: any answer passes.",
+        "1 of 43 cases can never be met: no answer passes.",
     )
-    assert found.beside[0].startswith("m: 43 of 45"), "the rate stands beside it"
+    assert found.sentence.startswith("m passed 43 of 45")
 
 
 def test_each_version_of_a_case_counts_by_its_own_outcome_and_the_same_version_once() -> None:
@@ -82,29 +126,30 @@ def test_each_version_of_a_case_counts_by_its_own_outcome_and_the_same_version_o
     }
     expected = "1 of 3 cases expects nothing: any answer passes."
     for names in (series, reversed(series)):
-        sentence = verdict([run(1), run(2)], [], {name: series[name] for name in names}).sentence
-        assert sentence == expected
+        remarks = verdict([run(1), run(2)], [], {name: series[name] for name in names}).remarks
+        assert remarks == (expected,)
 
 
 def test_gates_that_are_met_make_it_good() -> None:
     assert of([run()], [MET]).tone == "good"
-    assert of([run()], [MET]).sentence == "The gate is met."
-    assert of([run()], [MET, MET]).sentence == "All 2 gates are met."
+    assert of([run()], [MET]).sentence.endswith(" to 99.6 %). The gate is met.")
+    assert of([run()], [MET, MET]).sentence.endswith(" to 99.6 %). All 2 gates are met.")
 
 
 def test_a_gate_that_is_missed_is_told_with_its_limit_and_what_was_measured() -> None:
     found = of([run()], [MET, MISSED])
     assert found.tone == "bad"
-    assert found.sentence == "Not met: 1 of 2 gates: no_failures_at S0, S1: measured 3 of 31."
-    assert found.beside[0].startswith("m: 39 of 40 (97.5 %)")
+    missed, _, result = found.sentence.partition(". ")
+    assert missed == "Not met: 1 of 2 gates: no_failures_at S0, S1: measured 3 of 31"
+    assert result.startswith("m passed 39 of 40 (97.5 %")
 
 
 def test_of_several_runs_the_one_that_missed_a_gate_is_named() -> None:
     missed = [replace(MISSED, run_number=8), replace(MET, run_number=8, met=False)]
     found = of([run(7), run(8)], [replace(MET, run_number=7), *missed])
-    assert found.sentence == (
+    assert found.sentence.startswith(
         "Not met: 2 of 3 gates (run 8): run 8, no_failures_at S0, S1: measured 3 of 31; "
-        "run 8, min_accuracy 0.9: measured 0.975 over 40."
+        "run 8, min_accuracy 0.9: measured 0.975 over 40. m passed"
     )
 
 
@@ -112,13 +157,14 @@ def test_of_many_missed_gates_each_run_is_named_and_the_sentence_stays_short() -
     missed = [replace(MISSED, run_number=number) for number in (1, 1, 1, 3, 4)]
     sentence = of([run(n) for n in (1, 2, 3, 4)], missed).sentence
     assert sentence.startswith("Not met: 5 of 5 gates (runs 1, 3, 4): run 1, ")
-    assert sentence.endswith("; 2 more.")
+    assert "; 2 more. m passed" in sentence
     assert sentence.count("no_failures_at") == 3
 
 
 def test_a_run_without_gates_never_counts_as_passed_beside_one_that_met_its_own() -> None:
     found = of([run(1), run(2)], [MET])
-    assert (found.tone, found.sentence) == ("plain", "The gate is met. None is set for run 2.")
+    assert found.tone == "plain"
+    assert found.sentence.endswith("The gate is met. None is set for run 2.")
 
 
 def test_a_broken_record_is_all_that_is_said() -> None:
@@ -131,18 +177,19 @@ def test_a_broken_record_is_all_that_is_said() -> None:
 def test_a_run_that_has_not_ended_is_said_and_hides_no_gate_of_another(status: str) -> None:
     going = run(2, status=status, validation=None)
     assert of([run(1), going], [MET]).tone == "doubt"
-    assert of([run(1), going], [MET]).sentence == (
-        "Not ended: run 2. The numbers cover what is finished so far. The gate is met."
-    )
+    unfinished = "Not ended: run 2. The numbers cover what is finished so far."
+    assert of([run(1), going], [MET]).remarks == (unfinished,)
+    assert of([run(1), going], [MET]).sentence.endswith("The gate is met.")
     worse = of([run(1), going], [MISSED])
     assert worse.tone == "bad"
     assert worse.sentence.startswith("Not met: 1 of 1 gate (run 1): run 1, no_failures_at")
-    assert "Not ended: run 2." in worse.sentence
+    assert worse.remarks == (unfinished,)
 
 
 def test_a_run_that_failed_passed_nothing() -> None:
     found = of([run(status="failed", reason="the key is wrong.")])
-    assert (found.tone, found.sentence) == ("bad", "Run 1 failed: the key is wrong.")
+    assert found.tone == "bad"
+    assert found.sentence.startswith("Run 1 failed: the key is wrong. m passed")
 
 
 @pytest.mark.parametrize(("lost", "tone"), [(2, "good"), (3, "doubt")])
@@ -152,17 +199,17 @@ def test_more_than_one_in_twenty_without_a_score_is_said_though_gates_are_met(
     observations = [observed(f"c{n}", None if n < lost else True) for n in range(40)]
     found = of([run()], [MET], observations)
     assert found.tone == tone
-    assert ("3 of 40 evaluations (7.5 %) have no score." in found.sentence) == (lost == 3)
+    assert ("3 of 40 evaluations (7.5 %) have no score" in "".join(found.remarks)) == (lost == 3)
     assert found.sentence.endswith("The gate is met.")
 
 
 def test_what_is_still_under_way_is_not_counted_as_without_a_score() -> None:
     going = [*FORTY, *(observed(f"d{n}", None, unscored_reason="unfinished") for n in range(90))]
-    assert "no score" not in of([run(status="running")], [], going).sentence
+    assert "no score" not in " ".join(of([run(status="running")], [], going).remarks)
 
 
 def test_a_run_of_nothing_is_no_division_by_zero() -> None:
-    assert of([run()], [], []).sentence == "Passed: nothing to count."
+    assert of([run()], [], []).sentence == "Nothing was scored."
 
 
 def test_limitations_are_those_of_these_runs() -> None:
@@ -182,7 +229,7 @@ def test_limitations_are_those_of_these_runs() -> None:
 
     costs = (Cost(1, "m", 3, 10, 10, 0.5), Cost(1, "judge:j", 3, None, None, None))
     said = limitations(replace(report, costs=costs), {"m": few}).limitations
-    assert said[5] == "What it took is not known of judge j: no price, or no count of tokens."
+    assert said[5] == "The cost of judge j is unknown: no price, or no count of tokens."
 
     many = [observed(f"c{n}", n % 2 == 0) for n in range(2_000)]
     repeated = replace(empty_report(), asked=(run(repetitions=2, judges=JUDGES),))

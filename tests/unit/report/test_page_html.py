@@ -20,6 +20,7 @@ from failproof_es.report.page.blocks import (
     Heading,
     Items,
     Mark,
+    Method,
     Paragraph,
     QuotedText,
     ReportPage,
@@ -40,15 +41,16 @@ def page_of(text: str) -> ReportPage:
     blocks = (
         Paragraph(text),
         Paragraph(text, note=True),
+        Method(text),
         Heading(text),
         Items((text, text)),
         Facts(((text, text),)),
         table,
         QuotedText(text, text),
         QuotedText(text, text, reply=True),
-        Collapsible(text, (Mark(text, "bad"),), (QuotedText(text, text), table)),
+        Collapsible(text, (Mark(text, "bad"),), (QuotedText(text, text), table), ((text, text),)),
     )
-    sections = (ReportSection("a", text, blocks), ReportSection("b", text, iter(blocks)))
+    sections = (ReportSection("a", text, blocks), ReportSection("b", text, iter(blocks), text))
     return ReportPage(text, text, "bad", text, (text,), sections, text)
 
 

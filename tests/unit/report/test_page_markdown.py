@@ -22,7 +22,7 @@ HOSTILE = "<script>alert(1)</script> ![x](http://evil/x.png) | **bold** `code` \
 
 def page(*blocks: object) -> str:
     made = ReportPage(
-        title=HOSTILE, kicker="k", tone="plain", verdict="v", rate_lines=(HOSTILE,),
+        title=HOSTILE, kicker="k", tone="plain", verdict="v", remarks=(HOSTILE,),
         sections=(ReportSection("s", "Section", blocks),), footer="f",  # type: ignore[arg-type]
     )  # fmt: skip
     return b"".join(pieces(made)).decode()

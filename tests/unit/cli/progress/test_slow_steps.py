@@ -9,7 +9,7 @@ from collections.abc import Callable
 import orjson
 import pytest
 
-from failproof_es.cli.progress import display, slow_step
+from failproof_es.cli.progress import display, slow_step, steps
 from failproof_es.cli.progress.display import LineProgress, plain_line
 from failproof_es.cli.progress.json_lines import json_line
 from failproof_es.cli.progress.state import ProgressState
@@ -76,3 +76,16 @@ def test_a_step_is_told_only_where_it_is_slow(
             time.sleep(0.01)
             said = capsys.readouterr().err
     assert said == "reading ...\n"
+
+
+def test_steps_say_where_they_are_and_the_same_not_each_time(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    progress, waits = steps.StepProgress(), iter([False] * 5 + [True])
+    monkeypatch.setattr(progress._closed, "wait", lambda seconds: next(waits))
+    progress("reading run 1", 1_200, 5_000)
+    progress._say_steps()
+    assert capsys.readouterr().err == "reading run 1: 1,200 of 5,000 ...\n" * 2
+    with steps.StepProgress():
+        pass
+    assert capsys.readouterr().err == ""

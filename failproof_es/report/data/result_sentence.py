@@ -1,0 +1,85 @@
+"""The result in a sentence: how many passed, and which model or run is better by how much. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+from failproof_es.catalogue.wording import percent, points
+from failproof_es.report.data.analysis import rate_of
+from failproof_es.report.data.comparison import OVERALL
+from failproof_es.report.data.content import Comparison
+from failproof_es.report.data.observations import Observation
+from failproof_es.support.statistics import CONFIDENCE, Rate
+
+ALPHA = 0.05
+"""Differences with a p value below it are rarely chance."""
+_NAMED_SERIES = 5
+_INTERVAL = f"{CONFIDENCE * 100:.0f} % interval"
+
+NamedRate = tuple[str, Rate]
+
+
+def result_sentences(
+    series: Mapping[str, Sequence[Observation]], comparisons: Sequence[Comparison]
+) -> Iterator[str]:
+    """The sentence of the result; nothing if no evaluation passed or failed.
+
+    One series: its rate and the interval. Several: their counts, the best first, and how much
+    better the first is than the second.
+    """
+    rates = [(name, rate_of(of)) for name, of in series.items()]
+    scored = [(name, rate) for name, rate in rates if rate.total]
+    if not scored:
+        return
+    overall = [comparison for comparison in comparisons if comparison.what == OVERALL]
+    if len(scored) == 1:
+        yield f"{_describe_single(*scored[0])}."
+    else:
+        yield f"{_describe_several(_best_first(scored, overall), overall)}."
+
+
+def _describe_single(name: str, rate: Rate) -> str:
+    assert rate.value is not None and rate.interval is not None
+    ends = f"{percent(rate.interval.low)} to {percent(rate.interval.high)}"
+    counts = f"{rate.passed:,} of {rate.total:,}"
+    return f"{name} passed {counts} ({percent(rate.value)}, {_INTERVAL} {ends})"
+
+
+def _best_first(scored: Sequence[NamedRate], overall: Sequence[Comparison]) -> list[NamedRate]:
+    """The series by their pass rates; two by the difference on the pairs that both were asked."""
+    if len(scored) == 2 and overall:
+        return list(reversed(scored) if overall[0].paired.difference < 0 else scored)
+    return sorted(scored, key=lambda named: -(named[1].value or 0.0))
+
+
+def _describe_several(scored: Sequence[NamedRate], overall: Sequence[Comparison]) -> str:
+    (first, rate), *others = scored[:_NAMED_SERIES]
+    counts = [f"{first} passed {rate.passed:,} of {rate.total:,}"]
+    counts += (f"{name} {other.passed:,} of {other.total:,}" for name, other in others)
+    if (more := len(scored) - _NAMED_SERIES) > 0:
+        counts.append(f"and {more:,} more")
+    second = others[0][0]
+    for comparison in overall:
+        if {comparison.one, comparison.other} == {first, second}:
+            between = "" if len(scored) == 2 else f"{first} against {second}, "
+            difference = _describe_difference(comparison, 1 if comparison.one == first else -1)
+            return f"{', '.join(counts)}: {between}{difference}"
+    return ", ".join(counts)
+
+
+def _describe_difference(comparison: Comparison, sign: Literal[1, -1]) -> str:
+    """How much better the first series is; with the sign -1 the second one."""
+    paired = comparison.paired
+    assert paired.interval is not None
+    ends = sorted((sign * paired.interval.low, sign * paired.interval.high))
+    interval = f"{_INTERVAL} {' to '.join(map(_points, ends))}"
+    if not paired.difference:
+        return f"no difference ({interval} points)"
+    better = "better" if sign * paired.difference > 0 else "worse"
+    chance = "" if comparison.adjusted_p < ALPHA else ", which may be chance"
+    return f"{points(abs(paired.difference))} {better}{chance} ({interval})"
+
+
+def _points(share: float) -> str:
+    return points(share).removesuffix(" points").replace("-", "−")

@@ -1,0 +1,121 @@
+"""Writes a slide as Markdown, SVG or PNG: one picture with colours of its own, for any program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import vl_convert
+from markupsafe import escape
+
+from failproof_es.catalogue.wording import percent
+from failproof_es.report.formats.markdown import table_lines, text
+from failproof_es.report.page.blocks import Table, TableColumn
+from failproof_es.report.page.slide import Slide, ramp_step
+from failproof_es.report.page.tables import counts
+from failproof_es.support.statistics import Rate
+from failproof_es.support.untrusted_text import one_line, shortened_inside
+
+SCALE = 2.0
+"""Pixels of the PNG for each pixel of the SVG."""
+_INK, _MUTED, _PAPER, _EMPTY = "#1b1f24", "#59626e", "#ffffff", "#f5f7f9"
+_RAMP = ("#fbf7f2", "#fbe1c5", "#f5bf8a", "#e58f4c", "#b8521a", "#7f2704")
+_LIGHT_FROM = 4
+"""Step of the ramp from which on the text in a cell is white."""
+_FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+_LONGEST_NAME = 30
+_LETTER = 9.0
+"""Width of a letter of 16 pixels, on the wide side."""
+_MARGIN, _HEAD, _ROW, _NARROWEST = 24, 96, 56, 150
+
+
+def slide_piece(slide: Slide, form: str) -> bytes:
+    """The slide as a file of the format `md`, `svg` or `png`."""
+    if form == "md":
+        return "".join(f"{line}\n" for line in _markdown(slide)).encode()
+    svg = _svg(slide)
+    if form == "svg":
+        return svg.encode()
+    return bytes(vl_convert.svg_to_png(svg, scale=SCALE))
+
+
+def _markdown(slide: Slide) -> Iterator[str]:
+    columns = (TableColumn(" ", "name"), *(TableColumn(name) for name in slide.columns))
+    rows = tuple((name, *map(_cell, rates)) for name, rates in slide.rows)
+    yield from table_lines(Table(slide.title, columns, rows))
+    yield ""
+    yield text(slide.note)
+
+
+def _cell(rate: Rate | None) -> str:
+    if rate is None or rate.value is None:
+        return "–"
+    return f"{percent(rate.value)} ({counts(rate)})"
+
+
+def _svg(slide: Slide) -> str:
+    names = [_label(name) for name, _ in slide.rows]
+    heads = [_label(name) for name in slide.columns]
+    first = int(_LETTER * max(map(len, names), default=0)) + _MARGIN
+    widths = [max(_NARROWEST, int(_LETTER * len(head)) + _MARGIN) for head in heads]
+    width = max(first + sum(widths), int(0.75 * _LETTER * len(slide.note)), 480) + 2 * _MARGIN
+    height = _HEAD + _ROW * len(names) + 2 * _MARGIN
+    shapes = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" font-family="{_FONT}" role="img" '
+        f'aria-label="{escape(one_line(slide.title))}">',
+        _rectangle(0, 0, width, height, _PAPER),
+        _text(_MARGIN, 42, slide.title, size=24, bold=True),
+    ]
+    left = _MARGIN + first
+    for head, column in zip(heads, widths, strict=True):
+        shapes.append(_text(left + column / 2, _HEAD - 12, head, middle=True, bold=True))
+        left += column
+    for at, (name, (_, rates)) in enumerate(zip(names, slide.rows, strict=True)):
+        shapes += _row(_HEAD + at * _ROW, name, rates, first, widths)
+    shapes += [_text(_MARGIN, height - 18, slide.note, size=13, colour=_MUTED), "</svg>"]
+    return "\n".join(shapes) + "\n"
+
+
+def _row(
+    top: int, name: str, rates: Sequence[Rate | None], first: int, widths: Sequence[int]
+) -> Iterator[str]:
+    yield _text(_MARGIN, top + _ROW / 2 + 6, name)
+    left = _MARGIN + first
+    for rate, width in zip(rates, widths, strict=True):
+        centre = left + width / 2
+        if rate is None or rate.value is None:
+            yield _rectangle(left + 2, top + 2, width - 4, _ROW - 4, _EMPTY)
+            yield _text(centre, top + _ROW / 2 + 6, "–", colour=_MUTED, middle=True)
+        else:
+            step = ramp_step(rate, len(_RAMP))
+            ink = _PAPER if step >= _LIGHT_FROM else _INK
+            yield _rectangle(left + 2, top + 2, width - 4, _ROW - 4, _RAMP[step])
+            yield _text(centre, top + 25, percent(rate.value), colour=ink, middle=True, bold=True)
+            yield _text(centre, top + 44, counts(rate), size=13, colour=ink, middle=True)
+        left += width
+
+
+def _label(name: str) -> str:
+    return shortened_inside(one_line(name), _LONGEST_NAME)
+
+
+def _rectangle(x: float, y: float, width: float, height: float, colour: str) -> str:
+    return f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" fill="{colour}"/>'
+
+
+def _text(
+    x: float,
+    y: float,
+    content: str,
+    *,
+    size: int = 16,
+    colour: str = _INK,
+    middle: bool = False,
+    bold: bool = False,
+) -> str:
+    look = ' text-anchor="middle"' if middle else ""
+    look += ' font-weight="bold"' if bold else ""
+    return (
+        f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{colour}"{look}>'
+        f"{escape(one_line(content))}</text>"
+    )

@@ -1,0 +1,70 @@
+"""One table for a slide: as Markdown, SVG and PNG, whatever its names hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+
+from failproof_es.report.data.content import Funnel, GroupRate, Report
+from failproof_es.report.formats.slide import slide_piece
+from failproof_es.report.page.slide import MOST_COLUMNS, MOST_ROWS, Slide, build_slide
+from failproof_es.support.statistics import rate
+from tests.harmless_html import hostile
+from tests.unit.report.test_page import empty_report
+
+
+def report_of(models: Sequence[str], categories: Sequence[str]) -> Report:
+    some = rate([True, True, False])
+    groups = [
+        group
+        for model in models
+        for group in (
+            GroupRate("overall", "all cases", model, some),
+            *(GroupRate("category", name, model, some) for name in categories),
+        )
+    ]
+    funnels = tuple(Funnel(model, 3, 3, 3, 3, None, 3, ()) for model in models)
+    return replace(empty_report(), groups=tuple(groups), funnels=funnels)
+
+
+def names_of(slide: Slide) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return slide.columns, tuple(name for name, _ in slide.rows)
+
+
+def test_the_shorter_list_stands_in_columns() -> None:
+    assert names_of(build_slide(report_of("ab", "xyz"))) == (
+        ("a", "b"), ("all cases", "x", "y", "z"),
+    )  # fmt: skip
+    assert names_of(build_slide(report_of("abcd", "x"))) == (
+        ("all cases", "x"), ("a", "b", "c", "d"),
+    )  # fmt: skip
+
+
+def test_a_slide_has_bounds_and_says_what_it_leaves_out() -> None:
+    models = [f"m{number}" for number in range(MOST_COLUMNS + 1)]
+    categories = [f"c{number}" for number in range(MOST_ROWS + 1)]
+    slide = build_slide(report_of(models, categories))
+    assert (len(slide.columns), len(slide.rows)) == (MOST_COLUMNS, MOST_ROWS)
+    assert slide.note.endswith("scored; 2 rows left out; 1 column left out.")
+
+
+def test_what_was_not_scored_has_no_rate() -> None:
+    report = report_of("ab", "x")
+    slide = build_slide(replace(report, groups=report.groups[:-1]))
+    assert slide.rows[1][1] == (rate([True, True, False]), None)
+    shown = slide_piece(slide, "md").decode()
+    assert "| x | 66.7 % (2 of 3) | – |" in shown
+
+
+@pytest.mark.parametrize("name", ["script", "attribute", "cdata", "bidi", "surrogate", "nul"])
+def test_hostile_names_are_text_in_every_form(name: str) -> None:
+    text = hostile()[name]
+    slide = replace(build_slide(report_of([text, "b"], ["x", text])), title=text)
+    tree = ElementTree.fromstring(slide_piece(slide, "svg"))
+    assert {element.tag.rpartition("}")[2] for element in tree.iter()} == {"svg", "rect", "text"}
+    rows = [line for line in slide_piece(slide, "md").decode().splitlines() if line[:2] == "| "]
+    assert len({row.replace(r"\|", "").count("|") for row in rows}) == 1
+    assert slide_piece(slide, "png").startswith(b"\x89PNG\r\n")
