@@ -39,6 +39,7 @@ from failproof_es.models.protocol import (
 )
 from failproof_es.models.replies.content_types import EVENTS
 from failproof_es.models.replies.half_characters import PieceJoiner
+from failproof_es.models.replies.recent_answers import RECENT_ANSWERS
 from failproof_es.models.tokens import TokenSource, require_token
 from failproof_es.problems import InvalidInput
 from failproof_es.web.client import (
@@ -278,7 +279,10 @@ class HttpProvider(ABC):
                 kind, message, "transient", status=came.status, headers=came.headers,
                 body=bytes(came.body) or None, latency_ms=came.given_up_after_ms(),
             ) from (None if quotes_reply(error) else error)  # fmt: skip
-        return require_short(read_as_it_came(self, came.reply(), came.stream))
+        answer = require_short(read_as_it_came(self, came.reply(), came.stream))
+        if came.stream is None:
+            RECENT_ANSWERS.keep(type(self), answer)
+        return answer
 
     async def _exchange(
         self,

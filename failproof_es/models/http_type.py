@@ -10,6 +10,7 @@ from failproof_es.core.reply_body import raw_body
 from failproof_es.events import ResponseReceived
 from failproof_es.models.protocol import Answer, Provider
 from failproof_es.models.provider_type import BaseProviderType
+from failproof_es.models.replies.recent_answers import RECENT_ANSWERS
 from failproof_es.models.trust.vendors import Vendor
 from failproof_es.problems import InvalidInput
 
@@ -70,13 +71,16 @@ class HttpProviderType(BaseProviderType):
     def reparse(self, response: ResponseReceived) -> Answer | None:
         """Parse a recorded reply again, by the functions that parsed it when it was received.
 
-        Raises `ModelError` if the recorded bytes hold no answer.
+        The result is looked up if this process has just parsed the same bytes. Raises `ModelError`
+        if the recorded bytes hold no answer.
         """
         from failproof_es.models.http_reply import HttpReply, InvalidReply, read_as_it_came
 
-        body = raw_body(response) or b""
-        reply = HttpReply(response.status or 0, response.headers, body, 0.0, response.timestamp)
+        body, status = raw_body(response) or b"", response.status or 0
         kind = self.implementation()
+        if (answer := RECENT_ANSWERS.take(kind, status, response.headers, body)) is not None:
+            return answer
+        reply = HttpReply(status, response.headers, body, 0.0, response.timestamp)
         stream = kind.stream_of(reply.headers)
         try:
             if stream is not None:
