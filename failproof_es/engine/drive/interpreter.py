@@ -160,8 +160,7 @@ class Interpreter:
         while True:
             steps = await self.grader.advance(key, case, state, wait_budget=patience)
             decided.extend(steps.events)
-            state = fold(steps.events, state)
-            action = steps.action
+            state, action = steps.state, steps.action
             if isinstance(action, Done):
                 break
             if isinstance(action, Defer):
@@ -217,7 +216,8 @@ class Interpreter:
             trouble = self._halting_error(events[-1]) or self._broken_ceiling(events[0])
             # Durable before it is graded: after a crash in grading, the request is not repeated.
             await self._record(events)
-            state = fold(events, state)
+            for event in events:
+                state = evolve(state, event)
             if trouble is not None:
                 raise Halted(trouble)
         await self._record(decided)

@@ -16,7 +16,7 @@ from uuid import UUID, uuid4
 
 from failproof_es.configuration.schema import Gates
 from failproof_es.core.case import run_id as run_id_of
-from failproof_es.core.evaluation import NO_JUDGES, Evaluation, fold
+from failproof_es.core.evaluation import NO_JUDGES, Evaluation
 from failproof_es.core.evolution import evolve
 from failproof_es.core.run import Run, chunked, fold_run
 from failproof_es.core.tally import Tally
@@ -348,12 +348,11 @@ class _Importing:
             state = evolve(state, imported)
         steps = await grader.advance(recorded.key, recorded.case, state)
         events.extend(steps.events)
-        state = fold(steps.events, state)
         await journal.append(*events)
         checks.end(recorded, finished=True)
         for event in events:
             self.observe(event)
-        return state
+        return steps.state
 
 
 def _evaluations(connection: Connection, keys: Sequence[Any]) -> list[RecordedEvaluation]:

@@ -199,6 +199,8 @@ def test_a_grading_that_does_not_end_is_stopped_and_lost_and_holds_up_nothing(
     assert stopped == ["Classified", "EvaluationAbandoned"]
     assert turns > 100, "the event loop goes on meanwhile"
     state = fold([*history, *graded[3].events])
+    assert graded[3].state == state
+    assert graded[0].state == fold([*its_history, *graded[0].events])
     assert state.abandoned is not None and unscored_group(state) == "grading_stopped"
     assert state.abandoned.kind == GRADING_STOPPED
     assert "more than 0.2 s of processor time" in state.abandoned.reason

@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -40,6 +40,7 @@ from failproof_es.core.evaluation import (
     Transcript,
     WaitBudget,
     evolve,
+    fold,
     next_action,
 )
 from failproof_es.dialects.kit import cut_off
@@ -79,6 +80,8 @@ class Steps:
 
     events: list[EvaluationEvent]
     action: Send | Defer | Done
+    state: Evaluation
+    """The evaluation after the events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +141,7 @@ class Grader:
             header = EventHeader.of_evaluation(key)
             lost = derive_event(self.dialect, header, state, case, DeclareLost(state.in_flight))
             steps = await self.advance(key, case, evolve(state, lost), wait_budget=wait_budget)
-            return Steps([lost, *steps.events], steps.action)
+            return Steps([lost, *steps.events], steps.action, steps.state)
         task = Task(
             key,
             case,
@@ -153,13 +156,13 @@ class Grader:
         if not state.version or self.is_bounded(case, state.replies, of_judge):
             return take_steps(self.dialect, self.scorers, task)
         if first is None and (action := self._next_request(task)) is not None:
-            return Steps([], action)
+            return Steps([], action, state)
         pool = pool_for(_take_steps, LIMITS, self)
         try:
             graded: Steps = await asyncio.wrap_future(pool.submit(task))
         except LimitExceeded as stopped:
             return _stopped_steps(self.dialect, task, f"the grading was stopped: {stopped}")
-        return graded
+        return replace(graded, state=fold(graded.events, state))
 
     def _next_request(self, task: Task) -> Send | Defer | None:
         """The next request of a conversation whose messages are only joined.
@@ -187,17 +190,14 @@ class Grader:
 
 
 def take_steps(dialect: Dialect, scorers: Sequence[Scorer], task: Task) -> Steps:
-    """Decide and derive, step by step, until a request is due or nothing is left to do.
-
-    Returns the derived events in order, and the action that follows them.
-    """
+    """Decide and derive, step by step, until a request is due or nothing is left to do."""
     header = EventHeader.of_evaluation(task.key)
     state, action = task.state, task.first
     events: list[EvaluationEvent] = []
     while True:
         following = action or _decide(dialect, task, state)
         if not isinstance(following, LocalAction):
-            return Steps(events, following)
+            return Steps(events, following, state)
         event = derive_event(
             dialect,
             header,
@@ -238,7 +238,7 @@ def _stopped_steps(dialect: Dialect, task: Task, reason: str) -> Steps:
     fails = task.cut_off_fails and isinstance(state.last, Classified) and not state.has_failed
     end = cut_off.failed(stopped, failing_scores(dialect)) if fails else stopped
     events.append(ended(header, state, end))
-    return Steps(events, Done())
+    return Steps(events, Done(), evolve(state, events[-1]))
 
 
 def _characters(case: Case, replies: Sequence[ModelReply]) -> int:
@@ -262,9 +262,12 @@ def graders_of(name: str, grading: bytes) -> tuple[Dialect, Sequence[Scorer]]:
 
 
 def _take_steps(name: str, grading: bytes, task: Task) -> Steps:
-    """`take_steps`, as a child process calls it: with the dialect's name, and `grading` as JSON."""
+    """`take_steps`, as a child process calls it: with the dialect's name, and `grading` as JSON.
+
+    Returns an empty state, because the state repeats all replies.
+    """
     dialect, scorers = graders_of(name, grading)
-    return take_steps(dialect, scorers, task)
+    return replace(take_steps(dialect, scorers, task), state=Evaluation())
 
 
 def pool_for(
