@@ -108,7 +108,17 @@ def word_or_none(word: str | None) -> str | None:
 
 def meaning_of(word: str | None) -> Meaning:
     """The meaning of a finish reason; `complete` for `None`, `unknown` for an unlisted word."""
+    if word is None or len(word) > _LONGEST_WORD:
+        return _meaning_uncached(word)
+    return _meaning_cached(word)
+
+
+def _meaning_uncached(word: str | None) -> Meaning:
     return "complete" if word_or_none(word) is None else _MEANINGS.get(_normalize(word), "unknown")
+
+
+_meaning_cached = lru_cache(maxsize=256)(_meaning_uncached)
+"""Cached: an answer's word is looked up a dozen times, and a run has few different words."""
 
 
 def worse(first: str | None, later: str | None) -> str | None:
@@ -143,15 +153,5 @@ def common_word(word: str) -> str:
 
 
 def _normalize(word: str | None) -> str:
-    if word is None or len(word) > _LONGEST_WORD:
-        return _normalize_uncached(word or "")
-    return _normalize_cached(word)
-
-
-def _normalize_uncached(word: str) -> str:
-    plain = _SEPARATORS.sub("_", word.strip()).lower()
+    plain = _SEPARATORS.sub("_", (word or "").strip()).lower()
     return _ENUMERATION.sub("", plain)
-
-
-_normalize_cached = lru_cache(maxsize=256)(_normalize_uncached)
-"""Cached: an answer's word is normalized a dozen times, and a run has few different words."""

@@ -152,7 +152,7 @@ class RunCounts:
             group = self.groups.get(key)
             if group is None:
                 group = self.groups[key] = Group()
-            _add_to_group(group, outcome, times)
+            add_to_group(group, outcome, times)
             if (unscored := outcome.unscored_as) is not None:
                 kind = outcome.ended_kind or ""
                 self.unscored[UnscoredKey(model, unscored, kind, outcome.reason)] += times
@@ -418,14 +418,8 @@ def percentile_ms(latencies: Mapping[int, int], percent: float) -> float | None:
     raise AssertionError("the counts do not add up")
 
 
-def group_of(outcome: EvaluationOutcome) -> Group:
-    """The counts of one finished evaluation alone, as a group."""
-    group = Group()
-    _add_to_group(group, outcome, 1)
-    return group
-
-
-def _add_to_group(group: Group, outcome: EvaluationOutcome, times: int) -> None:
+def add_to_group(group: Group, outcome: EvaluationOutcome, times: int = 1) -> None:
+    """Add one finished evaluation to a group; with `times=-1` subtract it."""
     accuracy = outcome.accuracy
     # It can raise: before anything is counted.
     measured = None if accuracy is None else exact(accuracy)

@@ -21,7 +21,7 @@ from failproof_es.core.costs import Prices, Spent, answer_cost, priced
 from failproof_es.core.evaluation import Evaluation, JudgeVerdict
 from failproof_es.core.outcome import EvaluationOutcome, outcome_of
 from failproof_es.core.spend import written_usd
-from failproof_es.core.summary import RequestStats, RunSummary, group_of
+from failproof_es.core.summary import RequestStats, RunSummary, add_to_group
 from failproof_es.core.tally import Group
 from failproof_es.core.unscored import unscored_group
 from failproof_es.engine.history import RecordedEvaluation
@@ -254,7 +254,7 @@ class ProgressState:
         if outcome.finished:
             model = self._model(outcome.model_key)
             model.carried_over += 1
-            model.group.include(group_of(outcome))
+            add_to_group(model.group, outcome)
             model.lost += outcome.lost
 
     def restore(self, summary: RunSummary) -> None:
@@ -455,5 +455,5 @@ class ProgressState:
             scores=event.scores if isinstance(event, Scored) else {},
             passed=event.passed if isinstance(event, Scored) else None,
         )
-        model.group.include(group_of(outcome))
+        add_to_group(model.group, outcome)
         model.lost += outcome.lost

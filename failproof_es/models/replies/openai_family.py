@@ -92,7 +92,8 @@ def read_unless_withheld(
 
 def is_block(error: Any) -> bool:
     """Whether an error reports that a filter blocked the request or the answer."""
-    error = _as_object(error)
+    if not isinstance(error, dict):
+        return False
     codes = (error.get("code"), _as_object(error.get("innererror")).get("code"))
     if any(isinstance(code, str) and code in _WITHHELD for code in codes):
         return True
