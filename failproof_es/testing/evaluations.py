@@ -86,7 +86,7 @@ def outcome_of(state: Evaluation) -> EvaluationOutcome:
         prompt_id=KEY.prompt_id,
         model_key=KEY.model_key,
         repetition=KEY.repetition,
-        status="scored" if score else "abandoned" if state.abandoned else "running",
+        status="scored" if score else "abandoned" if state.abandoned else "unfinished",
         answer=state.replies[-1].text if state.replies else None,
         class_=classification.primary if classification else None,
         details=classification.details if classification else {},
