@@ -322,7 +322,7 @@ def _find_neighbours(
 PAGE = Page(
     name="matrix",
     path="/runs/{run}/matrix",
-    word="Matrix",
+    word="Cases by models",
     says="Which model of a run failed which case: cases by models, with a conversation beside.",
     query=MatrixQuery,
     model=MatrixPage,

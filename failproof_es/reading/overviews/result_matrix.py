@@ -31,7 +31,7 @@ from failproof_es.store.reading.reader import Connection
 
 MOST_CELLS = 4_000
 """Most evaluations of a page. A page has fewer cases where a case has many evaluations."""
-LOOKED_UP = 20_000
+LOOKED_UP = 10_000
 """Number of evaluations that a page looks up to leave out the cases of the pages before."""
 _SELECTED = f"SELECT e.prompt_id, {PLACE}, e.last_position, e.evaluation_id "
 _FIRSTS = f"""
@@ -97,7 +97,7 @@ class MatrixRow:
 
 @dataclass(frozen=True, slots=True)
 class MatrixRows:
-    """A page of cases with their results."""
+    """Cases with their results: a page of them."""
 
     rows: tuple[MatrixRow, ...]
     following: ResultKey | None
@@ -167,8 +167,9 @@ def _find_cases(
         seen.setdefault(prompt_id, key)
     looked_up = list(seen)[: max(limit + 1, LOOKED_UP // asked.of_each_case)]
     cases: list[UUID] = []
-    for begin in range(0, len(looked_up), limit + 1):
-        portion = looked_up[begin : begin + limit + 1]
+    begin, size = 0, limit + 1
+    while portion := looked_up[begin : begin + size]:
+        begin, size = begin + size, 2 * size
         firsts = _find_firsts(connection, asked, which, portion, up_to)
         cases += [prompt_id for prompt_id in portion if firsts.get(prompt_id) == seen[prompt_id]]
         if len(cases) > limit:
