@@ -26,6 +26,7 @@ from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.summary_rows import describe_messages
 from failproof_es.store.store import Store
 from failproof_es.support.atomic_file import describe_write_error
+from failproof_es.support.extras import is_installed
 from failproof_es.support.plurals import plural
 
 _CONFIGURATION_STAYS = "a run keeps its configuration: after a change of the file, start a new one"
@@ -152,8 +153,10 @@ def say_what_next(counted_up: RunSummary, status: str) -> None:
             f"{plural(missing, 'evaluation')} {were} abandoned{of_those}: `failproof-es resume "
             f"{number} --retry-abandoned` asks again in a run that carries over the rest"
         )
-    why_failed = f"`failproof-es results {number} --failed`, " if total.failed else ""
-    say(
-        f"next: {why_failed}`failproof-es show {number}`, `failproof-es results {number} "
-        f"--format jsonl`, `failproof-es replay {number}`, `failproof-es log {number}`"
-    )
+    commands = [
+        *([f"results {number} --failed"] if total.failed else []),
+        *([f"report {number}"] if is_installed("report") else []),
+        *(["console"] if is_installed("console") else []),
+        f"show {number}",
+    ]
+    say(f"next: {', '.join(f'`failproof-es {command}`' for command in commands)}")

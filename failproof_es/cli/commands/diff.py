@@ -15,6 +15,7 @@ from failproof_es.cli.commands.results import first_line
 from failproof_es.cli.rendering.output import (
     Column,
     Format,
+    cell,
     format_option,
     print_facts,
     print_json,
@@ -57,31 +58,10 @@ _GRADING = (
     Column("left version", "left"),
     Column("right version", "right"),
 )
-_CHANGED = (
-    Column("model", "model"),
-    Column("suite", "suite"),
-    Column("case", "case"),
-    Column("what", "what"),
-    Column("left class", "left_class"),
-    Column("right class", "right_class"),
-    Column("left answer", "left_answer"),
-    Column("right answer", "right_answer"),
-)
 _AT_ONCE = 200
 LONGEST_ANSWER = 100_000
 """Maximum characters of an answer that are read; a longer answer is marked as cut."""
-_RESULTS = (
-    Column("model", "model"),
-    *(
-        Column(f"{side} {name}", f"{side}_{name}", right=True)
-        for name in ("finished", "scored", "passed", "correct")
-        for side in ("left", "right")
-    ),
-    Column("compared with", "compared_with"),
-    Column("pairs", "pairs", right=True),
-    *(Column(f"{side} correct of pairs", f"{side}_of_pairs", right=True) for side in _SIDES),
-    Column("left out", "left_out"),
-)
+_COUNTS = ("finished", "scored", "passed")
 
 
 @click.command(cls=CliCommand)
@@ -98,8 +78,10 @@ def diff(left: str, right: str, output_format: Format) -> None:
     carries over from the other, both sides are the same evaluation: how many there are stands
     beside its name.
 
-    Pairs that passed in one run alone are listed with both answers. `worse` passed in the first
+    Pairs that passed in one run alone come first, with both answers. `worse` passed in the first
     RUN only, `better` in the second. The table shows the first line of each answer, JSON more.
+    Below it `6 → 11` is a number of the first RUN and of the second; one number is the same in
+    both. Settings that both runs leave empty are in JSON alone.
     """
     with session().open_store() as store, store.connect() as connection:
         one, other = (read_run(connection, run) for run in (left, right))
@@ -171,7 +153,12 @@ class _RunDifferences:
     def print(self) -> None:
         """Print all differences on stdout as facts and tables."""
         cases = self.cases
-        only = f"{len(cases.only_left)} only left, {len(cases.only_right)} only right"
+        counts = {
+            "the same": cases.same,
+            "changed": len(cases.changed),
+            "only left": len(cases.only_left),
+            "only right": len(cases.only_right),
+        }
         print_facts(
             {
                 side: ", ".join(
@@ -185,26 +172,73 @@ class _RunDifferences:
             }
             | {
                 "experiment": "the same" if self.same_experiment else "another one",
-                "cases": f"{cases.same} the same, {len(cases.changed)} changed, {only}",
+                "cases": ", ".join(f"{n:,} {what}" for what, n in counts.items() if n) or "none",
             }
         )
-        for title, values in (("configuration", self.configuration), ("models", self.models)):
-            if values:
-                print_table(map(_format_value, values), _VALUES, title=title)
-        rows = list(self._case_rows())
-        if rows:
-            print_table(map(_shorten_digests, rows), _CASES, title="cases")
+        self._print_changed()
+        print_table(self._result_rows(), self._result_columns(), title="results")
         if self.grading:
             print_table(self.grading, _GRADING, title="graded otherwise, and so not compared")
-        print_table(self.results, _RESULTS, title="results")
+        if rows := list(self._case_rows()):
+            print_table(map(_shorten_digests, rows), _CASES, title="cases")
+        for title, values in (("configuration", self.configuration), ("models", self.models)):
+            if shown := [row for row in map(_format_value, values) if row["left"] != row["right"]]:
+                print_table(shown, _VALUES, title=title)
+
+    def _print_changed(self) -> None:
+        """Print the pairs that passed in one run alone, each with what came in both."""
         if self.changed is None:
             say(f"which evaluations went better or worse cannot be listed: {self.why_not}")
         elif self.changed:
             worse = sum(row["what"] == "worse" for row in self.changed)
-            title = (
-                f"passed in one run alone: {worse:,} worse, {len(self.changed) - worse:,} better"
-            )
-            print_table(map(_changed_for_people, self.changed), _CHANGED, title=title)
+            better = len(self.changed) - worse
+            title = f"passed in one run alone: {worse:,} worse, {better:,} better"
+            several = len(self.results) > 1
+            columns = [
+                *([Column("model", "model")] if several else []),
+                *(Column(name, name) for name in ("suite", "case", "what")),
+                *(Column(side, f"{side}_shown", folds=True) for side in _SIDES),
+            ]
+            print_table(map(_changed_for_people, self.changed), columns, title=title)
+
+    def _result_columns(self) -> list[Column]:
+        columns = [Column("model", "model"), *(Column(name, name) for name in _COUNTS)]
+        if any(
+            row[f"{side}_correct"] != row[f"{side}_passed"]
+            for row in self.results
+            for side in _SIDES
+        ):
+            columns.append(Column("accuracy, summed", "correct"))
+        return [
+            *columns,
+            Column("pairs", "pairs", right=True),
+            Column("correct of pairs", "of_pairs"),
+            Column("not compared", "left_out", folds=True),
+        ]
+
+    def _result_rows(self) -> Iterator[dict[str, Any]]:
+        """The results for the table: a model and its counterpart of another name are one row."""
+        by_model = {row["model"]: row for row in self.results}
+        counterparts = {
+            row["compared_with"]
+            for row in self.results
+            if row["left_finished"] is not None and row["compared_with"] != row["model"]
+        }
+        for row in self.results:
+            if row["left_finished"] is None and row["model"] in counterparts:
+                continue
+            other = by_model.get(row["compared_with"], row)
+            names = (row["model"], other["model"])
+            yield {
+                "model": _both(*names),
+                **{
+                    name: _both(row[f"left_{name}"], other[f"right_{name}"])
+                    for name in (*_COUNTS, "correct")
+                },
+                "pairs": row["pairs"],
+                "of_pairs": _both(row["left_of_pairs"], row["right_of_pairs"]),
+                "left_out": row["left_out"],
+            }
 
     def _carried_over(self, side: str) -> Iterator[str]:
         if count := self.carried_over[side]:
@@ -322,8 +356,17 @@ def _with_answers(
 
 
 def _changed_for_people(row: dict[str, Any]) -> dict[str, Any]:
-    """A pair that passed in one run only, for the table: the first line of each answer."""
-    return {**row, **{f"{side}_answer": first_line(row[f"{side}_answer"]) for side in _SIDES}}
+    """A pair that passed in one run only, for the table: of each side the class and the first line
+    of the answer."""
+    return row | {
+        f"{side}_shown": f"{row[f'{side}_class']}: {first_line(row[f'{side}_answer'])}"
+        for side in _SIDES
+    }
+
+
+def _both(left: Any, right: Any) -> str | None:
+    """A value of both runs in one cell: `6 → 11`, or one value that is the same in both."""
+    return cell(left) if left == right else f"{cell(left)} → {cell(right)}"
 
 
 def _paired_results(both: Scores | None) -> dict[str, Any]:
@@ -366,13 +409,26 @@ def _value(value: Value) -> dict[str, Any]:
 
 
 def _format_value(value: Value) -> dict[str, Any]:
-    """A difference of configurations or models for the table, each value as JSON text.
+    """A difference of configurations or models for the table, each value as text.
 
-    A side without a value has no key.
+    A side that is absent or empty is `-`, so that two such sides are alike.
     """
-    return {
-        key: it if key == "path" else orjson.dumps(it).decode() for key, it in _value(value).items()
-    }
+    document = _value(value)
+    return {"path": value.path} | {side: _value_text(document.get(side)) for side in _SIDES}
+
+
+def _value_text(value: Any) -> str:
+    """A value as text: of a mapping the keys that are set, `provider openai, temperature 0`."""
+    match value:
+        case None | []:
+            return "-"
+        case dict():
+            texts = ((key, _value_text(child)) for key, child in value.items())
+            return ", ".join(f"{key} {text}" for key, text in texts if text != "-") or "-"
+        case str():
+            return value
+        case _:
+            return orjson.dumps(value).decode()
 
 
 def _shorten_digests(row: dict[str, Any]) -> dict[str, Any]:

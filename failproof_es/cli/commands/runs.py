@@ -32,19 +32,20 @@ _LIMIT = 20
 """The number of runs that are printed without --limit."""
 _COLUMNS = (
     Column("run", "run_number", right=True),
-    Column("name", "name_shown"),
+    Column("name", "name"),
     Column("status", "status"),
     Column("started", "started_at"),
     Column("models", "models_shown"),
-    Column("attempt", "attempt_shown", right=True),
-    Column("overlapping", "overlapping", right=True),
-    Column("finished", "finished_shown", right=True),
     Column("passed", "passed_shown"),
     Column("gates", "gates_shown"),
-    Column("cost", "cost_shown", right=True),
-    Column("id", "run_id"),
+    Column("remark", "remark_shown", folds=True),
+    Column("attempt", "attempt_shown", right=True, folds=True),
+    Column("overlapping", "overlapping", right=True, folds=True),
+    Column("finished", "finished_shown", right=True, folds=True),
+    Column("cost", "cost_shown", right=True, folds=True),
+    Column("id", "run_id", folds=True),
 )
-_WORKERS = Column("workers", "workers_shown")
+_WORKERS = Column("workers", "workers_shown", folds=True)
 """Printed if a run is being driven now."""
 _KEYS = (
     "run_id", "run_number", "name", "status", "started_at", "dialect", "models", "experiment",
@@ -52,6 +53,7 @@ _KEYS = (
     "cost_usd", "workers", "problem", "archived", "imported", "branch",
 )  # fmt: skip
 """The keys of a run as JSON, in this order."""
+_REMARKS = ("imported", "selection", "branch")
 _RATE_KEYS = ("model", "passed", "failed", "scored", "unscored", "rate", "bounds")
 
 
@@ -79,8 +81,8 @@ def runs(limit: int, before: int | None, everything: bool, output_format: Format
     attempt      which attempt at the same experiment this is: same cases, models, judges
     overlapping  how many earlier runs overlap with it (share many cases); `show RUN` names them
     finished     the evaluations scored or abandoned, of those planned
-    name         and which part of the cases and models was asked, where it is not all; and from
-                 which run it carries over evaluations, where it does
+    remark       which part of the cases and models was asked, if it is not all; which run it
+                 carries over evaluations from; which tool recorded it
     passed       the share that passed, of those that passed or failed, for each model
     workers      who drives it now; `workers` says more of each
     cost         of all answers, judges included; `-` if a price or a token count is unknown
@@ -88,8 +90,7 @@ def runs(limit: int, before: int | None, everything: bool, output_format: Format
     A run that is archived is listed as `archived`; in JSON `archived` says where it is, and how to
     attach it. What was not recorded when it ended is unknown.
 
-    A run that another tool recorded says so beside its name; in JSON under `imported`.
-    So does one that carries over evaluations; in JSON under `branch`.
+    In JSON the remarks are under `selection`, `branch` and `imported`.
 
     A run whose record is damaged is listed as unreadable, and the exit code is 1. The reason is
     printed on stderr; in JSON it is under `problem`.
@@ -212,16 +213,10 @@ def _describe_workers(workers: Sequence[str]) -> str | None:
     return workers[0] + (f" and {more} more" if more else "")
 
 
-def _add_remarks(name: str | None, *remarks: str | None) -> str | None:
-    """The run's name, with these remarks in brackets; `None` is no remark."""
-    text = "; ".join(remark for remark in remarks if remark is not None)
-    return f"{name} ({text})" if text else name
-
-
 def _for_people(row: dict[str, Any]) -> dict[str, Any]:
     return {
         **row,
-        "name_shown": _add_remarks(row["name"], row["imported"], row["selection"], row["branch"]),
+        "remark_shown": "; ".join(filter(None, map(row.get, _REMARKS))),
         "models_shown": ", ".join(row["models"]) or None,
         "attempt_shown": row["attempt"] and f"{row['attempt']} of {row['attempts']}",
         "passed_shown": _describe_passed(row["passed"]) or None,

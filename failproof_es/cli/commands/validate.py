@@ -19,6 +19,7 @@ from failproof_es.cli.rendering.output import (
     print_table,
     say,
 )
+from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.cli.starting.permitting import not_permitted, permitted
 from failproof_es.cli.starting.selection_options import selection_options
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
@@ -27,6 +28,7 @@ from failproof_es.engine.planning.planner import skipped_lines
 from failproof_es.engine.preflight.checks import Preflight, check
 from failproof_es.engine.preflight.destinations import announce, describe_checks, is_looked_at
 from failproof_es.engine.preflight.estimates import Estimates
+from failproof_es.engine.preflight.spend_checks import price_line
 from failproof_es.models.trust.permissions import (
     Permissions,
     demands_of_model,
@@ -147,7 +149,15 @@ def print_preflight(
         f"{plural(document['requests'], 'request')} if no request fails"
     )
     print_table((_row(row) for row in document["models"]), _COLUMNS)
-    click.echo("The cost is an estimate, from nothing answered to max_tokens answered each time.")
+    unpriced = [
+        model
+        for row, (_, model) in zip(document["models"], models_of(configuration), strict=True)
+        if row["cost_usd"] is None
+    ]
+    if len(unpriced) < len(document["models"]):
+        click.echo("The cost is from empty answers to answers of max_tokens tokens each time.")
+    if unpriced:
+        say(one_line(f"no price is known for {unpriced[0].model}: {price_line(unpriced[0])}"))
 
 
 async def _check(

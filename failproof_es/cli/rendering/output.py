@@ -23,6 +23,7 @@ import orjson
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -42,6 +43,9 @@ LONGEST_CELL = 500
 _NARROWEST = 10
 """The minimum width of a table's text column, in characters."""
 _NARROWEST_HEADING = 5
+
+_NOTHING = ("", "-", "0")
+"""Values that are not printed below a row."""
 
 PIPE_WIDTH = 200
 """The width of a table without a terminal, in characters."""
@@ -95,12 +99,14 @@ def format_option(*allowed: Format) -> Callable[[F], F]:
 class Column:
     """A table's column: its heading, and the key of its value in a row.
 
-    `right`: the values are numbers, right-aligned and never wrapped.
+    `right`: the values are numbers, right-aligned and never wrapped. `folds`: in a table that is
+    too wide, each value but `-` and 0 is printed below its row, with the heading.
     """
 
     heading: str
     key: str
     right: bool = False
+    folds: bool = False
 
 
 def print_rows(
@@ -132,10 +138,10 @@ def print_table(
 ) -> None:
     """Print a table on stdout, every cell sanitised, `-` for `None`.
 
-    It fits every terminal: texts are wrapped, and if even that is too wide, the values of a row are
-    printed below each other. A long table is printed as several, each with its heading, so that
-    memory stays flat. Without rows, `when_empty` is printed on stderr: the reason, and what to do
-    next.
+    It fits every terminal: columns that fold go below the rows, texts are wrapped, and if even that
+    is too wide, the values of a row are printed below each other. A long table is printed as
+    several, each with its heading, so that memory stays flat. Without rows, `when_empty` is printed
+    on stderr: the reason, and what to do next.
     """
     console = stdout_console()
     heading = title and one_line(title)
@@ -148,16 +154,89 @@ def print_table(
             [shortened(cell(row.get(column.key)), LONGEST_CELL) for column in columns]
             for row in page
         ]
-        for padding, heading_width in ((1, None), (0, None), (0, _NARROWEST_HEADING)):
-            between = len(columns) * (1 + 2 * padding) + 1
-            if widths := _widths(columns, cells, console.width - between, heading_width):
-                console.print(_table(columns, cells, widths, padding, heading))
-                break
-        else:
-            _print_records(console, columns, cells, heading)
+        _print_page(console, columns, cells, heading)
         page = list(islice(remaining, TABLE_ROWS))
         if not page:
             return
+
+
+def _print_page(
+    console: Console, columns: Sequence[Column], cells: Sequence[list[str]], title: str | None
+) -> None:
+    """Print rows in the widest form that fits."""
+    folded = [at for at, column in enumerate(columns) if column.folds]
+    if folded and _natural_width(columns, cells) > console.width:
+        kept = [at for at, column in enumerate(columns) if not column.folds]
+        kept_columns = [columns[at] for at in kept]
+        kept_cells = [[row[at] for at in kept] for row in cells]
+        if (layout := _layout(kept_columns, kept_cells, console.width)) is not None:
+            below = [
+                [f"{columns[at].heading} {row[at]}" for at in folded if row[at] not in _NOTHING]
+                for row in cells
+            ]
+            _print_folded(console, kept_columns, kept_cells, below, layout, title)
+            return
+    if (layout := _layout(columns, cells, console.width)) is None:
+        _print_records(console, columns, cells, title)
+        return
+    padding, widths = layout
+    console.print(_table(columns, cells, widths, padding, title))
+
+
+def _print_folded(
+    console: Console,
+    columns: Sequence[Column],
+    cells: Sequence[Sequence[str]],
+    below: Sequence[Sequence[str]],
+    layout: tuple[int, list[int]],
+    title: str | None,
+) -> None:
+    """Print each row with the phrases `below` it: on one line if they fit, else on one each."""
+    padding, widths = layout
+    indent = widths[0] + 3 * padding + 2
+    if title:
+        console.print(Text(title))
+    heading = _table(columns, [], widths, padding, None, edge=False)
+    console.print(Padding(heading, (0, 0, 0, 1)))
+    for row, phrases in zip(cells, below, strict=True):
+        line = _table(columns, [row], widths, padding, None, edge=False)
+        line.show_header = False
+        console.print(Padding(line, (0, 0, 0, 1)))
+        one_line_text = ", ".join(phrases)
+        is_short = cell_len(one_line_text) + indent <= console.width
+        for phrase in [one_line_text] if phrases and is_short else phrases:
+            console.print(Padding(Text(phrase, style="dim"), (0, 0, 0, indent)))
+    console.print()
+
+
+def _natural_width(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> int:
+    """The characters that a table needs for every text on one line, with usual padding."""
+    return sum(_preferred_widths(columns, cells)) + 3 * len(columns) + 1
+
+
+def _preferred_widths(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> list[int]:
+    return [
+        max(cell_len(column.heading), *(cell_len(row[at]) for row in cells), 0)
+        for at, column in enumerate(columns)
+    ]
+
+
+def _layout(
+    columns: Sequence[Column], cells: Sequence[Sequence[str]], width: int
+) -> tuple[int, list[int]] | None:
+    """The padding of the columns, and the width of each; `None` if the table cannot fit.
+
+    Less padding comes before wrapped texts.
+    """
+    preferred = _preferred_widths(columns, cells)
+    for padding in (1, 0):
+        if sum(preferred) + len(columns) * (1 + 2 * padding) < width:
+            return padding, preferred
+    for padding, heading_width in ((1, None), (0, None), (0, _NARROWEST_HEADING)):
+        between = len(columns) * (1 + 2 * padding) + 1
+        if widths := _widths(columns, cells, width - between, heading_width):
+            return padding, widths
+    return None
 
 
 def _widths(
@@ -173,14 +252,13 @@ def _widths(
     """
     headings = [cell_len(column.heading) for column in columns]
     longest = [max((cell_len(row[at]) for row in cells), default=0) for at in range(len(columns))]
-    preferred = [max(pair) for pair in zip(headings, longest, strict=True)]
     least = [
         max(min(heading, heading_width or heading), width if c.right else min(width, _NARROWEST))
         for c, heading, width in zip(columns, headings, longest, strict=True)
     ]
     if sum(least) > room:
         return None
-    widths = [min(width, room) for width in preferred]
+    widths = [min(width, room) for width in _preferred_widths(columns, cells)]
     while sum(widths) > room:
         narrowable = (at for at, width in enumerate(widths) if width > least[at])
         widths[max(narrowable, key=widths.__getitem__)] -= 1
@@ -193,8 +271,13 @@ def _table(
     widths: Sequence[int],
     padding: int,
     title: str | None,
+    *,
+    edge: bool = True,
 ) -> Table:
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, padding))
+    table = Table(
+        title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, padding),
+        show_edge=edge,
+    )  # fmt: skip
     for column, width in zip(columns, widths, strict=True):
         justify: Literal["left", "right"] = "right" if column.right else "left"
         table.add_column(column.heading, justify=justify, overflow="fold", width=width)

@@ -10,6 +10,7 @@ from failproof_es.cli.rendering.output import Column, print_table
 from failproof_es.core.summary import RunSummary
 from failproof_es.reading.summary_rows import CLASSES, model_rows, suite_rows, total_row
 
+_PASS_OR_FAIL = ("pass", "fail")
 BOUNDS = "if unscored failed or passed"
 """The heading of a rate's bounds."""
 
@@ -31,12 +32,12 @@ def print_suites(summary: RunSummary, *, title: str | None = None) -> None:
         Column("suite", "suite"),
         Column("cases", "cases", right=True),
         *([Column("evaluations", "evaluations", right=True)] if repeated else []),
-        *(Column(name, name, right=True) for name in seen),
-        Column("abandoned", "abandoned", right=True),
+        *(Column(name, name, right=True, folds=name not in _PASS_OR_FAIL) for name in seen),
+        Column("abandoned", "abandoned", right=True, folds=True),
         *([Column("awaiting review", "awaiting_review", right=True)] if awaiting else []),
         Column("passed", "passed_of", right=True),
         Column("accuracy", "percent", right=True),
-        *([Column(BOUNDS, "bounds", right=True)] if summary.total.abandoned else []),
+        *([Column(BOUNDS, "bounds", folds=True, right=True)] if summary.total.abandoned else []),
     ]
     empty = {column.key: "" for column in columns}
     whole = [

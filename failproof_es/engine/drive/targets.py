@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.core.limits import KeyLimits, ProviderKey, lowest_of
@@ -19,6 +20,7 @@ from failproof_es.engine.limits.key_share import KeyShare, KeyShares
 from failproof_es.engine.requests import Target
 from failproof_es.events import LimitChanged, ModelSnapshot, ResponseReceived
 from failproof_es.models import (
+    base_url_of,
     create_provider,
     max_concurrency,
     model_keys,
@@ -34,6 +36,7 @@ from failproof_es.models.replies.model_name_check import is_requested_model
 from failproof_es.models.trust.permissions import Permissions
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.reading.reader import find
+from failproof_es.support.loopback import is_this_machine
 
 _JUDGE = "judge:"
 
@@ -160,15 +163,29 @@ class Targets:
         return Redactor(self.secret_variables())
 
     def short_key_warnings(self) -> tuple[Problem, ...]:
-        """A warning for each variable whose value is too short to be redacted."""
+        """A warning for each variable whose value is too short to be redacted.
+
+        What goes to this machine alone is no secret of others: it has no warning.
+        """
+        too_short = set(self.redactor().too_short)
+        sent = {
+            variable: target.model
+            for target in reversed(self._all())
+            for variable in secret_variables(target.model)
+            if variable in too_short and not _stays_here(target.model)
+        }
         return tuple(
-            Problem(
-                f"the environment variable {variable} holds fewer than {SHORTEST_KEY} characters: "
-                "if a server repeats it, it is recorded like any other word",
-                remedy="ignore this if it is a placeholder, not a key",
-                severity="warning",
+            _in_entry(
+                Problem(
+                    f"the value of {variable} has fewer than {SHORTEST_KEY} characters, so records "
+                    "do not hide it where a server repeats it",
+                    field="api_key_env",
+                    remedy="ignore this if it is no key",
+                    severity="warning",
+                ),
+                model,
             )
-            for variable in self.redactor().too_short
+            for variable, model in sent.items()
         )
 
     async def check(self, *, offline: bool = False, run_classes: bool = True) -> list[str]:
@@ -224,6 +241,11 @@ class Targets:
         await asyncio.gather(
             *(target.provider.close() for target in self._all()), return_exceptions=True
         )
+
+
+def _stays_here(model: Model) -> bool:
+    base_url = base_url_of(model)
+    return base_url is not None and is_this_machine(urlsplit(base_url).hostname or "")
 
 
 def _in_entry(problem: Problem, model: Model) -> Problem:

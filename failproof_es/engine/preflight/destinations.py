@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from ipaddress import ip_address
 from itertools import chain, starmap
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -13,6 +12,7 @@ from failproof_es.models import base_url_of, provider_type, secret_variables
 from failproof_es.models.catalog.packages import describe_class
 from failproof_es.models.trust.permissions import Demand, demands_of_model, models_of
 from failproof_es.problems import Problem
+from failproof_es.support.loopback import is_this_machine
 
 
 def announce(
@@ -66,16 +66,6 @@ def describe_checks(configuration: Configuration, *, offline: bool, run_classes:
 def is_looked_at(model: Model, *, offline: bool, run_classes: bool) -> bool:
     """Whether a check with these options asks the model's server, or runs its class."""
     return not offline and (run_classes or model.class_ is None)
-
-
-def is_this_machine(host: str) -> bool:
-    """Whether a host name means this machine, as far as the name shows."""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def destinations_of(field: str, model: Model) -> list[str]:

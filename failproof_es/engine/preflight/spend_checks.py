@@ -44,7 +44,7 @@ def unbounded_models(
                 f"the price of {model.model} is not known, so the spend ceiling "
                 f"`{CEILING}` cannot be kept",
                 field=f"{field}.model",
-                remedy=_give_prices(model),
+                remedy=f"give its prices: {price_line(model)}",
             )
         if most_output_tokens(snapshot.parameters) is None:
             unbounded = sorted(NOT_BOUNDED.intersection(snapshot.parameters))
@@ -108,9 +108,9 @@ def _format_usd(amount: Decimal | int) -> str:
     return f"${amount:,.4f}"
 
 
-def _give_prices(model: Model) -> str:
+def price_line(model: Model) -> str:
+    """The line of a configuration that gives a model's price, to be filled in."""
     return (
-        "give its prices: `prices: {version: YYYY-MM-DD, models: [{model: "
-        f"{model.model}, input_usd_per_million: ..., output_usd_per_million: ...}}]}}` "
-        "(0 for what costs nothing)"
+        f"`prices: {{version: YYYY-MM-DD, models: [{{model: {model.model}, input_usd_per_million: "
+        "..., output_usd_per_million: ...}]}` (0 for what costs nothing)"
     )

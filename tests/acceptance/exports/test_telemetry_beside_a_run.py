@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 from uuid import UUID
 
 import orjson
 import pytest
 
+from failproof_es.engine.history import read_run
 from failproof_es.events import RequestSent
+from failproof_es.exports.otel.beside import is_reachable
 from failproof_es.exports.otel.endpoint import Delivery
 from failproof_es.exports.otel.follow import CommitSender
 from failproof_es.exports.otel.telemetry import Span, Telemetry
@@ -37,14 +40,67 @@ def test_a_collector_gets_everything_while_the_run_goes(
         assert "number 1" in str(kept.spans)
 
 
-def test_a_collector_that_is_down_changes_nothing_but_a_warning(
+def test_the_environment_names_a_collector_as_the_option_does(
     store: Store, mock_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("failproof_es.exports.otel.beside.LEAVE_S", 0.1)
+    write_suite(tmp_path, 1)
+    write_configuration(tmp_path, mock_url)
+    with collector() as kept:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", kept.url)
+        _, said = started(store, tmp_path)
+        assert len({span.span_id for span in kept.spans}) == 2 + 1
+    assert f"OTEL_EXPORTER_OTLP_ENDPOINT -> {kept.url.removeprefix('http://')}" in said
+
+
+def test_a_collector_that_is_down_changes_nothing_but_a_warning(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
     write_suite(tmp_path, 2)
     write_configuration(tmp_path, mock_url)
-    _, said = started(store, tmp_path, "--otlp", "http://127.0.0.1:9")
-    assert "not all telemetry reached http://127.0.0.1:9" in said
+    run_id, said = started(store, tmp_path, "--otlp", "http://127.0.0.1:9")
+    assert "not all telemetry reached http://127.0.0.1:9: nothing answers there" in said
+    with store.connect() as connection:
+        number = read_run(connection, run_id).started.run_number
+    assert f"`failproof-es export {number} --shape otel --with endpoint=http://127.0.0.1:9" in said
+
+
+@pytest.mark.parametrize("dead", ["http://127.0.0.1:9", "http://nowhere.invalid", "http://hangs"])
+def test_a_dead_collector_is_found_out_in_half_a_second(
+    monkeypatch: pytest.MonkeyPatch, dead: str
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "*")
+    if dead == "http://hangs":
+        never = threading.Event()
+        hang = "failproof_es.exports.otel.beside.create_connection"
+        monkeypatch.setattr(hang, lambda *_: never.wait(60))
+    before = time.monotonic()
+    assert not is_reachable(dead)
+    assert time.monotonic() - before < 0.9
+
+
+def test_a_collector_behind_a_proxy_is_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    assert is_reachable("http://nowhere.invalid")
+
+
+def test_a_collector_that_never_answered_gets_no_time_at_the_end(
+    store: Store, mock_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("failproof_es.exports.otel.follow.SILENT_S", 0.05)
+    write_suite(tmp_path, 1)
+    write_configuration(tmp_path, mock_url)
+    run_id, _ = started(store, tmp_path, "--quiet")
+    ended = threading.Event()
+    ended.set()
+    with store.connect() as connection:
+        silent = CommitSender(run_id, lambda _: Delivery.SILENT, ended, left_s=60)
+        assert not silent.follow(connection) and silent.is_silent()
+        answers = iter([Delivery.SILENT, Delivery.AGAIN])
+        recovered = CommitSender(run_id, lambda _: next(answers, Delivery.TAKEN), ended, left_s=60)
+        monkeypatch.setattr("failproof_es.exports.otel.follow.SILENT_S", 60)
+        assert recovered.follow(connection) and not recovered.is_silent()
 
 
 def test_what_was_not_taken_is_sent_again_and_nothing_twice_after_it_was(

@@ -237,14 +237,17 @@ def test_a_listed_name_that_is_too_long_to_show_shows_no_piece_of_the_key(
     assert "it lists: (a name of 81 characters)" in done.output
 
 
-def test_a_stand_in_for_a_key_alters_no_answer_and_is_warned_of(
-    store: Store, mock_url: str, tmp_path: Path
+def test_a_stand_in_for_a_key_alters_no_answer_and_is_warned_of_unless_it_stays_here(
+    store: Store, mock_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = {"case_id": "a", "suite_id": "s", "prompt": "say the word test"}
     (tmp_path / "suite.jsonl").write_bytes(orjson.dumps({**case, "expected_response": "test"}))
     model = {"provider": "openai", "base_url": mock_url, "model": "mock", "api_key_env": "A_KEY"}
     write_configuration(tmp_path, mock_url, models=[model])
-    warning = "warning: the environment variable A_KEY holds fewer than 16 characters"
+    warning = "models[0].api_key_env: the value of A_KEY has fewer than 16 characters"
+    checked = invoke(store.url, "validate", "run.yaml", cwd=tmp_path, A_KEY="test")
+    assert checked.exit_code == 0 and "A_KEY has" not in checked.stderr
+    monkeypatch.setattr("failproof_es.engine.drive.targets.is_this_machine", lambda host: False)
     checked = invoke(store.url, "validate", "run.yaml", cwd=tmp_path, A_KEY="test")
     assert warning in checked.stderr
     started = invoke(store.url, "start", "run.yaml", "--json", cwd=tmp_path, A_KEY="test")
