@@ -217,5 +217,12 @@ def test_a_folder_that_cannot_be_written_is_named() -> None:
         EmbeddedServer(Path("/proc/nowhere")).ensure_running()
 
 
+def test_a_lock_that_cannot_be_taken_is_named_as_people_write_it(home: Path) -> None:
+    (home / ".lock").mkdir(parents=True)
+    with pytest.raises(InvalidInput, match=f" {home}/.lock: is a directory "):
+        EmbeddedServer(home).ensure_running()
+    (home / ".lock").rmdir()
+
+
 def test_stopping_what_does_not_run_is_no_error(home: Path) -> None:
     assert EmbeddedServer(home).stop() is False

@@ -114,6 +114,11 @@ OWN = "provider: python, model: m, class: 'a:B'"
             "judge.provider",
             f"known: {', '.join(PROVIDERS.names())};",
         ),
+        (
+            "judge: {provider: openai-compatible, model: m}",
+            "judge.provider",
+            "did you mean 'openai'?",
+        ),
         (f"judge: {{{AWS}}}", "judge.options", "`region` is missing"),
         (f"judge: {{{AWS}, options: {{region: Ohio}}}}", "judge.options", "like us-east-1"),
         (f"judge: {{{AWS}, options: {{region: us-east-1, x: 1}}}}", "judge.options", "has no `x`"),
