@@ -86,7 +86,7 @@ def test_a_run_ends_with_a_table_of_results_and_says_what_to_try_next(
     assert "greet" in done.stdout and "sum" in done.stdout
     assert re.search(r"total\s+3\s+2\s+1\b.*2/3\s+66\.7%", done.stdout)
     assert re.search(r"mean of suites.*75\.0%", done.stdout)
-    assert "failproof-es results 1 --format jsonl" in done.stderr
+    assert "next: `failproof-es results 1 --failed`, `failproof-es report 1`, " in done.stderr
     assert "\x1b" not in done.stdout + done.stderr
 
 
@@ -410,7 +410,7 @@ def test_a_results_file_that_cannot_be_written_loses_no_result(
     output = {"file": {"path": str(tmp_path / "taken" / "{timestamp}.jsonl")}}
     done = program("start", configuration(CASES, output=output))
     assert done.returncode == 1
-    assert "failproof-es results 1 --format jsonl" in done.stderr
+    assert "`failproof-es report 1`, " in done.stderr
     assert len(program("results", 1, "--format", "jsonl").stdout.splitlines()) == 3
 
 
@@ -469,7 +469,7 @@ def test_on_a_terminal_progress_is_live_and_stdout_stays_data(
     os.close(main)
     assert process.returncode == 0
     assert "completed" in out and "\x1b" not in out
-    assert b"\x1b[" in shown and b"in flight" in shown and b"3/3" in shown
+    assert b"\x1b[" in shown and b"rate/s" in shown and b"3/3" in shown
 
 
 @pytest.mark.usefixtures("recorded")
