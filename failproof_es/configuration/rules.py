@@ -226,7 +226,7 @@ def _variable_references(configuration: Any) -> Iterator[tuple[Location, str]]:
     for at, value in _leaves(configuration):
         foreign = "options" in at[1:3] or not _STOPS.isdisjoint(at)
         if isinstance(value, str) and not foreign and (match := _VARIABLE.search(value)):
-            yield at, match[0]
+            yield at, match[0][:80]
 
 
 def _non_json_values(configuration: Any) -> Iterator[tuple[Location, str]]:

@@ -44,7 +44,9 @@ def _made(payload: Mapping[str, Any]) -> dict[str, str]:
     made = {}
     if isinstance(models := payload.get("models"), list):
         made["priced"] = "; ".join(
-            f"{model['model_key']} by {model['source'] or 'nobody'}"
+            f"{model['model_key']} by {source}"
+            if (source := model["source"])
+            else f"no price is known for {model['model_key']}"
             for model in models
             if "model_key" in model
         )

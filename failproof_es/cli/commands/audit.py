@@ -39,9 +39,9 @@ _COLUMNS = (
     Column("time (UTC)", "time"),
     Column("event", "event"),
     Column("who", "who"),
-    Column("case", "case"),
-    Column("model", "model"),
-    Column("says", "says"),
+    Column("case", "case", folds=True),
+    Column("model", "model", folds=True),
+    Column("says", "says", folds=True),
 )
 _COLUMNS_OF_ALL = (_COLUMNS[0], Column("run", "run"), *_COLUMNS[1:])
 _ACTS = sorted(

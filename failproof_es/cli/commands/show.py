@@ -58,7 +58,7 @@ _HAD: Mapping[Again, str] = {
 _SUITE_FILES = (
     Column("suite file", "path"),
     Column("cases", "cases", right=True),
-    Column("sha256", "sha256"),
+    Column("sha256", "sha256", folds=True),
 )
 _RELATED_RUN_COLUMNS = (
     Column("run", "run_number", right=True),

@@ -44,6 +44,8 @@ _NARROWEST = 10
 """The minimum width of a table's text column, in characters."""
 _NARROWEST_HEADING = 5
 
+_DEEPEST_INDENT = 8
+"""The most characters before what is printed below a row."""
 _NOTHING = ("", "-", "0")
 """Values that are not printed below a row."""
 
@@ -193,7 +195,7 @@ def _print_folded(
 ) -> None:
     """Print each row with the phrases `below` it: on one line if they fit, else on one each."""
     padding, widths = layout
-    indent = widths[0] + 3 * padding + 2
+    indent = min(widths[0] + 3 * padding + 2, _DEEPEST_INDENT)
     if title:
         console.print(Text(title))
     heading = _table(columns, [], widths, padding, None, edge=False)
