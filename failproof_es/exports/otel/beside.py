@@ -19,6 +19,8 @@ from failproof_es.support.untrusted_text import one_line
 
 _LONGEST_LINE = 10_000
 _TO_CONNECT_S = 0.5
+_TO_BE_SCHEDULED_S = 0.2
+"""Seconds that a busy machine may leave a thread without a processor."""
 _PORTS = {"http": 80, "https": 443}
 _TO_SAY_WHY_S = 1.0
 """Seconds added to the process's own limit, for its report at the end."""
@@ -98,8 +100,10 @@ def is_reachable(endpoint: str) -> bool:
             connected.set()
 
     # in a thread, because nothing bounds the time that a name takes to resolve
-    threading.Thread(target=connect, name="collector", daemon=True).start()
-    return connected.wait(_TO_CONNECT_S)
+    thread = threading.Thread(target=connect, name="collector", daemon=True)
+    thread.start()
+    thread.join(_TO_CONNECT_S + _TO_BE_SCHEDULED_S)
+    return connected.is_set()
 
 
 def _describe_end(line: bytes) -> str:
