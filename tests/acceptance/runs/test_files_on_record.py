@@ -45,6 +45,7 @@ def test_whatever_is_written_about_a_run_is_in_its_audit_trail(
         start(store, tmp_path, mock_url, run)
     commands: tuple[tuple[str, ...], ...] = (
         ("report", "1", "2", "-o", "a.html"),
+        ("report", "1", "2", "--slide", "-o", "f.png"),
         ("results", "1", "--junit", "b.xml"),
         ("evidence", "export", "1", "-o", "c.evidence"),
         ("review", "export", "1", "d.csv"),
@@ -57,9 +58,9 @@ def test_whatever_is_written_about_a_run_is_in_its_audit_trail(
         assert "not on record" not in done.stderr
     first, second = (files_of(store, tmp_path, run) for run in (1, 2))
     assert [each["kind"] for each in first] == (
-        ["report", "report", "evidence", "review_sheet"] + 4 * ["export"]
+        ["report", "report", "report", "evidence", "review_sheet"] + 4 * ["export"]
     )
-    assert [each["kind"] for each in second] == ["report"] + 4 * ["export"]
+    assert [each["kind"] for each in second] == ["report", "report"] + 4 * ["export"]
     for each in (*first, *second):
         content = Path(each["path"]).read_bytes()
         assert (each["bytes"], each["sha256"]) == (

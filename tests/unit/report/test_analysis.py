@@ -6,7 +6,15 @@ import pytest
 
 from failproof_es.core.outcome import speed_of
 from failproof_es.events import ResponseReceived, Usage
-from failproof_es.report.data.analysis import by_judge, errors, funnel, groups, refusals, stability
+from failproof_es.report.data.analysis import (
+    by_judge,
+    errors,
+    failures,
+    funnel,
+    groups,
+    refusals,
+    stability,
+)
 from failproof_es.report.data.comparison import comparisons
 from failproof_es.report.data.observations import Observation
 from failproof_es.support.statistics import rate
@@ -175,3 +183,20 @@ def test_what_judges_agree_on_is_no_score_of_a_model() -> None:
     scores = {"accuracy": 1.0, "items": 0.5, "judge_agreement": 1.0}
     of = [observed(str(n), scores=scores) for n in range(3)]
     assert [each.what for each in comparisons({"x": of, "y": of})] == ["pass rate", "items"]
+
+
+def test_failures_stand_by_fault_the_one_with_the_most_severe_first_then_the_most_frequent() -> (
+    None
+):
+    listed = [
+        observed(case, False, fault=fault, severity=severity)
+        for case, fault, severity in (
+            ("a", "refuses", "S2"), ("b", "too long", None), ("c", "leaks", "S1"),
+            ("d", "too long", None), ("e", "leaks", "S0"), ("f", "odd", None),
+        )
+    ]  # fmt: skip
+    shown = [(failed.fault, failed.case) for failed in failures([observed("p"), *listed])]
+    assert shown == [
+        ("leaks", "e"), ("leaks", "c"), ("refuses", "a"),
+        ("too long", "b"), ("too long", "d"), ("odd", "f"),
+    ]  # fmt: skip
