@@ -12,6 +12,8 @@ _PLACE = ("path", "line", "field")
 MADE = frozenset({"place", "priced", "outcome", "score_words", "class_words", "verdict_words"})
 """What a format may name besides the fields of its event: words that are made of them."""
 
+_OF_FORBIDDEN: Mapping[str, str] = {"absent": "did not happen", "present": "happened"}
+
 
 class _Fields(dict[str, Any]):
     """What is not there says nothing."""
@@ -68,14 +70,23 @@ def _judged(items: list[Any]) -> str:
     """What a judge said of each item of its checklist; why it counts for nothing, where so."""
     phrases = []
     for item in items:
-        verdict, void = item.get("verdict"), item.get("void")
+        key, void = item.get("item", "an item"), item.get("void")
         words = " ".join(
             part
-            for part in (_words(str(verdict or "")), f"(does not count: {void})" if void else "")
+            for part in (
+                describe_verdict(str(key), str(item.get("verdict") or "")),
+                f"(does not count: {void})" if void else "",
+            )
             if part
         )
-        phrases.append(f"{item.get('item', 'an item')} {words or 'nothing'}")
+        phrases.append(f"{key} {words or 'nothing'}")
     return ", ".join(phrases)
+
+
+def describe_verdict(key: str, verdict: str) -> str:
+    """A judge's verdict on the item with this key, for people: `happened`, `not met`."""
+    words = _OF_FORBIDDEN if key.startswith("must_not_do.") else {}
+    return words.get(verdict) or _words(verdict)
 
 
 def _describe_values(values: Mapping[str, Any]) -> str:

@@ -10,8 +10,8 @@ from failproof_es.dialects.kit.judging.checklist import (
     WORDS,
     Item,
     checklist,
-    describe_verdict,
 )
+from failproof_es.events.line import describe_verdict
 from failproof_es.support.document import Document
 from failproof_es.support.untrusted_text import shortened
 

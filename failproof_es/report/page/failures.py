@@ -10,7 +10,7 @@ from typing import Any
 
 from failproof_es.catalogue.wording import judge_named
 from failproof_es.core.evaluation import JudgeVerdict
-from failproof_es.dialects.kit.judging import describe_verdict
+from failproof_es.events.line import describe_verdict
 from failproof_es.report.data.content import Failed, Report
 from failproof_es.report.data.transcripts import FailureWithTranscript
 from failproof_es.report.page.blocks import (

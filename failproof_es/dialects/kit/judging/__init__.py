@@ -5,13 +5,7 @@ on. Whether those words were said is checked here, not believed.
 """
 
 from failproof_es.dialects.kit.judging.absence import Absence, states_absence
-from failproof_es.dialects.kit.judging.checklist import (
-    Item,
-    Kind,
-    absences,
-    checklist,
-    describe_verdict,
-)
+from failproof_es.dialects.kit.judging.checklist import Item, Kind, absences, checklist
 from failproof_es.dialects.kit.judging.decision import ItemDecision, decide, judge_agreement
 from failproof_es.dialects.kit.judging.prompt import Passage, ask, reply_schema
 from failproof_es.dialects.kit.judging.reply import read_verdicts, void_items
@@ -26,7 +20,6 @@ __all__ = [
     "ask",
     "checklist",
     "decide",
-    "describe_verdict",
     "judge_agreement",
     "read_verdicts",
     "reply_schema",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from failproof_es.dialects.kit.judging.absence import Absence, states_absence
+from failproof_es.events.line import describe_verdict
 
 Kind = Literal["must_do", "must_not_do", "pass_criteria"]
 
@@ -29,7 +30,6 @@ WORDS: Mapping[Kind, ItemVerdicts] = {
     "pass_criteria": ItemVerdicts("met", "not_met", frozenset({"met"})),
 }
 """A verdict that claims something is present needs a quotation; an absence has none."""
-_OF_FORBIDDEN: Mapping[str, str] = {"absent": "did not happen", "present": "happened"}
 ABSENCE = ItemVerdicts("met", "not_met", frozenset({"not_met"}))
 """The verdicts on an item that states an absence: words that break the item are quoted."""
 
@@ -57,12 +57,6 @@ class Item:
     def words(self) -> ItemVerdicts:
         """The verdicts that a judge can give on the item."""
         return ABSENCE if self.absence else WORDS[self.kind]
-
-
-def describe_verdict(key: str, verdict: str) -> str:
-    """A judge's verdict on the item with this key, for people: `happened`, `not met`."""
-    words = _OF_FORBIDDEN if key.startswith("must_not_do.") else {}
-    return words.get(verdict, verdict.replace("_", " "))
 
 
 def checklist(expected: Mapping[str, Sequence[str]]) -> tuple[Item, ...]:
