@@ -1,6 +1,8 @@
-"""The base class of all events, and how events refer to each other."""
+"""The base class of all events, and how events refer to each other.
 
-from __future__ import annotations
+Modules of events have annotations that are objects, not texts: pydantic compiles texts anew for
+each subclass, a third of the time that all of them take to import.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Events of an evaluation: what was asked, what came back, what follows from it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 from uuid import UUID

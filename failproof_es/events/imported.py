@@ -1,7 +1,5 @@
 """Events of runs that another tool recorded: imported, never asked by this program."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from failproof_es.events.base import Record, RunEvent

@@ -1,7 +1,5 @@
 """Events of prompts, and of prompt collections."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from failproof_es.core.case import Case

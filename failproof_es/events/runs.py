@@ -1,7 +1,5 @@
 """Events of a run's own stream: its life cycle, nothing about single evaluations."""
 
-from __future__ import annotations
-
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Annotated, Any, ClassVar, Literal

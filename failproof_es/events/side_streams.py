@@ -1,7 +1,5 @@
 """Events of side streams: the ledger, operations on runs, people's reviews."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Literal, Self
 from uuid import UUID
 

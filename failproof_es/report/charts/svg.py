@@ -9,12 +9,14 @@ attribute is dropped.
 from __future__ import annotations
 
 import re
+from resource import RLIM_INFINITY
 from typing import Any
 from xml.etree import ElementTree
 
-import vl_convert
 from markupsafe import Markup
 
+from failproof_es.report.charts.vega import svg_of
+from failproof_es.support.bounded.process import BoundedPool, Limits
 from failproof_es.support.untrusted_text import one_line
 
 Spec = dict[str, Any]
@@ -47,6 +49,10 @@ _ATTRIBUTES = _PLACE | _LOOK | _MEANING
 _PAINT = ("fill", "stroke")
 _NOTHING = ("none", "transparent")
 _LONG_FRACTION = re.compile(r"(\.\d{2})\d+")
+_LIMITS = Limits(cpu_s=60, wait_s=60, memory_bytes=RLIM_INFINITY)
+"""A chart takes some milliseconds, the first one half a second. The engine reserves an address
+space of any size."""
+_POOL = BoundedPool(svg_of, _LIMITS)
 
 
 def colour(role: str) -> str:
@@ -61,10 +67,10 @@ def drawn(chart: Spec, label: str) -> Markup:
     """A chart as an inline `<svg>`; `label` is its accessible name.
 
     Works offline and gives the same bytes for the same chart. Raises `ValueError` if the drawing
-    library uses an element or a colour that is not allow-listed.
+    library uses an element or a colour that is not allow-listed, `LimitExceeded` if it draws too
+    long.
     """
-    text = vl_convert.vegalite_to_svg(chart, allowed_base_urls=[])
-    root = ElementTree.fromstring(text)  # noqa: S314 - the library wrote it
+    root = ElementTree.fromstring(_POOL.call(chart))  # noqa: S314 - the library wrote it
     _clean(root)
     root.set("role", "graphics-document")
     root.set("aria-roledescription", "chart")

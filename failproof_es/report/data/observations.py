@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 from uuid import UUID
 
 from failproof_es.core.case import Case
-from failproof_es.core.costs import Spent
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.outcome import EvaluationOutcome, RequestError
 from failproof_es.core.pairing import Question
 from failproof_es.dialects.expectations import expectations_of, fault_of, unmet
-from failproof_es.dialects.fixed_outcomes import fixed_outcome
-from failproof_es.dialects.protocol import Dialect, FixedOutcome
+from failproof_es.dialects.fixed_outcomes import fixed_outcomes_of
+from failproof_es.dialects.protocol import FixedOutcome
 from failproof_es.engine.planning.asked_cases import question_of
 from failproof_es.engine.required_plugins import require_dialect
 from failproof_es.reading.recorded_run import RecordedRun
@@ -58,7 +58,7 @@ class Observation:
     passed: bool | None
     """Passed by the dialect's rule; `None` without a score, or if the score has no pass mark."""
     reason: str
-    scores: dict[str, float]
+    scores: Mapping[str, float]
     unscored_reason: str | None
     """Why the evaluation has no score, in one word; `None` where it has one."""
     refusal_wanted: bool
@@ -67,8 +67,6 @@ class Observation:
     """Mean of the streamed turns."""
     tokens_per_second: float | None
     """Over the streamed turns: tokens after the first one, divided by the time after it."""
-    spending: Mapping[str, Spent]
-    """By the key of the model or judge. Carried-over evaluations count in their own run."""
     model_answered: str | None
     errors: tuple[str, ...]
     retries: int
@@ -94,7 +92,8 @@ def observations(run: RecordedRun, *, series_format: str = "{model}") -> Iterato
     Raises `InvalidInput` if the run's dialect is not installed or the run is archived, and
     `ImpossibleHistory` if the record of an evaluation contradicts itself.
     """
-    dialect = require_dialect(run.started)
+    fixed_outcome_of = fixed_outcomes_of(require_dialect(run.started))
+    equal_values = _EqualValues()
     questions: dict[UUID, Question] = {}
     for _, case, outcome, _ in run.outcomes():
         if outcome.impossible is not None:
@@ -102,7 +101,31 @@ def observations(run: RecordedRun, *, series_format: str = "{model}") -> Iterato
         if outcome.prompt_id not in questions:
             questions[outcome.prompt_id] = question_of(case)
         question = questions[outcome.prompt_id]._replace(repetition=outcome.repetition)
-        yield _observed(outcome, case, run.started.run_number, question, series_format, dialect)
+        yield _observed(
+            outcome, case, run.started.run_number, question, series_format,
+            fixed_outcome_of(case), equal_values,
+        )  # fmt: skip
+
+
+T = TypeVar("T", bound=Hashable)
+V = TypeVar("V", str, float)
+
+
+class _EqualValues:
+    """Holds one object of each value: most values of a run's observations are equal to others."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, Any] = {}
+
+    def one(self, value: T) -> T:
+        """The first object that was equal to `value`."""
+        known: T = self._known.setdefault((type(value), value), value)
+        return known
+
+    def mapping(self, values: Mapping[str, V]) -> Mapping[str, V]:
+        """The first mapping with the items of `values`."""
+        known: Mapping[str, V] = self._known.setdefault(tuple(values.items()), values)
+        return known
 
 
 def _observed(
@@ -111,44 +134,47 @@ def _observed(
     run_number: int,
     question: Question,
     series_format: str,
-    dialect: Dialect,
+    fixed_outcome: FixedOutcome | None,
+    values: _EqualValues,
 ) -> Observation:
+    one = values.one
     return Observation(
-        series=series_format.format(model=outcome.model_key),
-        run_id=outcome.run_id,
+        series=one(series_format.format(model=outcome.model_key)),
+        run_id=one(outcome.run_id),
         run_number=run_number,
         evaluation_id=outcome.evaluation_id,
         prompt_id=outcome.prompt_id,
-        model_key=outcome.model_key,
-        suite=case.suite_id,
+        model_key=one(outcome.model_key),
+        suite=one(case.suite_id),
         case=case.case_id,
         cluster=case.family,
-        category=case.category or case.suite_id,
-        severity=case.severity,
-        tags=case.tags,
+        category=one(case.category or case.suite_id),
+        severity=one(case.severity),
+        tags=one(case.tags),
         repetition=outcome.repetition,
         question=question,
         sent=outcome.requests > 0,
         answered=outcome.answer is not None,
-        class_=outcome.class_,
-        judges=tuple(
-            (judge_verdict.judge, judge_verdict.verdict is not None)
-            for judge_verdict in outcome.judges
+        class_=one(outcome.class_),
+        judges=one(
+            tuple(
+                (judge_verdict.judge, judge_verdict.verdict is not None)
+                for judge_verdict in outcome.judges
+            )
         ),
         passed=outcome.passed,
-        reason=outcome.reason,
-        scores=_comparable_scores(outcome.scores),
+        reason=one(outcome.reason),
+        scores=values.mapping(_comparable_scores(outcome.scores)),
         unscored_reason=outcome.ended_kind if outcome.finished else UNFINISHED,
         refusal_wanted=REFUSAL_WANTED in case.tags,
         latency_ms=outcome.latency_ms,
         first_token_ms=outcome.first_token_ms,
         tokens_per_second=outcome.tokens_per_second,
-        spending=outcome.spending,
-        model_answered=outcome.model_answered,
+        model_answered=one(outcome.model_answered),
         errors=tuple(_kind(error) for error in outcome.errors),
         retries=outcome.retries,
-        graded_by=outcome.graded_by,
-        fixed_outcome=fixed_outcome(dialect, case),
+        graded_by=values.mapping(outcome.graded_by),
+        fixed_outcome=fixed_outcome,
         fault=fault_of(case, outcome) if outcome.passed is False else "",
         unmet=tuple(_unmet(case, outcome)) if outcome.passed is False else (),
     )

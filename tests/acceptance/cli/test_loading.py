@@ -151,21 +151,25 @@ NOT_IN_A_START = {
 """What a run of another dialect, against another provider or at a terminal needs."""
 
 
+def loaded_to_the_end(store: Store, folder: Path, *arguments: str) -> set[str]:
+    """The modules that are there after a command has succeeded in this folder."""
+    return loaded(
+        "import os, sys\n"
+        "from failproof_es.cli import main\n"
+        f"os.chdir({str(folder)!r})\n"
+        f"os.environ['FAILPROOF_ES_DATABASE_URL'] = {store.url!r}\n"
+        f"try:\n    main({list(arguments)!r}, prog_name='failproof-es')\n"
+        "except SystemExit as ended:\n    assert not ended.code, ended.code\n"
+        "sys.stderr.write('\\n')"
+    )
+
+
 def test_a_plain_start_loads_only_what_it_needs_to_its_end(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:
     write_suite(tmp_path, 3)
     write_configuration(tmp_path, mock_url)
-    program = (
-        "import os, sys\n"
-        "from failproof_es.cli import main\n"
-        f"os.chdir({str(tmp_path)!r})\n"
-        f"os.environ['FAILPROOF_ES_DATABASE_URL'] = {store.url!r}\n"
-        "try:\n    main(['start', 'run.yaml'], prog_name='failproof-es')\n"
-        "except SystemExit as ended:\n    assert not ended.code, ended.code\n"
-        "sys.stderr.write('\\n')"
-    )
-    modules = loaded(program)
+    modules = loaded_to_the_end(store, tmp_path, "start", "run.yaml")
     assert {
         "httptools",
         "failproof_es.dialects.shipped.failproof",
@@ -187,3 +191,16 @@ def test_nothing_is_collected_until_the_command_begins_and_then_everything_is(
         assert frozen == ["what was imported"]
     finally:
         gc.enable()
+
+
+def test_reading_a_run_loads_nothing_that_asks_or_draws(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    """Charts are drawn in a child process, and a report without comparisons needs no tests."""
+    write_suite(tmp_path, 3)
+    write_configuration(tmp_path, mock_url)
+    loaded_to_the_end(store, tmp_path, "start", "run.yaml")
+    report = loaded_to_the_end(store, tmp_path, "report", "latest", "-o", "report.html")
+    assert (tmp_path / "report.html").read_text().count("<svg") >= 2
+    assert {"scipy.special", "jinja2"} <= report
+    assert report & {"vl_convert", "scipy.stats", *FOR_ASKING} == set()

@@ -1,4 +1,4 @@
-"""Reading a log again: rebuilding the projections, verifying, and only fetching its rows."""
+"""Reading a log again: projections, proofs, a report, a replay, and only fetching its rows."""
 
 from __future__ import annotations
 
@@ -40,6 +40,20 @@ ROWS = (
         "verify-run", "`verify RUN`, of the one run in the log", "events/s",
         f"`failproof-es verify 1` of {_LOG}, {_LESS}.",
     ),
+    Row(
+        "report", "`report RUN`, of 20,000 evaluations", "s of processor",
+        f"`failproof-es report 1` of {_LOG}.",
+    ),
+    Row(
+        "report-memory", "peak memory of `report RUN`, of 20,000 evaluations", "MB",
+        "Of the report above: the most that its process held (VmHWM), without the child process "
+        "that draws its charts, which holds 80 MB for a second.",
+        TargetFigure("<=", 160),
+    ),
+    Row(
+        "replay", "`replay RUN`, of 20,000 evaluations", "evaluations/s of processor",
+        f"`failproof-es replay 1` of {_LOG}.",
+    ),
 )  # fmt: skip
 _COMMANDS = {
     "rebuild": ("projections", "rebuild"),
@@ -58,7 +72,9 @@ def begin(python: str, sizes: Sizes) -> Iterator[Measure]:
         write_run(folder, base_url, sizes.log_cases)
         run_command(one, folder, "start", "run.yaml", "--quiet")
         [events] = one.ask("SELECT count(*) FROM failproof.stored_events")
-        yield lambda: _measure(one, empty, events)
+        yield lambda: (
+            *_measure(one, empty, events), *_measure_run(one, sizes.log_cases),
+        )  # fmt: skip
 
 
 def _on_an_empty_log(one: Installation, name: str, times: int) -> Ran:
@@ -82,6 +98,16 @@ def _measure(one: Installation, empty: dict[str, Ran], events: int) -> Iterator[
     yield Measurement(
         "reading-rows", read / wall, wall, time.process_time() - used, "one client alone"
     )
+
+
+def _measure_run(one: Installation, evaluations: int) -> Iterator[Measurement]:
+    ran = run_command(one, one.home, "report", "1", "-o", "report.html")
+    cpu = sum(ran.watch.between(ran.began, ran.began + ran.wall_s))
+    yield Measurement("report", cpu, ran.wall_s, cpu)
+    yield Measurement("report-memory", ran.watch.peak_mb)
+    ran = run_command(one, one.home, "replay", "1")
+    cpu = sum(ran.watch.between(ran.began, ran.began + ran.wall_s))
+    yield Measurement("replay", evaluations / cpu, ran.wall_s, cpu)
 
 
 def _fetch(one: Installation) -> int:

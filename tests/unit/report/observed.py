@@ -38,7 +38,6 @@ def observed(case: str = "c", passed: bool | None = True, **more: Any) -> Observ
         "latency_ms": None,
         "first_token_ms": None,
         "tokens_per_second": None,
-        "spending": {},
         "model_answered": None,
         "errors": (),
         "retries": 0,
