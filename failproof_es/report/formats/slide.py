@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import vl_convert
 from markupsafe import escape
 
 from failproof_es.catalogue.wording import percent
@@ -35,6 +34,8 @@ def slide_piece(slide: Slide, form: str) -> bytes:
     svg = _svg(slide)
     if form == "svg":
         return svg.encode()
+    import vl_convert  # 20 MB that only a PNG needs
+
     return bytes(vl_convert.svg_to_png(svg, scale=SCALE))
 
 

@@ -201,6 +201,6 @@ def test_reading_a_run_loads_nothing_that_asks_or_draws(
     write_configuration(tmp_path, mock_url)
     loaded_to_the_end(store, tmp_path, "start", "run.yaml")
     report = loaded_to_the_end(store, tmp_path, "report", "latest", "-o", "report.html")
-    assert (tmp_path / "report.html").read_text().count("<svg") >= 2
+    assert (tmp_path / "report.html").read_text().count("<svg")
     assert {"scipy.special", "jinja2"} <= report
     assert report & {"vl_convert", "scipy.stats", *FOR_ASKING} == set()
