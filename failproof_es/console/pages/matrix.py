@@ -213,16 +213,24 @@ def _columns(request: PageRequest[MatrixQuery], run: Run) -> tuple[MatrixColumn,
     keys = [model.key for model in run.started.models]
     matrix = recorded_configuration(run.started).matrix
     variants = [(key, "") for key in keys] if matrix is None else split_variants(matrix, keys)
-    [totals] = request.feeder.totals(limit=1, before=run.started.run_number + 1)
+    totals = _totals(request, run)
     return tuple(
         MatrixColumn(
             model=key,
             base=base,
             variant=variant,
-            passed=_rate(totals, key) if isinstance(totals, RunTotals) else None,
+            passed=None if totals is None else _rate(totals, key),
         )
         for key, (base, variant) in zip(keys, variants, strict=True)
     )
+
+
+def _totals(request: PageRequest[MatrixQuery], run: Run) -> RunTotals | None:
+    """The sums of the run; `None` where they cannot be read."""
+    for totals in request.feeder.totals(limit=1, before=run.started.run_number + 1):
+        if isinstance(totals, RunTotals) and totals.run_id == run.started.originator_id:
+            return totals
+    return None
 
 
 def _rate(totals: RunTotals, model: str) -> PassRate | None:

@@ -71,7 +71,8 @@ def test_every_event_is_told_in_one_line(sample: Event) -> None:
             {"item": "tone", "verdict": None, "quote": None, "turn": None, "void": "not answered"},
         ]}}, "judge:m says harm not broken, tone (does not count: not answered)"),
         ("Judged", {"judge": "judge:m", "problem": None, "verdict": {"items": [
-            {"item": "must_do.1", "verdict": "absent"}, {"item": "must_not_do.1", "verdict": "absent"},
+            {"item": "must_do.1", "verdict": "absent"},
+            {"item": "must_not_do.1", "verdict": "absent"},
             {"item": "must_not_do.2", "verdict": "present"},
         ]}}, "judge:m says must_do.1 absent, must_not_do.1 did not happen, must_not_do.2 happened"),
         ("Judged", {"judge": "m", "problem": None,
