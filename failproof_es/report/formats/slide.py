@@ -22,6 +22,7 @@ _LIGHT_FROM = 4
 """Step of the ramp from which on the text in a cell is white."""
 _FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 _LONGEST_NAME = 30
+_LONGEST_TITLE = 70
 _LETTER = 9.0
 """Width of a letter of 16 pixels, on the wide side."""
 _MARGIN, _HEAD, _ROW, _NARROWEST = 24, 96, 56, 150
@@ -58,14 +59,16 @@ def _svg(slide: Slide) -> str:
     heads = [_label(name) for name in slide.columns]
     first = int(_LETTER * max(map(len, names), default=0)) + _MARGIN
     widths = [max(_NARROWEST, int(_LETTER * len(head)) + _MARGIN) for head in heads]
-    width = max(first + sum(widths), int(0.75 * _LETTER * len(slide.note)), 480) + 2 * _MARGIN
+    title = shortened_inside(one_line(slide.title), _LONGEST_TITLE)
+    texts = int(1.5 * _LETTER * len(title)), int(0.8 * _LETTER * len(slide.note))
+    width = max(first + sum(widths), *texts) + 2 * _MARGIN
     height = _HEAD + _ROW * len(names) + 2 * _MARGIN
     shapes = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" font-family="{_FONT}" role="img" '
-        f'aria-label="{escape(one_line(slide.title))}">',
+        f'aria-label="{escape(title)}">',
         _rectangle(0, 0, width, height, _PAPER),
-        _text(_MARGIN, 42, slide.title, size=24, bold=True),
+        _text(_MARGIN, 42, title, size=24, bold=True),
     ]
     left = _MARGIN + first
     for head, column in zip(heads, widths, strict=True):
