@@ -73,7 +73,9 @@ def test_an_unknown_price_is_unknown_in_the_estimate_too(
 ) -> None:
     write_suite(tmp_path, 1)
     write_configuration(tmp_path, mock_url)
-    assert "unknown" in validated(store, tmp_path, "validate", "run.yaml").stdout
+    done = validated(store, tmp_path, "validate", "run.yaml")
+    assert "unknown" in done.stdout and "The cost is" not in done.stdout
+    assert "no price is known for mock: `prices: {version: YYYY-MM-DD, models: [{" in done.stderr
 
 
 def test_everything_that_is_wrong_is_said_at_once_and_is_on_record(
