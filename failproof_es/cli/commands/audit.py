@@ -43,7 +43,7 @@ _COLUMNS = (
     Column("model", "model", folds=True),
     Column("says", "says", folds=True),
 )
-_COLUMNS_OF_ALL = (_COLUMNS[0], Column("run", "run"), *_COLUMNS[1:])
+_COLUMNS_OF_ALL = (_COLUMNS[0], Column("run", "run", folds=True), *_COLUMNS[1:])
 _ACTS = sorted(
     topic for topic in AuditTrail.topics if {"who", "where"} <= set(EVENTS[topic].model_fields)
 )

@@ -127,4 +127,4 @@ def test_without_a_run_the_trail_has_what_people_did_also_refused_starts(
     assert {"ValidationFailed", "RunStarted", "FileWritten"} <= set(names)
     assert all(each["details"]["who"] for each in events)
     table = invoke(store.url, "audit", cwd=tmp_path).stdout
-    assert re.search(r"FileWritten +\S+@\S+ +- +- +report: ", table) and " run " in table
+    assert re.search(r"FileWritten +\S+@\S+\s+(run \S+,? *\s+)?says report: ", table), table
