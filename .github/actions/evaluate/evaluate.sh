@@ -52,7 +52,7 @@ if [[ -f $folder/report.md ]]; then
   if (($(wc -c <"$folder/report.md") <= most)); then
     cat "$folder/report.md" >>"$GITHUB_STEP_SUMMARY"
   else
-    shown=$(sed '/^## Every failure$/,$d' "$folder/report.md")
+    shown=$(sed '/^## Failures$/,$d' "$folder/report.md")
     if ((${#shown} * 4 > most)); then
       shown="# run $run"
     fi

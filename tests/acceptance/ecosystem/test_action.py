@@ -207,7 +207,7 @@ def test_a_report_too_large_for_a_summary_is_shown_without_its_failures_and_says
         'case "$1" in\n'
         """start) echo '{"run_number": 7}' ;;\n"""
         'report) while [ "$1" != -o ]; do shift; done\n'
-        "  { printf '# it\\n\\n## Verdict\\n\\nfine\\n\\n## Every failure\\n\\n'\n"
+        "  { printf '# it\\n\\n## Verdict\\n\\nfine\\n\\n## Failures\\n\\n'\n"
         '    head -c 1000000 /dev/zero | tr "\\0" x; } >"$2" ;;\n'
         "esac\n"
     )
