@@ -23,7 +23,7 @@ class RunResults:
     """The rows of everything that is shown of runs; `RowFeeder` reads them."""
 
     name: LiteralString = "run_results"
-    version: int = 11
+    version: int = 12
     relations: tuple[Relation, ...] = (
         Relation("TABLE", "prompts"),
         Relation("TABLE", "evaluations"),

@@ -11,6 +11,7 @@ from uuid import UUID
 from failproof_es.core.outcome import EvaluationOutcome, Status
 from failproof_es.core.people import PeopleOutcome
 from failproof_es.core.unscored import UnscoredGroup
+from failproof_es.dialects.expectations import expectations_of, unmet
 from failproof_es.reading.recorded_run import Origin, PlannedOutcome, RecordedRun
 
 
@@ -64,6 +65,10 @@ class RecordedResult:
     """Texts of the user's turns."""
     answer: str | None
     """Text of the last reply."""
+    expected: tuple[str, ...]
+    """What the case expects of an answer; of a result that failed, what it does not meet."""
+    got: tuple[str, ...]
+    """For a result that failed: what came instead of each `expected`; otherwise empty."""
     reason: str
     """Why the score is what it is, or why there is none."""
     error_kind: str | None
@@ -101,6 +106,8 @@ class RecordedResult:
     def of(cls, planned: PlannedOutcome, run: RecordedRun) -> RecordedResult:
         """The row of a planned evaluation; `run` is the run that `planned` belongs to."""
         case, outcome = planned.case, planned.outcome
+        expectations = expectations_of(case, outcome)
+        failed = unmet(expectations) if planned.failed else ()
         return cls(
             run_number=run.started.run_number,
             origin=run.origin,
@@ -113,6 +120,8 @@ class RecordedResult:
             awaiting_review=planned.people == "awaiting",
             by_people=planned.by_people,
             questions=tuple(turn.content for turn in case.turns if turn.role == "user"),
+            expected=tuple(one.expected for one in failed or expectations),
+            got=tuple(one.got or "" for one in failed),
             **{name: getattr(outcome, name) for name in _OF_THE_OUTCOME},
         )
 

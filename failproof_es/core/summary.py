@@ -429,6 +429,7 @@ def add_to_group(group: Group, outcome: EvaluationOutcome, times: int = 1) -> No
     else:
         group.abandoned += times
     group.awaiting += times * outcome.awaiting_review
+    group.lost += times * outcome.lost
     group.cases += times * (outcome.repetition == 1)
     group.passed += times * (outcome.passed is True)
     group.failed += times * (outcome.passed is False)

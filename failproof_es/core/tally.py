@@ -75,6 +75,8 @@ class Group:
     abandoned: int = 0
     awaiting: int = 0
     """Abandoned evaluations that wait for people, because no judge model decides them."""
+    lost: int = 0
+    """Abandoned evaluations that ended without a usable reply."""
     cases: int = 0
     """Cases whose first repetition is finished, so that a repeated case counts once."""
     passed: int = 0
@@ -94,6 +96,7 @@ class Group:
         self.scored += times * other.scored
         self.abandoned += times * other.abandoned
         self.awaiting += times * other.awaiting
+        self.lost += times * other.lost
         self.cases += times * other.cases
         self.passed += times * other.passed
         self.failed += times * other.failed
@@ -112,6 +115,16 @@ class Group:
     def missing(self) -> int:
         """Evaluations that ended without a score and do not wait for people."""
         return self.abandoned - self.awaiting
+
+    @property
+    def undecided(self) -> int:
+        """Scored evaluations that neither pass nor fail: their dialect has no pass mark."""
+        return self.scored - self.passed - self.failed
+
+    @property
+    def ungraded(self) -> int:
+        """Evaluations with a reply that ended without a score, for another reason than people."""
+        return self.abandoned - self.awaiting - self.lost
 
     @property
     def accuracies(self) -> RateBounds:

@@ -1,16 +1,16 @@
 """What a case expects, beside what came: one definition for every surface that shows a failure.
 
     for expectation in unmet(expectations_of(case, outcome)):
-        print("expected", expectation.expected)
-        print("got", expectation.got)
+        for label, text in beside(expectation):
+            print(label, text)
 
-`support.text_differences.marked_difference(expectation.text, expectation.got)` marks what differs
-where `expectation.text` is a text.
+`support.text_differences.marked_difference(expectation.text, expectation.got)` has the parts that
+differ, for a surface that can colour them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -22,6 +22,7 @@ from failproof_es.core.thoughts import split_thoughts
 from failproof_es.dialects.kit import cut_off
 from failproof_es.dialects.protocol import Expectation, StatesExpectations
 from failproof_es.dialects.registry import dialect_named
+from failproof_es.support.text_differences import marked_difference
 
 MOST = 200
 """Number of expectations of a case that are stated at most."""
@@ -50,6 +51,17 @@ def unmet(expectations: Sequence[Expectation]) -> tuple[Expectation, ...]:
     """The expectations that the answer does not meet; all of them if nothing decided which."""
     failed = tuple(expectation for expectation in expectations if expectation.met is False)
     return failed or tuple(expectations)
+
+
+def beside(expectation: Expectation) -> Iterator[tuple[str, str]]:
+    """(label, text) of what was expected, of what came, and of the difference of similar texts.
+
+    The labels are `expected`, `got` and `differs`. Texts are whole and may be hostile.
+    """
+    yield "expected", expectation.expected
+    yield "got", "(no answer)" if expectation.got is None else expectation.got or "(empty)"
+    if (difference := marked_difference(expectation.text, expectation.got)) is not None:
+        yield "differs", difference.in_one_line()
 
 
 def fault_of(case: Case, outcome: EvaluationOutcome) -> str:

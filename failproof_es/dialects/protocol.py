@@ -338,3 +338,17 @@ class StatesExpectations(Protocol):
         In the order of the case; empty if any answer will do. Total: also of an outcome without a
         class, score or answer, and of one whose details an earlier version recorded.
         """
+
+
+class HasExpectedInResults(Protocol):
+    """A dialect whose JSON results get the further key `expected`: its specification allows more.
+
+    Test with `expected_in_results`, not with `isinstance`.
+    """
+
+    expected_in_results: Literal[True]
+
+
+def expected_in_results(dialect: Dialect) -> bool:
+    """Whether the dialect's JSON results get the key `expected`."""
+    return getattr(dialect, "expected_in_results", False) is True

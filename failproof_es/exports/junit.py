@@ -18,10 +18,9 @@ from typing import Any, Self
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import quoteattr
 
-import orjson
-
 from failproof_es.core.case import Case
 from failproof_es.core.outcome import EvaluationOutcome
+from failproof_es.dialects.expectations import beside, expectations_of, unmet
 from failproof_es.exports.exporter import (
     Export,
     ExportedFile,
@@ -40,6 +39,7 @@ LONGEST_TEXT = 4_000
 _LONG = f"the file shows {LONGEST_TEXT:,} characters of each"
 _LONGEST_ATTRIBUTE = 400
 _LONGEST_PART = 120
+_MOST_PARTS = 4
 _HELD = 1_000_000
 _OUTCOMES = {"failure": "failures", "error": "errors", "skipped": "skipped"}
 """The attribute of a suite that counts each tag."""
@@ -89,8 +89,7 @@ def junit(
                 if pieces is not None:
                     pieces.rows += 1
                 if left_out is not None and len(case):
-                    texts = _failure_details(planned.case, planned.outcome)
-                    for name, text in texts.items():
+                    for name, text in _failure_details(planned.case, planned.outcome):
                         long = len(text) > LONGEST_TEXT
                         left_out.add(f"ends of texts: {name}", _LONG, long)
             for suite in suites.values():
@@ -194,21 +193,17 @@ def _add_outcome(element: ET.Element, planned: PlannedOutcome) -> None:
         _outcome(element, "failure", kind, outcome.reason, _failure_details(case, outcome))
 
 
-def _failure_details(case: Case, outcome: EvaluationOutcome) -> dict[str, str]:
-    """An evaluation's last prompt, expected answer and answer, under the keys that a reader sees.
+def _failure_details(case: Case, outcome: EvaluationOutcome) -> list[tuple[str, str]]:
+    """(label, text) of an evaluation's last prompt, and of each expectation that it does not meet.
 
-    The keys are `prompt`, `expected` and `got`. With them a failure can be judged without the log.
+    With them a failure can be judged without the log; its answer is in `system-out`.
     """
     prompts = [turn.content for turn in case.turns if turn.role == "user"]
-    expected = dict(case.expectation)
-    expected_answer = expected.get("expected_response")
-    if set(expected) != {"expected_response"} or not isinstance(expected_answer, str):
-        expected_answer = orjson.dumps(expected, option=orjson.OPT_SORT_KEYS).decode()
-    return {
-        "prompt": prompts[-1] if prompts else "",
-        "expected": expected_answer,
-        "got": outcome.answer or "",
-    }
+    failed = unmet(expectations_of(case, outcome))
+    return [
+        *(("prompt", prompt) for prompt in prompts[-1:]),
+        *(pair for expectation in failed for pair in beside(expectation)),
+    ]
 
 
 def _gate(name: str, gate: dict[str, Any]) -> ET.Element:
@@ -219,18 +214,19 @@ def _gate(name: str, gate: dict[str, Any]) -> ET.Element:
 
 
 def _outcome(
-    case: ET.Element, outcome: str, kind: str, reason: str, details: Mapping[str, str] | None = None
+    case: ET.Element, outcome: str, kind: str, reason: str, details: Sequence[tuple[str, str]] = ()
 ) -> None:
     """Add a failure or an error to a test case, with its reason and details.
 
-    `outcome` is the element's tag, `kind` its type; `details` are texts by name. They stand short
-    in the attribute `message`, long in the element's text.
+    `outcome` is the element's tag, `kind` its type; `details` are (label, text). The first
+    `_MOST_PARTS` of them stand short in the attribute `message`, all of them long in the element's
+    text.
     """
-    pairs = (details or {}).items()
-    short = [shortened(reason, _LONGEST_PART), *(f"{n}: {_part(text)}" for n, text in pairs)]
+    parts = [f"{label}: {_part(text)}" for label, text in details[:_MOST_PARTS]]
+    short = [shortened(reason, _LONGEST_PART), *parts]
     element = ET.SubElement(case, outcome, type=_attribute(kind))
-    element.set("message", "; ".join(map(one_line, short)) if pairs else _attribute(reason))
-    long = [reason, *(f"{n}: {shortened(text, LONGEST_TEXT)}" for n, text in pairs)]
+    element.set("message", "; ".join(map(one_line, short)) if parts else _attribute(reason))
+    long = [reason, *(f"{label}: {shortened(text, LONGEST_TEXT)}" for label, text in details)]
     element.text = "\n".join(lines(shortened(part, LONGEST_TEXT + 100)) for part in long)
 
 

@@ -23,7 +23,7 @@ from failproof_es.exports.exporter import (
     refuse_settings,
 )
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.support.columns import columns_of
+from failproof_es.support.columns import RelationColumn, columns_of
 from failproof_es.support.spreadsheet import escaped
 from failproof_es.support.timestamps import utc_text
 from failproof_es.support.untrusted_text import lines
@@ -59,13 +59,25 @@ def _rows(runs: Sequence[RecordedRun], left_out: LeftOut) -> Iterator[RecordedRe
 
 
 def _lines(rows: Iterable[RecordedResult], pieces: Pieces, left_out: LeftOut) -> Iterator[bytes]:
-    yield _line([column.name for column in COLUMNS])
-    for row in rows:
+    lines_of_table = csv_lines(rows, [(column.name, column) for column in COLUMNS], left_out)
+    yield next(lines_of_table)
+    for line in lines_of_table:
         pieces.rows += 1
-        yield _line([_cell(getattr(row, column.attribute), left_out) for column in COLUMNS])
+        yield line
 
 
-def _cell(value: object, left_out: LeftOut) -> str:
+def csv_lines(
+    rows: Iterable[RecordedResult],
+    columns: Sequence[tuple[str, RelationColumn]],
+    left_out: LeftOut | None = None,
+) -> Iterator[bytes]:
+    """A heading and a line for each row, with these (heading, column)."""
+    yield _line([heading for heading, _ in columns])
+    for row in rows:
+        yield _line([_cell(getattr(row, column.attribute), left_out) for _, column in columns])
+
+
+def _cell(value: object, left_out: LeftOut | None) -> str:
     match value:
         case None:
             return ""
@@ -84,7 +96,8 @@ def _cell(value: object, left_out: LeftOut) -> str:
         case _:
             text = orjson.dumps(value).decode() if value else ""
     safe = lines(text)
-    left_out.add(_UNSAFE, _WHY, safe != text)
+    if left_out is not None:
+        left_out.add(_UNSAFE, _WHY, safe != text)
     return escaped(safe)
 
 

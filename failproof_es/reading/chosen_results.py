@@ -144,7 +144,7 @@ class ListedResult:
         return ResultKey(STATES.index(self.state), self.last_position, self.evaluation_id)
 
 
-_SELECTED = f"""
+SELECTED = f"""
 SELECT e.evaluation_id, p.suite_id, p.case_id, p.category, p.severity, e.model_key, e.repetition,
     {PLACE} AS place, e.class, left(e.reason::text, {_EXCERPT}), e.error_kind,
     left(e.error_message::text, {_EXCERPT}), left(e.answer::text, {_EXCERPT}),
@@ -155,6 +155,7 @@ SELECT e.evaluation_id, p.suite_id, p.case_id, p.category, p.severity, e.model_k
         WHERE people.evaluation_id = e.evaluation_id
     ) END
 """
+"""The columns of `build_result`; `e` is a row of `evaluations`, `p` one of `prompts`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,12 +217,12 @@ def read_listed(
 ) -> list[ListedResult]:
     """Those of these evaluations that have begun and had their last event at `up_to` or before."""
     rows = connection.execute(
-        f"{_SELECTED} FROM projections.evaluations AS e "
+        f"{SELECTED} FROM projections.evaluations AS e "
         "LEFT JOIN projections.prompts AS p USING (prompt_id) "
         "WHERE e.evaluation_id = ANY(%s) AND e.counted AND e.last_position <= %s",
         (evaluation_ids, up_to),
     )
-    return [_build_result(row) for row in rows]
+    return [build_result(row) for row in rows]
 
 
 def _scan_results(
@@ -236,9 +237,9 @@ def _scan_results(
 ) -> list[ListedResult]:
     """At most `limit` matching results, as `scan_rows` finds them."""
     rows = scan_rows(
-        connection, _SELECTED, run_id, which, up_to, after, limit, most, backwards=backwards
+        connection, SELECTED, run_id, which, up_to, after, limit, most, backwards=backwards
     )
-    return [_build_result(row) for row in rows]
+    return [build_result(row) for row in rows]
 
 
 def scan_rows(
@@ -392,7 +393,8 @@ def where_of(which: ResultFilter) -> tuple[str, dict[str, Any]]:
     return "".join(f"AND {condition} " for condition in conditions), values
 
 
-def _build_result(row: Sequence[Any]) -> ListedResult:
+def build_result(row: Sequence[Any]) -> ListedResult:
+    """The result of a row with the columns of `SELECTED`."""
     answer, cut = beginning(row[12])
     return ListedResult(
         evaluation_id=row[0],

@@ -53,6 +53,11 @@ class PlannedOutcome(NamedTuple):
         """People's decision; `None` if it was not left to people."""
         return None if self.people is None else OUTCOMES[self.people]
 
+    @property
+    def failed(self) -> bool:
+        """Whether it was scored and did not pass, or people failed it."""
+        return self.outcome.failed or self.by_people == "failed_by_people"
+
 
 @dataclass(frozen=True)
 class RecordedRun:
@@ -141,8 +146,15 @@ class RecordedRun:
         a window of them in memory; the cost depends only on the number that is consumed. Raises
         `RunIsArchived` if the run is archived meanwhile.
         """
-        places = islice(self.keys(after=after), limit)
-        while window := list(islice(places, WINDOW)):
+        yield from self.outcomes_of(islice(self.keys(after=after), limit))
+
+    def outcomes_of(self, places: Iterable[tuple[int, EvaluationKey]]) -> Iterator[PlannedOutcome]:
+        """The evaluations with these (place in the plan from 1, key), in their order.
+
+        Otherwise like `outcomes`.
+        """
+        remaining = iter(places)
+        while window := list(islice(remaining, WINDOW)):
             keys = [key for _, key in window]
             cases = self._cases(keys)
             outcomes = self.feeder.outcomes(self.run, keys)

@@ -36,6 +36,11 @@ class ResultChoice:
         """Whether every result is chosen."""
         return self == ResultChoice()
 
+    @property
+    def only_failed(self) -> bool:
+        """Whether only results that failed are chosen."""
+        return self.failed and not (self.errors or self.unscored)
+
     def takes(self, planned: PlannedOutcome) -> bool:
         """Whether the result is chosen."""
         case, outcome = planned.case, planned.outcome
@@ -59,7 +64,7 @@ class ResultChoice:
         outcome = planned.outcome
         is_decided = planned.by_people in ("passed_by_people", "failed_by_people")
         return (
-            (self.failed and (outcome.failed or planned.by_people == "failed_by_people"))
+            (self.failed and planned.failed)
             or (self.errors and outcome.lost)
             or (self.unscored and outcome.unscored and not is_decided)
         )

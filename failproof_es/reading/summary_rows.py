@@ -44,16 +44,15 @@ def total_row(summary: RunSummary) -> dict[str, Any]:
 
 
 def model_rows(summary: RunSummary) -> list[dict[str, Any]]:
-    """A row per model over all suites, by key, with the keys of `suite_rows` and five more figures.
+    """A row per model over all suites, by key, with the keys of `suite_rows` and three others.
 
-    Added are `lost`, `unscored` (by group), `mean_of_suites` and `mean_of_suites_bounds`.
+    These are `unscored` (by group), `mean_of_suites` and `mean_of_suites_bounds`.
     """
     return [
         {
             "model": model,
             "suite": "total",
             **_row(summary.group(model=model)),
-            "lost": summary.lost(model),
             "unscored": unscored_row(summary, model),
             "mean_of_suites": summary.mean_of_suites(model),
             "mean_of_suites_bounds": summary.mean_of_suites_bounds(model),
@@ -72,6 +71,9 @@ def _row(group: Group) -> dict[str, Any]:
         "scored": group.scored,
         "abandoned": group.missing,
         "awaiting_review": group.awaiting,
+        "lost": group.lost,
+        "ungraded": group.ungraded,
+        "undecided": group.undecided,
         "passed": group.passed,
         "failed": group.failed,
         "correct": float(group.accuracy_sum),

@@ -110,6 +110,17 @@ class MarkedDifference(NamedTuple):
     base: tuple[MarkedPart, ...]
     other: tuple[MarkedPart, ...]
 
+    def in_one_line(self) -> str:
+        """Both texts as one: `Paris, [-France-]{+Texas+}`."""
+        merged, others = [], iter(self.other)
+        for part in self.base:
+            if part.differs:
+                merged.append(f"[-{part.text}-]")
+            else:
+                merged.extend(_added_before(others))
+                merged.append(part.text)
+        return "".join([*merged, *_added_before(others)])
+
 
 def marked_difference(base: str | None, other: str | None) -> MarkedDifference | None:
     """The words in which two texts differ, such as what was expected and what came.
@@ -131,6 +142,14 @@ def marked_difference(base: str | None, other: str | None) -> MarkedDifference |
         _marked(one, [(a, b, what != "equal") for what, a, b, _, _ in blocks]),
         _marked(two, [(c, d, what != "equal") for what, _, _, c, d in blocks]),
     )
+
+
+def _added_before(parts: Iterator[MarkedPart]) -> Iterator[str]:
+    """The parts of the other text up to its next equal part, which is consumed."""
+    for part in parts:
+        if not part.differs:
+            return
+        yield f"{{+{part.text}+}}"
 
 
 def _marked(words: Sequence[str], spans: Iterable[tuple[int, int, bool]]) -> tuple[MarkedPart, ...]:

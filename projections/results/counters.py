@@ -106,7 +106,7 @@ class CounterTable(NamedTuple):
 
 
 _GROUP_SUMS: tuple[LiteralString, ...] = (
-    "finished", "scored", "abandoned", "awaiting", "cases", "passed", "failed", "measured",
+    "finished", "scored", "abandoned", "awaiting", "lost", "cases", "passed", "failed", "measured",
 )  # fmt: skip
 _GROUP_WORDS: tuple[LiteralString, ...] = ("model_key", "suite_id", "category", "severity")
 _ASKING_SUMS: tuple[LiteralString, ...] = (
@@ -121,7 +121,7 @@ _USAGE_SUMS: tuple[LiteralString, ...] = (
 
 GROUPS = CounterTable(
     "run_groups", ("group_key",), _GROUP_WORDS, (*_GROUP_SUMS, "accuracy_sum"),
-    ("uuid", *("text",) * 4, *("bigint",) * 8, "numeric"),
+    ("uuid", *("text",) * 4, *("bigint",) * 9, "numeric"),
 )  # fmt: skip
 CLASSES = CounterTable(
     "run_classes", ("group_key", "class"), ("model_key",), ("evaluations",),

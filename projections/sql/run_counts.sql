@@ -43,6 +43,7 @@ CREATE TABLE run_groups (
     scored bigint NOT NULL,
     abandoned bigint NOT NULL,
     awaiting bigint NOT NULL,
+    lost bigint NOT NULL,
     cases bigint NOT NULL,
     passed bigint NOT NULL,
     failed bigint NOT NULL,

@@ -23,6 +23,7 @@ FROM (
         sum(scored) AS scored,
         sum(abandoned) AS abandoned,
         sum(awaiting) AS awaiting,
+        sum(lost) AS lost,
         sum(cases) AS cases,
         sum(passed) AS passed,
         sum(failed) AS failed,

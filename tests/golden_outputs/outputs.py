@@ -39,6 +39,8 @@ def _of_run(run: str) -> Iterator[Command]:
     for kind in ("table", "json", "jsonl"):
         yield Command(f"{run}/show.{kind}", ("show", run, "--format", kind))
         yield Command(f"{run}/results.{kind}", ("results", run, "--format", kind))
+        failed = ("results", run, "--failed", "--format", kind)
+        yield Command(f"{run}/results-failed.{kind}", failed)
         yield Command(f"{run}/replay.{kind}", ("replay", run, "--format", kind))
     for kind in ("table", "jsonl"):
         yield Command(f"{run}/log.{kind}", ("log", run, "--format", kind))

@@ -16,7 +16,12 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from failproof_es.cli.rendering.suite_table import PARTS
+from failproof_es.reading.failure_reasons import failure_reasons
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.reading.summary_rows import model_rows, suite_rows, total_row
 from failproof_es.store.embedded.server import EmbeddedServer
+from failproof_es.store.reading.reader import resolve_run
 from failproof_es.store.schema.installation import WRITER
 from tests.acceptance.commands import invoke
 from tests.conftest import create_database, database_url_as, drop_database, home_of
@@ -25,6 +30,8 @@ from tests.golden_outputs.outputs import EXPECTED, RUNS, commands, exported, pag
 from tests.golden_outputs.recording import LOG
 
 pytestmark = pytest.mark.slow
+ATTACHED = [number for number in RUNS if number != 5]
+"""The runs that are not archived."""
 
 
 @pytest.fixture
@@ -41,6 +48,20 @@ def golden(
     with home_of(folder):
         yield database_url_as(postgres_server, folder.name, WRITER), folder
     drop_database(postgres_server, folder.name)
+
+
+def test_the_counts_of_every_row_add_up_to_its_evaluations(golden: tuple[str, Path]) -> None:
+    with psycopg.connect(golden[0], autocommit=True) as connection:
+        for number in ATTACHED:
+            run = RecordedRun.read(connection, resolve_run(connection, str(number)))
+            rows = [*suite_rows(run.summary), *model_rows(run.summary), total_row(run.summary)]
+            for row in rows:
+                assert sum(row[part] for part in PARTS) == row["evaluations"], (number, row)
+            reasons = failure_reasons(run)
+            failed = run.summary.total.failed
+            assert reasons.read == sum(count for _, count in reasons.counts) == failed, number
+            in_log = failure_reasons(RecordedRun.read(connection, run.run_id, 2**62))
+            assert sorted(in_log.counts) == sorted(reasons.counts), number
 
 
 def restore(connection: psycopg.Connection[tuple[object, ...]]) -> None:

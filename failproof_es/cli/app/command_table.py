@@ -78,6 +78,10 @@ COMMANDS = {
         "failproof_es.cli.commands.results:results",
         "Print the results of RUN, in plan order.",
     ),
+    "case": CommandEntry(
+        "failproof_es.cli.commands.case:case",
+        "Print every result of the case ID, of all runs and models, newest first.",
+    ),
     "report": CommandEntry(
         "failproof_es.cli.commands.report:report",
         "Write a report of RUN, or of several runs and how they compare.",
@@ -175,7 +179,7 @@ COMMANDS = {
 GROUPS = {
     "Run": ("start", "resume", "wait", "give-up", "watch", "worker"),
     "Look": (
-        *("runs", "workers", "show", "results", "report", "console", "diff"),
+        *("runs", "workers", "show", "results", "case", "report", "console", "diff"),
         *("requests", "log"),
     ),
     "Check": ("validate", "replay"),

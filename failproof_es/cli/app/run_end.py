@@ -22,6 +22,7 @@ from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.events import VOIDS_ANSWER
 from failproof_es.gates import gate_line
 from failproof_es.problems import InvalidInput
+from failproof_es.reading.failure_reasons import FailureReasons
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.summary_rows import describe_messages
 from failproof_es.store.store import Store
@@ -85,10 +86,10 @@ def _write_junit(store: Store, run: RecordedRun, path: Path, quiet: bool) -> boo
     return True
 
 
-def print_outcome(outcome: Outcome, counted_up: RunSummary) -> None:
-    """Print the results by suite, the errors, the gates, and the findings of the validation.
+def print_outcome(outcome: Outcome, counted_up: RunSummary, failures: FailureReasons) -> None:
+    """Print the results by suite, the reasons of failures, the errors, the gates, and the findings.
 
-    `counted_up` is the summary of the run.
+    `counted_up` is the summary of the run, the findings are those of its validation.
     """
     part = describe_selection(counted_up.run.started)
     suffix = "" if part is None else f" ({part})"
@@ -101,6 +102,8 @@ def print_outcome(outcome: Outcome, counted_up: RunSummary) -> None:
     if fixed := fixed_outcomes(outcome.validation):
         title += f"; {fixed}"
     print_suites(counted_up, title=title)
+    if (line := failures.describe()) is not None:
+        click.echo(one_line(f"failed: {line}"))
     if counted_up.asking().errors and (outcome.status != "completed" or counts.abandoned):
         click.echo(one_line(f"errors: {describe_messages(counted_up)}"))
     for name, gate in outcome.gates.items():
@@ -153,10 +156,15 @@ def say_what_next(counted_up: RunSummary, status: str) -> None:
             f"{plural(missing, 'evaluation')} {were} abandoned{of_those}: `failproof-es resume "
             f"{number} --retry-abandoned` asks again in a run that carries over the rest"
         )
+    say_where_to_look(counted_up)
+
+
+def say_where_to_look(counted_up: RunSummary) -> None:
+    """Say on stderr which commands show the results of the run."""
+    number = counted_up.run.started.run_number
     commands = [
-        *([f"results {number} --failed"] if total.failed else []),
+        f"results {number}{' --failed' if counted_up.total.failed else ''}",
         *([f"report {number}"] if is_installed("report") else []),
         *(["console"] if is_installed("console") else []),
-        f"show {number}",
     ]
     say(f"next: {', '.join(f'`failproof-es {command}`' for command in commands)}")

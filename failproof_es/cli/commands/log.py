@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -20,6 +21,7 @@ from failproof_es.cli.rendering.output import Format, format_option
 from failproof_es.cli.rendering.sanitise import json_text, one_line, shortened
 from failproof_es.events import EVENTS
 from failproof_es.events.line import line_of
+from failproof_es.reading.case_names import CaseNames
 from failproof_es.store.reading.reader import (
     Connection,
     RecordedEvent,
@@ -30,6 +32,7 @@ from failproof_es.store.reading.reader import (
 
 _FOLLOW_EVERY_S = 0.5
 _SUMMARY_WIDTH = 96
+_AT_ONCE = 100
 _LINE = "{:>9}  {:<26}  {:<19}  {:<36}  {:>3}  {}"
 _HEADING = _LINE.format("position", "recorded (UTC)", "event", "stream", "v", "says")
 
@@ -96,8 +99,11 @@ def log(
         else:
             click.echo(_HEADING)
             width = _summary_width()
-            for row in rows:
-                click.echo(_table_line(row, width))
+            names = CaseNames(connection)
+            while window := list(islice(rows, 1 if follow else _AT_ONCE)):
+                names.read(window)
+                for row in window:
+                    click.echo(_table_line(row, width, names.of(row)))
         if not skips_warning:  # else it may have been archived meanwhile
             say_archived(connection, run_id)
 
@@ -159,14 +165,14 @@ def json_line(row: RecordedEvent) -> bytes:
     return head[:-1] + b',"payload":' + row.state + b"}"
 
 
-def _table_line(row: RecordedEvent, width: int) -> str:
+def _table_line(row: RecordedEvent, width: int, case: str | None) -> str:
     """The event as a line of fixed columns; its content has at most `width` characters.
 
-    So a log of any length prints while it is read.
+    So a log of any length prints while it is read. The content begins with the name of its case.
     """
     recorded = row.recorded_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
     place = (row.position, recorded, one_line(row.topic), str(row.stream_id), row.version)
-    return _LINE.format(*place, summary(row, width))
+    return _LINE.format(*place, summary(row, width, case))
 
 
 def _summary_width() -> int:
@@ -176,6 +182,10 @@ def _summary_width() -> int:
     return max(shutil.get_terminal_size().columns - len(_HEADING) + len("says"), 16)
 
 
-def summary(row: RecordedEvent, width: int = _SUMMARY_WIDTH) -> str:
-    """The event's content in a few words, at most `width` characters, for the table only."""
-    return shortened(one_line(line_of(row.topic, row.payload())), width)
+def summary(row: RecordedEvent, width: int = _SUMMARY_WIDTH, case: str | None = None) -> str:
+    """The event's content in a few words, at most `width` characters, for the table only.
+
+    `case` is the name of its case, to be put first.
+    """
+    content = line_of(row.topic, row.payload())
+    return shortened(one_line(": ".join(filter(None, (case, content)))), width)

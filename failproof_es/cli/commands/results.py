@@ -7,13 +7,14 @@ The columns of the table are here. The objects are each dialect's own
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 
+from failproof_es.catalogue.result import RecordedResult
 from failproof_es.cli.app.as_of import as_of_option
 from failproof_es.cli.app.chosen_run import read_run
 from failproof_es.cli.app.next_page import say_next_page
@@ -22,39 +23,51 @@ from failproof_es.cli.rendering.junit import junit_option, write_junit
 from failproof_es.cli.rendering.output import (
     Column,
     Format,
+    data_stream,
     format_option,
     print_json,
     print_rows,
     print_table,
     say,
 )
+from failproof_es.cli.rendering.result_columns import (
+    COLUMNS,
+    ResultOrder,
+    cells_of,
+    json_of,
+    named_columns,
+    named_order,
+    table_columns,
+)
 from failproof_es.cli.rendering.result_rows import result_rows, rows_of, run_shape_of, shape_of
 from failproof_es.cli.rendering.sanitise import one_line, shortened
-from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.outcome import EvaluationOutcome
-from failproof_es.core.people import describe_outcome
+from failproof_es.dialects.expectations import beside, expectations_of, unmet
+from failproof_es.dialects.protocol import RunShape
 from failproof_es.dialects.scorers import BETWEEN, names_of_scorers
 from failproof_es.engine.required_plugins import require_dialect
+from failproof_es.exports.exporter import require_possible
+from failproof_es.exports.result_table import csv_lines
 from failproof_es.gates import gate_line
-from failproof_es.problems import Problems
+from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
 from failproof_es.reading.result_choice import ResultChoice
+from failproof_es.reading.sorted_results import (
+    MOST_SORTED,
+    SortKey,
+    TooManyToSort,
+    sort_results,
+)
 from failproof_es.support.plurals import plural
 
 ANSWER_WIDTH = 60
 WHY_WIDTH = 100
 
-_COLUMNS = (
-    Column("suite", "suite"),
-    Column("case", "case"),
-    Column("model", "model"),
-    Column("class", "class"),
-    Column("passed", "passed"),
-    Column("accuracy", "accuracy", right=True),
-    Column("why", "why"),
-    Column("answer", "answer"),
-)
-_COLUMNS_WITH_ADDED = (*_COLUMNS[:-2], Column("added by scorers", "added"), *_COLUMNS[-2:])
+_COLUMNS = ("suite", "case", "model", "class", "passed", "accuracy", "why", "answer")
+_COLUMNS_OF_FAILURES = ("suite", "case", "model", "severity", "class", "accuracy")
+"""Of results that failed; each shows what was expected and what came below it."""
+_ADDED = Column("added by scorers", "added")
+_BY_SEVERITY = ResultOrder("severity")
 
 
 @click.command(cls=CliCommand)
@@ -87,14 +100,28 @@ _COLUMNS_WITH_ADDED = (*_COLUMNS[:-2], Column("added by scorers", "added"), *_CO
     metavar="TEXT",
     help="Only results with this text in the question, the answer, the reason or the error.",
 )
+@click.option(
+    "--columns",
+    metavar="NAMES",
+    help="Print these columns, separated by commas: those of `export --shape csv`, such as "
+    "case,why,expected,got,latency_ms.",
+)
+@click.option(
+    "--sort",
+    metavar="COLUMN",
+    help="Sort by this column; -COLUMN: the greatest first.  [default: the plan's order; with "
+    "--failed the most severe first]",
+)
 @as_of_option("Print the results as they were at a position of the log or at a time.")
 @junit_option
-@format_option()
+@format_option(Format.TABLE, Format.JSON, Format.JSONL, Format.CSV)
 def results(
     run: str,
     shape: str | None,
     limit: int | None,
     after: int | None,
+    columns: str | None,
+    sort: str | None,
     as_of: str | None,
     junit: Path | None,
     output_format: Format,
@@ -103,7 +130,9 @@ def results(
     """Print the results of RUN, in plan order.
 
     The table shows why a result did not pass, the first line of each answer, and the numbers that
-    scorers added. As JSON each evaluation is a whole object, in the shape of its dialect.
+    scorers added. With --failed each result shows what was expected, and what came instead. As JSON
+    each evaluation is a whole object, in the shape of its dialect; with --columns it has these
+    columns. CSV has the columns of `export --shape csv`.
 
     --failed, --errors and --unscored are alternatives. Several suites, classes, models, cases,
     tags or severities are alternatives, too. All other conditions hold together.
@@ -113,45 +142,40 @@ def results(
     is only one.
 
     With --limit only that many evaluations of the plan are read, however long the plan is; with
-    conditions, as many as it takes to find them. JSON leaves out those that have not begun.
+    conditions, as many as it takes to find them; sorted, all of them, and --after counts sorted
+    results. JSON leaves out those that have not begun.
     """
+    names = None if columns is None else named_columns(columns)
+    order = None if sort is None else named_order(sort)
+    if shape is not None and (names is not None or output_format is Format.CSV):
+        message = f"the shape {shape!r} has no columns to choose, and is no CSV"
+        raise InvalidInput([Problem(message, field="--shape", remedy="leave it out")])
     with session().open_store() as store, store.connect() as connection:
         recorded = read_run(connection, run, as_of)
         whole = None
-        if shape is not None or output_format is not Format.TABLE:
+        if shape is not None or (names is None and output_format in (Format.JSON, Format.JSONL)):
             # Impossible requests are refused before anything is written or printed. The table is
             # read from the record alone and needs no dialect.
             require_dialect(recorded.started)
             whole = run_shape_of(recorded.started.dialect, shape)
             if whole is None:
                 shape_of(recorded.started.dialect, shape)
-        page = _PlanPage(after or 0, limit, ResultChoice(**choice))
-        places: deque[int] = deque(maxlen=limit or 0)
+        page = _PlanPage(after or 0, limit, ResultChoice(**choice), order)
+        if order is None and page.choice.only_failed and _has_severities(recorded):
+            page = page._replace(order=_BY_SEVERITY)
         paged = after is not None or page != _PlanPage()
         _require_fitting(recorded, page, shape if whole else None, junit if paged else None)
         if junit is not None:
             write_junit(store, [recorded], junit)
-        if output_format is Format.TABLE and whole is not None:
-            for result in result_rows(recorded, shape):
-                for line in whole.lines(result):
-                    click.echo(one_line(line))
+        places: deque[int] = deque(maxlen=limit or 0)
+        if whole is not None:
+            _print_whole(whole, list(result_rows(recorded, shape)), output_format)
         elif output_format is Format.TABLE:
-            scorers = names_of_scorers(recorded.started.configuration)
-            columns = _COLUMNS_WITH_ADDED if scorers else _COLUMNS
-            print_table(
-                _table_rows(_results(recorded, page, places), scorers),
-                columns,
-                when_empty=_when_empty(recorded, page),
-            )
-        elif output_format is Format.JSON and whole is not None:
-            summed_up = list(result_rows(recorded, shape))
-            print_json(summed_up[0] if len(summed_up) == 1 else summed_up)
-        elif page.choice.is_all:
-            rows = result_rows(recorded, shape, after=page.after, limit=limit)
-            print_rows(rows, (), output_format)
+            _print_results(recorded, page, places, names)
+        elif output_format is Format.CSV:
+            _print_csv(recorded, page, places, names)
         else:
-            keys = (planned.outcome.key for planned in _results(recorded, page, places))
-            print_rows(rows_of(recorded, recorded.evaluations_of(keys), shape), (), output_format)
+            print_rows(_objects(recorded, page, places, names, shape), (), output_format)
         if (imported := recorded.run.imported_from) is not None:
             say(f"run {recorded.started.run_number} is {one_line(imported)}")
         for name, gate in recorded.gates.items():
@@ -165,24 +189,104 @@ def results(
 class _PlanPage(NamedTuple):
     """A page of results: the first `limit` chosen ones after the plan's place `after`.
 
-    Places count from 1. `None` as `limit` means all.
+    Places count from 1. `None` as `limit` means all. With an `order` the results are sorted, and
+    `after` is a number of sorted results.
     """
 
     after: int = 0
     limit: int | None = None
     choice: ResultChoice = ResultChoice()
+    order: ResultOrder | None = None
+
+    @property
+    def is_of_plan(self) -> bool:
+        """Whether it is a part of the plan as it is: not chosen, not sorted."""
+        return self.choice.is_all and self.order is None
 
 
 def _results(run: RecordedRun, page: _PlanPage, places: deque[int]) -> Iterator[PlannedOutcome]:
-    """The results of the page in plan order; the place of each is added to `places`."""
-    if page.choice.is_all:
+    """The results of the page; the place of each in the plan is added to `places`.
+
+    Raises `ImpossibleHistory` if the record of an evaluation contradicts itself.
+    """
+    if page.order is not None:
+        results_of_page = _sorted_results(run, page, page.order)
+    elif page.choice.is_all:
         results_of_page = run.outcomes(after=page.after, limit=page.limit)
     else:
         matching = filter(page.choice.takes, run.outcomes(after=page.after))
         results_of_page = islice(matching, page.limit)
     for planned in results_of_page:
+        require_possible(planned.outcome)
         places.append(planned.place)
         yield planned
+
+
+def _sorted_results(
+    run: RecordedRun, page: _PlanPage, order: ResultOrder
+) -> Iterator[PlannedOutcome]:
+    def key_of(planned: PlannedOutcome) -> SortKey:
+        return order.key_of(RecordedResult.of(planned, run))
+
+    chosen = filter(page.choice.takes, run.outcomes())
+    try:
+        yield from sort_results(run, chosen, key_of, after=page.after, limit=page.limit)
+    except TooManyToSort:
+        if order is _BY_SEVERITY:
+            say(f"more than {MOST_SORTED:,} results fit: they are in the order of the plan")
+            yield from islice(filter(page.choice.takes, run.outcomes()), page.after, None)
+            return
+        message = f"more than {MOST_SORTED:,} results fit, too many to sort"
+        remedy = "choose fewer, or print the first ones with --limit"
+        raise InvalidInput([Problem(message, field="--sort", remedy=remedy)]) from None
+
+
+def _print_results(
+    run: RecordedRun, page: _PlanPage, places: deque[int], names: Sequence[str] | None
+) -> None:
+    """Print the page as a table with these columns, or with the usual ones."""
+    results_of_page, when_empty = _results(run, page, places), _when_empty(run, page)
+    if names is not None:
+        rows = (cells_of(RecordedResult.of(planned, run), names) for planned in results_of_page)
+        print_table(rows, table_columns(names), when_empty=when_empty)
+        return
+    scorers = names_of_scorers(run.started.configuration)
+    usual: tuple[str, ...] = _COLUMNS
+    details = None
+    if page.choice.only_failed:
+        usual, details = _COLUMNS_OF_FAILURES, _details
+        if not _has_severities(run):
+            usual = tuple(name for name in usual if name != "severity")
+    columns = [*table_columns(usual)]
+    if scorers:
+        columns.insert(6, _ADDED)
+    usual_rows = (_usual_row(run, planned, usual, scorers) for planned in results_of_page)
+    print_table(usual_rows, columns, when_empty=when_empty, details=details)
+
+
+def _has_severities(run: RecordedRun) -> bool:
+    return any(key.severity is not None for key in run.summary.counts.groups)
+
+
+def _print_csv(
+    run: RecordedRun, page: _PlanPage, places: deque[int], names: Sequence[str] | None
+) -> None:
+    columns = [(column.name, column) for column in COLUMNS.values()]
+    if names is not None:
+        columns = [(name, COLUMNS[name]) for name in names]
+    rows = (RecordedResult.of(planned, run) for planned in _results(run, page, places))
+    for line in csv_lines(rows, columns):
+        data_stream().write(line.decode())
+
+
+def _details(row: dict[str, Any]) -> list[tuple[str, str]]:
+    """What was expected of a result that failed, and what came, each with its label."""
+    planned: PlannedOutcome = row["planned"]
+    if not planned.failed:
+        return []
+    failed = unmet(expectations_of(planned.case, planned.outcome))
+    pairs = [pair for expectation in failed for pair in beside(expectation)]
+    return pairs or [("why", planned.outcome.reason)]
 
 
 def _require_fitting(
@@ -236,45 +340,66 @@ def _say_next(run: RecordedRun, page: _PlanPage, places: Sequence[int]) -> None:
     """
     if page.limit is None:
         return
-    if not page.choice.is_all:
+    if not page.is_of_plan:
         if len(places) == page.limit:
-            say_next_page("the next that fit", after=places[-1])
+            after = places[-1] if page.order is None else page.after + page.limit
+            say_next_page("the next that fit", after=after)
         return
     after = page.after + page.limit
     if (remaining := run.started.planned_evaluations - after) > 0:
         say_next_page(f"{remaining:,} more", after=after)
 
 
-def _table_rows(
-    results_of_page: Iterable[PlannedOutcome], scorers: Sequence[str]
-) -> Iterator[dict[str, Any]]:
-    """The rows of the table, with the columns' keys.
+def _usual_row(
+    run: RecordedRun, planned: PlannedOutcome, names: Sequence[str], scorers: Sequence[str]
+) -> dict[str, Any]:
+    """A row of the usual table: it shortens why a result did not pass, and its answer.
 
-    `scorers` are the names of scorers whose numbers are shown. Raises `ImpossibleHistory` if the
-    record of an evaluation contradicts itself.
+    `scorers` are the names of scorers whose numbers are shown.
     """
-    for planned in results_of_page:
-        outcome = planned.outcome
-        if outcome.impossible is not None:
-            raise ImpossibleHistory(outcome.impossible)
-        row: dict[str, Any] = {
-            "suite": planned.case.suite_id,
-            "case": planned.case.case_id,
-            "model": outcome.model_key,
-            "class": outcome.class_,
-            "passed": outcome.passed,
-            "accuracy": outcome.accuracy,
-            "added": _added(outcome, scorers),
-            "why": None,
-            "answer": None if outcome.answer is None else first_line(outcome.answer),
-        }
-        if planned.by_people is not None:
-            row["passed"] = describe_outcome(planned.by_people)
-        elif outcome.status == "abandoned":
-            row["why"] = f"({outcome.ended_kind}: {outcome.reason})"
-        elif outcome.passed is False:
-            row["why"] = shortened(one_line(outcome.reason), WHY_WIDTH)
-        yield row
+    outcome, why = planned.outcome, None
+    if planned.by_people is None and outcome.unscored:
+        why = f"({outcome.ended_kind}: {outcome.reason})"
+    elif planned.by_people is None and outcome.failed:
+        why = shortened(one_line(outcome.reason), WHY_WIDTH)
+    answer = None if outcome.answer is None else first_line(outcome.answer)
+    return {
+        **cells_of(RecordedResult.of(planned, run), names),
+        "added": _added(outcome, scorers),
+        "why": why,
+        "answer": answer,
+        "planned": planned,
+    }
+
+
+def _objects(
+    run: RecordedRun,
+    page: _PlanPage,
+    places: deque[int],
+    names: Sequence[str] | None,
+    shape: str | None,
+) -> Iterator[dict[str, Any]]:
+    """The results of the page as JSON: these columns, or the shape of the dialect."""
+    if names is not None:
+        for planned in _results(run, page, places):
+            yield json_of(RecordedResult.of(planned, run), names)
+    elif page.is_of_plan:
+        yield from result_rows(run, shape, after=page.after, limit=page.limit)
+    else:
+        keys = (planned.outcome.key for planned in _results(run, page, places))
+        yield from rows_of(run, run.evaluations_of(keys), shape)
+
+
+def _print_whole(whole: RunShape, results: list[dict[str, Any]], output_format: Format) -> None:
+    """Print the objects of a shape of whole runs: a single one by itself."""
+    if output_format is Format.TABLE:
+        for result in results:
+            for line in whole.lines(result):
+                click.echo(one_line(line))
+    elif output_format is Format.JSON:
+        print_json(results[0] if len(results) == 1 else results)
+    else:
+        print_rows(results, (), output_format)
 
 
 def _added(outcome: EvaluationOutcome, scorers: Sequence[str]) -> str | None:

@@ -17,6 +17,7 @@ from failproof_es.cli.app.as_of import as_of_option
 from failproof_es.cli.app.chosen_run import read_run
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.program import CliCommand, session
+from failproof_es.cli.app.run_end import say_where_to_look
 from failproof_es.cli.rendering.findings import finding_lines, fixed_outcomes
 from failproof_es.cli.rendering.output import (
     Column,
@@ -29,6 +30,7 @@ from failproof_es.cli.rendering.output import (
     say,
 )
 from failproof_es.cli.rendering.people_table import print_people
+from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.cli.rendering.suite_table import print_suites
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.case import run_id
@@ -42,6 +44,7 @@ from failproof_es.engine.required_plugins import describe_packages
 from failproof_es.engine.reviews.people import describe_review_statuses
 from failproof_es.events import Again, ModelSnapshot
 from failproof_es.gates import gate_line
+from failproof_es.reading.failure_reasons import failure_reasons
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.standing import standing_of
 from failproof_es.reading.summary_rows import describe_messages, errors_by_kind
@@ -128,6 +131,8 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
                 say(f"run {other.run_number} cannot be read: {other.unreadable}")
     print_table((suite.model_dump() for suite in document.suites), _SUITE_FILES)
     print_suites(run.summary)
+    if (line := failure_reasons(run).describe()) is not None:
+        click.echo(one_line(f"failed: {line}"))
     print_people(document.by_people)
     for name, gate in document.gates.items():
         click.echo(gate_line(name, gate))
@@ -139,6 +144,7 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
     if run.run.validation is not None:
         for line in finding_lines(run.run.validation):
             click.echo(line)
+    say_where_to_look(run.summary)
     return _say_impossible(run)
 
 

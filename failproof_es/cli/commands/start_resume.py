@@ -75,6 +75,7 @@ from failproof_es.engine.lifecycle import start as start_run
 from failproof_es.events import Again, Event, PricesRecorded, RunStarted
 from failproof_es.models.trust.permissions import demands_of, granted_for
 from failproof_es.problems import InvalidInput
+from failproof_es.reading.failure_reasons import FailureReasons, failure_reasons
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.reader import (
     find,
@@ -394,14 +395,14 @@ def _carry_out(
                 note_run(error, run_name)
             raise
         after_signing.callback(report_signing_error, keeper)  # also if the results are unreadable
-        counted_up, is_written = _write_results(store, outcome.run_id, junit, quiet)
+        counted_up, failures, is_written = _write_results(store, outcome.run_id, junit, quiet)
         ending.enter_context(slow_step("bringing the projections up to date", quiet=quiet))
     exit_code = exit_code_of(outcome)
     if keeper.changed is not None or not is_written:
         exit_code = ExitCode.FAILED
     if output_format is Format.TABLE:
         with ignore_broken_pipe():
-            print_outcome(outcome, counted_up)
+            print_outcome(outcome, counted_up, failures)
     if outcome.reason:  # the reason of a stop is no hint: --quiet keeps it
         say(f"run {outcome.run_number} {outcome.status}: {outcome.reason}")
     if not quiet:
@@ -417,15 +418,18 @@ def _carry_out(
 
 def _write_results(
     store: Store, run_id: UUID, junit: Path | None, quiet: bool
-) -> tuple[RunSummary, bool]:
-    """Write the run's files, `junit` as well; return its summary, and whether all are written."""
+) -> tuple[RunSummary, FailureReasons, bool]:
+    """Write the run's files, `junit` as well.
+
+    Returns its summary, the reasons of its failures, and whether all are written.
+    """
     with store.connect() as connection:
         with slow_step("counting the results", quiet=quiet):
             run = with_warning(RecordedRun.read(connection, run_id))
-            counted_up = run.summary
+            counted_up, failures = run.summary, failure_reasons(run)
         with slow_step("writing the results", quiet=quiet):
             is_written = write_files(store, run, junit, quiet)
-    return counted_up, is_written
+    return counted_up, failures, is_written
 
 
 def _prices(store: Store, started: RunStarted) -> Iterator[Event]:

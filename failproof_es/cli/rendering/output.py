@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, TextIO, TypeVar
+from typing import Any, Literal, NamedTuple, TextIO, TypeVar
 
 import click
 import orjson
@@ -46,6 +46,7 @@ _NARROWEST_HEADING = 5
 
 _DEEPEST_INDENT = 8
 """The most characters before what is printed below a row."""
+_MOST_LINES_BELOW = 12
 _NOTHING = ("", "-", "0")
 """Values that are not printed below a row."""
 
@@ -59,15 +60,19 @@ class Format(StrEnum):
     TABLE = "table"
     JSON = "json"
     JSONL = "jsonl"
+    CSV = "csv"
+
+
+_USUAL = (Format.TABLE, Format.JSON, Format.JSONL)
 
 
 def format_option(*allowed: Format) -> Callable[[F], F]:
     """A decorator that gives a command `--format` and `--json`.
 
     The command receives `output_format: Format`. The first of `allowed` is the default; without
-    arguments all formats are allowed.
+    arguments these are all but CSV.
     """
-    choices = [str(choice) for choice in (allowed or tuple(Format))]
+    choices = [str(choice) for choice in (allowed or _USUAL)]
     short_for = Format.JSON if Format.JSON in choices else Format.JSONL
 
     def set_json(context: click.Context, _: click.Parameter, value: bool) -> None:
@@ -102,13 +107,15 @@ class Column:
     """A table's column: its heading, and the key of its value in a row.
 
     `right`: the values are numbers, right-aligned and never wrapped. `folds`: in a table that is
-    too wide, each value but `-` and 0 is printed below its row, with the heading.
+    too wide, each value but `-` and 0 is printed below its row, with the heading. `is_text`: it
+    folds, too, and has lines of its own there.
     """
 
     heading: str
     key: str
     right: bool = False
     folds: bool = False
+    is_text: bool = False
 
 
 def print_rows(
@@ -137,13 +144,15 @@ def print_table(
     *,
     title: str | None = None,
     when_empty: str | None = None,
+    details: Callable[[dict[str, Any]], Sequence[tuple[str, str]]] | None = None,
 ) -> None:
     """Print a table on stdout, every cell sanitised, `-` for `None`.
 
     It fits every terminal: columns that fold go below the rows, texts are wrapped, and if even that
     is too wide, the values of a row are printed below each other. A long table is printed as
-    several, each with its heading, so that memory stays flat. Without rows, `when_empty` is printed
-    on stderr: the reason, and what to do next.
+    several, each with its heading, so that memory stays flat. `details` are the (label, text) to
+    print below a row. Without rows, `when_empty` is printed on stderr: the reason, and what to do
+    next.
     """
     console = stdout_console()
     heading = title and one_line(title)
@@ -156,30 +165,44 @@ def print_table(
             [shortened(cell(row.get(column.key)), LONGEST_CELL) for column in columns]
             for row in page
         ]
-        _print_page(console, columns, cells, heading)
+        texts = [list(details(row)) for row in page] if details else [[] for _ in page]
+        _print_page(console, columns, cells, texts, heading)
         page = list(islice(remaining, TABLE_ROWS))
         if not page:
             return
 
 
+class _Below(NamedTuple):
+    """What is printed below a row: phrases, then texts with their labels."""
+
+    phrases: Sequence[str]
+    texts: Sequence[tuple[str, str]]
+
+
 def _print_page(
-    console: Console, columns: Sequence[Column], cells: Sequence[list[str]], title: str | None
+    console: Console,
+    columns: Sequence[Column],
+    cells: Sequence[list[str]],
+    texts: Sequence[Sequence[tuple[str, str]]],
+    title: str | None,
 ) -> None:
-    """Print rows in the widest form that fits."""
-    folded = [at for at, column in enumerate(columns) if column.folds]
-    if folded and _natural_width(columns, cells) > console.width:
-        kept = [at for at, column in enumerate(columns) if not column.folds]
+    """Print rows in the widest form that fits, `texts` below each."""
+    folded = [at for at, column in enumerate(columns) if column.folds or column.is_text]
+    if not folded or _natural_width(columns, cells) <= console.width:
+        folded = []
+    if folded or any(texts):
+        kept = [at for at in range(len(columns)) if at not in folded]
         kept_columns = [columns[at] for at in kept]
         kept_cells = [[row[at] for at in kept] for row in cells]
         if (layout := _layout(kept_columns, kept_cells, console.width)) is not None:
             below = [
-                [f"{columns[at].heading} {row[at]}" for at in folded if row[at] not in _NOTHING]
-                for row in cells
+                _below([(columns[at], row[at]) for at in folded], own)
+                for row, own in zip(cells, texts, strict=True)
             ]
             _print_folded(console, kept_columns, kept_cells, below, layout, title)
             return
     if (layout := _layout(columns, cells, console.width)) is None:
-        _print_records(console, columns, cells, title)
+        _print_records(console, columns, cells, texts, title)
         return
     padding, widths = layout
     console.print(_table(columns, cells, widths, padding, title))
@@ -189,18 +212,18 @@ def _print_folded(
     console: Console,
     columns: Sequence[Column],
     cells: Sequence[Sequence[str]],
-    below: Sequence[Sequence[str]],
+    below: Sequence[_Below],
     layout: tuple[int, list[int]],
     title: str | None,
 ) -> None:
-    """Print each row with the phrases `below` it: on one line if they fit, else on one each."""
+    """Print each row with what is `below` it: phrases on one line if they fit, else on one each."""
     padding, widths = layout
     indent = min(widths[0] + 3 * padding + 2, _DEEPEST_INDENT)
     if title:
         console.print(Text(title))
     heading = _table(columns, [], widths, padding, None, edge=False)
     console.print(Padding(heading, (0, 0, 0, 1)))
-    for row, phrases in zip(cells, below, strict=True):
+    for row, (phrases, texts) in zip(cells, below, strict=True):
         line = _table(columns, [row], widths, padding, None, edge=False)
         line.show_header = False
         console.print(Padding(line, (0, 0, 0, 1)))
@@ -208,7 +231,29 @@ def _print_folded(
         is_short = cell_len(one_line_text) + indent <= console.width
         for phrase in [one_line_text] if phrases and is_short else phrases:
             console.print(Padding(Text(phrase, style="dim"), (0, 0, 0, indent)))
+        if texts:
+            console.print(Padding(_labelled(texts), (0, 0, 1, 3), expand=False))
     console.print()
+
+
+def _below(folded: Sequence[tuple[Column, str]], texts: Sequence[tuple[str, str]]) -> _Below:
+    """What is printed below a row with these folded cells and these texts."""
+    told = [(column, value) for column, value in folded if value not in _NOTHING]
+    own_texts = [(column.heading, value) for column, value in told if column.is_text]
+    phrases = [f"{column.heading} {value}" for column, value in told if not column.is_text]
+    return _Below(phrases, [*own_texts, *texts])
+
+
+def _labelled(texts: Sequence[tuple[str, str]]) -> Table:
+    """Texts with their labels, one below the other; line breaks are kept."""
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for label, text in texts:
+        shown = lines(shortened(text, LONGEST_CELL)).split("\n")
+        more = ["…"] if len(shown) > _MOST_LINES_BELOW else []
+        table.add_row(Text(one_line(label)), Text("\n".join(shown[:_MOST_LINES_BELOW] + more)))
+    return table
 
 
 def _natural_width(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> int:
@@ -292,13 +337,14 @@ def _print_records(
     console: Console,
     columns: Sequence[Column],
     cells: Sequence[Sequence[str]],
+    texts: Sequence[Sequence[tuple[str, str]]],
     title: str | None,
 ) -> None:
     if title:
         console.print(Text(title))
-    for row in cells:
+    for row, own in zip(cells, texts, strict=True):
         headed_cells = zip((column.heading for column in columns), row, strict=True)
-        console.print(_facts({name: value for name, value in headed_cells if value}))
+        console.print(_labelled([*(pair for pair in headed_cells if pair[1]), *own]))
         console.print()
 
 

@@ -16,7 +16,8 @@ from failproof_es.core.evaluation import AWAITING_REVIEW, Evaluation, awaits_rev
 from failproof_es.core.people import OUTCOMES
 from failproof_es.core.run import place_in_plan
 from failproof_es.dialects import dialect_named
-from failproof_es.dialects.protocol import HasRunShapes, RunShape
+from failproof_es.dialects.expectations import expectations_of
+from failproof_es.dialects.protocol import HasRunShapes, RunShape, expected_in_results
 from failproof_es.engine.evaluation_outcomes import evaluation_outcome
 from failproof_es.engine.history import RecordedEvaluation
 from failproof_es.engine.reviews.people import read_reviews, status_of_reviews
@@ -89,11 +90,13 @@ def rows_of(
     each place is looked up in the whole plan when a shape needs it.
 
     Fields of the shape are filled in here: the cost (`metrics.cost_usd`, specification 001 § 3.2),
-    null if it is unknown; the run's number and the evaluation's place in its plan, from 1 (`run_id`
-    and `result_id`, specification 003 § 3); and, for an evaluation that was left to people,
-    `reviews`, the last review of each person, and `outcome`, their decision.
+    null if it is unknown; `expected`, each expectation of the case beside what came; the run's
+    number and the evaluation's place in its plan, from 1 (`run_id` and `result_id`, specification
+    003 § 3); and, for an evaluation that was left to people, `reviews`, the last review of each
+    person, and `outcome`, their decision.
     """
     as_result = shape_of(run.started.dialect, shape)
+    has_expected = expected_in_results(dialect_named(run.started.dialect))
     places: dict[UUID, int] = {}
     for number, recorded in enumerate(evaluations):
         if recorded.history:
@@ -102,6 +105,12 @@ def rows_of(
             if "cost_usd" in (metrics := row.get("metrics", {})):
                 cost = evaluation_outcome(run.run, recorded).cost_usd
                 metrics["cost_usd"] = None if cost is None else float(cost)
+            if has_expected:
+                outcome = evaluation_outcome(run.run, recorded)
+                row["expected"] = [
+                    {"expected": one.expected, "got": one.got, "met": one.met}
+                    for one in expectations_of(recorded.case, outcome)
+                ]
             if row.get("run_id", "") is None:
                 row["run_id"] = run.started.run_number
             if row.get("result_id", "") is None:

@@ -1,41 +1,48 @@
-"""Renders the table of suites and classes, with both totals: by case, and by suite."""
+"""Renders the table of suites, with both totals: by case, and by suite."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+import click
+
 from failproof_es.catalogue import wording
 from failproof_es.cli.rendering.output import Column, print_table
+from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.core.summary import RunSummary
-from failproof_es.reading.summary_rows import CLASSES, model_rows, suite_rows, total_row
+from failproof_es.reading.summary_rows import model_rows, suite_rows, total_row
 
-_PASS_OR_FAIL = ("pass", "fail")
 BOUNDS = "if unscored failed or passed"
 """The heading of a rate's bounds."""
+PARTS = {
+    "passed": "passed", "failed": "failed", "undecided": "no pass mark", "lost": "errors",
+    "ungraded": "unscored", "awaiting_review": "left to people",
+}  # fmt: skip
+"""The parts that evaluations fall into, with their headings: each is in exactly one."""
+_ALWAYS = ("passed", "failed", "lost")
 
 
 def print_suites(summary: RunSummary, *, title: str | None = None) -> None:
-    """Print the table of suites and classes, with the totals by case and by suite.
+    """Print the table of suites, with the totals by case and by suite, and a line of classes.
 
-    With several models each has its own totals, so that a good model cannot hide a bad one. `title`
-    stands above the table.
+    The counts of a row add up to its evaluations. With several models each has its own totals, so
+    that a good model cannot hide a bad one. `title` stands above the table.
     """
     rows = suite_rows(summary)
     total = total_row(summary)
     several = len(summary.models) > 1
-    seen = _classes_to_show(total["classes"])
-    awaiting = summary.total.awaiting
     repeated = any(row["evaluations"] != row["cases"] for row in rows)
     columns = [
         *([Column("model", "model")] if several else []),
         Column("suite", "suite"),
         Column("cases", "cases", right=True),
         *([Column("evaluations", "evaluations", right=True)] if repeated else []),
-        *(Column(name, name, right=True, folds=name not in _PASS_OR_FAIL) for name in seen),
-        Column("abandoned", "abandoned", right=True, folds=True),
-        *([Column("awaiting review", "awaiting_review", right=True)] if awaiting else []),
-        Column("passed", "passed_of", right=True),
+        *(
+            Column(heading, part, right=True)
+            for part, heading in PARTS.items()
+            if total[part] or part in _ALWAYS
+        ),
         Column("accuracy", "percent", right=True),
         *([Column(BOUNDS, "bounds", folds=True, right=True)] if summary.total.abandoned else []),
     ]
@@ -51,12 +58,17 @@ def print_suites(summary: RunSummary, *, title: str | None = None) -> None:
     means = [
         empty | {"model": row["model"], "suite": "mean of suites"} | _mean(row) for row in totals
     ]
-    print_table(
-        [dict.fromkeys(seen, 0) | row["classes"] | row | _accuracy(row) for row in [*rows, *totals]]
-        + means,
-        columns,
-        title=title,
-    )
+    print_table([row | _accuracy(row) for row in [*rows, *totals]] + means, columns, title=title)
+    for row in totals:
+        if row["classes"]:
+            model = f" of {row['model']}" if several else ""
+            click.echo(one_line(f"classes{model}: {_describe_classes(row['classes'])}"))
+
+
+def _describe_classes(counts: dict[str, int]) -> str:
+    """Evaluations by class, the most frequent first: `pass 4, refusal 1`."""
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{name} {count:,}" for name, count in ordered)
 
 
 def _mean(row: dict[str, Any]) -> dict[str, str]:
@@ -66,22 +78,8 @@ def _mean(row: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _classes_to_show(counts: dict[str, int]) -> list[str]:
-    """The classes that get a column, in their order.
-
-    `counts` are evaluations by class. For a dialect with its own classes, only those that occur.
-    """
-    own = sorted(counts.keys() - set(CLASSES))
-    usual = [name for name in CLASSES if not own or counts.get(name) or name == "error"]
-    return [*usual, *own]
-
-
 def _accuracy(row: dict[str, Any]) -> dict[str, str]:
-    return {
-        "passed_of": passed_of(row["passed"], row["failed"]),
-        "percent": percent(row["accuracy"]),
-        "bounds": bounds_text(row["accuracy_bounds"]),
-    }
+    return {"percent": percent(row["accuracy"]), "bounds": bounds_text(row["accuracy_bounds"])}
 
 
 def passed_of(passed: int, failed: int) -> str:

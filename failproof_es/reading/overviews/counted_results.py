@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from failproof_es.core.unscored import LOST
 from failproof_es.reading.chosen_results import (
     EVERY_RESULT,
     PLACE,
@@ -124,8 +123,6 @@ def _count_stored(connection: Connection, run_id: UUID, which: ResultFilter) -> 
         return None if which.status is not None else _count_stored_class(connection, run_id, which)
     if which.status == "unfinished":
         return None
-    if which.status in ("lost", "unscored") and group_condition(which)[1]:
-        return None
     states = stored_states(connection, run_id, which)
     return sum(states[STATES[place]] for place in places_of(which.status))
 
@@ -134,24 +131,16 @@ def stored_states(connection: Connection, run_id: UUID, which: ResultFilter) -> 
     """Number of results by state, from the counters of the groups that the filter names.
 
     The states are `STATES` without `unfinished`. Groups are named by model, suite, category and
-    severity; other fields are ignored. If the filter names groups, `unscored` includes the lost
-    results, and `lost` is 0.
+    severity; other fields are ignored.
     """
     where, values = group_condition(which)
     row = connection.execute(
-        "SELECT sum(failed), sum(awaiting), sum(abandoned), sum(scored), sum(passed) "
+        "SELECT sum(failed), sum(awaiting), sum(lost), sum(abandoned), sum(scored), sum(passed) "
         f"FROM projections.run_groups WHERE run_id = %(run)s {where}",
         values | {"run": run_id},
     ).fetchone()
-    failed, awaiting, abandoned, scored, passed = (int(count or 0) for count in row or [0] * 5)
-    lost = 0
-    if not where:
-        row = connection.execute(
-            "SELECT sum(evaluations) FROM projections.run_unscored WHERE run_id = %s "
-            "AND unscored_as = ANY (%s)",
-            (run_id, sorted(LOST)),
-        ).fetchone()
-        lost = int(row[0] or 0) if row is not None else 0
+    counts = (int(count or 0) for count in row or [0] * 6)
+    failed, awaiting, lost, abandoned, scored, passed = counts
     return {
         "failed": failed,
         "lost": lost,

@@ -231,9 +231,11 @@ _OF_STATUS = {
     "passed": "passed",
     "scored": "scored - passed - failed",
     "awaiting": "awaiting",
+    "lost": "lost",
+    "unscored": "abandoned - awaiting - lost",
     "abandoned": "abandoned - awaiting",
 }
-"""The columns of `run_groups` that count each status. It has no count of lost results."""
+"""The columns of `run_groups` that count each status."""
 
 
 def _count_newer(
@@ -254,15 +256,12 @@ def _status_values(
 ) -> Iterator[FacetValue]:
     """The values of the status facet. `counts`: the numbers by state, `None` if they are unknown.
 
-    Within some groups, the numbers of lost and unscored results are unknown. `unfinished` ones are
-    counted from the rows, which are few.
+    `unfinished` ones are counted from the rows, which are few.
     """
     whole = stored_states(connection, run_id, ResultFilter())
     whole["unfinished"] = count_unfinished(connection, run_id)
     for name in STATES:
-        if counts is None or (
-            name in ("lost", "unscored") and group_condition(rest)[0] and whole["lost"]
-        ):
+        if counts is None:
             results = None if whole[name] else 0
         elif name == STATES[UNFINISHED]:
             results = count_unfinished(connection, run_id, rest)

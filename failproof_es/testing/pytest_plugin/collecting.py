@@ -11,13 +11,15 @@ from typing import Any
 
 import pytest
 
-from failproof_es.catalogue.result import RecordedResult
 from failproof_es.core.case import Case
 from failproof_es.core.run import in_plan_order
+from failproof_es.dialects.expectations import beside, expectations_of, unmet
+from failproof_es.exports.exporter import require_possible
 from failproof_es.library.evaluating import load, planned_cases
 from failproof_es.library.opened_run import GatesNotMet, OpenedRun
 from failproof_es.models import model_keys
 from failproof_es.problems import InvalidInput
+from failproof_es.reading.recorded_run import PlannedOutcome
 from failproof_es.support.untrusted_text import lines, one_line, shortened
 from failproof_es.testing.pytest_plugin.fixture import drive_once
 from failproof_es.testing.pytest_plugin.shared_runs import CouldNotRun, SharedRuns, shared_runs
@@ -82,18 +84,21 @@ class ReportedRun:
         self.name = shortened(one_line(name), _LONGEST_NAME)
         self.names = names
         self.open_run = open_run
-        self._page: tuple[int, list[RecordedResult]] = (-1, [])
+        self._page: tuple[int, list[PlannedOutcome]] = (-1, [])
 
-    def result(self, place: int) -> RecordedResult:
+    def planned(self, place: int) -> PlannedOutcome:
         """The evaluation at this place of the plan, from 1.
 
-        Executes the run if that was not done.
+        Executes the run if that was not done. Raises `ImpossibleHistory` if the evaluation's record
+        contradicts itself.
         """
         page, within = divmod(place - 1, _PAGE)
         if self._page[0] != page:
-            results = self.open_run().results(after=page * _PAGE, limit=_PAGE)
-            self._page = (page, list(results))
-        return self._page[1][within]
+            outcomes = self.open_run().recorded.outcomes(after=page * _PAGE, limit=_PAGE)
+            self._page = (page, list(outcomes))
+        planned = self._page[1][within]
+        require_possible(planned.outcome)
+        return planned
 
 
 def _report_of_file(name: str, runs: SharedRuns) -> ReportedRun:
@@ -197,35 +202,41 @@ class EvaluationItem(_Item):
 
         Raises `NotPassed` if the evaluation did not pass.
         """
-        result = self.run.result(self._place)
-        self.user_properties.append(("failproof_evaluation", str(result.evaluation_id)))
-        if result.by_people == "passed_by_people":
+        planned = self.run.planned(self._place)
+        outcome, by_people = planned.outcome, planned.by_people
+        self.user_properties.append(("failproof_evaluation", str(outcome.evaluation_id)))
+        if by_people == "passed_by_people":
             return
-        if result.by_people is not None and result.by_people != "failed_by_people":
-            pytest.skip("awaits review by people" if result.awaiting_review else result.by_people)
-        if result.status not in ("scored", "abandoned"):
+        if by_people is not None and by_people != "failed_by_people":
+            pytest.skip("awaits review by people" if planned.people == "awaiting" else by_people)
+        if not outcome.finished:
             pytest.skip("not finished")
-        if result.status == "scored" and result.passed is None:
+        if outcome.scored and outcome.passed is None:
             pytest.skip("scored, and neither passed nor failed")
-        if not result.passed:
-            raise NotPassed(describe(result, self.run.open_run().number))
+        if not outcome.passed:
+            raise NotPassed(describe(planned, self.run.open_run().number))
 
 
-def describe(result: RecordedResult, run: int) -> str:
+def describe(planned: PlannedOutcome, run: int) -> str:
     """The report of an evaluation that did not pass: verdict, question, answer, next commands.
 
-    `run` is the number of its run.
+    One that was scored shows what was expected beside what came. `run` is the number of its run.
     """
-    verdict = "no score" if result.status == "abandoned" else "not passed"
-    classified = "" if result.class_ is None else f", {result.class_}"
+    case, outcome = planned.case, planned.outcome
+    verdict = "no score" if outcome.unscored else "not passed"
+    classified = "" if outcome.class_ is None else f", {outcome.class_}"
+    failed = () if outcome.unscored else unmet(expectations_of(case, outcome))
+    pairs = [pair for expectation in failed for pair in beside(expectation)]
+    questions = [turn.content for turn in case.turns if turn.role == "user"]
     report = [
-        f"{verdict}{classified}: {result.reason}",
-        *(f"question: {_shorten(question)}" for question in result.questions),
-        f"answer: {'(none)' if result.answer is None else _shorten(result.answer)}",
+        f"{verdict}{classified}: {outcome.reason}",
+        *(f"question: {_shorten(question)}" for question in questions),
+        f"answer: {'(none)' if outcome.answer is None else _shorten(outcome.answer)}",
+        *(f"{label}: {_shorten(text)}" for label, text in pairs if text != outcome.answer),
     ]
-    if result.error_message is not None and result.error_message != result.reason:
-        report.append(f"error: {_shorten(result.error_message)}")
-    report.append(f"look further: failproof-es log --stream {result.evaluation_id}")
+    if outcome.error_message is not None and outcome.error_message != outcome.reason:
+        report.append(f"error: {_shorten(outcome.error_message)}")
+    report.append(f"look further: failproof-es log --stream {outcome.evaluation_id}")
     report.append(f"all of the run: failproof-es show {run}")
     return "\n".join(report)
 

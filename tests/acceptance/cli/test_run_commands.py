@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import pty
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -84,9 +86,12 @@ def test_a_run_ends_with_a_table_of_results_and_says_what_to_try_next(
     done = program("start", configuration(CASES))
     assert done.returncode == 0, done.stderr
     assert "greet" in done.stdout and "sum" in done.stdout
-    assert re.search(r"total\s+3\s+2\s+1\b.*2/3\s+66\.7%", done.stdout)
+    assert re.search(r"total\s+3\s+2\s+1\s+0\s+66\.7%", done.stdout)
+    assert "failed: does not contain the text (1)\n" in done.stdout
     assert re.search(r"mean of suites.*75\.0%", done.stdout)
-    assert "next: `failproof-es results 1 --failed`, `failproof-es report 1`, " in done.stderr
+    following = ("results 1 --failed", "report 1", "console")
+    said = ", ".join(f"`failproof-es {command}`" for command in following)
+    assert f"next: {said}\n" in done.stderr
     assert "\x1b" not in done.stdout + done.stderr
 
 
@@ -135,8 +140,9 @@ def test_results_are_in_plan_order_and_in_the_shape_of_the_specification(program
 def test_only_the_failures_are_printed_each_with_what_was_expected(program: Program) -> None:
     table = program("results", "latest", "--failed").stdout
     assert "greet-1" not in table
-    assert re.search(r'greet-2 .* fail +no +0 +does not contain "no" +ok', table)
-    assert re.search(r'sum-1 .* fail +no +0 +does not contain "2" +ok', table)
+    for case, expected in (("greet-2", "no"), ("sum-1", "2")):
+        below = rf'expected +contains "{expected}" *\n +got +ok'
+        assert re.search(rf"{case} .* fail +0 *\n +{below}", table), table
     lines = program("results", "latest", "--failed", "--format", "jsonl").stdout.splitlines()
     assert [json.loads(line)["case_id"] for line in lines] == ["greet-2", "sum-1"]
 
@@ -152,6 +158,70 @@ def test_a_page_of_chosen_results_says_how_to_go_on(program: Program) -> None:
     assert "sum-1" in following and "greet" not in following
     as_json = program("results", 1, "--failed", "--limit", 1, "--format", "jsonl")
     assert json.loads(as_json.stdout)["case_id"] == "greet-2" and "--after 2" in as_json.stderr
+
+
+@pytest.mark.usefixtures("recorded")
+def test_columns_and_their_order_are_chosen_in_every_format(program: Program) -> None:
+    how = ("results", 1, "--columns", "case,passed,expected,got", "--sort", "-case")
+    rows = [
+        {"case": "sum-1", "passed": False, "expected": ['contains "2"'], "got": ["ok"]},
+        {"case": "greet-2", "passed": False, "expected": ['contains "no"'], "got": ["ok"]},
+        {"case": "greet-1", "passed": True, "expected": ['contains "ok"'], "got": []},
+    ]
+    assert json.loads(program(*how, "--json").stdout) == rows
+    table = program(*how, "--limit", 2)
+    assert re.search(r"case +passed +expected +got *\n.*\n *sum-1 +no +contains", table.stdout)
+    command_line = re.search(r"`failproof-es (results .*)`", table.stderr)
+    assert command_line is not None
+    following = program(*shlex.split(command_line[1])).stdout
+    assert "greet-1" in following and "sum-1" not in following
+    table_of_csv = list(csv.DictReader(StringIO(program(*how, "--format", "csv").stdout)))
+    assert [row["case"] for row in table_of_csv] == ["sum-1", "greet-2", "greet-1"]
+    assert list(table_of_csv[0]) == ["case", "passed", "expected", "got"]
+
+
+@pytest.mark.usefixtures("recorded")
+def test_a_case_is_shown_over_all_runs(program: Program) -> None:
+    table = program("case", "sum-1").stdout
+    assert re.search(r'1 +20[-0-9: ]+ +\S+ +fail +failed +0 +does not contain "2"', table)
+    (row,) = json.loads(program("case", "sum-1", "--json").stdout)
+    assert (row["run_number"], row["case_id"], row["state"]) == (1, "sum-1", "failed")
+    for arguments, message in (
+        (("case", "sum"), "no run has a result of a case 'sum' (similar names: 'sum-1')"),
+        (("case", "sum-1", "--suite", "x"), "a case 'sum-1' of the suite 'x'"),
+    ):
+        done = program(*arguments)
+        assert (done.returncode, done.stdout) == (2, "") and message in done.stderr
+
+
+@pytest.mark.usefixtures("recorded")
+def test_the_log_names_the_case_of_an_event(program: Program) -> None:
+    lines = program("log", "--type", "Scored").stdout.splitlines()[1:]
+    assert sorted(found[0] for line in lines if (found := re.search(r"/[a-z0-9-]+: ", line))) == [
+        "/greet-1: ",
+        "/greet-2: ",
+        "/sum-1: ",
+    ]
+
+
+@pytest.mark.usefixtures("recorded")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--columns", "case,whose"), "--columns: results have no column 'whose' (name some of: "),
+        (("--columns", ""), "--columns: results have no column ''"),
+        (("--sort", "whose"), "--sort: results have no column 'whose' (name some of: "),
+        (("--sort", "scores"), "--sort: results cannot be sorted by 'scores'"),
+        (("--columns", "case", "--shape", "failproof"), "--shape: the shape 'failproof' has no"),
+        (("--format", "csv", "--shape", "failproof"), "--shape: the shape 'failproof' has no"),
+    ],
+)
+def test_columns_that_there_are_not_are_refused(
+    program: Program, options: tuple[str, ...], message: str
+) -> None:
+    done = program("results", 1, *options)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
 
 
 @pytest.mark.usefixtures("recorded")

@@ -19,10 +19,10 @@ COUNTED = (
     "", "status=failed", "status=passed", "status=lost", "status=abandoned", "status=unscored",
     "status=unfinished", "model=openai:mock", "suite=language", "category=hard", "class=refusal",
     "suite=arithmetic&category=hard", "status=failed&suite=language", "suite=nowhere",
-    "class=refusal&suite=arithmetic",
+    "class=refusal&suite=arithmetic", "status=lost&suite=language",
 )  # fmt: skip
 NOT_COUNTED = (
-    "status=lost&suite=language", "text=number", "requests=2", "error=http_500", "latency=0-500",
+    "text=number", "requests=2", "error=http_500", "latency=0-500",
     "status=failed&class=refusal", "text=nobody+says+this",
 )  # fmt: skip
 

@@ -29,6 +29,7 @@ class Checks:
 
     name = NAME
     suffixes: tuple[str, ...] = (".jsonl",)
+    expected_in_results: Literal[True] = True
     judged_by_people: Literal[True] = True
 
     def recognises(self, path: Path) -> bool:

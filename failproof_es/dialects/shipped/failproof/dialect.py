@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import (
@@ -30,6 +30,7 @@ class FailProof:
 
     name = "failproof"
     suffixes: tuple[str, ...] = (".jsonl",)
+    expected_in_results: Literal[True] = True
     default_for: frozenset[TakesADialect] = frozenset({"a file that is damaged"})
 
     def recognises(self, path: Path) -> bool:

@@ -6,9 +6,11 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from failproof_es.core.case import Turn
 from failproof_es.core.people import ReviewStatus
 from failproof_es.exports.junit import LONGEST_TEXT, _outcome, _test_case
 from failproof_es.reading.recorded_run import PlannedOutcome
+from failproof_es.testing.pytest_plugin.collecting import describe
 from tests.unit.cli.summaries import Counted, abandoned_one, an_outcome, scored_one
 
 LONG = "long " * 5_000
@@ -16,7 +18,7 @@ LONG = "long " * 5_000
 
 def test_a_failure_names_what_was_asked_expected_and_got_and_marks_what_is_cut() -> None:
     case = ET.Element("testcase")
-    told = {"prompt": LONG, "expected": "^a$", "got": "b\x00\x1b\n]]>"}
+    told = [("prompt", LONG), ("expected", "^a$"), ("got", "b\x00\x1b\n]]>")]
     _outcome(case, "failure", "fail", "the reply is not what was expected", told)
     failure = ET.fromstring(ET.tostring(case)).find("failure")
     assert failure is not None
@@ -58,3 +60,26 @@ def test_a_test_case_fails_where_the_dialect_says_so_and_errs_where_it_was_aband
 ) -> None:
     outcome, case = planned
     assert tuple(each.tag for each in _test_case(PlannedOutcome(1, case, outcome))) == tags
+
+
+def test_junit_and_pytest_show_what_was_expected_beside_what_came() -> None:
+    outcome, case = scored_one(1, 0.0, class_="fail", answer="Lima, Chile", reason="why")
+    turns = (Turn(role="user", content="The capital?"),)
+    expectation = {"expected_response": "Lima, Peru"}
+    planned = PlannedOutcome(
+        1, case.model_copy(update={"turns": turns, "expectation": expectation}), outcome
+    )
+    pairs = ['expected: contains "Lima, Peru"', "differs: Lima, [-Peru-]{+Chile+}"]
+    report = describe(planned, 7).splitlines()
+    assert report[:5] == [
+        "not passed, fail: why",
+        "question: The capital?",
+        "answer: Lima, Chile",
+        *pairs,
+    ]
+    failure = _test_case(planned).find("failure")
+    assert failure is not None and failure.text is not None
+    got = "got: Lima, Chile"
+    assert failure.text.splitlines() == ["why", "prompt: The capital?", pairs[0], got, pairs[1]]
+    unscored = describe(PlannedOutcome(1, case, abandoned_one(1)[0]), 7)
+    assert unscored.startswith("no score: slow\nanswer: (none)\nlook further: ")

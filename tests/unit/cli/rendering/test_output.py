@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from failproof_es.cli.app.moments import parse_moment
 from failproof_es.cli.commands.log import json_line, summary
 from failproof_es.cli.commands.results import ANSWER_WIDTH, first_line
+from failproof_es.cli.rendering import output
 from failproof_es.cli.rendering.output import (
     LONGEST_CELL,
     TABLE_ROWS,
@@ -21,6 +22,7 @@ from failproof_es.cli.rendering.output import (
     format_option,
     print_json_list,
     print_rows,
+    print_table,
     say,
 )
 from failproof_es.store.reading.reader import RecordedEvent
@@ -182,3 +184,48 @@ def test_the_first_line_of_an_answer_is_the_first_that_says_something() -> None:
 )
 def test_times_are_utc_unless_they_say_otherwise(text: str, moment: datetime | None) -> None:
     assert parse_moment(text) == moment
+
+
+LONG_TEXTS = (
+    Column("case", "case"),
+    Column("accuracy", "accuracy", right=True),
+    Column("why", "why", is_text=True),
+    Column("answer", "answer", is_text=True),
+)
+ROWS = [
+    {"case": "case-1", "accuracy": 0.0, "why": "w" * 30, "answer": "a" * 30},
+    {"case": "case-2", "accuracy": 1.0, "why": None, "answer": "b"},
+]
+
+
+@pytest.mark.parametrize(("width", "folds"), [(120, False), (60, True)])
+def test_long_texts_go_below_their_row_where_they_could_not_be_read(
+    width: int, folds: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output, "PIPE_WIDTH", width)
+    print_rows(ROWS, LONG_TEXTS, Format.TABLE)
+    shown = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert max(map(len, shown)) <= width
+    if not folds:
+        assert any(line.split()[2:] == ["w" * 30, "a" * 30] for line in shown)
+        return
+    assert [line.split() for line in shown if line and "─" not in line] == [
+        ["case", "accuracy"], ["case-1", "0"], ["why", "w" * 30], ["answer", "a" * 30],
+        ["case-2", "1"], ["answer", "b"],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [120, 60, 12])
+def test_details_stand_below_their_row_in_lines_that_are_bounded_and_safe(
+    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output, "PIPE_WIDTH", width)
+    details = {"case-1": [("got", "a\n\x1bb"), ("more", "x\n" * 90)]}
+    print_table(ROWS, LONG_TEXTS[:2], details=lambda row: details.get(row["case"], []))
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown and shown.count("x") <= 20 + shown.count("\\x")
+    words = shown.split()
+    if width > 12:
+        place = words.index("case-1")
+        assert words[place : place + 5] == ["case-1", "0", "got", "a", "\\x1bb"]
+        assert words.index("case-2") > words.index("more")

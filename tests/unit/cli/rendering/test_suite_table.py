@@ -1,45 +1,50 @@
-"""The table of suites has the columns that mean something to the run's dialect."""
+"""The table of suites: its counts add up, and it has the columns that mean something."""
 
 from __future__ import annotations
 
 import pytest
 
-from failproof_es.cli.rendering.suite_table import passed_of, percent, print_suites
-from tests.unit.cli.summaries import abandoned_one, scored_one, summed
+from failproof_es.cli.rendering.suite_table import PARTS, passed_of, percent, print_suites
+from failproof_es.reading.summary_rows import suite_rows, total_row
+from tests.unit.cli.summaries import Counted, abandoned_one, scored_one, summed
 
 SUITES = ("small", "large")
 
 
-def printed(capsys: pytest.CaptureFixture[str], *classes: str) -> list[list[str]]:
-    outcomes = (
-        scored_one(case, 1, suite=SUITES[case], class_=name) for case, name in enumerate(classes)
-    )
-    print_suites(summed(*outcomes))
+def printed(capsys: pytest.CaptureFixture[str], *counted: Counted) -> list[list[str]]:
+    print_suites(summed(*counted))
     return [line.split() for line in capsys.readouterr().out.splitlines() if line.strip()]
 
 
-def test_the_usual_classes_have_their_columns_before_anything_happened(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    heading = printed(capsys)[0]
-    assert heading == [
-        "suite", "cases", "pass", "fail", "refusal", "empty", "truncated", "error", "abandoned",
-        "passed", "accuracy",
-    ]  # fmt: skip
-    assert printed(capsys, "pass", "fail")[0] == heading
+ONE_OF_EACH = (
+    scored_one(0, 1.0),
+    scored_one(1, 0.0, class_="refusal"),
+    scored_one(2, 0.5, passed=None, class_="answered"),
+    abandoned_one(3, class_="error", unscored_as="no_answer"),
+    abandoned_one(4, class_="truncated", unscored_as="cut_off"),
+    abandoned_one(5, class_="answered", unscored_as="awaiting_people"),
+)
 
 
-def test_a_dialect_with_its_own_classes_shows_no_passes_and_failures_that_it_does_not_count(
+def test_the_counts_of_a_row_are_parts_of_its_evaluations(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    heading, _, *rows = printed(capsys, "borderline", "refusal")
-    assert heading == [
-        "suite", "cases", "refusal", "error", "borderline", "abandoned", "passed", "accuracy",
-    ]  # fmt: skip
-    counts = {row[0]: row[2:5] for row in rows[:3]}
-    assert counts["small"] == ["0", "0", "1"]
-    assert counts["large"] == ["1", "0", "0"]
-    assert counts["total"] == ["1", "0", "1"]
+    heading, _, row, total, _, classes = printed(capsys, *ONE_OF_EACH)
+    assert " ".join(heading).startswith(
+        "suite cases passed failed no pass mark errors unscored left to people accuracy"
+    )
+    assert row[:8] == ["small", "6", *"111111"] and total[:8] == ["total", "6", *"111111"]
+    assert " ".join(classes) == ("classes: answered 2, error 1, pass 1, refusal 1, truncated 1")
+    for counts in (total_row(summed(*ONE_OF_EACH)), *suite_rows(summed(*ONE_OF_EACH))):
+        assert sum(counts[part] for part in PARTS) == counts["evaluations"] == 6
+
+
+def test_parts_that_do_not_occur_have_no_column_but_passes_failures_and_errors(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert printed(capsys)[0] == ["suite", "cases", "passed", "failed", "errors", "accuracy"]
+    heading = printed(capsys, scored_one(0, 1.0), ONE_OF_EACH[4])[0]
+    assert heading[:6] == ["suite", "cases", "passed", "failed", "errors", "unscored"]
 
 
 def test_of_several_models_each_has_a_total_and_none_is_of_all(
@@ -52,30 +57,21 @@ def test_of_several_models_each_has_a_total_and_none_is_of_all(
     )
     print_suites(summed(*outcomes, models=("good", "bad")))
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    totals = [(line[0], line[-2:]) for line in lines if line[1:2] == ["total"]]
-    assert totals == [("bad", ["0/2", "0.0%"]), ("good", ["2/2", "100.0%"])]
+    totals = [(line[0], line[2:]) for line in lines if line[1:2] == ["total"]]
+    assert totals == [("bad", [*"2020", "0.0%"]), ("good", [*"2200", "100.0%"])]
     means = [(line[0], line[-1]) for line in lines if line[1:4] == ["mean", "of", "suites"]]
     assert means == [("bad", "0.0%"), ("good", "100.0%")]
 
 
-def test_what_was_abandoned_has_a_column_and_is_neither_passed_nor_failed(
+def test_a_rate_has_its_bounds_where_a_score_is_missing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    print_suites(summed(scored_one(0, 1), scored_one(1, 0), abandoned_one(2, class_="truncated")))
-    heading, _, _, line, means = filter(str.strip, capsys.readouterr().out.splitlines())
-    assert heading.rstrip().endswith("accuracy   if unscored failed or passed")
-    assert line.split()[-6:] == ["1", "1/2", "50.0%", "33.3%", "to", "66.7%"]
-    assert means.split()[-4:] == ["50.0%", "33.3%", "to", "66.7%"]
-    assert passed_of(0, 0) == "-", "of a dialect without a pass mark"
-
-
-def test_what_awaits_people_is_not_called_abandoned(capsys: pytest.CaptureFixture[str]) -> None:
-    left = abandoned_one(2, class_="answered", unscored_as="awaiting_people")
-    print_suites(summed(scored_one(0, 1), left))
-    out = capsys.readouterr().out
-    (total,) = (line for line in out.splitlines() if line.split()[:1] == ["total"])
-    assert "awaiting review" in out
-    assert total.split()[-7:] == ["0", "1", "1/1", "100.0%", "50.0%", "to", "100.0%"]
+    counted = (scored_one(0, 1), scored_one(1, 0), abandoned_one(2, class_="truncated"))
+    heading, _, _, total, means, _ = printed(capsys, *counted)
+    assert " ".join(heading).endswith("accuracy if unscored failed or passed")
+    assert total[-4:] == ["50.0%", "33.3%", "to", "66.7%"]
+    assert means[-4:] == ["50.0%", "33.3%", "to", "66.7%"]
+    assert (passed_of(3, 1), passed_of(0, 0)) == ("3/4", "-")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,116 @@
+"""The columns of results that `--columns` and `--sort` name: those of the relation of results.
+
+`failproof_es.catalogue.result` defines them; here they have shorter names and cells for people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from failproof_es.catalogue.result import RecordedResult
+from failproof_es.cli.rendering.output import Column
+from failproof_es.core.people import describe_outcome
+from failproof_es.problems import InvalidInput, Problem
+from failproof_es.reading.sorted_results import SortKey
+from failproof_es.support.columns import RelationColumn, columns_of
+
+_SHORT = {
+    "suite_id": "suite", "case_id": "case", "model_key": "model", "reason": "why",
+}  # fmt: skip
+_TEXTS = frozenset({"why", "answer", "expected", "got", "questions", "error_message", "scores"})
+COLUMNS: Mapping[str, RelationColumn] = {
+    _SHORT.get(column.name, column.name): column for column in columns_of(RecordedResult)
+}
+"""Every column by the name that a user writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultOrder:
+    """The column to sort results by; with `is_descending` the greatest value first."""
+
+    name: str
+    is_descending: bool = False
+
+    def key_of(self, result: RecordedResult) -> SortKey:
+        """The result's place in the order; results without a value come last."""
+        value = getattr(result, COLUMNS[self.name].attribute)
+        if isinstance(value, tuple):
+            value = "; ".join(value) or None
+        return SortKey(value, self.is_descending)
+
+
+def named_columns(text: str) -> tuple[str, ...]:
+    """The names in a list such as `case,why`. Raises `InvalidInput` for a name of no column."""
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    for name in names:
+        _require_column(name, "--columns")
+    return names
+
+
+def named_order(text: str) -> ResultOrder:
+    """The order that `COLUMN` or `-COLUMN` names. Raises `InvalidInput` for a name of no column."""
+    name = text.removeprefix("-")
+    _require_column(name, "--sort")
+    if COLUMNS[name].kind == "numbers":
+        message = f"results cannot be sorted by {name!r}, which is several numbers"
+        raise InvalidInput([Problem(message, field="--sort", remedy="sort by `accuracy`")])
+    return ResultOrder(name, text != name)
+
+
+def table_columns(names: Sequence[str]) -> tuple[Column, ...]:
+    """The columns of a table; long texts go below their row where they do not fit."""
+    return tuple(
+        Column(name, name, COLUMNS[name].kind in ("integer", "number"), is_text=name in _TEXTS)
+        for name in names
+    )
+
+
+def cells_of(result: RecordedResult, names: Sequence[str]) -> dict[str, Any]:
+    """The cells of a table by column; people's decision instead of `passed` where there is one."""
+    cells = {name: _cell(getattr(result, COLUMNS[name].attribute)) for name in names}
+    if "passed" in cells and result.by_people is not None:
+        cells["passed"] = describe_outcome(result.by_people)
+    return cells
+
+
+def json_of(result: RecordedResult, names: Sequence[str]) -> dict[str, Any]:
+    """The values as JSON by column, whole."""
+    return {name: _json(getattr(result, COLUMNS[name].attribute)) for name in names}
+
+
+def _require_column(name: str, option: str) -> None:
+    if name not in COLUMNS:
+        message, remedy = f"results have no column {name!r}", f"name some of: {', '.join(COLUMNS)}"
+        raise InvalidInput([Problem(message, field=option, remedy=remedy)])
+
+
+def _cell(value: Any) -> Any:
+    match value:
+        case tuple():
+            return "; ".join(value) or None
+        case Mapping():
+            return ", ".join(f"{name} {number:.4g}" for name, number in value.items()) or None
+        case Decimal():
+            return float(value)
+        case "":
+            return None
+        case _:
+            return value
+
+
+def _json(value: Any) -> Any:
+    match value:
+        case tuple():
+            return list(value)
+        case Mapping():
+            return dict(value)
+        case Decimal():
+            return float(value)
+        case UUID():
+            return str(value)
+        case _:
+            return value

@@ -1,0 +1,72 @@
+"""The results of one case over all runs and models, newest first, from the projections' rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from failproof_es.reading.chosen_results import SELECTED, ListedResult, build_result
+from failproof_es.store.reading.reader import Connection
+from projections.protocol import exact_text, visible
+
+_MOST_NAMES = 5
+_BEYOND = 2**63 - 1
+_RESULTS = f"""
+{SELECTED}, r.run_number, r.name, r.started_at
+FROM (
+    SELECT * FROM projections.prompts
+    WHERE case_id = %(case)s AND (%(suite)s::text IS NULL OR suite_id = %(suite)s)
+) AS p
+CROSS JOIN LATERAL (
+    SELECT * FROM projections.evaluations AS e
+    WHERE e.prompt_id = p.prompt_id AND e.counted AND e.last_position < %(before)s
+    ORDER BY e.last_position DESC LIMIT %(limit)s
+) AS e
+JOIN projections.runs AS r USING (run_id)
+ORDER BY e.last_position DESC LIMIT %(limit)s
+"""
+_NAMES = """
+SELECT DISTINCT case_id FROM (
+    SELECT case_id FROM projections.prompts WHERE strpos(lower(case_id), lower(%(case)s)) > 0
+    LIMIT 1000
+) AS near ORDER BY case_id LIMIT %(limit)s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """A result of the case, and the run that it belongs to."""
+
+    run_number: int
+    run_name: str
+    started_at: datetime
+    """When the run began."""
+    result: ListedResult
+
+
+def case_results(
+    connection: Connection,
+    case: str,
+    *,
+    suite: str | None = None,
+    before: int | None = None,
+    limit: int,
+) -> Iterator[CaseResult]:
+    """At most `limit` results of the cases with the id `case`, by their last event, newest first.
+
+    Of every version of the case, and of every suite, or of one. With `before`, only results whose
+    last event is before this position.
+    """
+    values = {
+        "case": visible(case), "suite": None if suite is None else visible(suite),
+        "before": _BEYOND if before is None else before, "limit": limit,
+    }  # fmt: skip
+    for *row, number, name, started_at in connection.execute(_RESULTS.encode(), values):
+        yield CaseResult(number, exact_text(name), started_at, build_result(row))
+
+
+def similar_cases(connection: Connection, text: str) -> list[str]:
+    """The ids of some stored cases that contain `text`, in any case."""
+    values = {"case": visible(text), "limit": _MOST_NAMES}
+    return [exact_text(name) for (name,) in connection.execute(_NAMES, values)]
