@@ -8,50 +8,32 @@ the page before, and its cost does not depend on its depth.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from decimal import Decimal
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import orjson
 
-from failproof_es.core.people import OUTCOMES, PeopleOutcome
+from failproof_es.core.people import PeopleOutcome
+from failproof_es.reading.result_conditions import (
+    BY_PEOPLE,
+    PLACE,
+    STATES,
+    STATUSES,
+    UNFINISHED,
+    Conditions,
+    conditions_sql,
+)
 from failproof_es.store.reading.reader import Connection
 from failproof_es.support.document import KEYS
-from projections.protocol import exact_text, visible
+from projections.protocol import exact_text
 
-STATES = ("failed", "lost", "unscored", "awaiting", "scored", "passed", "unfinished")
-"""The states of results, in the order of the list.
-
-`lost` and `unscored` are abandoned. `scored`: a score without a pass mark.
-"""
-UNFINISHED = STATES.index("unfinished")
-_STATUSES = {name: (place,) for place, name in enumerate(STATES)} | {"abandoned": (1, 2)}
-PLACE = (
-    "(CASE WHEN NOT e.passed THEN 0 WHEN e.lost THEN 1 WHEN e.awaiting_review THEN 3 "
-    "WHEN e.status = 'abandoned' THEN 2 WHEN e.status <> 'scored' THEN 6 "
-    "WHEN e.passed IS NULL THEN 4 ELSE 5 END)"
-)
-"""SQL for the index in `STATES`. The database index `evaluations_order_idx` has this expression."""
-
-LATENCIES = (("0-500", 0, 500), ("500-2000", 500, 2_000), ("2000-10000", 2_000, 10_000),
-             ("10000-", 10_000, None))  # fmt: skip
-"""Ranges of milliseconds: (name, first value, end exclusive)."""
-COSTS = (("0-0.001", 0, Decimal("0.001")), ("0.001-0.01", Decimal("0.001"), Decimal("0.01")),
-         ("0.01-0.1", Decimal("0.01"), Decimal("0.1")), ("0.1-", Decimal("0.1"), None))  # fmt: skip
-"""Ranges of US dollars, likewise."""
-REQUESTS = (("0-1", 0, 2), ("2", 2, 3), ("3-5", 3, 6), ("6-", 6, None))
-"""Ranges of the number of requests, likewise."""
-UNKNOWN = "unknown"
-"""The range of unknown values."""
 LOOKED_AT = 20_000
 """Number of results that a page scans for a filter that may match few."""
 LOOKED_INTO = 4_000
 """Number of results that a page scans for a text."""
 _EXCERPT = 400
-_NUL = r"replace({0}::text, '\u0000', '\ufffd')::json #>> '{{}}'"
-_TEXTS = tuple(_NUL.format(f"e.{name}") for name in ("answer", "reason", "error_message"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +52,7 @@ class ResultFilter:
     error: str | None = None
     """The kind of the last error without a later good answer."""
     latency: str | None = None
-    """The name of a range in `LATENCIES`, or `UNKNOWN`; likewise the next two."""
+    """The name of a range in `result_conditions.LATENCIES`, or `UNKNOWN`; likewise the next two."""
     cost: str | None = None
     requests: str | None = None
     text: str | None = None
@@ -78,9 +60,17 @@ class ResultFilter:
     """
 
     @property
+    def conditions(self) -> Conditions:
+        """The filter as conditions, one name each."""
+        named = {name: getattr(self, name) for name in _NAMED}
+        return Conditions(
+            {name: (one,) for name, one in named.items() if one is not None}, self.text
+        )
+
+    @property
     def chooses(self) -> bool:
         """Whether the filter can exclude a result."""
-        return self != ResultFilter()
+        return self.conditions.choose
 
     @property
     def seldom(self) -> bool:
@@ -88,6 +78,7 @@ class ResultFilter:
         return replace(self, status=None) != ResultFilter()
 
 
+_NAMED = tuple(one.name for one in fields(ResultFilter) if one.name != "text")
 EVERY_RESULT = ResultFilter()
 
 
@@ -150,10 +141,7 @@ SELECT e.evaluation_id, p.suite_id, p.case_id, p.category, p.severity, e.model_k
     left(e.error_message::text, {_EXCERPT}), left(e.answer::text, {_EXCERPT}),
     e.accuracy, e.requests, e.retries, e.latency_ms, e.cost_usd, e.finished_at, e.last_position,
     e.source_run_id IS NOT NULL, e.awaiting_review,
-    CASE WHEN e.awaiting_review THEN (
-        SELECT people.outcome FROM projections.people_results AS people
-        WHERE people.evaluation_id = e.evaluation_id
-    ) END
+    CASE WHEN e.awaiting_review THEN {BY_PEOPLE} END
 """
 """The columns of `build_result`; `e` is a row of `evaluations`, `p` one of `prompts`."""
 
@@ -340,57 +328,16 @@ def place_of(connection: Connection, evaluation_id: UUID) -> ResultKey | None:
     return None if row is None else ResultKey(*row)
 
 
-def ranges_of(column: str, ranges: Sequence[tuple[str, Any, Any]]) -> str:
-    cases = " ".join(
-        f"WHEN {column} < {below} THEN '{name}'" for name, _, below in ranges if below is not None
-    )
-    return f"CASE WHEN {column} IS NULL THEN '{UNKNOWN}' {cases} ELSE '{ranges[-1][0]}' END"
-
-
 def places_of(status: str | None) -> list[int]:
     """The consecutive indices in `STATES` for a status; without one, all but `UNFINISHED`."""
     if status is None:
         return [place for place in range(len(STATES)) if place != UNFINISHED]
-    return list(_STATUSES.get(status, ()))
+    return [STATES.index(state) for state in STATUSES.get(status, ()) if state in STATES]
 
 
 def where_of(which: ResultFilter) -> tuple[str, dict[str, Any]]:
-    """SQL for the filter's fields other than `status`, and the values of its named parameters.
-
-    Each condition follows an `AND`; empty if no other field is set. The tables are aliased `e`
-    (`evaluations`) and `p` (`prompts`).
-    """
-    conditions: list[str] = []
-    values: dict[str, Any] = {}
-    for name, column in (
-        ("model", "e.model_key"), ("suite", "p.suite_id"), ("category", "p.category"),
-        ("severity", "p.severity"), ("class_", "e.class"), ("error", "e.error_kind"),
-    ):  # fmt: skip
-        if (value := getattr(which, name)) is not None:
-            conditions.append(f"{column} = %({name})s")
-            values[name] = visible(value)
-    for name, column, ranges in (
-        ("latency", "e.latency_ms", LATENCIES), ("cost", "e.cost_usd", COSTS),
-        ("requests", "e.requests", REQUESTS),
-    ):  # fmt: skip
-        if (value := getattr(which, name)) is not None:
-            conditions.append(f"{ranges_of(column, ranges)} = %({name})s")
-            values[name] = value
-    if which.tag is not None:
-        conditions.append(
-            "EXISTS (SELECT FROM json_array_elements(p.tags) AS each (tag) WHERE "
-            r"replace(tag::text, '\u0000', '\ufffd')::json #>> '{}' = %(tag)s)"
-        )
-        values["tag"] = which.tag.replace("\0", "\ufffd")
-    if which.text is not None:
-        places = ("p.case_id", *_TEXTS)
-        conditions.append(
-            "("
-            + " OR ".join(f"strpos(lower({place}), lower(%(text)s)) > 0" for place in places)
-            + " OR starts_with(e.evaluation_id::text, lower(%(text)s)))"
-        )
-        values["text"] = which.text.replace("\0", "\ufffd")
-    return "".join(f"AND {condition} " for condition in conditions), values
+    """`conditions_sql` for the filter's fields other than `status`."""
+    return conditions_sql(replace(which, status=None).conditions)
 
 
 def build_result(row: Sequence[Any]) -> ListedResult:
@@ -405,7 +352,7 @@ def build_result(row: Sequence[Any]) -> ListedResult:
         model_key=exact_text(row[5]),
         repetition=row[6],
         state=STATES[row[7]],
-        by_people=(row[22] or OUTCOMES["awaiting"]) if row[21] else None,
+        by_people=row[22],
         class_=exact_name(row[8]),
         reason=beginning(row[9])[0],
         error_kind=exact_name(row[10]),

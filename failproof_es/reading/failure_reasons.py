@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.dialects.expectations import fault_of
-from failproof_es.reading.chosen_results import PLACE, STATES
 from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.reading.result_conditions import PLACE, STATES
 from failproof_es.reading.rows import RowFeeder
 from projections.protocol import exact_text
 

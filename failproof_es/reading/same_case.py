@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from failproof_es.reading.chosen_results import PLACE, STATES, beginning, exact_name
+from failproof_es.reading.chosen_results import beginning, exact_name
+from failproof_es.reading.result_conditions import PLACE, STATES
 from failproof_es.store.reading.experiments import run_numbers
 from failproof_es.store.reading.reader import Connection
 from failproof_es.support.document import KEYS

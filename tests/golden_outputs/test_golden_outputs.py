@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import psycopg
 import pytest
@@ -18,7 +19,15 @@ from psycopg import sql
 
 from failproof_es.cli.rendering.suite_table import PARTS
 from failproof_es.reading.failure_reasons import failure_reasons
-from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
+from failproof_es.reading.result_conditions import (
+    PLACE,
+    PROPERTIES,
+    STATUSES,
+    UNFINISHED,
+    Conditions,
+    conditions_sql,
+)
 from failproof_es.reading.summary_rows import model_rows, suite_rows, total_row
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.reading.reader import resolve_run
@@ -62,6 +71,49 @@ def test_the_counts_of_every_row_add_up_to_its_evaluations(golden: tuple[str, Pa
             assert reasons.read == sum(count for _, count in reasons.counts) == failed, number
             in_log = failure_reasons(RecordedRun.read(connection, run.run_id, 2**62))
             assert sorted(in_log.counts) == sorted(reasons.counts), number
+
+
+_CHOSEN = (
+    "SELECT e.evaluation_id FROM projections.evaluations AS e "
+    "LEFT JOIN projections.prompts AS p USING (prompt_id) "
+    f"WHERE e.run_id = %(run)s AND e.counted AND {PLACE} <> {UNFINISHED} "
+)
+
+
+def random_conditions(results: list[PlannedOutcome], random: Random) -> Conditions:
+    """Conditions that some of the results meet, and some that none does."""
+    one = random.choice(results)
+    named: dict[str, tuple[str, ...]] = {}
+    for name, condition in PROPERTIES.items():
+        texts = (condition.text_of(one), condition.text_of(random.choice(results)), "none")
+        if random.random() < 0.15:
+            names = tuple(text for text in texts if text is not None)
+            named[name] = names[: random.randint(1, 3)]
+    if random.random() < 0.1:
+        named["tag"] = (*one.case.tags[:1], "none")
+    if random.random() < 0.4:
+        named["status"] = tuple(random.sample([*STATUSES], random.randint(1, 4)))
+    sought = random.choice([one.outcome.answer, one.outcome.reason, one.case.case_id]) or ""
+    begin = random.randint(0, len(sought))
+    text = sought[begin : begin + random.randint(1, 9)].swapcase()
+    return Conditions(named, text if text and random.random() < 0.3 else None)
+
+
+def test_rows_and_outcomes_are_chosen_alike(golden: tuple[str, Path]) -> None:
+    random = Random(1)
+    chosen = []
+    with psycopg.connect(golden[0], autocommit=True) as connection:
+        for number in ATTACHED:
+            run = RecordedRun.read(connection, resolve_run(connection, str(number)))
+            results = [planned for planned in run.outcomes() if planned.outcome.finished]
+            for _ in range(60):
+                conditions = random_conditions(results, random)
+                where, values = conditions_sql(conditions)
+                rows = connection.execute((_CHOSEN + where).encode(), values | {"run": run.run_id})
+                expected = {p.outcome.evaluation_id for p in results if conditions.take(p)}
+                assert {row[0] for row in rows} == expected, (number, conditions)
+                chosen.append(0 < len(expected) < len(results))
+    assert sum(chosen) > 100, "most conditions choose some of the results"
 
 
 def restore(connection: psycopg.Connection[tuple[object, ...]]) -> None:

@@ -51,7 +51,7 @@ from failproof_es.exports.result_table import csv_lines
 from failproof_es.gates import gate_line
 from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
-from failproof_es.reading.result_choice import ResultChoice
+from failproof_es.reading.result_conditions import ERRORS, FAILED, UNSCORED, Conditions
 from failproof_es.reading.sorted_results import (
     MOST_SORTED,
     SortKey,
@@ -160,10 +160,10 @@ def results(
             whole = run_shape_of(recorded.started.dialect, shape)
             if whole is None:
                 shape_of(recorded.started.dialect, shape)
-        page = _PlanPage(after or 0, limit, ResultChoice(**choice), order)
+        page = _PlanPage(after or 0, limit, _conditions(choice), order)
         if order is None and page.choice.only_failed and _has_severities(recorded):
             page = page._replace(order=_BY_SEVERITY)
-        paged = after is not None or page != _PlanPage()
+        paged = after is not None or not page.is_whole
         _require_fitting(recorded, page, shape if whole else None, junit if paged else None)
         if junit is not None:
             write_junit(store, [recorded], junit)
@@ -186,6 +186,21 @@ def results(
         _say_next(recorded, page, places)
 
 
+_STATUSES = {"failed": FAILED, "errors": ERRORS, "unscored": UNSCORED}
+_NAMED = {
+    "suite": "suites", "class_": "classes", "model": "models", "case": "cases", "tag": "tags",
+    "severity": "severities",
+}  # fmt: skip
+"""By the name of a condition, the option that gives its names."""
+
+
+def _conditions(options: dict[str, Any]) -> Conditions:
+    """The conditions that the options of the command give."""
+    statuses = (name for flag, names in _STATUSES.items() if options[flag] for name in names)
+    named = {name: options[option] for name, option in _NAMED.items()}
+    return Conditions({"status": tuple(statuses), **named}, options["text"], questions=True)
+
+
 class _PlanPage(NamedTuple):
     """A page of results: the first `limit` chosen ones after the plan's place `after`.
 
@@ -195,13 +210,18 @@ class _PlanPage(NamedTuple):
 
     after: int = 0
     limit: int | None = None
-    choice: ResultChoice = ResultChoice()
+    choice: Conditions = Conditions()
     order: ResultOrder | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is the whole plan."""
+        return self.is_of_plan and not self.after and self.limit is None
 
     @property
     def is_of_plan(self) -> bool:
         """Whether it is a part of the plan as it is: not chosen, not sorted."""
-        return self.choice.is_all and self.order is None
+        return not self.choice.choose and self.order is None
 
 
 def _results(run: RecordedRun, page: _PlanPage, places: deque[int]) -> Iterator[PlannedOutcome]:
@@ -211,10 +231,10 @@ def _results(run: RecordedRun, page: _PlanPage, places: deque[int]) -> Iterator[
     """
     if page.order is not None:
         results_of_page = _sorted_results(run, page, page.order)
-    elif page.choice.is_all:
+    elif not page.choice.choose:
         results_of_page = run.outcomes(after=page.after, limit=page.limit)
     else:
-        matching = filter(page.choice.takes, run.outcomes(after=page.after))
+        matching = filter(page.choice.take, run.outcomes(after=page.after))
         results_of_page = islice(matching, page.limit)
     for planned in results_of_page:
         require_possible(planned.outcome)
@@ -228,13 +248,13 @@ def _sorted_results(
     def key_of(planned: PlannedOutcome) -> SortKey:
         return order.key_of(RecordedResult.of(planned, run))
 
-    chosen = filter(page.choice.takes, run.outcomes())
+    chosen = filter(page.choice.take, run.outcomes())
     try:
         yield from sort_results(run, chosen, key_of, after=page.after, limit=page.limit)
     except TooManyToSort:
         if order is _BY_SEVERITY:
             say(f"more than {MOST_SORTED:,} results fit: they are in the order of the plan")
-            yield from islice(filter(page.choice.takes, run.outcomes()), page.after, None)
+            yield from islice(filter(page.choice.take, run.outcomes()), page.after, None)
             return
         message = f"more than {MOST_SORTED:,} results fit, too many to sort"
         remedy = "choose fewer, or print the first ones with --limit"
@@ -305,7 +325,7 @@ def _require_fitting(
             remedy=f"its last place is {run.started.planned_evaluations}",
         )
     remedy = "leave out --limit, --after and what chooses results"
-    if whole_shape is not None and page != _PlanPage():
+    if whole_shape is not None and not page.is_whole:
         message = f"the shape {whole_shape!r} covers the whole run"
         problems.error(message, field="--shape", remedy=remedy)
     if junit is not None:
@@ -316,7 +336,7 @@ def _require_fitting(
 def _when_empty(run: RecordedRun, page: _PlanPage) -> str:
     """The message for an empty page: why it has no evaluation, and what to do."""
     number = run.started.run_number
-    if not page.choice.is_all:
+    if page.choice.choose:
         return f"no result fits; print all results: `failproof-es results {number}`"
     if page.after:
         return (

@@ -10,15 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from failproof_es.reading.chosen_results import (
-    EVERY_RESULT,
-    PLACE,
-    STATES,
-    UNFINISHED,
-    ResultFilter,
-    places_of,
-    where_of,
-)
+from failproof_es.reading.chosen_results import EVERY_RESULT, ResultFilter, places_of, where_of
+from failproof_es.reading.result_conditions import PLACE, STATES, UNFINISHED
 from failproof_es.store.reading.reader import Connection
 from projections.protocol import visible
 

@@ -11,20 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from failproof_es.reading.chosen_results import (
-    COSTS,
-    LATENCIES,
-    PLACE,
-    REQUESTS,
-    STATES,
-    UNFINISHED,
-    UNKNOWN,
-    ResultFilter,
-    exact_name,
-    places_of,
-    ranges_of,
-    where_of,
-)
+from failproof_es.reading.chosen_results import ResultFilter, exact_name, places_of, where_of
 from failproof_es.reading.overviews.counted_results import (
     FROM,
     count_unfinished,
@@ -32,6 +19,7 @@ from failproof_es.reading.overviews.counted_results import (
     is_large,
     stored_states,
 )
+from failproof_es.reading.result_conditions import PLACE, PROPERTIES, STATES, UNFINISHED, UNKNOWN
 from failproof_es.store.reading.reader import Connection
 from projections.protocol import visible
 
@@ -48,18 +36,9 @@ class FacetValue:
 
 Counts = dict[str | None, int]
 
-_RANGES = {"latency": LATENCIES, "cost": COSTS, "requests": REQUESTS}
-_COLUMNS = {
-    "status": f"({PLACE})::text",
-    "model": "e.model_key",
-    "suite": "p.suite_id",
-    "category": "p.category",
-    "severity": "p.severity",
-    "class_": "e.class",
-    "error": "e.error_kind",
-    "latency": ranges_of("e.latency_ms", LATENCIES),
-    "cost": ranges_of("e.cost_usd", COSTS),
-    "requests": ranges_of("e.requests", REQUESTS),
+_RANGES = {name: one.ranges for name, one in PROPERTIES.items() if one.ranges}
+_COLUMNS = {"status": f"({PLACE})::text"} | {
+    name: one.sql for name, one in PROPERTIES.items() if name != "case"
 }
 """The SQL expression of each facet. Tags are counted separately: a result can have several."""
 _GROUP_COLUMNS = {"model": "model_key", "suite": "suite_id", "category": "category",

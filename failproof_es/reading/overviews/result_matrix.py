@@ -15,8 +15,6 @@ from failproof_es.core.evaluation_state import stream_number
 from failproof_es.reading.chosen_results import (
     LOOKED_AT,
     LOOKED_INTO,
-    PLACE,
-    UNFINISHED,
     ListedResult,
     ResultFilter,
     ResultKey,
@@ -27,6 +25,7 @@ from failproof_es.reading.chosen_results import (
     where_of,
 )
 from failproof_es.reading.overviews.counted_results import FROM
+from failproof_es.reading.result_conditions import PLACE, UNFINISHED
 from failproof_es.store.reading.reader import Connection
 
 MOST_CELLS = 4_000

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 from uuid import UUID
 
-from failproof_es.reading.chosen_results import PLACE, STATES
+from failproof_es.reading.result_conditions import PLACE, STATES
 from failproof_es.store.reading.reader import Connection
 from projections.protocol import exact_text
 

@@ -9,13 +9,8 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from failproof_es.reading.chosen_results import (
-    PLACE,
-    ResultFilter,
-    ResultKey,
-    page_of_results,
-    places_of,
-)
+from failproof_es.reading.chosen_results import ResultFilter, ResultKey, page_of_results, places_of
+from failproof_es.reading.result_conditions import PLACE
 from failproof_es.store.reading.reader import Connection
 from failproof_es.store.store import Store
 from tests.benchmarks.console import log

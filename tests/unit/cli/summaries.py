@@ -24,7 +24,7 @@ def an_outcome(
         prompt_id=uuid5(RUN, str(case)),
         model_key=model,
         repetition=repetition,
-        **{"status": "running"} | more,
+        **{"status": "unfinished"} | more,
     )
     return outcome, Case(dialect="failproof", case_id=str(case), suite_id=suite, turns=())
 
