@@ -15,7 +15,6 @@ from psycopg import sql
 from failproof_es.events import EVENTS
 from projections.protocol import Cursor, Fact, Relation, sql_file
 from projections.results.batch_runs import PLANNING
-from projections.results.batch_update import apply_batch
 from projections.results.outcome_rows import comments_on, evaluations_table
 
 
@@ -55,6 +54,8 @@ class RunResults:
 
     def apply(self, cursor: Cursor, facts: Sequence[Fact]) -> None:
         """Fold the streams that the batch touches, and update the counters by the difference."""
+        from projections.results.batch_update import apply_batch  # readers need not load it
+
         apply_batch(cursor, facts)
 
     keeps_own_stream = False

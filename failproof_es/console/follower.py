@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 
-from failproof_es.reading.catching_up import catch_up_problem
+from failproof_es.reading.at_head import catch_up_problem
 from failproof_es.store.connecting import connect
 from failproof_es.store.reading.experiments import try_index_runs
 from failproof_es.support import clock

@@ -7,28 +7,22 @@ from collections.abc import Sequence
 import psycopg
 
 from failproof_es.problems import InvalidInput
+from failproof_es.reading.at_head import READ
 from failproof_es.store.errors import UnreadableState
 from failproof_es.store.reading.reader import Connection, max_position
 from projections import PROJECTIONS
-from projections.protocol import Projection, sql_file
-from projections.reviews import Reviews
-from projections.run_results import RunResults
+from projections.protocol import Projection
 from projections.runner import OutdatedProjection, catch_up, prepare, reached, status
-
-READ: tuple[Projection, ...] = (RunResults(), Reviews())
-"""The projections that `RowFeeder` reads."""
 
 _CANNOT = (psycopg.Error, UnreadableState, OutdatedProjection, InvalidInput)
 
 
-def catch_up_problem(connection: Connection) -> str | None:
+def update(connection: Connection) -> str | None:
     """Update the projections; return `None`, or a warning with the problem that prevents it.
 
-    One query if there is nothing new. Projections other than those of `READ` are updated along if
+    Projections other than those of `READ` are updated along if
     they are level with them. Raises `psycopg.OperationalError` if the server is away.
     """
-    if is_at_head(connection):
-        return None
     try:
         head = max_position(connection)
         prepare(connection, READ)
@@ -76,26 +70,6 @@ def _other_current_projections(connection: Connection) -> list[Projection]:
     ]:
         prepare(connection, missing)
     return projections
-
-
-def is_at_head(connection: Connection) -> bool:
-    """Whether the projections of `READ` exist in this program's version and reach the log's end.
-
-    Also false if they are not installed, or the user may not read them.
-    """
-    names = [projection.name for projection in READ]
-    versions = [projection.version for projection in READ]
-    relations = [
-        f"projections.{relation.name}" for projection in READ for relation in projection.relations
-    ]
-    try:
-        row = connection.execute(
-            sql_file("at_the_head"),
-            {"names": names, "versions": versions, "relations": relations},
-        ).fetchone()
-    except (psycopg.errors.UndefinedTable, psycopg.errors.InsufficientPrivilege):
-        return False
-    return row == (True,)
 
 
 def _describe_failure(error: Exception) -> str:

@@ -26,7 +26,7 @@ from failproof_es.engine.history import (
 from failproof_es.engine.reviews.closings import closings_of
 from failproof_es.engine.reviews.people import read_reviews, status_of_reviews
 from failproof_es.events import ReviewClosed, RunStarted
-from failproof_es.reading.catching_up import catch_up_problem
+from failproof_es.reading.at_head import catch_up_problem
 from failproof_es.reading.feeder import Feeder
 from failproof_es.reading.log import LogFeeder
 from failproof_es.reading.rows import RowFeeder

@@ -7,7 +7,7 @@ from typing import Literal
 
 import psycopg
 
-from failproof_es.reading.catching_up import READ
+from failproof_es.reading.at_head import READ
 from failproof_es.reading.feeder import Feeder
 from failproof_es.reading.log import LogFeeder
 from failproof_es.reading.rows import RowFeeder

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import psycopg
-from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay
-from tenacity.wait import wait_exponential
 
 from failproof_es.store.errors import DatabaseAway, JournalError, ReadOnlyLog
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
 
 T = TypeVar("T")
 
@@ -62,6 +63,9 @@ class Outage:
 
         Raises `LogUnavailable` after `longest_s` seconds, with the last error.
         """
+        from tenacity import Retrying, retry_if_exception_type, stop_after_delay
+        from tenacity.wait import wait_exponential
+
         reasons: list[str | None] = [None]
 
         def recover(_: RetryCallState) -> None:

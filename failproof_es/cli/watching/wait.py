@@ -14,7 +14,7 @@ from failproof_es.core.run import Run
 from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.engine.history import read_run
 from failproof_es.gates import gate_line
-from failproof_es.reading.catching_up import catch_up_problem
+from failproof_es.reading.at_head import catch_up_problem
 from failproof_es.store.reading.reader import resolve_run
 
 _LOOK_EVERY_S = 1.0

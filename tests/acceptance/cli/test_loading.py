@@ -204,3 +204,7 @@ def test_reading_a_run_loads_nothing_that_asks_or_draws(
     assert (tmp_path / "report.html").read_text().count("<svg")
     assert {"scipy.special", "jinja2"} <= report
     assert report & {"vl_convert", "scipy.stats", *FOR_ASKING} == set()
+    loaded_to_the_end(store, tmp_path, "runs")  # it takes the report's own event in
+    show = loaded_to_the_end(store, tmp_path, "show", "latest")
+    assert "projections.run_results" in show
+    assert show & {*FOR_REPORTS, *FOR_ASKING, "projections.runner", "projections.batch"} == set()

@@ -11,7 +11,7 @@ import pytest
 
 from failproof_es.console import database
 from failproof_es.console.database import ConnectionFailed, ConsoleBusy, ReadOnlyDatabase
-from failproof_es.reading.catching_up import catch_up_problem
+from failproof_es.reading.at_head import catch_up_problem
 from failproof_es.store.schema.installation import AUDITOR, WRITER
 from failproof_es.store.store import Store
 from tests.conftest import as_administrator

@@ -20,7 +20,7 @@ from failproof_es.console.links import CurrentPage
 from failproof_es.console.pages import all_pages
 from failproof_es.console.pages.runs import RunsQuery
 from failproof_es.console.paging import BadParameter
-from failproof_es.reading.catching_up import catch_up_problem
+from failproof_es.reading.at_head import catch_up_problem
 from failproof_es.store.reading.reader import max_position
 from failproof_es.store.store import Store
 from failproof_es.support.document import json_name

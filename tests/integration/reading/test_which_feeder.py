@@ -9,7 +9,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from failproof_es.reading.catching_up import is_at_head
+from failproof_es.reading.at_head import is_at_head
 from failproof_es.reading.log import LogFeeder
 from failproof_es.reading.recorded_run import feeder_for
 from failproof_es.store.mapper import LogEntry
