@@ -45,7 +45,7 @@ class ResultOrder:
 
 def named_columns(text: str) -> tuple[str, ...]:
     """The names in a list such as `case,why`. Raises `InvalidInput` for a name of no column."""
-    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    names = tuple(dict.fromkeys(_short_name(name.strip()) for name in text.split(",")))
     for name in names:
         _require_column(name, "--columns")
     return names
@@ -53,12 +53,12 @@ def named_columns(text: str) -> tuple[str, ...]:
 
 def named_order(text: str) -> ResultOrder:
     """The order that `COLUMN` or `-COLUMN` names. Raises `InvalidInput` for a name of no column."""
-    name = text.removeprefix("-")
+    name = _short_name(text.removeprefix("-"))
     _require_column(name, "--sort")
     if COLUMNS[name].kind == "numbers":
         message = f"results cannot be sorted by {name!r}, which is several numbers"
         raise InvalidInput([Problem(message, field="--sort", remedy="sort by `accuracy`")])
-    return ResultOrder(name, text != name)
+    return ResultOrder(name, text.startswith("-"))
 
 
 def table_columns(names: Sequence[str]) -> tuple[Column, ...]:
@@ -80,6 +80,11 @@ def cells_of(result: RecordedResult, names: Sequence[str]) -> dict[str, Any]:
 def json_of(result: RecordedResult, names: Sequence[str]) -> dict[str, Any]:
     """The values as JSON by column, whole."""
     return {name: _json(getattr(result, COLUMNS[name].attribute)) for name in names}
+
+
+def _short_name(name: str) -> str:
+    """The name here of a column that a CSV file names: `suite_id` is `suite`."""
+    return _SHORT.get(name, name)
 
 
 def _require_column(name: str, option: str) -> None:
