@@ -47,6 +47,7 @@ from tests.unit.report.documents import COUNTS, MOMENT, branched, document
 SOME = rate([True] * 30 + [False] * 10)
 MORE = rate([True] * 35 + [False] * 5)
 NONE = rate([])
+NONE_FAILED = rate([True] * 40)
 REPORT_MD = Path(__file__).parents[3] / "docs" / "reference" / "report.md"
 SEVERITIES = {"S0", "S1", "S2", "S3"}
 SECTIONS = [
@@ -233,6 +234,39 @@ def test_what_is_asked_of_a_run_is_closed_behind_a_line_and_so_is_every_method()
     for method in ("Wilson", "McNemar", "agreement beyond chance is"):
         assert method.lower() in text_of(html).lower()
         assert method.lower() not in text_of(without_methods(html)).lower()
+
+
+def test_a_run_of_one_model_in_which_nothing_failed_is_one_screen() -> None:
+    groups = [("overall", "all cases"), ("suite", "one"), ("suite", "two")]
+    report = replace(
+        empty_report(),
+        verdict=Verdict("plain", "m passed 40 of 40.", ()),
+        groups=tuple(GroupRate(dimension, name, "m", NONE_FAILED) for dimension, name in groups),  # type: ignore[arg-type]
+        funnels=(Funnel("m", 40, 40, 40, 40, None, 40, ()),),
+        measures=(Measure("m", "latency, 50th percentile", 40, 9.0, None, "ms", 40),),
+        refusals=(Refusals("m", 0, 40, rate([False] * 40), NONE),),
+        costs=(Cost(1, "m", 40, 100, 200, 0.25),),
+        latencies=(Distribution("m", (10.0, 20.0)),),
+        limitations=("Every case was asked once.", "The cases are a sample."),
+        asked=(asked("m", branched_from=None),),
+    )
+    html = html_of(report)
+    shown = closed(html[html.index("<body>") :])
+    assert re.findall(r"<h2 id=\"(\w+)\">", html) == [
+        "rates", "cost", "limitations", "asked", "integrity",
+    ]  # fmt: skip
+    assert "<svg" not in shown and "<table" not in shown and "<nav" not in shown
+    assert "Cost and latency 40 answers, $0.2500, half of them within 9 ms" in text_of(shown)
+    assert len(text_of(shown)) < 1_000, text_of(shown)
+
+
+def closed(html: str) -> str:
+    """What a reader sees of it before anything is opened."""
+    fold = re.compile(r"<details[^>]*>\s*<summary>((?:(?!<details).)*?)</summary>"
+                      r"(?:(?!<details).)*?</details>", flags=re.S)  # fmt: skip
+    while fold.search(html):
+        html = fold.sub(r"<p>\1</p>", html)
+    return html
 
 
 def without_methods(html: str) -> str:
