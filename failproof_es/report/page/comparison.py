@@ -22,8 +22,10 @@ from failproof_es.report.page.blocks import (
     TableColumn,
 )
 from failproof_es.report.page.tables import (
+    FEWEST_OF_A_GROUP,
     INTERVAL,
     MOST_ROWS_DRAWN,
+    collapsed,
     collapsed_if_long,
     without_empty_columns,
 )
@@ -105,17 +107,24 @@ def _row_label(what: str) -> str:
 def _pair_blocks(title: str, comparisons: Sequence[Comparison], *, drawn: bool) -> Iterator[Block]:
     yield Heading(title)
     rates = [comparison for comparison in comparisons if comparison.paired.first_only is not None]
-    if drawn:
-        names = [_row_label(comparison.what) for comparison in rates]
-        yield from _forest("Differences of pass rates, with intervals", title, names, rates)
-    for caption, some in (
-        ("Paired differences of pass rates", rates),
-        ("Paired differences of scores", [c for c in comparisons if c.paired.first_only is None]),
-    ):
-        if some:
-            yield collapsed_if_long(_differences_table(caption, some))
+    if _are_small(rates[1:]):
+        yield _differences_table("Paired differences of pass rates", rates[:1])
+        yield collapsed(_differences_table("The same by category", rates[1:]))
+    else:
+        if drawn:
+            names = [_row_label(comparison.what) for comparison in rates]
+            yield from _forest("Differences of pass rates, with intervals", title, names, rates)
+        yield collapsed_if_long(_differences_table("Paired differences of pass rates", rates))
+    if scores := [comparison for comparison in comparisons if comparison not in rates]:
+        yield collapsed_if_long(_differences_table("Paired differences of scores", scores))
     for comparison in comparisons:
         yield from _discordant(comparison)
+
+
+def _are_small(categories: Sequence[Comparison]) -> bool:
+    """Whether categories have so few pairs on average that their differences say little."""
+    pairs = sum(comparison.paired.pairs for comparison in categories)
+    return pairs < FEWEST_OF_A_GROUP * len(categories)
 
 
 def _forest(

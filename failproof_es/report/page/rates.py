@@ -17,6 +17,7 @@ from failproof_es.report.page.blocks import (
 )
 from failproof_es.report.page.tables import (
     CLUSTERS,
+    FEWEST_OF_A_GROUP,
     INTERVAL,
     MODEL,
     MOST_ROWS_DRAWN,
@@ -39,8 +40,6 @@ _DIMENSIONS = {
     "severity": "by severity",
     "tag": "by tag",
 }
-_FEWEST = 5
-"""Evaluations of a group on average, from which on the rates of a dimension stand open."""
 _MEANINGS = {
     "items": "the share that held of a case's checklist, as far as judges decided it",
     "judge_agreement": "how often two judges said the same of an item, chance included",
@@ -96,7 +95,7 @@ def _dimension(report: Report, dimension: str) -> Iterator[Block]:
     evaluations = sum(group.rate.total for group in groups)
     is_open = dimension == "overall" or (
         bool(report.failures)
-        and evaluations >= _FEWEST * len(groups)
+        and evaluations >= FEWEST_OF_A_GROUP * len(groups)
         and len(groups) <= MOST_ROWS_OPEN
     )
     if is_open:

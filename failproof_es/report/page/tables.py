@@ -12,6 +12,8 @@ from failproof_es.support.statistics import CONFIDENCE, Interval, Rate
 
 MOST_ROWS_DRAWN = 60
 MOST_ROWS_OPEN = 40
+FEWEST_OF_A_GROUP = 5
+"""Evaluations of a group on average, from which on the numbers of groups stand open."""
 INTERVAL = TableColumn(f"{CONFIDENCE * 100:.0f} % interval")
 MODEL = TableColumn("model", "name")
 CLUSTERS = TableColumn("clusters")

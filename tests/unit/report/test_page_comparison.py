@@ -83,3 +83,17 @@ def test_why_there_is_nothing_to_compare_is_said() -> None:
     assert list(comparison(of(series="a"))) == []
     (two,) = comparison(of(series="ab"))
     assert isinstance(two, Paragraph) and "No case was scored for two models" in two.text
+
+
+def test_categories_of_few_pairs_are_closed(drawn: list[list[str]]) -> None:
+    few = compare_outcomes([(True, False)] * 2)
+    report = of(compared("a", "b"), compared("a", "b", "pass rate in X", few))
+    rows = [
+        (type(block).__name__, table.rows[0][0])
+        for block in comparison(report)
+        if isinstance(block, Table | Collapsible)
+        for table in (getattr(block, "blocks", (block,))[0],)
+        if isinstance(table, Table)
+    ]
+    assert rows == [("Table", "all cases"), ("Collapsible", "X")]
+    assert drawn == []
