@@ -136,7 +136,7 @@ def test_an_answer_is_reused_only_where_the_request_would_be_the_same_to_the_byt
     assert [each["branch"] for each in told(store, folder, "runs")] == [
         "answers reused from run 1", None,
     ]  # fmt: skip
-    assert "(answers" in invoke(store.url, "runs", cwd=folder).stdout, "in its own words, wrapped"
+    assert "remark answers reused from run 1" in invoke(store.url, "runs", cwd=folder).stdout
     compared = invoke(store.url, "diff", 1, 2, cwd=folder).stdout
     assert "answers reused from run 1, 4 evaluations carried over" in compared
     assert told(store, folder, "diff", 1, 2)["right"]["carried_over"] == 4

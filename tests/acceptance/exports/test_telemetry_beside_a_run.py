@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from pathlib import Path
+from typing import NoReturn
 from uuid import UUID
 
 import orjson
@@ -66,13 +67,18 @@ def test_a_collector_that_is_down_changes_nothing_but_a_warning(
 
 @pytest.mark.parametrize("dead", ["http://127.0.0.1:9", "http://nowhere.invalid", "http://hangs"])
 def test_a_dead_collector_is_found_out_in_half_a_second(
-    monkeypatch: pytest.MonkeyPatch, dead: str
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, dead: str
 ) -> None:
     monkeypatch.setenv("NO_PROXY", "*")
     if dead == "http://hangs":
-        never = threading.Event()
-        hang = "failproof_es.exports.otel.beside.create_connection"
-        monkeypatch.setattr(hang, lambda *_: never.wait(60))
+        over = threading.Event()
+
+        def hang(*_: object) -> NoReturn:
+            over.wait(60)
+            raise OSError("nobody waits any more")
+
+        monkeypatch.setattr("failproof_es.exports.otel.beside.create_connection", hang)
+        request.addfinalizer(over.set)
     before = time.monotonic()
     assert not is_reachable(dead)
     assert time.monotonic() - before < 0.9
