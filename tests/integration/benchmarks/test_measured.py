@@ -153,7 +153,7 @@ def test_rows_are_chosen_by_their_names_and_by_the_benchmark_s() -> None:
     chosen = benchmarks.chosen("verify,starting")
     assert [(each.name, [row.name for row in each.rows]) for each in chosen] == [
         ("log", ["verify"]),
-        ("starting", ["version", "help", "python", "runs", "first-request", "start-20"]),
+        ("starting", ["version", "help", "python", "runs", "show", "first-request", "start-20"]),
     ]
     with pytest.raises(SystemExit, match="no such row: nonsense"):
         benchmarks.chosen("verify,nonsense")
