@@ -53,7 +53,7 @@ NAMED = {
         {"events_sent_idx"},
         {"prompts_case_idx", "events_stream_version"},
         {"audit_trail_pkey"},
-        {"events_run_id_idx"},
+        {"evaluations_order_idx"},
         set(),
         set(),
         set(),
