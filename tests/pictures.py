@@ -29,5 +29,5 @@ PICTURED: dict[str, tuple[str, int]] = {
     "search": ("/search?q=refunds", 1000),
 }
 """The path of each page, and how many pixels of it are shown at most."""
-NOT_PICTURED = frozenset({"matrix"})
+NOT_PICTURED = frozenset({"matrix", "trend"})
 """Pages whose pictures are still to be made."""

@@ -250,6 +250,19 @@ class Imported(Document):
     """Results that the source states; nothing here is computed from them."""
 
 
+class Annotation(Document):
+    """How people annotated the run, and who did so last."""
+
+    name: str | None
+    """The name that they gave it; `None`: they call it by its configured one."""
+    tags: tuple[str, ...]
+    note: str | None
+    hidden: bool
+    """Whether lists leave the run out. It counts as an attempt."""
+    who: str
+    at: datetime
+
+
 class RunDocument(Document):
     """What is known of a run. What is not known, or does not apply, is null."""
 
@@ -259,6 +272,7 @@ class RunDocument(Document):
     run_id: UUID
     run_number: int
     name: str
+    annotation: Annotation | None
     status: str
     reason: str | None
     """Why it is in this status, where there is more to say."""

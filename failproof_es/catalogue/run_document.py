@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from failproof_es.assurance.protection_status import protection_status
 from failproof_es.catalogue.pass_rate import pass_rate_of_model
 from failproof_es.catalogue.run import (
+    Annotation,
     AskedAgain,
     BranchedFrom,
     Closing,
@@ -30,6 +31,7 @@ from failproof_es.catalogue.run_numbers import (
 from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.core.people import REVIEW_STATUSES
 from failproof_es.core.run import Run, describe_branch
+from failproof_es.engine.annotations import annotations_of
 from failproof_es.engine.related_runs.asked_again import chosen_by_result
 from failproof_es.engine.related_runs.attempts import attempts_of
 from failproof_es.engine.related_runs.retried_evaluations import retried_evaluations
@@ -82,6 +84,7 @@ def run_document(
         run_id=run_id,
         run_number=started.run_number,
         name=started.name,
+        annotation=_annotation(recorded, up_to),
         status=run.status,
         reason=run.reason,
         started_at=started.timestamp,
@@ -138,6 +141,20 @@ def run_document(
         workers=tuple(workers_of(connection, run_id, up_to)),
         history=tuple(_history(recorded, up_to)),
         configuration=started.configuration,
+    )
+
+
+def _annotation(recorded: RecordedRun, up_to: int) -> Annotation | None:
+    annotation = annotations_of(recorded.connection, [recorded.run_id], up_to).get(recorded.run_id)
+    if annotation is None:
+        return None
+    return Annotation(
+        name=annotation.name,
+        tags=annotation.tags,
+        note=annotation.note,
+        hidden=annotation.hidden,
+        who=annotation.who,
+        at=annotation.timestamp,
     )
 
 

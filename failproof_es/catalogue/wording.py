@@ -26,6 +26,12 @@ def points(difference: float) -> str:
     return f"{difference * 100:.1f} points"
 
 
+def signed_points(difference: float) -> str:
+    """A difference of two shares (-1 to 1) in percentage points, with its sign: `+2.5`, `−2.5`."""
+    sign = "+" if difference > 0 else "−" if difference < 0 else ""
+    return f"{sign}{abs(difference) * 100:.1f}"
+
+
 def describe_version(model: ModelSnapshot) -> str:
     """The demanded version as a suffix, `, version 1`; empty if none is demanded.
 

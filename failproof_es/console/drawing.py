@@ -15,6 +15,8 @@ from failproof_es.report.page.tables import MOST_ROWS_DRAWN
 
 CACHED_DRAWINGS = 200
 """Number of drawings that are cached."""
+_MOST_SEVERITIES = 8
+"""Most columns of a map of failures."""
 
 
 @lru_cache(maxsize=CACHED_DRAWINGS)
@@ -56,17 +58,21 @@ def _rates(of: tuple[RateOf, ...], label: str) -> Markup | None:
     return plots.interval_dots(rows, label=label, axis="passed")
 
 
-def _failures(of: tuple[FailedWhere, ...], label: str) -> Markup | None:
+def _failures(
+    of: tuple[tuple[FailedWhere, ...], tuple[str, ...], tuple[str, ...]], label: str
+) -> Markup | None:
+    """`of`: one model's groups, and the categories and severities of all models, which line up."""
     from failproof_es.report.charts import plots
 
-    severities = {group.severity for group in of}
-    if not any(group.failed for group in of) or len(of) > MOST_ROWS_DRAWN or len(severities) > 8:
+    groups, categories, severities = of
+    many = len(groups) > MOST_ROWS_DRAWN or len(categories) > MOST_ROWS_DRAWN
+    if many or len(severities) > _MOST_SEVERITIES or not any(group.failed for group in groups):
         return None
-    counted = {(group.category, group.severity): (group.failed, group.total) for group in of}
+    counted = {(group.category, group.severity): (group.failed, group.total) for group in groups}
     cells = [
         plots.PlottedCell(category, severity, *counted.get((category, severity), (0, 0)))
-        for category in dict.fromkeys(group.category for group in of)
-        for severity in sorted(severities)
+        for category in categories
+        for severity in severities
     ]
     return plots.heat_map(cells, label=label)
 

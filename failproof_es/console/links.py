@@ -68,7 +68,13 @@ class CurrentPage:
 
 
 def _url(path: str, parameters: Iterable[tuple[str, object]]) -> str:
-    pairs = [(name, str(value)) for name, value in parameters if value is not None]
+    """A value that is a list stands there once for each of its items."""
+    pairs = [
+        (name, str(item))
+        for name, value in parameters
+        for item in (value if isinstance(value, list | tuple) else (value,))
+        if item is not None
+    ]
     return f"{path}?{urlencode(pairs, errors=_ERRORS)}" if pairs else path
 
 

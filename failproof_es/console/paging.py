@@ -42,6 +42,12 @@ class Query(BaseModel):
         optional = {json_name(name) for name, field in fields if field.default is None}
         return {name: value for name, value in given.items() if value != "" or name not in optional}
 
+    @classmethod
+    def repeatable(cls) -> frozenset[str]:
+        """The parameters that can stand in a URL more than once: those that are lists."""
+        fields = cls.model_fields.items()
+        return frozenset(name for name, field in fields if isinstance(field.default, tuple))
+
 
 CURSOR_SAYS = "Where the page begins: `next` of the page before."
 

@@ -84,6 +84,7 @@ def _environment() -> Environment:
         "count": "{:,}".format,
         "usd": usd_text,
         "percent": share_text,
+        "points": wording.signed_points,
         "permille": lambda share: round(share * 1000),
         "share": in_thousandths,
         "ms": milliseconds,

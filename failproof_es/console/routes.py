@@ -182,7 +182,8 @@ def _endpoint(page: Page[Any, Any], answer: Callable[..., Response]) -> Callable
     def endpoint(*, request: Request, query: Query, **path: str) -> Response:
         try:
             names = [name for name, _ in request.query_params.multi_items()]
-            if twice := next((name for name in names if names.count(name) > 1), None):
+            once = [name for name in names if name not in page.query.repeatable()]
+            if twice := next((name for name in once if once.count(name) > 1), None):
                 raise BadParameter(twice, "it stands there twice")
             return ask_again(partial(answer, request, query, path))
         except Exception as error:

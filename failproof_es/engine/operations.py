@@ -23,7 +23,12 @@ Operation = tuple[type[OperationEvent], dict[str, Any]]
 def record_operations(store: Store, run_id: UUID, operations: Sequence[Operation]) -> None:
     """Append operations, each an event type with its fields, to the stream of operations of the
     run. Raises as `failproof_es.store.writing.appending.append` does, such as `ReadOnlyLog`."""
-    header = EventHeader(
+    header = operations_header(run_id)
+    append_drafts(store, [Draft(kind, header, **fields) for kind, fields in operations])
+
+
+def operations_header(run_id: UUID) -> EventHeader:
+    """The header of an operation on the run, by the user of this process."""
+    return EventHeader(
         operations_id(run_id), None, about=run_id, who=current_user(), where=current_host()
     )
-    append_drafts(store, [Draft(kind, header, **fields) for kind, fields in operations])

@@ -246,6 +246,22 @@ class RunAttached(OperationEvent):
     rows_sha256: str
 
 
+class RunAnnotated(OperationEvent):
+    """The name, the tags and the note under which people find the run; nothing else changes by it.
+
+    All four fields hold from now on, whatever an earlier one says. `name` stands in place of the
+    configured name; `None`: the configured one. Lists leave a `hidden` run out unless they are
+    asked for it; it still counts as an attempt.
+    """
+
+    says: ClassVar[str] = "name: {name}, tags: {tags}, hidden: {hidden}, note: {note}"
+
+    name: str | None
+    tags: tuple[str, ...]
+    note: str | None
+    hidden: bool
+
+
 class ReviewExported(OperationEvent):
     """A sheet was made for a reviewer to fill in, pre-filled with their verdicts so far.
 

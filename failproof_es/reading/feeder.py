@@ -11,6 +11,7 @@ from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.run import Run
 from failproof_es.core.summary import RunSummary, RunTotals
+from failproof_es.events import RunAnnotated
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,25 +46,38 @@ class RunFilter:
     model: str | None = None
     """The key of a model that the run asks."""
     text: str | None = None
-    """A part of the name in any case, the beginning of the id, from `ID_PART` characters on, or the
-    number."""
+    """A part of the name or of the annotated name in any case, the beginning of the id, from
+    `ID_PART` characters on, or the number."""
+    tag: str | None = None
+    """A tag of its annotation."""
+    hidden: bool | None = None
+    """Whether its annotation hides it; a run without one is not hidden."""
 
     @property
     def chooses(self) -> bool:
-        """Whether the filter can exclude a run."""
-        return not (self.status is None and self.model is None and self.text is None)
+        """Whether the filter can exclude a run by more than `hidden`."""
+        return (self.status, self.model, self.text, self.tag) != (None, None, None, None)
 
-    def matches(self, run: Run) -> bool:
+    @property
+    def reads_annotations(self) -> bool:
+        """Whether the filter needs the annotations of runs."""
+        return (self.text, self.tag, self.hidden) != (None, None, None)
+
+    def matches(self, run: Run, annotation: RunAnnotated | None) -> bool:
         """Whether the filter matches this run. `reading.rows` has the same condition in SQL."""
         started = run.started
         if self.status not in (None, run.status):
             return False
         if self.model is not None and self.model not in {model.key for model in started.models}:
             return False
+        if self.tag is not None and (annotation is None or self.tag not in annotation.tags):
+            return False
         if self.text is None:
             return True
+        given_name = "" if annotation is None else annotation.name or ""
         return (
             self.text.lower() in started.name.lower()
+            or self.text.lower() in given_name.lower()
             or (
                 len(self.text) >= ID_PART
                 and str(started.originator_id).startswith(self.text.lower())
@@ -126,6 +140,12 @@ class Feeder(Protocol):
         which: RunFilter = EVERY_RUN,
     ) -> Iterator[RunTotals | UnreadableRun]:
         """As `summaries`, but with `RunTotals`: only the sums that a list shows."""
+
+    def count_hidden(self) -> int:
+        """Number of runs that an annotation hides."""
+
+    def totals_of(self, runs: Sequence[UUID]) -> dict[UUID, RunTotals]:
+        """The totals of these runs, by run id. Runs without a summary are missing."""
 
     def summaries_of(self, runs: Sequence[UUID]) -> dict[UUID, RunSummary]:
         """The brief summaries (`RunSummary.brief`) of these runs, by run id.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import islice
+from itertools import islice, pairwise
 from uuid import UUID
 
 from failproof_es.configuration.recorded import repetitions_of
@@ -14,7 +14,9 @@ from failproof_es.core.clusters import ClusterSums
 from failproof_es.core.run import describe_branch, describe_selection
 from failproof_es.core.summary import RunTotals
 from failproof_es.core.tally import Group
+from failproof_es.engine.annotations import annotations_of
 from failproof_es.engine.related_runs.attempts import AttemptNumbers
+from failproof_es.events import RunAnnotated
 from failproof_es.reading.feeder import EVERY_RUN, Feeder, RunFilter, RunInArchive, UnreadableRun
 from failproof_es.store.reading.experiments import run_numbers
 from failproof_es.store.reading.reader import Connection
@@ -49,6 +51,16 @@ LEFT JOIN LATERAL (
     FROM projections.run_groups AS g WHERE g.run_id = attempts.run_id GROUP BY model_key
 ) AS counts ON true
 ORDER BY attempts.run_number
+"""
+
+
+_NEWEST_CHOICES = """
+SELECT r.run_number, coalesce(a.name, r.name), r.started_at
+FROM projections.runs AS r
+LEFT JOIN projections.run_annotations AS a USING (run_id)
+WHERE r.told AND a.hidden IS NOT TRUE
+ORDER BY r.run_number DESC
+LIMIT %s
 """
 
 
@@ -105,6 +117,17 @@ class ListedRun:
     """What the run carries over and from which run, in words; `None` if nothing."""
     imported: str | None = None
     """The tool that recorded an imported run, in words; `None` for any other run."""
+    given_name: str | None = None
+    """The name that people gave it, in place of `name`."""
+    tags: tuple[str, ...] = ()
+    note: str | None = None
+    hidden: bool = False
+    """Whether lists leave it out. It counts as an attempt."""
+
+    @property
+    def title(self) -> str | None:
+        """The name to show: the one that people gave it, else the configured one."""
+        return self.given_name or self.name
 
 
 def list_runs(
@@ -114,19 +137,35 @@ def list_runs(
     limit: int | None = None,
     before: int | None = None,
     which: RunFilter = EVERY_RUN,
+    up_to: int | None = None,
 ) -> Iterator[ListedRun]:
     """The rows of the runs that match `which`, newest first, at most `limit`.
 
-    With `before`, only runs with smaller numbers. Reads `PAGE` at a time.
+    With `before`, only runs with smaller numbers. `up_to` is the last position whose annotations
+    are shown; `None`: all are. Reads `PAGE` at a time.
     """
     places = AttemptNumbers(connection)
     totals = feeder.totals(limit=limit, before=before, which=which)
     while page := list(islice(totals, PAGE)):
         attempt_numbers = places.of([run.run_id for run in page])
         sources = _branches(connection, page)
+        annotations = annotations_of(connection, [run.run_id for run in page], up_to)
         for run in page:
             listed_run = _list_run(run, *attempt_numbers.get(run.run_id, (None, None)))
-            yield replace(listed_run, branch=sources.get(run.run_id))
+            listed_run = replace(listed_run, branch=sources.get(run.run_id))
+            yield _annotate(listed_run, annotations.get(run.run_id))
+
+
+def _annotate(run: ListedRun, annotation: RunAnnotated | None) -> ListedRun:
+    if annotation is None:
+        return run
+    return replace(
+        run,
+        given_name=annotation.name,
+        tags=annotation.tags,
+        note=annotation.note,
+        hidden=annotation.hidden,
+    )
 
 
 def _branches(connection: Connection, page: Sequence[RunTotals | UnreadableRun]) -> dict[UUID, str]:
@@ -159,22 +198,16 @@ class TrendPoint:
 
 
 def trends_of(
-    connection: Connection, feeder: Feeder, runs: Sequence[ListedRun]
+    connection: Connection, feeder: Feeder, experiments: Collection[str]
 ) -> Mapping[tuple[str, str], tuple[TrendPoint, ...]]:
-    """The newest attempts of the runs' experiments, in order, by (experiment digest, model key).
+    """The newest attempts of the experiments, in order, by (experiment digest, model key).
 
-    Only experiments with several attempts; at most `MOST_ATTEMPTS` of each. One query for all.
-    Empty if the feeder reads the log, which would be folded for each attempt. A run that the
-    projections do not cover is read from the log.
+    At most `MOST_ATTEMPTS` of each. One query for all. Empty if the feeder reads the log, which
+    would be folded for each attempt. A run that the projections do not cover is read from the log.
     """
-    if feeder.source == "log":
+    if feeder.source == "log" or not experiments:
         return {}
-    experiments = {
-        run.experiment for run in runs if run.experiment is not None and (run.attempts or 1) > 1
-    }
     trends: defaultdict[tuple[str, str], list[TrendPoint]] = defaultdict(list)
-    if not experiments:
-        return {}
     rows = connection.execute(_TRENDS, {"experiments": list(experiments), "most": MOST_ATTEMPTS})
     counted = rows.fetchall()
     summaries = feeder.summaries_of(list(dict.fromkeys(row[1] for row in counted if not row[4])))
@@ -191,6 +224,30 @@ def trends_of(
         key: tuple(sorted(points, key=lambda point: point.run_number))
         for key, points in trends.items()
     }
+
+
+@dataclass(frozen=True, slots=True)
+class RunChoice:
+    """A run to choose from a list."""
+
+    run_number: int
+    name: str
+    """The name that people gave it, else the configured one."""
+    started_at: datetime
+
+
+def newest_choices(connection: Connection, most: int) -> tuple[RunChoice, ...]:
+    """The newest runs that are not hidden, at most `most`, newest first. Needs the projections."""
+    rows = connection.execute(_NEWEST_CHOICES, (most,))
+    return tuple(RunChoice(number, exact_text(name), at) for number, name, at in rows)
+
+
+def change_since_before(trend: Sequence[TrendPoint], run_number: int) -> float | None:
+    """The run's rate less that of the attempt before it in the trend; `None` without either."""
+    for before, point in pairwise(trend):
+        if point.run_number == run_number and None not in (before.rate, point.rate):
+            return (point.rate or 0.0) - (before.rate or 0.0)
+    return None
 
 
 def _point(number: int, attempt: int, total: Group) -> TrendPoint:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -16,6 +16,7 @@ from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.run import Run, fold_run
 from failproof_es.core.summary import RunCounts, RunSummary, RunTotals
+from failproof_es.engine.annotations import annotations_of
 from failproof_es.engine.evaluation_outcomes import evaluation_outcome
 from failproof_es.engine.history import (
     UNREADABLE,
@@ -24,6 +25,7 @@ from failproof_es.engine.history import (
     recorded_evaluations,
 )
 from failproof_es.engine.reviews.people import count_review_statuses
+from failproof_es.events import RunAnnotated
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.feeder import EVERY_RUN, RunFilter, RunInArchive, UnreadableRun
 from failproof_es.store.reading.archives import RunIsArchived, require_attached
@@ -96,20 +98,29 @@ class LogFeeder:
 
         Reads every event of each run.
         """
-        most = None if limit is None or which.chooses else min(limit, _MOST)
+        some = which.chooses or which.hidden is not None
+        most = None if limit is None or some else min(limit, _MOST)
         rows = self.connection.execute(
             "SELECT run_id, run_number FROM failproof.run_list "
             "WHERE %(before)s::bigint IS NULL OR run_number < %(before)s "
             "ORDER BY run_number DESC LIMIT %(limit)s",
             {"before": before, "limit": most},
         ).fetchall()
+        annotations: Mapping[UUID, RunAnnotated] = {}
+        if which.reads_annotations:
+            runs = [run_id for run_id, _ in rows]
+            annotations = annotations_of(self.connection, runs, self.up_to)
+        if which.hidden is not None:
+            hidden = {run_id for run_id, annotation in annotations.items() if annotation.hidden}
+            rows = [row for row in rows if (row[0] in hidden) == which.hidden]
         summaries = (self.summarize_or_explain(run_id, number) for run_id, number in rows)
         if not which.chooses:
-            return summaries
+            return islice(summaries, limit)
         matching = (
             summary
             for summary in summaries
-            if isinstance(summary, RunSummary) and which.matches(summary.run)
+            if isinstance(summary, RunSummary)
+            and which.matches(summary.run, annotations.get(summary.run_id))
         )
         return islice(matching, limit)
 
@@ -125,6 +136,21 @@ class LogFeeder:
         return (
             summary.totals if isinstance(summary, RunSummary) else summary for summary in summaries
         )
+
+    def count_hidden(self) -> int:
+        """Number of runs that an annotation hides. Reads the last annotation of each run."""
+        rows = self.connection.execute("SELECT run_id FROM failproof.run_list").fetchall()
+        annotations = annotations_of(self.connection, [run_id for (run_id,) in rows], self.up_to)
+        return sum(annotation.hidden for annotation in annotations.values())
+
+    def totals_of(self, runs: Sequence[UUID]) -> dict[UUID, RunTotals]:
+        """The totals of these runs, by run id. Reads every event of each run."""
+        summaries = ((run_id, self.summarize_or_explain(run_id, 0)) for run_id in runs)
+        return {
+            run_id: summary.totals
+            for run_id, summary in summaries
+            if isinstance(summary, RunSummary)
+        }
 
     def summaries_of(self, runs: Sequence[UUID]) -> dict[UUID, RunSummary]:
         """The brief summaries of these runs, by run id. Reads every event of each run."""

@@ -58,27 +58,42 @@ _HAS_BEGUN = (
     "AND s.originator_version = 1 AND s.notification_id <= %(reached)s))"
 )
 """SQL: whether the run has begun by the position up to which the rows stand."""
+_SHOWN = (
+    "(%(hidden)s::boolean IS NULL OR %(hidden)s = EXISTS (SELECT "
+    "FROM projections.run_annotations AS h WHERE h.run_id = l.run_id AND h.hidden))"
+)
+"""SQL: whether an annotation hides the run, or does not, as the filter wants it."""
 _NEWEST_RUNS = (
-    f"{_FROM_LIST} WHERE l.run_number < %(before)s AND {_HAS_BEGUN} "
+    f"{_FROM_LIST} WHERE l.run_number < %(before)s AND {_HAS_BEGUN} AND {_SHOWN} "
     "ORDER BY l.run_number DESC LIMIT %(limit)s"
 )
 _MATCHES = (
     "(%(status)s::text IS NULL OR r.status = %(status)s) "
     "AND (%(model)s::text IS NULL OR EXISTS (SELECT FROM projections.run_asking AS a "
     "WHERE a.run_id = r.run_id AND a.model_key = %(model)s)) "
+    "AND (%(tag)s::text IS NULL OR EXISTS (SELECT FROM projections.run_annotations AS t "
+    "WHERE t.run_id = r.run_id AND %(tag)s = ANY (t.tags))) "
     "AND (%(text)s::text IS NULL OR strpos(lower(r.name), lower(%(text)s)) > 0 "
+    "OR EXISTS (SELECT FROM projections.run_annotations AS n "
+    "WHERE n.run_id = r.run_id AND strpos(lower(n.name), lower(%(text)s)) > 0) "
     f"OR length(%(text)s) >= {ID_PART} AND starts_with(r.run_id::text, lower(%(text)s)) "
     "OR r.run_number::text = %(text)s)"
 )
 _MATCHING_RUNS = (
-    f"{_FROM_LIST} WHERE l.run_number < %(before)s AND r.run_id IS NOT NULL AND {_MATCHES} "
+    f"{_FROM_LIST} WHERE l.run_number < %(before)s AND r.run_id IS NOT NULL AND {_SHOWN} "
+    f"AND {_MATCHES} "
     "ORDER BY l.run_number DESC LIMIT %(limit)s"
 )
 _RUNS_BY_ID = f"{_FROM_LIST} WHERE l.run_id = ANY (%(runs)s) AND r.run_id IS NOT NULL"
 _STATUS_COUNTS = (
     f"SELECT r.status, count(*) FILTER (WHERE {_MATCHES}), count(*) FROM failproof.run_list AS l "
     f"LEFT JOIN projections.runs AS r ON r.run_id = l.run_id AND r.told WHERE {_HAS_BEGUN} "
-    "GROUP BY r.status"
+    f"AND {_SHOWN} GROUP BY r.status"
+)
+_HIDDEN = "SELECT count(*) FROM projections.run_annotations WHERE hidden"
+_TAGS = (
+    "SELECT tag, count(*) FROM projections.run_annotations, unnest(tags) AS tag "
+    "GROUP BY tag ORDER BY count(*) DESC, tag LIMIT %s"
 )
 _MODELS = "SELECT model_key, count(*) FROM projections.run_asking GROUP BY model_key"
 _MESSAGES = "SELECT count(*) FROM projections.run_errors WHERE run_id = %s AND requests > 0"
@@ -88,6 +103,8 @@ _IMPOSSIBLE = (
 )
 _BEYOND = 2**63 - 1
 _EXACTLY = json.JSONDecoder(parse_float=Decimal)
+MOST_TAGS_COUNTED = 100
+"""Most tags that are counted: the most frequent."""
 _DECODED_AT_ONCE = 1_000
 """Number of rows of counters that are decoded at once: one by one would take twice as long."""
 
@@ -97,12 +114,17 @@ class RunListCounts:
     """The number of runs in a list, and the number of runs by status and by model."""
 
     total: int
+    """Number of runs that are hidden or not, as the filter wants it, whatever else it wants."""
     matching: int
     """Number of runs that the filter matches."""
     by_status: dict[str, int]
-    """Number of runs by status, without regard to the filter, of runs that have a row."""
+    """Those of `total` by status, of runs that have a row."""
     by_model: dict[str, int]
     """Number of runs that ask each model."""
+    by_tag: dict[str, int]
+    """Number of runs with each tag, of the `MOST_TAGS_COUNTED` most frequent tags."""
+    hidden: int
+    """Number of runs that an annotation hides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +224,13 @@ class RowFeeder:
             before = rows[-1][1]
             remaining = None if remaining is None else remaining - page
 
+    def totals_of(self, runs: Sequence[UUID]) -> dict[UUID, RunTotals]:
+        """The totals of these runs, by run id. The database sums, as for `totals`."""
+        with _snapshot(self.connection):
+            rows = self.connection.execute(_RUNS_BY_ID, {"runs": list(runs)}).fetchall()
+            totals = self._build_page(rows, self._totals, lambda summary: summary.totals)
+        return {run.run_id: run for run in totals if isinstance(run, RunTotals)}
+
     def summaries_of(self, runs: Sequence[UUID]) -> dict[UUID, RunSummary]:
         """The brief summaries of these runs, by run id.
 
@@ -216,15 +245,26 @@ class RowFeeder:
         """The numbers of all runs and of those that `which` matches; of all by status and model."""
         by_status = self.connection.execute(_STATUS_COUNTS, self._bind_filter(which)).fetchall()
         models = self.connection.execute(_MODELS).fetchall()
+        tags = self.connection.execute(_TAGS, (MOST_TAGS_COUNTED,)).fetchall()
         return RunListCounts(
             total=sum(every for _, _, every in by_status),
             matching=sum(matching if which.chooses else every for _, matching, every in by_status),
             by_status={status: every for status, _, every in by_status if status is not None},
             by_model=dict(sorted((exact_text(key), runs) for key, runs in models)),
+            by_tag={exact_text(tag): runs for tag, runs in tags},
+            hidden=self.count_hidden(),
         )
 
+    def count_hidden(self) -> int:
+        """Number of runs that an annotation hides."""
+        (hidden,) = self.connection.execute(_HIDDEN).fetchone() or (0,)
+        return int(hidden)
+
     def _bind_filter(self, which: RunFilter) -> dict[str, object]:
-        parameters = {name: text and visible(text) for name, text in asdict(which).items()}
+        parameters = {
+            name: visible(value) if isinstance(value, str) else value
+            for name, value in asdict(which).items()
+        }
         return {**parameters, "reached": self.reached}
 
     def outcomes(self, run: Run, keys: Sequence[EvaluationKey]) -> list[EvaluationOutcome]:

@@ -35,11 +35,11 @@ from uuid import UUID, uuid4
 import psutil
 import psycopg
 
-from failproof_es.cli.commands.runs import run_rows
 from failproof_es.cli.commands.show import show_run
 from failproof_es.cli.rendering.output import Format
 from failproof_es.engine.planning.asked_cases import PlannedCases
 from failproof_es.events import RunStarted
+from failproof_es.reading.listed_runs import list_runs
 from failproof_es.reading.recorded_run import RecordedRun, feeder_for
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.reading.reader import Connection
@@ -128,7 +128,7 @@ def readings(store: Store, connection: Connection, run_id: UUID) -> dict[str, Ca
 
     return {
         "nothing new": lambda: feeder_for(connection),
-        "runs": lambda: list(run_rows(connection, PAGE + 1)),
+        "runs": lambda: list(list_runs(connection, feeder_for(connection), limit=PAGE + 1)),
         "show": show,
         "results --limit 20": lambda: page(0),
         "the last page of results": lambda: page(max(evaluations - PAGE, 0)),

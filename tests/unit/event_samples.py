@@ -47,6 +47,7 @@ from failproof_es.events import (
     Reviewed,
     ReviewedItem,
     ReviewExported,
+    RunAnnotated,
     RunArchived,
     RunAttached,
     RunCompleted,
@@ -167,6 +168,10 @@ SAMPLES: tuple[Event, ...] = (
         **OPERATION, worker=STREAM, process=4711, code_version="0.1.0", packages={"python": "3.11"}
     ),
     WorkerLeft(**OPERATION, worker=STREAM, evaluations=1_250, reason="stopped on request"),
+    RunAnnotated(
+        **OPERATION, name="baseline", tags=("nightly", "gpt"), note="Before the prompt changed.",
+        hidden=True,
+    ),
     RunArchived(
         **OPERATION, run_number=12, file="/archive/run-12.jsonl", bytes=81_234, sha256="ab",
         origin="failproof-es/log", tree_size=48, tree_root="cd", streams=4, events=20,

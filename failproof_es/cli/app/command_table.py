@@ -166,6 +166,10 @@ COMMANDS = {
         "failproof_es.cli.commands.manage.archive:attach",
         "Put the run in FILE, which `archive` wrote, back into the log.",
     ),
+    "annotate": CommandEntry(
+        "failproof_es.cli.commands.manage.annotate:annotate",
+        "Name, tag or hide RUN, or put a note beside it.",
+    ),
     "completion": CommandEntry(
         "failproof_es.cli.commands.manage.completion:completion",
         "Print the script that completes commands and options in SHELL.",
@@ -187,7 +191,7 @@ GROUPS = {
     "Prove": ("verify", "evidence", "ledger", "audit"),
     "Manage": (
         *("init", "suites", "prompts", "models", "projections"),
-        *("import", "export", "archive", "attach", "completion", "db"),
+        *("import", "export", "annotate", "archive", "attach", "completion", "db"),
     ),
 }
 """The commands by purpose, the everyday ones first."""
@@ -207,6 +211,10 @@ _INSTEAD = (
         ("delete", "remove", "rm", "clean", "prune"),
         "Nothing on record is deleted. `failproof-es archive RUN --to FOLDER` takes a run out of "
         "the log.",
+    ),
+    (
+        ("name", "rename", "tag", "note", "label", "hide"),
+        "`failproof-es annotate RUN` has --name, --tag, --note and --hide.",
     ),
     (("list", "ls", "history"), "`failproof-es runs` lists the runs, newest first."),
     (("compare",), "`failproof-es diff RUN RUN` compares two runs."),

@@ -24,15 +24,17 @@ from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.cli.rendering.suite_table import bounds_text, passed_of, percent
 from failproof_es.engine.related_runs.attempts import GATES
 from failproof_es.engine.workers.presence import list_holders
+from failproof_es.reading.feeder import Feeder, RunFilter
 from failproof_es.reading.listed_runs import ListedRun, list_runs
 from failproof_es.reading.recorded_run import feeder_for
 from failproof_es.store.reading.reader import Connection
+from failproof_es.support.plurals import plural
 
 _LIMIT = 20
 """The number of runs that are printed without --limit."""
 _COLUMNS = (
     Column("run", "run_number", right=True),
-    Column("name", "name"),
+    Column("name", "name_shown"),
     Column("status", "status"),
     Column("started", "started_at"),
     Column("models", "models_shown"),
@@ -50,7 +52,8 @@ _WORKERS = Column("workers", "workers_shown", folds=True)
 _KEYS = (
     "run_id", "run_number", "name", "status", "started_at", "dialect", "models", "experiment",
     "attempt", "attempts", "overlapping", "planned", "selection", "finished", "passed", "gates_met",
-    "cost_usd", "workers", "problem", "archived", "imported", "branch",
+    "cost_usd", "workers", "problem", "archived", "imported", "branch", "given_name", "tags",
+    "note", "hidden",
 )  # fmt: skip
 """The keys of a run as JSON, in this order."""
 _REMARKS = ("imported", "selection", "branch")
@@ -72,17 +75,26 @@ _RATE_KEYS = ("model", "passed", "failed", "scored", "unscored", "rate", "bounds
     metavar="NUMBER",
     help="Print only runs whose number is smaller than NUMBER.",
 )
+@click.option("--tag", metavar="TAG", help="Print only runs with this tag (`annotate --tag`).")
+@click.option("--hidden", is_flag=True, help="Print hidden runs, too (`annotate --hide`).")
 @click.option("--all", "everything", is_flag=True, help="Print all runs, however many there are.")
 @format_option()
-def runs(limit: int, before: int | None, everything: bool, output_format: Format) -> None:
+def runs(
+    limit: int,
+    before: int | None,
+    tag: str | None,
+    hidden: bool,
+    everything: bool,
+    output_format: Format,
+) -> None:
     """List the runs, newest first.
 
     \b
     attempt      which attempt at the same experiment this is: same cases, models, judges
     overlapping  how many earlier runs overlap with it (share many cases); `show RUN` names them
     finished     the evaluations scored or abandoned, of those planned
-    remark       which part of the cases and models was asked, if it is not all; which run it
-                 carries over evaluations from; which tool recorded it
+    remark       tags; which part of the cases and models was asked, if it is not all; which run
+                 it carries over evaluations from; which tool recorded it
     passed       the share that passed, of those that passed or failed, for each model
     workers      who drives it now; `workers` says more of each
     cost         of all answers, judges included; `-` if a price or a token count is unknown
@@ -98,14 +110,19 @@ def runs(limit: int, before: int | None, everything: bool, output_format: Format
     problems: list[str] = []
     with session().open_store() as store, store.connect() as connection:
         page = _NewestRuns(None if everything else limit, before)
+        which = RunFilter(tag=tag, hidden=None if hidden else False)
+        feeder = feeder_for(connection)
+        say_warning(feeder)
         holders = list_holders(connection)
         rows = (
             {**row, "workers": holders.get(row["run_id"], [])}
-            for row in _collect_problems(page.read(connection), problems)
+            for row in _collect_problems(page.read(connection, feeder, which), problems)
         )
         if output_format is Format.TABLE:
             columns = (*_COLUMNS[:-1], _WORKERS, _COLUMNS[-1]) if holders else _COLUMNS
-            print_table(map(_for_people, rows), columns, when_empty=_when_empty(before))
+            print_table(map(_for_people, rows), columns, when_empty=_when_empty(before, tag))
+            if not hidden and (left_out := feeder.count_hidden()):
+                say(f"{plural(left_out, 'hidden run')} left out: `failproof-es runs --hidden`")
         else:
             print_rows(rows, _COLUMNS, output_format)
     if page.next_before is not None:
@@ -116,11 +133,13 @@ def runs(limit: int, before: int | None, everything: bool, output_format: Format
         click.get_current_context().exit(ExitCode.FAILED)
 
 
-def _when_empty(before: int | None) -> str:
+def _when_empty(before: int | None, tag: str | None) -> str:
     """The message if there is no run to list: why, and what to do.
 
-    `before` is the value of `--before`.
+    `before` and `tag` are the values of the options.
     """
+    if tag is not None:
+        return f"no run has the tag {one_line(tag)}; `failproof-es annotate RUN --tag` adds one"
     if before is None:
         return "no runs yet; start the first: `failproof-es start quickstart`"
     return f"no run before {before}; list the newest: `failproof-es runs`"
@@ -148,11 +167,14 @@ class _NewestRuns:
         self.next_before: int | None = None
         """The `before` of the next page, set once this one is read; `None` without a next page."""
 
-    def read(self, connection: Connection) -> Iterator[dict[str, Any]]:
+    def read(
+        self, connection: Connection, feeder: Feeder, which: RunFilter
+    ) -> Iterator[dict[str, Any]]:
         """The rows to print, newest run first. Sets `next_before` when it is exhausted."""
         limit = None if self._limit is None else self._limit + 1
         last = None
-        for n, row in enumerate(run_rows(connection, limit, self._before)):
+        listed = list_runs(connection, feeder, limit=limit, before=self._before, which=which)
+        for n, row in enumerate(map(_row, listed)):
             if n == self._limit:
                 self.next_before = last
                 return
@@ -160,24 +182,12 @@ class _NewestRuns:
             yield row
 
 
-def run_rows(
-    connection: Connection, limit: int | None, before: int | None = None
-) -> Iterator[dict[str, Any]]:
-    """A row for each run, newest first, with the keys of `runs --json`.
-
-    Begins below the run number `before` and yields at most `limit`, or all. A hundred runs are read
-    at a time. Warns if the projections are behind.
-    """
-    feeder = feeder_for(connection)
-    say_warning(feeder)
-    for run in list_runs(connection, feeder, limit=limit, before=before):
-        yield _row(run)
-
-
 def _row(run: ListedRun) -> dict[str, Any]:
+    """The run with the keys of `runs --json`."""
     computed: dict[str, Any] = {
         "run_id": str(run.run_id),
         "models": list(run.models),
+        "tags": list(run.tags),
         "passed": [{name: getattr(one, name) for name in _RATE_KEYS} for one in run.passed],
         "workers": None if run.problem else [],
     }
@@ -213,10 +223,17 @@ def _describe_workers(workers: Sequence[str]) -> str | None:
     return workers[0] + (f" and {more} more" if more else "")
 
 
+def _describe_tags(tags: Sequence[str]) -> str | None:
+    """The tags for the table: `tags: nightly, baseline`; `None` without tags."""
+    return f"tags: {', '.join(tags)}" if tags else None
+
+
 def _for_people(row: dict[str, Any]) -> dict[str, Any]:
+    remarks = (_describe_tags(row["tags"]), *map(row.get, _REMARKS))
     return {
         **row,
-        "remark_shown": "; ".join(filter(None, map(row.get, _REMARKS))),
+        "name_shown": row["given_name"] or row["name"],
+        "remark_shown": "; ".join(filter(None, remarks)),
         "models_shown": ", ".join(row["models"]) or None,
         "attempt_shown": row["attempt"] and f"{row['attempt']} of {row['attempts']}",
         "passed_shown": _describe_passed(row["passed"]) or None,

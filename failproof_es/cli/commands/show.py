@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from failproof_es.assurance.protection_status import ProtectionStatus
-from failproof_es.catalogue.run import AskedAgain, Imported, RunDocument
+from failproof_es.catalogue.run import Annotation, AskedAgain, Imported, RunDocument
 from failproof_es.catalogue.run_document import run_document
 from failproof_es.catalogue.wording import describe_version
 from failproof_es.cli.app.as_of import as_of_option
@@ -185,6 +185,19 @@ def _id_for_people(run: RecordedRun) -> str:
     return f"{configured_id} ({run.run_id})" if made else str(run.run_id)
 
 
+def _annotation_for_people(annotation: Annotation | None) -> dict[str, Any]:
+    """The facts of a run that people gave it; empty without any."""
+    if annotation is None:
+        return {}
+    hidden = {"hidden": "lists leave it out; it counts as an attempt"} if annotation.hidden else {}
+    texts = {
+        "named": annotation.name,
+        "tags": ", ".join(annotation.tags),
+        "note": annotation.note,
+    }
+    return {name: text for name, text in texts.items() if text} | hidden
+
+
 def _for_people(run: RecordedRun, document: RunDocument) -> dict[str, Any]:
     started, summary, counts = run.started, run.summary, document.counts
     versions = ", ".join(sorted(set(document.price_sources.values())))
@@ -194,6 +207,7 @@ def _for_people(run: RecordedRun, document: RunDocument) -> dict[str, Any]:
     spent, ended = summary.spent, document.ended_at
     return {
         "run": f"{document.run_number} {document.name}",
+        **_annotation_for_people(document.annotation),
         "id": _id_for_people(run),
         **_imported_for_people(document.imported),
         **_branched_for_people(document),

@@ -22,6 +22,7 @@ from failproof_es.console.parts.compare import (
     run_compared,
     value_shown,
 )
+from failproof_es.console.texts import text_shown
 from failproof_es.core.pairing import counterparts
 from failproof_es.core.run import Run
 from failproof_es.engine.related_runs.attempts import attempt_before
@@ -31,6 +32,7 @@ from failproof_es.engine.related_runs.differences import (
     configuration_differences,
     model_differences,
 )
+from failproof_es.reading.listed_runs import RunChoice, newest_choices
 from failproof_es.reading.overviews.compared_runs import (
     MOST_OF_RUN,
     MOST_PAIRED,
@@ -50,6 +52,7 @@ MOST_OF_AN_ANSWER = 20_000
 """Characters of an answer, as JSON, that are compared."""
 _MOST_VALUES = 200
 _MOST_CASES = 100
+_MOST_CHOICES = 100
 
 
 class CompareQuery(PagedQuery):
@@ -67,6 +70,13 @@ class CompareQuery(PagedQuery):
     other: Annotated[str | None, Field(max_length=300, description="The run that is judged.")] = (
         None
     )
+    run: Annotated[
+        tuple[Annotated[str, Field(max_length=300)], ...],
+        Field(
+            max_length=50,
+            description="Both runs, in place of `base` and `other`: the older one is the base.",
+        ),
+    ] = ()
     model: Annotated[
         str | None, Field(max_length=300, description="A model of `other`; its first without.")
     ] = None
@@ -86,6 +96,8 @@ class CompareQuery(PagedQuery):
 class ComparePage(PageModel):
     """Two runs and their differences; empty where no runs are chosen."""
 
+    choices: tuple[RunChoice, ...]
+    """Runs to choose from: the newest that are not hidden, and those compared."""
     base: ComparedRun | None
     other: ComparedRun | None
     same_experiment: bool
@@ -136,6 +148,7 @@ def read_compare(request: PageRequest[CompareQuery]) -> ComparePage:
     discordant_views = {"discordant", "worse", "better"} & {request.query.show}
     return ComparePage(
         as_of=request.standing,
+        choices=_choices(request, one, two),
         base=run_compared(one, request.remarks_on(one)),
         other=run_compared(two, request.remarks_on(two)),
         same_experiment=_digest(one) is not None and _digest(one) == _digest(two),
@@ -184,6 +197,8 @@ def _runs(request: PageRequest[CompareQuery]) -> tuple[Run, Run] | None:
     """The base and the judged run; `None` where nothing was chosen."""
     request.need_projections("Without them: `failproof-es diff`.")
     base, other = request.query.base, request.query.other
+    if request.query.run:
+        return _chosen_runs(request, request.query)
     if other is None:
         if base is not None:
             raise BadParameter("other", "it is missing: the run that is judged")
@@ -198,6 +213,18 @@ def _runs(request: PageRequest[CompareQuery]) -> tuple[Run, Run] | None:
         f"No run before run {judged.started.run_number:,} asked much of the same.",
         "Say which one to compare with: /compare?base=RUN&other=RUN",
     )
+
+
+def _chosen_runs(request: PageRequest[CompareQuery], query: CompareQuery) -> tuple[Run, Run]:
+    """The two runs of `run`, the older one first. Raises `BadParameter` unless there are two."""
+    if query.base is not None or query.other is not None:
+        raise BadParameter("run", "it stands in place of base and other: leave these out")
+    chosen = {resolve_run(request.connection, reference) for reference in query.run}
+    if len(chosen) != 2:
+        raise BadParameter("run", f"choose two runs to compare, not {len(chosen)}")
+    runs = [_require_begun(request, run_id) for run_id in chosen]
+    runs.sort(key=lambda run: run.started.run_number)
+    return runs[0], runs[1]
 
 
 def _require_begun(request: PageRequest[CompareQuery], run_id: UUID) -> Run:
@@ -278,6 +305,8 @@ def _show_pairs(
                 pair=pair,
                 base_reason=one.reason,
                 other_reason=two.reason,
+                base_answer=text_shown(one.answer, None),
+                other_answer=text_shown(two.answer, None),
                 same_answer=found_differences.same,
                 lines=found_differences.lines,
                 cut=cut,
@@ -320,6 +349,19 @@ def _cases(
     )
 
 
+def _choices(request: PageRequest[CompareQuery], *compared: Run) -> tuple[RunChoice, ...]:
+    choices = newest_choices(request.connection, _MOST_CHOICES)
+    numbers = {choice.run_number for choice in choices}
+    older = {
+        run.started.run_number: RunChoice(
+            run.started.run_number, run.started.name, run.started.timestamp
+        )
+        for run in compared
+        if run.started.run_number not in numbers
+    }
+    return (*choices, *(older[number] for number in sorted(older, reverse=True)))
+
+
 def _id(run: Run) -> UUID:
     return run.started.originator_id
 
@@ -331,6 +373,7 @@ def _digest(run: Run) -> str | None:
 def _nothing_chosen(request: PageRequest[CompareQuery]) -> ComparePage:
     return ComparePage(
         as_of=request.standing,
+        choices=_choices(request),
         base=None,
         other=None,
         same_experiment=False,

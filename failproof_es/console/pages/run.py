@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from hashlib import sha256
 from uuid import UUID
 
+from failproof_es.catalogue.run import RunDocument
 from failproof_es.catalogue.run_document import run_document
 from failproof_es.console.page import NotFound, Page, PageRequest
 from failproof_es.console.paging import Query
-from failproof_es.console.parts.run import MOST_READ, RunPage
+from failproof_es.console.parts.run import (
+    MOST_FAILED_GROUPS,
+    MOST_READ,
+    ModelTrend,
+    RunPage,
+    failed_groups,
+    next_steps,
+)
 from failproof_es.core.run import Run
 from failproof_es.core.summary import RunSummary
 from failproof_es.reading.feeder import Feeder
+from failproof_es.reading.listed_runs import change_since_before, trends_of
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.standing import Standing
 from failproof_es.store.reading.reader import Connection, read_event, resolve_run
@@ -26,7 +36,26 @@ def read_run(request: PageRequest[Query]) -> RunPage:
     run = require_begun_run(request.connection, request.feeder, request.standing, run_id)
     recorded = RecordedRun(request.connection, run, request.feeder, messages=MOST_MESSAGES)
     document = run_document(recorded, request.standing, most_read=MOST_READ)
-    return RunPage(**dict(document), shape=shape_of(recorded.summary))
+    failed = failed_groups(recorded.summary)
+    return RunPage(
+        **dict(document),
+        shape=shape_of(recorded.summary),
+        trends=tuple(_trends(request, document)),
+        failed_most=tuple(failed[:MOST_FAILED_GROUPS]),
+        more_failed=sum(group.failed for group in failed[MOST_FAILED_GROUPS:]),
+        next_steps=tuple(next_steps(run, recorded.summary)),
+    )
+
+
+def _trends(request: PageRequest[Query], document: RunDocument) -> Iterator[ModelTrend]:
+    attempts = document.attempts
+    if attempts.attempts == 1:
+        return
+    trends = trends_of(request.connection, request.feeder, [attempts.experiment])
+    for model in document.models:
+        if points := trends.get((attempts.experiment, model.key)):
+            change = change_since_before(points, document.run_number)
+            yield ModelTrend(model=model.key, points=points, change=change)
 
 
 def require_begun_run(

@@ -13,7 +13,14 @@ from failproof_es.console.paging import CURSOR_SAYS, PagedQuery, Paging, one_pag
 from failproof_es.engine.workers.presence import list_holders
 from failproof_es.events.base import RunStatus
 from failproof_es.reading.feeder import RunFilter
-from failproof_es.reading.listed_runs import ListedRun, TrendPoint, list_runs, trends_of
+from failproof_es.reading.listed_runs import (
+    ListedRun,
+    ModelRate,
+    TrendPoint,
+    change_since_before,
+    list_runs,
+    trends_of,
+)
 from failproof_es.reading.rows import RowFeeder
 from failproof_es.support.document import Document
 
@@ -33,14 +40,22 @@ class RunsQuery(PagedQuery):
         str | None,
         Field(
             max_length=300,
-            description="Only runs with this in their name, or with this number or id.",
+            description="Only runs with this in a name, or with this number or id.",
         ),
+    ] = None
+    tag: Annotated[
+        str | None, Field(max_length=300, description="Only runs that people gave this tag.")
+    ] = None
+    hidden: Annotated[
+        Literal["", "only", "all"] | None,
+        Field(description="Hidden runs alone, or as well; without it they are left out."),
     ] = None
 
     @property
     def filter(self) -> RunFilter:
         """The filter, without the page."""
-        return RunFilter(self.status or None, self.model, self.text)
+        hidden = {"only": True, "all": None}.get(self.hidden or "", False)
+        return RunFilter(self.status or None, self.model, self.text, self.tag, hidden)
 
 
 class ModelOfRun(Document):
@@ -50,6 +65,8 @@ class ModelOfRun(Document):
     passed: PassRate
     trend: tuple[TrendPoint, ...]
     """The latest attempts of the experiment, in order; empty for a single attempt."""
+    change: float | None
+    """The rate less that of the attempt before; `None` without one in `trend`."""
 
 
 class RunRow(Document):
@@ -62,7 +79,7 @@ class RunRow(Document):
 
 
 class StatusCount(Document):
-    """Number of runs with a status, regardless of the filter."""
+    """Number of runs with a status, regardless of the filter but for `hidden`."""
 
     status: str
     runs: int
@@ -75,6 +92,13 @@ class ModelCount(Document):
     runs: int
 
 
+class TagCount(Document):
+    """Number of runs with a tag."""
+
+    tag: str
+    runs: int
+
+
 class RunsPage(PageModel):
     """The runs of one page, newest first."""
 
@@ -82,6 +106,10 @@ class RunsPage(PageModel):
     paging: Paging
     statuses: tuple[StatusCount, ...]
     models: tuple[ModelCount, ...]
+    tags: tuple[TagCount, ...]
+    """The most frequent tags first."""
+    hidden_runs: int | None
+    """Number of runs that people hid; `None` where nothing was counted."""
 
 
 def read_runs(request: PageRequest[RunsQuery]) -> RunsPage:
@@ -89,10 +117,16 @@ def read_runs(request: PageRequest[RunsQuery]) -> RunsPage:
     query = request.query
     before = None if query.after is None else read_cursor(query.after, int)[0]
     listed_runs = list_runs(
-        request.connection, request.feeder, limit=query.limit + 1, before=before, which=query.filter
+        request.connection,
+        request.feeder,
+        limit=query.limit + 1,
+        before=before,
+        which=query.filter,
+        up_to=request.standing.events_up_to,
     )
     rows, following = one_page(listed_runs, query.limit, lambda run: (run.run_number,))
-    trends = trends_of(request.connection, request.feeder, rows)
+    repeated = {run.experiment for run in rows if run.experiment and (run.attempts or 1) > 1}
+    trends = trends_of(request.connection, request.feeder, repeated)
     holders = list_holders(request.connection)
     numbers = (
         request.feeder.count_runs(query.filter) if isinstance(request.feeder, RowFeeder) else None
@@ -117,12 +151,21 @@ def read_runs(request: PageRequest[RunsQuery]) -> RunsPage:
         models=()
         if numbers is None
         else tuple(ModelCount(model=key, runs=runs) for key, runs in numbers.by_model.items()),
+        tags=()
+        if numbers is None
+        else tuple(TagCount(tag=tag, runs=runs) for tag, runs in numbers.by_tag.items()),
+        hidden_runs=numbers and numbers.hidden,
     )
 
 
 def every_run(request: PageRequest[RunsQuery]) -> Iterator[ListedRun]:
     """All runs that match the filter, newest first."""
-    yield from list_runs(request.connection, request.feeder, which=request.query.filter)
+    yield from list_runs(
+        request.connection,
+        request.feeder,
+        which=request.query.filter,
+        up_to=request.standing.events_up_to,
+    )
 
 
 def _row(
@@ -130,16 +173,18 @@ def _row(
     holders: Mapping[str, list[str]],
     trends: Mapping[tuple[str, str], tuple[TrendPoint, ...]],
 ) -> RunRow:
+    def model_of_run(result: ModelRate) -> ModelOfRun:
+        trend = trends.get((run.experiment or "", result.model), ())
+        return ModelOfRun(
+            model=result.model,
+            passed=pass_rate(result.sums, result.unscored),
+            trend=trend,
+            change=change_since_before(trend, run.run_number),
+        )
+
     return RunRow(
         run=run,
-        models=tuple(
-            ModelOfRun(
-                model=model_result.model,
-                passed=pass_rate(model_result.sums, model_result.unscored),
-                trend=trends.get((run.experiment or "", model_result.model), ()),
-            )
-            for model_result in run.passed
-        ),
+        models=tuple(map(model_of_run, run.passed)),
         holders=tuple(holders.get(str(run.run_id), ())),
     )
 

@@ -8,6 +8,7 @@ from uuid import UUID
 import orjson
 
 from failproof_es.catalogue.pass_rate import PassRate, pass_rate
+from failproof_es.console.texts import TextShown
 from failproof_es.core.pairing import Unpaired
 from failproof_es.core.run import Run
 from failproof_es.engine.related_runs.differences import Absent, Value
@@ -75,6 +76,9 @@ class PairShown(Document):
     pair: ComparedPair
     base_reason: str
     other_reason: str
+    base_answer: TextShown
+    """The whole is on the page of the evaluation."""
+    other_answer: TextShown
     same_answer: bool
     lines: tuple[DiffLine, ...]
     cut: bool

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from pydantic import Field
@@ -11,21 +11,62 @@ from failproof_es.catalogue.run import RunDocument, Spending
 from failproof_es.catalogue.run_numbers import in_order
 from failproof_es.catalogue.wording import usd
 from failproof_es.console.page import PageModel
+from failproof_es.core.run import Run
+from failproof_es.core.summary import RunSummary
 from failproof_es.gates import describe_gate
+from failproof_es.reading.listed_runs import TrendPoint
+from failproof_es.support.document import Document
+from failproof_es.support.plurals import plural
 
 MOST_APART = 3
 """Most models whose rates are among the first numbers; else these link to the table of models."""
 
 
+MOST_FAILED_GROUPS = 5
+"""Most groups of cases that the page names because they failed."""
 MOST_READ = 5_000
 """Most planned evaluations for which the page shows numbers that read each of them."""
 MOST_LIVE_SUITES = 200
 """Most rows of suites that are updated live. A page with more says that they are not."""
 
 
+class ModelTrend(Document):
+    """One model in the newest attempts of the experiment, in order."""
+
+    model: str
+    points: tuple[TrendPoint, ...]
+    change: float | None
+    """The rate of this run less that of the attempt before."""
+
+
+class FailedGroup(Document):
+    """Failures of one model in one category of a suite."""
+
+    model: str
+    suite: str
+    category: str | None
+    failed: int
+    total: int
+    """Those that passed or failed."""
+
+
+class NextStep(Document):
+    """What a person can do about the run now, and the command that does it."""
+
+    says: str
+    command: str
+
+
 class RunPage(RunDocument, PageModel):
     """The document of a run, and what its page alone needs."""
 
+    trends: tuple[ModelTrend, ...]
+    """Of each model; empty for a single attempt."""
+    failed_most: tuple[FailedGroup, ...]
+    """The groups with most failures first, at most `MOST_FAILED_GROUPS`."""
+    more_failed: int
+    """Failures in other groups."""
+    next_steps: tuple[NextStep, ...]
     shape: str = Field(exclude=True)
     """Fingerprint of the page's rows and columns; numbers alone do not change it."""
 
@@ -54,6 +95,41 @@ class RunPage(RunDocument, PageModel):
     def rates_apart(self) -> bool:
         """Whether the rate of each model is among the first numbers."""
         return len(self.by_model) <= MOST_APART
+
+
+def failed_groups(summary: RunSummary) -> list[FailedGroup]:
+    """The groups of cases in which something failed, those with most failures first."""
+    counts: defaultdict[tuple[str, str, str | None], list[int]] = defaultdict(lambda: [0, 0])
+    for key, group in summary.counts.groups.items():
+        count = counts[key.model_key, key.suite_id, key.category]
+        count[0] += group.failed
+        count[1] += group.passed + group.failed
+    groups = [
+        FailedGroup(model=model, suite=suite, category=category, failed=failed, total=total)
+        for (model, suite, category), (failed, total) in counts.items()
+        if failed
+    ]
+    return sorted(groups, key=lambda group: (-group.failed, group.total, group.model, group.suite,
+                                             group.category or ""))  # fmt: skip
+
+
+def next_steps(run: Run, summary: RunSummary) -> Iterator[NextStep]:
+    """What is left to do about the run: the most urgent first."""
+    number, total = run.started.run_number, summary.total
+    if run.status == "paused":
+        more = " --max-spend USD" if run.at_ceiling else ""
+        yield NextStep(says="Resume it", command=f"failproof-es resume {number}{more}")
+        yield NextStep(says="Give it up", command=f"failproof-es give-up {number}")
+    if run.status == "failed":
+        again = f"failproof-es resume {number} --again errors"
+        yield NextStep(says="Ask what is missing in a new run", command=again)
+    if total.awaiting and run.ended:
+        review = f"failproof-es review {number}"
+        yield NextStep(says=f"Review {plural(total.awaiting, 'evaluation')}", command=review)
+    if total.missing and run.ended and run.status != "failed":
+        again = f"failproof-es resume {number} --retry-abandoned"
+        says = f"Ask {plural(total.missing, 'abandoned evaluation')} again in a new run"
+        yield NextStep(says=says, command=again)
 
 
 def cost_note(spending: Spending) -> str:

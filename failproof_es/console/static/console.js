@@ -1,21 +1,12 @@
 "use strict";
-// The reader's own zone, with UTC on hover. Pages are whole without this.
+// Pages show UTC; the reader's own time is on hover. Pages are whole without this.
 (() => {
-  const whole = new Intl.DateTimeFormat(undefined, {
-    year: "numeric", month: "short", day: "numeric",
-    hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23",
+  const own = new Intl.DateTimeFormat(undefined, {
+    dateStyle: "medium", timeStyle: "long", hourCycle: "h23",
   });
-  const short = new Intl.DateTimeFormat(undefined, {
-    month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23",
-  });
-  const year = new Date().getFullYear();
   for (const time of document.querySelectorAll("time[datetime]")) {
     const moment = new Date(time.dateTime);
-    if (Number.isNaN(moment.getTime())) continue;
-    time.title = time.textContent.trim();
-    const brief = time.closest("td.date") && moment.getFullYear() === year;
-    time.classList.toggle("brief", Boolean(brief));
-    time.textContent = (brief ? short : whole).format(moment);
+    if (!Number.isNaN(moment.getTime())) time.title = own.format(moment);
   }
 
   // Live numbers of a run that goes on: read from the log, closed while nobody looks.

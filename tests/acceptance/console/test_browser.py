@@ -28,7 +28,7 @@ PAGES = (
     "/runs?status=failed", "/runs/4", "/runs/99", "/runs/1/results?status=failed&model=mock",
     "/runs/1/results?status=unfinished", FIRST_RESULT, "/events/60", "/events/60?topic=Scored",
     "/events/99999", "/streams/none", "/search?q=4", "/search?q=else", "/search?q=nothing-at-all",
-    "/compare", "/cases?text=none", "/review",
+    "/compare", "/compare?run=1&run=2", "/cases?text=none", "/review", "/runs/2/trend",
 )  # fmt: skip
 """What `test_walks.py` does not walk over more kinds of runs."""
 

@@ -51,6 +51,13 @@ def with_text(page: dict[str, Any], text: str) -> RunPage:
     said["by_model"] = [
         {**each, "model": text, "provider": text, "version": text} for each in page["by_model"]
     ]
+    said["annotation"] = {
+        "name": text, "tags": [text], "note": text, "hidden": True, "who": text,
+        "at": page["started_at"],
+    }  # fmt: skip
+    said["failed_most"] = [
+        {**each, "model": text, "suite": text, "category": text} for each in page["failed_most"]
+    ]
     said["suites"] = [{**each, "path": text} for each in page["suites"]]
     said["price_sources"] = {"a": text}
     said["configuration"] = {"said": text}

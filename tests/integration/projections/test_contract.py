@@ -9,8 +9,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from failproof_es.core.case import review_id
-from failproof_es.events import Event, Reviewed, Scored
+from failproof_es.core.case import operations_id, review_id
+from failproof_es.events import Event, Reviewed, RunAnnotated, Scored
 from failproof_es.store.store import Store
 from failproof_es.testing.projection_contract import RUN, ProjectionContract
 from projections.relations import create_schemas
@@ -43,10 +43,10 @@ class TestAuditTrail(Contract):
 
 class TestReviews(Contract):
     projection = "reviews"
-    rows = {"review_history": 4, "reviews": 2, "people_results": 2}
+    rows = {"review_history": 4, "reviews": 2, "people_results": 2, "run_annotations": 1}
 
     def events(self) -> list[Event]:
-        """Two evaluations, each judged twice by one person."""
+        """Two evaluations, each judged twice by one person; the run, annotated twice."""
         scored = [each for each in super().events() if isinstance(each, Scored)][:2]
         return [
             Reviewed(
@@ -58,6 +58,13 @@ class TestReviews(Contract):
             )
             for number in (1, 2)
             for each in scored
+        ] + [
+            RunAnnotated(
+                originator_id=operations_id(RUN), originator_version=number, run_id=None,
+                timestamp=scored[0].timestamp, about=RUN, who="w\x00", where="h", name="odd \x00",
+                tags=("a\x00", "b"), note=None if number == 1 else "odd \x00", hidden=True,
+            )
+            for number in (1, 2)
         ]  # fmt: skip
 
 

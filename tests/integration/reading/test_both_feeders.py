@@ -191,6 +191,7 @@ def messages_are_cut(feeder: Feeder, connection: psycopg.Connection[Any]) -> Non
             assert each.summaries_of([whole.run_id]) == {
                 whole.run_id: replace(short, more_messages=0)
             }
+            assert each.totals_of([whole.run_id]) == {whole.run_id: whole.totals}
     assert most > 1
 
 

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from failproof_es.assurance.protection_status import ProtectionStatus
 from failproof_es.catalogue.run import (
+    Annotation,
     AskedAgain,
     BranchedFrom,
     EvaluationCounts,
@@ -78,6 +79,9 @@ def document(name: str = "r", **more: Any) -> RunDocument:
             of_ceiling=None,
             input_tokens=None, output_tokens=None, input_tokens_unknown=40,
             output_tokens_unknown=40,
+        ),
+        "annotation": Annotation(
+            name=name, tags=(name,), note=name, hidden=False, who=name, at=MOMENT
         ),
         "price_sources": {},
         "latency_p50_ms": None,

@@ -11,10 +11,16 @@ ABSENT_HERE = "there is none in these logs; "
 EXPLAINED: dict[str, dict[str, str]] = {
     "runs": STATISTICS
     | CLUSTERS
-    | {"rows[].run.passed[].sums.*": "sums over clusters: test_one_number.py compares their use"},
+    | {
+        "rows[].run.passed[].sums.*": "sums over clusters: test_one_number.py compares their use",
+        "tags[].runs": ABSENT_HERE + "tests/integration/console/test_annotated_runs.py",
+    },
     "run": STATISTICS
     | CLUSTERS
     | {
+        "trends[].*": "as the list of runs has it, compared",
+        "failed_most[].*": "as the charts have it by category, compared",
+        "more_failed": ABSENT_HERE + "failures in other groups than those",
         "latency_p*_ms": "percentiles, to three digits: tests/unit/core/test_summary.py",
         "seeds{}": "as RunStarted says it",
         "suites[].cases": "the same",
@@ -56,10 +62,14 @@ EXPLAINED: dict[str, dict[str, str]] = {
         "*.smallest_effect": "the same",
         "*.one_answer": ABSENT_HERE + "test_numbers_of_other_runs.py",
         "*.not_looked_into": ABSENT_HERE + "it is of runs of many cases",
+        "choices[].run_number": "the newest runs: the list of runs has them, compared",
+        "*_answer.characters": "how long a text is that stands there: tests of texts",
+        "*_answer.more_*": "the same",
         "more_values": "counts values that the page leaves out",
         "rows[].lines[].times": "counts lines that are alike within an answer",
         "rows[].pair.place": "the place in the order: its rows are compared",
     },
+    "trend": STATISTICS | CLUSTERS,
     "archive": {},
     "suites": {},
     "cases": {"looked_at": ABSENT_HERE + "tests/integration/console/test_bounds.py"},

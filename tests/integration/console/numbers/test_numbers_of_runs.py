@@ -48,7 +48,14 @@ def test_runs(served: str, ask: Ask) -> None:
             for each in counted
         ],
     )
-    n.rows("rows[].models", [rate(each) for each in counted])
+    rates = {(each["number"], each["model"]): rate(each) for each in counted}
+    changes = {  # run 2 is the attempt after run 1
+        key: told["passed.rate"] - rates[1, key[1]]["passed.rate"]
+        for key, told in rates.items()
+        if key[0] == 2
+    }
+    n.rows("rows[].models", [told | {"change": changes.get(key)} for key, told in rates.items()])
+    n.one("hidden_runs", 0)
     n.rows("rows[].models[].trend", [*ask(TREND), *ask(TREND)])
     told = ask(
         "SELECT count(*) FILTER (WHERE e.topic = s) AS runs FROM unnest(ARRAY['x', 'RunPaused', "
@@ -259,6 +266,34 @@ def test_results(served: str, ask: Ask) -> None:
         assert matching == facets_of(found)[names[0]][chosen[names[0]]]
         shown = httpx.get(f"{served}/runs/1/results", params=chosen, timeout=60).text
         assert f"<strong>{len(told) - matching} hidden by this filter.</strong>" in shown
+
+
+def test_trend(served: str, ask: Ask) -> None:
+    n = look("trend", f"{served}/runs/1/trend", ask)
+    counted = ask(f"{BY_MODEL} AND number < 3 ORDER BY model, number")
+    rates = {(each["model"], each["number"]): rate(each) for each in counted}
+    n.rows(
+        "models[].points",
+        [
+            {"run_number": number, "attempt": number, "place": number - 1, **told}
+            | {
+                "change": None
+                if number == 1
+                else told["passed.rate"] - rates[model, 1]["passed.rate"]
+            }
+            for (model, number), told in rates.items()
+        ],
+    )
+    n.same("", {"run_number": 1, "attempts": 2, "shown": 2})
+    n.finish(EXPLAINED["trend"])
+    alone = httpx.get(f"{served}/runs/1/trend.json?attempts=1", timeout=60).json()
+    assert {point["run_number"] for model in alone["models"] for point in model["points"]} == {1, 2}
+    lines = httpx.get(f"{served}/runs/1/trend.jsonl", timeout=60).text.splitlines()
+    assert [(row["run_number"], row["rate"]) for row in map(orjson.loads, lines)] == [
+        (point["run_number"], point["passed"]["rate"])
+        for model in n.document["models"]
+        for point in model["points"]
+    ]
 
 
 def test_matrix(served: str, ask: Ask) -> None:

@@ -1,0 +1,88 @@
+"""`annotate`: the name, the tags and the note under which people find a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
+from failproof_es.cli.app.errors import ExitCode
+from failproof_es.cli.app.following import following
+from failproof_es.cli.app.program import CliCommand, session
+from failproof_es.cli.rendering.output import (
+    Format,
+    format_option,
+    print_facts,
+    print_json,
+    say,
+)
+from failproof_es.cli.rendering.signing_trouble import report_signing_error
+from failproof_es.engine.annotations import AnnotationChange, annotations_of
+from failproof_es.engine.annotations import annotate as record_annotation
+from failproof_es.events import RunAnnotated
+from failproof_es.store.reading.reader import resolve_run
+
+
+@click.command(cls=CliCommand)
+@click.argument("run")
+@click.option("--name", metavar="TEXT", help="Show RUN under this name. Empty: its configured one.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Add a tag. Can be repeated.")
+@click.option("--untag", multiple=True, metavar="TAG", help="Remove a tag. Can be repeated.")
+@click.option("--note", metavar="TEXT", help="Put this note beside RUN. Empty: no note.")
+@click.option(
+    "--hide/--show",
+    "hidden",
+    default=None,
+    help="Leave RUN out of lists, or put it back. It counts as an attempt either way.",
+)
+@format_option(Format.TABLE, Format.JSON)
+def annotate(
+    run: str,
+    name: str | None,
+    tags: tuple[str, ...],
+    untag: tuple[str, ...],
+    note: str | None,
+    hidden: bool | None,
+    output_format: Format,
+) -> None:
+    """Name, tag or hide RUN, or put a note beside it.
+
+    Each change is an event with who made it and when: `audit RUN` prints all of them. No result
+    and no number changes by it. Without an option, what is on record is printed.
+    """
+    change = AnnotationChange(name=name, tags=tags, untag=untag, note=note, hidden=hidden)
+    with session().open_store() as store:
+        with store.connect() as connection:
+            run_id = resolve_run(connection, run)
+        if change != AnnotationChange():
+            with CheckpointSigner(store) as keeper, following(store):
+                recorded = record_annotation(store, run_id, change)
+            report_signing_error(keeper)
+            if recorded is None:
+                say(f"run {run} is annotated so already: nothing is recorded")
+            if keeper.changed is not None:
+                click.get_current_context().exit(ExitCode.FAILED)
+        with store.connect() as connection:
+            annotation = annotations_of(connection, [run_id]).get(run_id)
+    fields = _shown(annotation)
+    if output_format is not Format.TABLE:
+        print_json({"run_id": str(run_id), **fields})
+    elif annotation is None:
+        say(f"run {run} has no annotation: give it --name, --tag, --note or --hide")
+    else:
+        print_facts({**fields, "tags": ", ".join(annotation.tags) or None})
+
+
+def _shown(annotation: RunAnnotated | None) -> dict[str, Any]:
+    """The annotation as printed; every value is `None` or empty without one."""
+    if annotation is None:
+        return {"name": None, "tags": [], "note": None, "hidden": False, "who": None, "at": None}
+    return {
+        "name": annotation.name,
+        "tags": list(annotation.tags),
+        "note": annotation.note,
+        "hidden": annotation.hidden,
+        "who": annotation.who,
+        "at": annotation.timestamp,
+    }
