@@ -19,7 +19,7 @@ from projections.results.outcome_rows import comments_on, evaluations_table
 
 
 class RunResults:
-    """The rows of everything that is shown of runs; `RowFeeder` reads them."""
+    """The rows of everything that is shown of runs; `RowReader` reads them."""
 
     name: LiteralString = "run_results"
     version: int = 12

@@ -12,7 +12,7 @@ from failproof_es.assurance.protection_status import ProtectionStatus
 from failproof_es.catalogue import pass_rate, run
 from failproof_es.engine.related_runs import attempts
 from failproof_es.engine.workers import presence
-from failproof_es.reading import people_figures, standing, workers
+from failproof_es.reading import as_of, people_figures, workers
 from tools.schema_tables import documented_fields, prose, table
 
 _INTRODUCTION = """\
@@ -26,7 +26,7 @@ _INTRODUCTION = """\
 times in milliseconds where the name ends in `_ms`, dates in UTC. What is not known, or does not
 apply, is `null`.
 """
-_MODULES = (run, pass_rate, attempts, presence, people_figures, standing, workers)
+_MODULES = (run, pass_rate, attempts, presence, people_figures, as_of, workers)
 
 
 def reference() -> str:

@@ -26,8 +26,8 @@ from failproof_es.events import (
     SuiteSnapshot,
     Unmapped,
 )
+from failproof_es.reading.as_of import AsOf
 from failproof_es.reading.people_figures import PeopleFigure
-from failproof_es.reading.standing import Standing
 from failproof_es.reading.workers import RunWorker
 from failproof_es.support.document import Document
 
@@ -266,7 +266,7 @@ class Annotation(Document):
 class RunDocument(Document):
     """What is known of a run. What is not known, or does not apply, is null."""
 
-    as_of: Standing
+    as_of: AsOf
     """Up to which event it was read. The console reads one snapshot; elsewhere events that a run
     records meanwhile may be counted, too."""
     run_id: UUID

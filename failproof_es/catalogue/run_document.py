@@ -39,10 +39,10 @@ from failproof_es.engine.reviews.closings import closings_of
 from failproof_es.engine.workers.presence import list_holders, list_shares
 from failproof_es.events import RUN_STATUS, LimitChanged, RunImported, RunStarted
 from failproof_es.events.line import line_of
+from failproof_es.reading.as_of import AsOf
 from failproof_es.reading.people_figures import people_figures
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.remarks import remarks_on
-from failproof_es.reading.standing import Standing
 from failproof_es.reading.summary_rows import unscored_row
 from failproof_es.reading.workers import workers_of
 from failproof_es.store.reading.reader import find
@@ -58,13 +58,13 @@ _LIFE = (
 
 def run_document(
     recorded: RecordedRun,
-    standing: Standing,
+    as_of: AsOf,
     *,
     most_read: int | None = None,
     newest: int | None = NEWEST,
     intervals: bool = True,
 ) -> RunDocument:
-    """The document of a run; `standing` says up to which event of the log it was read.
+    """The document of a run; `as_of` says up to which event of the log it was read.
 
     `by_people` and `asked_again`, which read each evaluation, are left out if more than `most_read`
     are planned (`None`: never). At most `newest` other attempts and as many overlapping runs are
@@ -72,7 +72,7 @@ def run_document(
     run's evaluations are in an archive file.
     """
     connection, run, summary = recorded.connection, recorded.run, recorded.summary
-    run_id, up_to = recorded.run_id, standing.events_up_to
+    run_id, up_to = recorded.run_id, as_of.events_up_to
     alone = next(iter(summary.models)) if len(summary.models) == 1 else None
     unread = most_read is not None and summary.planned > most_read
     limits = tuple(map(_limit, run.limits.values()))
@@ -80,7 +80,7 @@ def run_document(
     started = run.started
     people = summary.total.awaiting and not unread
     return RunDocument(
-        as_of=standing,
+        as_of=as_of,
         run_id=run_id,
         run_number=started.run_number,
         name=started.name,
@@ -163,7 +163,7 @@ def _branched_from(recorded: RecordedRun, *, unread: bool) -> BranchedFrom | Non
     if branch is None:
         return None
     carries = recorded.summary.asking().carried_over > 0
-    number = recorded.feeder.run(branch.run_id).started.run_number
+    number = recorded.reader.run(branch.run_id).started.run_number
     return BranchedFrom(
         says=describe_branch(branch, number),
         run_id=branch.run_id,

@@ -13,10 +13,10 @@ from typing import Any, Generic, TypeVar
 
 from failproof_es.console.paging import Query
 from failproof_es.core.run import Run
-from failproof_es.reading.feeder import Feeder
+from failproof_es.reading.as_of import AsOf
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.remarks import remarks_on
-from failproof_es.reading.standing import Standing
+from failproof_es.reading.result_reader import ResultReader
 from failproof_es.store.reading.reader import Connection
 from failproof_es.support.document import Document
 
@@ -27,7 +27,7 @@ M = TypeVar("M", bound="PageModel")
 class PageModel(Document):
     """Everything that a page shows, and the snapshot that it was read from."""
 
-    as_of: Standing
+    as_of: AsOf
 
     @property
     def moved_to(self) -> str | None:
@@ -52,22 +52,22 @@ class PageRequest(Generic[Q]):
     """What a request asks for, and one snapshot of the database to read it from."""
 
     connection: Connection
-    feeder: Feeder
-    """Reads summaries and outcomes, up to `standing.events_up_to`."""
-    standing: Standing
+    reader: ResultReader
+    """Reads summaries and outcomes, up to `as_of.events_up_to`."""
+    as_of: AsOf
     query: Q
     path: Mapping[str, str]
     """The values of the path's parameters."""
 
     def remarks_on(self, run: Run) -> tuple[str, ...]:
         """Remarks that qualify the numbers of a run."""
-        return remarks_on(RecordedRun(self.connection, run, self.feeder))
+        return remarks_on(RecordedRun(self.connection, run, self.reader))
 
     def need_projections(self, instead: str = "") -> None:
         """Raise `NoProjections` if there are none; `instead` names a command that reads the log."""
-        if self.standing.source == "log":
+        if self.as_of.source == "log":
             raise NoProjections(
-                f"This page is read from the projections, and {self.standing.why_log}.",
+                f"This page is read from the projections, and {self.as_of.why_log}.",
                 f"Build them: `failproof-es projections rebuild`. {instead}".rstrip(),
             )
 

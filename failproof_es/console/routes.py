@@ -29,8 +29,8 @@ from failproof_es.console.rendering import render, render_in_pieces
 from failproof_es.console.security.methods import IS_HEAD
 from failproof_es.console.sending.ahead import ReadAhead
 from failproof_es.console.sending.seats import EndedResponse, Seats
-from failproof_es.reading.feeder import Feeder
-from failproof_es.reading.standing import Standing, feeder_as_it_stands
+from failproof_es.reading.as_of import AsOf, reader_without_update
+from failproof_es.reading.result_reader import ResultReader
 from failproof_es.store.reading.reader import Connection
 from failproof_es.support.spreadsheet import escaped
 from projections.positions import are_moved_by_others
@@ -79,34 +79,34 @@ class SnapshotOpener:
     @contextmanager
     def moment(
         self, left_s: float = 0.0, *, long: bool = False
-    ) -> Iterator[tuple[Connection, Feeder, Standing]]:
+    ) -> Iterator[tuple[Connection, ResultReader, AsOf]]:
         """One snapshot, after waiting up to `FRESH_WITHIN_S` for the projections.
 
         Another follower that moved them within the last `left_s` seconds is not disturbed. `long`
         is for long reads, all of which share a part of the connections.
         """
         with self.database.snapshot() as connection:
-            feeder, standing = feeder_as_it_stands(connection)
-            current = not standing.lag or (left_s and are_moved_by_others(connection, left_s))
-            current = current and standing.source == "projections"
+            reader, as_of = reader_without_update(connection)
+            current = not as_of.lag or (left_s and are_moved_by_others(connection, left_s))
+            current = current and as_of.source == "projections"
             if current and not long:
-                yield connection, feeder, standing
+                yield connection, reader, as_of
                 return
         if not current:
             self.follower.bring_up(FRESH_WITHIN_S)
         with self.database.long() if long else self.database.snapshot() as connection:
-            feeder, standing = feeder_as_it_stands(connection)
-            if standing.lag and standing.warning is None:
-                standing = replace(standing, warning=self.follower.problem)
-            yield connection, feeder, standing
+            reader, as_of = reader_without_update(connection)
+            if as_of.lag and as_of.warning is None:
+                as_of = replace(as_of, warning=self.follower.problem)
+            yield connection, reader, as_of
 
 
 def add_page(app: FastAPI, page: Page[Any, Any], reading: SnapshotOpener) -> None:
     """Register every route of the page. Data comes first: a path parameter can contain a dot."""
 
     def read(query: Query, path: dict[str, str]) -> Any:
-        with reading.moment() as (connection, feeder, standing):
-            return page.read(PageRequest(connection, feeder, standing, query, path))
+        with reading.moment() as (connection, reader, as_of):
+            return page.read(PageRequest(connection, reader, as_of, query, path))
 
     def html(request: Request, query: Query, path: dict[str, str]) -> Response:
         document = read(query, path)
@@ -156,8 +156,8 @@ def add_attachments(
     """Register the route of the page's downloads, which are sent as plain bytes."""
 
     def answer(request: Request, query: Query, path: dict[str, str]) -> Response:
-        with reading.moment() as (connection, feeder, standing):
-            attachment = attachments.read(PageRequest(connection, feeder, standing, query, path))
+        with reading.moment() as (connection, reader, as_of):
+            attachment = attachments.read(PageRequest(connection, reader, as_of, query, path))
         return Response(
             attachment.body,
             media_type="application/octet-stream",
@@ -224,8 +224,8 @@ def _download(
     assert rows is not None
 
     def pieces(query: Query, path: dict[str, str]) -> Generator[str, None, None]:
-        with reading.moment(long=True) as (connection, feeder, standing):
-            iterator = iter(rows.read(PageRequest(connection, feeder, standing, query, path)))
+        with reading.moment(long=True) as (connection, reader, as_of):
+            iterator = iter(rows.read(PageRequest(connection, reader, as_of, query, path)))
             begin = list(islice(iterator, 1))  # errors of the first row come before any output
             yield from write(rows.row, chain(begin, iterator))
 

@@ -70,9 +70,9 @@ class Parquet:
         why = "no projection holds them; the log does"
         export.left_out.add("bodies of requests and replies", why)
         for run in runs:
-            if run.feeder.warning is not None:
+            if run.reader.warning is not None:
                 newest = f"the newest rows of run {run.started.run_number}"
-                export.left_out.add(newest, run.feeder.warning)
+                export.left_out.add(newest, run.reader.warning)
         connection = runs[0].connection
         ids = [run.run_id for run in runs]
         for projection in (*ours(), *usable_of_others()):

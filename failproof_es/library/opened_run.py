@@ -21,9 +21,9 @@ from failproof_es.catalogue.run_document import run_document
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.summary import RunSummary
 from failproof_es.gates import describe_gate
+from failproof_es.reading.as_of import as_of_reader
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.remarks import remarks_on
-from failproof_es.reading.standing import standing_of
 from failproof_es.reading.summary_rows import model_rows, suite_rows, total_row
 from failproof_es.store.reading.reader import Connection, RecordedEvent, find, resolve_run
 from failproof_es.store.store import Store
@@ -98,7 +98,7 @@ class OpenedRun:
     @cached_property
     def document(self) -> RunDocument:
         """The facts of the run as a document, the one that `show --json` prints, read now."""
-        return run_document(self.recorded, standing_of(self._reading(), self.recorded.feeder))
+        return run_document(self.recorded, as_of_reader(self._reading(), self.recorded.reader))
 
     @cached_property
     def summary(self) -> RunSummary:
@@ -114,7 +114,7 @@ class OpenedRun:
     @property
     def warning(self) -> str | None:
         """Why the log is read instead of the faster projections; `None` if they are read."""
-        return self.recorded.feeder.warning
+        return self.recorded.reader.warning
 
     # -- what happened --
 

@@ -10,7 +10,7 @@ from projections.reviews import Reviews
 from projections.run_results import RunResults
 
 READ: tuple[Projection, ...] = (RunResults(), Reviews())
-"""The projections that `RowFeeder` reads."""
+"""The projections that `RowReader` reads."""
 
 
 def is_at_head(connection: Connection) -> bool:

@@ -58,9 +58,9 @@ def _other_current_projections(connection: Connection) -> list[Projection]:
     position = reached(connection, READ)
     names = {projection.name for projection in READ}
     level = {
-        standing.name: standing
-        for standing in status(connection)
-        if standing.position >= position and not standing.outdated
+        one.name: one
+        for state in status(connection)
+        if state.position >= position and not state.outdated
     }
     projections = [
         projection for projection in PROJECTIONS if projection.name in level.keys() - names

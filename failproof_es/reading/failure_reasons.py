@@ -11,7 +11,7 @@ from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.dialects.expectations import fault_of
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.result_conditions import PLACE, STATES
-from failproof_es.reading.rows import RowFeeder
+from failproof_es.reading.rows import RowReader
 from projections.protocol import exact_text
 
 MOST_READ = 1_000
@@ -60,7 +60,7 @@ def failure_reasons(run: RecordedRun) -> FailureReasons:
 
 
 def _failed_keys(run: RecordedRun) -> Iterator[EvaluationKey]:
-    if isinstance(run.feeder, RowFeeder):
+    if isinstance(run.reader, RowReader):
         for prompt_id, model_key, repetition in run.connection.execute(_FAILED, (run.run_id,)):
             yield EvaluationKey(run.run_id, prompt_id, exact_text(model_key), repetition)
         return

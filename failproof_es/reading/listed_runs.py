@@ -17,7 +17,13 @@ from failproof_es.core.tally import Group
 from failproof_es.engine.annotations import annotations_of
 from failproof_es.engine.related_runs.attempts import AttemptNumbers
 from failproof_es.events import RunAnnotated
-from failproof_es.reading.feeder import EVERY_RUN, Feeder, RunFilter, RunInArchive, UnreadableRun
+from failproof_es.reading.result_reader import (
+    EVERY_RUN,
+    ResultReader,
+    RunFilter,
+    RunInArchive,
+    UnreadableRun,
+)
 from failproof_es.store.reading.experiments import run_numbers
 from failproof_es.store.reading.reader import Connection
 from projections.protocol import exact_text
@@ -132,7 +138,7 @@ class ListedRun:
 
 def list_runs(
     connection: Connection,
-    feeder: Feeder,
+    reader: ResultReader,
     *,
     limit: int | None = None,
     before: int | None = None,
@@ -145,7 +151,7 @@ def list_runs(
     are shown; `None`: all are. Reads `PAGE` at a time.
     """
     places = AttemptNumbers(connection)
-    totals = feeder.totals(limit=limit, before=before, which=which)
+    totals = reader.totals(limit=limit, before=before, which=which)
     while page := list(islice(totals, PAGE)):
         attempt_numbers = places.of([run.run_id for run in page])
         sources = _branches(connection, page)
@@ -198,19 +204,19 @@ class TrendPoint:
 
 
 def trends_of(
-    connection: Connection, feeder: Feeder, experiments: Collection[str]
+    connection: Connection, reader: ResultReader, experiments: Collection[str]
 ) -> Mapping[tuple[str, str], tuple[TrendPoint, ...]]:
     """The newest attempts of the experiments, in order, by (experiment digest, model key).
 
-    At most `MOST_ATTEMPTS` of each. One query for all. Empty if the feeder reads the log, which
+    At most `MOST_ATTEMPTS` of each. One query for all. Empty if the reader reads the log, which
     would be folded for each attempt. A run that the projections do not cover is read from the log.
     """
-    if feeder.source == "log" or not experiments:
+    if reader.source == "log" or not experiments:
         return {}
     trends: defaultdict[tuple[str, str], list[TrendPoint]] = defaultdict(list)
     rows = connection.execute(_TRENDS, {"experiments": list(experiments), "most": MOST_ATTEMPTS})
     counted = rows.fetchall()
-    summaries = feeder.summaries_of(list(dict.fromkeys(row[1] for row in counted if not row[4])))
+    summaries = reader.summaries_of(list(dict.fromkeys(row[1] for row in counted if not row[4])))
     for experiment, _, number, place, is_covered, model, passed, failed in counted:
         if is_covered and model is not None:
             counts = Group(passed=passed, failed=failed)

@@ -27,7 +27,7 @@ from failproof_es.engine.history import (
 from failproof_es.engine.reviews.people import count_review_statuses
 from failproof_es.events import RunAnnotated
 from failproof_es.problems import InvalidInput
-from failproof_es.reading.feeder import EVERY_RUN, RunFilter, RunInArchive, UnreadableRun
+from failproof_es.reading.result_reader import EVERY_RUN, RunFilter, RunInArchive, UnreadableRun
 from failproof_es.store.reading.archives import RunIsArchived, require_attached
 from failproof_es.store.reading.reader import Connection, find
 
@@ -36,8 +36,8 @@ _MOST = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class LogFeeder:
-    """A feeder that reads only events, no projections: up to the position `up_to`, or all."""
+class LogReader:
+    """A reader that reads only events, no projections: up to the position `up_to`, or all."""
 
     connection: Connection
     up_to: int | None = None
@@ -50,7 +50,7 @@ class LogFeeder:
         return "log"
 
     def run(self, run_id: UUID) -> Run:
-        """The run, folded from its own stream. Raises as `Feeder.run` does."""
+        """The run, folded from its own stream. Raises as `ResultReader.run` does."""
         require_attached(self.connection, run_id)
         return self._fold_stream(run_id)
 
@@ -66,7 +66,7 @@ class LogFeeder:
         return run
 
     def summary(self, run: Run, *, messages: int | None = None, reviews: bool = True) -> RunSummary:
-        """The summary of the run, as `Feeder.summary`. Reads every event of the run."""
+        """The summary of the run, as `ResultReader.summary`. Reads every event of the run."""
         clusters = SharedClusters(repeated=repetitions_of(run.started) > 1)
         counts, left_to_people = RunCounts(clusters=clusters), list[UUID]()
         for recorded in recorded_evaluations(self.connection, run, up_to=self.up_to):
@@ -94,7 +94,7 @@ class LogFeeder:
         before: int | None = None,
         which: RunFilter = EVERY_RUN,
     ) -> Iterator[RunSummary | UnreadableRun]:
-        """The summaries of runs, newest first, as `Feeder.summaries`.
+        """The summaries of runs, newest first, as `ResultReader.summaries`.
 
         Reads every event of each run.
         """
@@ -131,7 +131,7 @@ class LogFeeder:
         before: int | None = None,
         which: RunFilter = EVERY_RUN,
     ) -> Iterator[RunTotals | UnreadableRun]:
-        """The totals of runs, newest first, as `Feeder.totals`. Reads every event of each run."""
+        """The totals of runs, newest first, as in `ResultReader`. Reads every event of each run."""
         summaries = self.summaries(limit=limit, before=before, which=which)
         return (
             summary.totals if isinstance(summary, RunSummary) else summary for summary in summaries

@@ -27,9 +27,9 @@ from failproof_es.engine.reviews.closings import closings_of
 from failproof_es.engine.reviews.people import read_reviews, status_of_reviews
 from failproof_es.events import ReviewClosed, RunStarted
 from failproof_es.reading.at_head import catch_up_problem
-from failproof_es.reading.feeder import Feeder
-from failproof_es.reading.log import LogFeeder
-from failproof_es.reading.rows import RowFeeder
+from failproof_es.reading.log import LogReader
+from failproof_es.reading.result_reader import ResultReader
+from failproof_es.reading.rows import RowReader
 from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.reading.reader import Connection, portions, read_streams
 
@@ -65,7 +65,7 @@ class RecordedRun:
 
     connection: Connection
     run: Run
-    feeder: Feeder
+    reader: ResultReader
     messages: int | None = None
     """Maximum number of different messages of failed requests in the summary; `None`: all."""
 
@@ -81,8 +81,8 @@ class RecordedRun:
         Raises `InvalidInput` if there is no such run or it begins later, and `RunIsArchived` if its
         evaluations are in an archive file.
         """
-        feeder = feeder_for(connection, up_to)
-        return cls(connection, feeder.run(run_id), feeder)
+        reader = reader_for(connection, up_to)
+        return cls(connection, reader.run(run_id), reader)
 
     @classmethod
     def read_events(cls, connection: Connection, run_id: UUID) -> RecordedRun:
@@ -91,8 +91,8 @@ class RecordedRun:
         For callers that need evaluations, but no counts. Raises `InvalidInput` if there is no such
         run, and `RunIsArchived` if its evaluations are in an archive file.
         """
-        feeder = LogFeeder(connection)
-        return cls(connection, feeder.run(run_id), feeder)
+        reader = LogReader(connection)
+        return cls(connection, reader.run(run_id), reader)
 
     @property
     def started(self) -> RunStarted:
@@ -107,7 +107,7 @@ class RecordedRun:
     @property
     def up_to(self) -> int | None:
         """The position of the log up to which it is read; `None` for all of it."""
-        return self.feeder.up_to
+        return self.reader.up_to
 
     @cached_property
     def closing(self) -> ReviewClosed | None:
@@ -135,7 +135,7 @@ class RecordedRun:
     @cached_property
     def summary(self) -> RunSummary:
         """The summary of the run. Raises `RunIsArchived` if the run is archived meanwhile."""
-        summary = self.feeder.summary(self.run, messages=self.messages)
+        summary = self.reader.summary(self.run, messages=self.messages)
         require_attached(self.connection, self.run_id)
         return summary
 
@@ -157,7 +157,7 @@ class RecordedRun:
         while window := list(islice(remaining, WINDOW)):
             keys = [key for _, key in window]
             cases = self._cases(keys)
-            outcomes = self.feeder.outcomes(self.run, keys)
+            outcomes = self.reader.outcomes(self.run, keys)
             require_attached(self.connection, self.run_id)  # else some outcomes may be missing
             people = self._review_statuses(outcomes)
             for (place, key), outcome in zip(window, outcomes, strict=True):
@@ -237,14 +237,14 @@ class RecordedRun:
         }
 
 
-def feeder_for(connection: Connection, up_to: int | None = None) -> Feeder:
-    """A feeder that reads the projections, after updating them to the head of the log.
+def reader_for(connection: Connection, up_to: int | None = None) -> ResultReader:
+    """A reader that reads the projections, after updating them to the head of the log.
 
-    With `up_to`, a feeder that reads the log up to this position. Without it, too, the log is read,
+    With `up_to`, a reader that reads the log up to this position. Without it, too, the log is read,
     with a `warning`, if the projections cannot be updated: the user may not write them, or an event
     in the log or a table prevents it.
     """
     if up_to is not None:
-        return LogFeeder(connection, up_to)
+        return LogReader(connection, up_to)
     why_not = catch_up_problem(connection)
-    return RowFeeder(connection) if why_not is None else LogFeeder(connection, warning=why_not)
+    return RowReader(connection) if why_not is None else LogReader(connection, warning=why_not)

@@ -31,8 +31,8 @@ from failproof_es.core.summary import (
 from failproof_es.engine.history import UNREADABLE, read_chunk
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.counter_rows import READ
-from failproof_es.reading.feeder import EVERY_RUN, ID_PART, RunFilter, UnreadableRun
-from failproof_es.reading.log import LogFeeder
+from failproof_es.reading.log import LogReader
+from failproof_es.reading.result_reader import EVERY_RUN, ID_PART, RunFilter, UnreadableRun
 from failproof_es.store.reading.archives import RunIsArchived
 from failproof_es.store.reading.reader import Connection
 from projections.positions import hold_positions
@@ -128,8 +128,8 @@ class RunListCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class RowFeeder:
-    """A feeder that reads the rows of the projections `run_results` and `reviews`.
+class RowReader:
+    """A reader that reads the rows of the projections `run_results` and `reviews`.
 
     It does not update them. Runs that the rows do not cover are read from the log.
     """
@@ -139,10 +139,10 @@ class RowFeeder:
     """Always `None`: the projections are what was wanted."""
     reached: int | None = None
     """The position up to which the rows stand, if they were not updated beforehand."""
-    _log: LogFeeder = field(init=False)
+    _log: LogReader = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_log", LogFeeder(self.connection, self.reached))
+        object.__setattr__(self, "_log", LogReader(self.connection, self.reached))
 
     @property
     def source(self) -> Literal["projections"]:
@@ -155,14 +155,14 @@ class RowFeeder:
         return None
 
     def run(self, run_id: UUID) -> Run:
-        """The run from its row, or else folded from the log. Raises as `Feeder.run` does."""
+        """The run from its row, or else folded from the log. Raises as `ResultReader.run` does."""
         row = self.connection.execute(_RUN, (run_id,)).fetchone()
         if row is None:
             return self._log.run(run_id)
         return run_of(row[0])
 
     def summary(self, run: Run, *, messages: int | None = None, reviews: bool = True) -> RunSummary:
-        """The summary of the run, as `Feeder.summary`.
+        """The summary of the run, as `ResultReader.summary`.
 
         The number of queries does not depend on the size of the run.
         """
@@ -183,7 +183,7 @@ class RowFeeder:
         before: int | None = None,
         which: RunFilter = EVERY_RUN,
     ) -> Iterator[RunSummary | UnreadableRun]:
-        """The summaries of runs, newest first, as `Feeder.summaries`.
+        """The summaries of runs, newest first, as `ResultReader.summaries`.
 
         The number of queries is the same for 100 runs as for one.
         """
@@ -196,7 +196,7 @@ class RowFeeder:
         before: int | None = None,
         which: RunFilter = EVERY_RUN,
     ) -> Iterator[RunTotals | UnreadableRun]:
-        """The totals of runs, newest first, as `Feeder.totals`.
+        """The totals of runs, newest first, as `ResultReader.totals`.
 
         The database sums: the cost does not depend on the size of a run.
         """

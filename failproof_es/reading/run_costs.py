@@ -10,7 +10,7 @@ from uuid import UUID
 from failproof_es.core.summary import RunSummary
 from failproof_es.engine.related_runs.attempts import AttemptNumbers
 from failproof_es.events import RunStatus
-from failproof_es.reading.feeder import Feeder
+from failproof_es.reading.result_reader import ResultReader
 from failproof_es.store.reading.experiments import list_attempts
 from failproof_es.store.reading.reader import Connection
 from projections.protocol import exact_text
@@ -60,12 +60,12 @@ class AttemptCost:
     """`None` if the cost of an answer is unknown."""
 
 
-def uses_of(connection: Connection, feeder: Feeder, summary: RunSummary) -> list[Use]:
+def uses_of(connection: Connection, reader: ResultReader, summary: RunSummary) -> list[Use]:
     """The answers of a run by model, purpose, judge and the model name in the answers.
 
-    If the feeder reads the log, they are only by the model or judge that was asked.
+    If the reader reads the log, they are only by the model or judge that was asked.
     """
-    if feeder.source == "log":
+    if reader.source == "log":
         return list(_by_asked(summary))
     return [
         Use(
@@ -106,21 +106,21 @@ def _by_asked(summary: RunSummary) -> Iterator[Use]:
 
 
 def attempt_costs(
-    connection: Connection, feeder: Feeder, summary: RunSummary
+    connection: Connection, reader: ResultReader, summary: RunSummary
 ) -> tuple[AttemptCost, ...]:
     """The costs of the newest attempts of the run's experiment in order, this run included.
 
-    At most `MOST_ATTEMPTS`. Only this run if its attempts are not indexed yet, or the feeder reads
+    At most `MOST_ATTEMPTS`. Only this run if its attempts are not indexed yet, or the reader reads
     the log.
     """
     run_id = summary.run_id
     (place, _) = AttemptNumbers(connection).of([run_id]).get(run_id, (1, 1))
     places: dict[UUID, int] = {run_id: place or 1}
     summaries = {run_id: summary}
-    if feeder.source != "log":
+    if reader.source != "log":
         attempts = dict(list_attempts(connection, run_id, MOST_ATTEMPTS - 1))
         places |= attempts
-        summaries |= feeder.summaries_of(list(attempts)) if attempts else {}
+        summaries |= reader.summaries_of(list(attempts)) if attempts else {}
     ordered = sorted(summaries.items(), key=lambda pair: places[pair[0]])
     return tuple(_attempt(run_summary, places[run]) for run, run_summary in ordered)
 

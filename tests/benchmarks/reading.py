@@ -40,7 +40,7 @@ from failproof_es.cli.rendering.output import Format
 from failproof_es.engine.planning.asked_cases import PlannedCases
 from failproof_es.events import RunStarted
 from failproof_es.reading.listed_runs import list_runs
-from failproof_es.reading.recorded_run import RecordedRun, feeder_for
+from failproof_es.reading.recorded_run import RecordedRun, reader_for
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.reading.reader import Connection
 from failproof_es.store.schema.installation import WRITER
@@ -127,8 +127,8 @@ def readings(store: Store, connection: Connection, run_id: UUID) -> dict[str, Ca
             show_run(RecordedRun.read(connection, run_id), Format.JSON)
 
     return {
-        "nothing new": lambda: feeder_for(connection),
-        "runs": lambda: list(list_runs(connection, feeder_for(connection), limit=PAGE + 1)),
+        "nothing new": lambda: reader_for(connection),
+        "runs": lambda: list(list_runs(connection, reader_for(connection), limit=PAGE + 1)),
         "show": show,
         "results --limit 20": lambda: page(0),
         "the last page of results": lambda: page(max(evaluations - PAGE, 0)),

@@ -8,8 +8,8 @@ import click
 
 from failproof_es.cli.app.as_of import position_of
 from failproof_es.cli.rendering.output import say
-from failproof_es.reading.feeder import Feeder
 from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.reading.result_reader import ResultReader
 from failproof_es.store.reading.archives import RunIsArchived, archive_of
 from failproof_es.store.reading.reader import Connection, resolve_run
 
@@ -28,7 +28,7 @@ def read_run(connection: Connection, run: str, as_of: str | None = None) -> Reco
 
 def with_warning(run: RecordedRun) -> RecordedRun:
     """The same run, after a warning on stderr if it is read from the log, not the projections."""
-    say_warning(run.feeder)
+    say_warning(run.reader)
     return run
 
 
@@ -40,10 +40,10 @@ def say_archived(connection: Connection, run_id: UUID) -> bool:
     return archive is not None
 
 
-def say_warning(feeder: Feeder) -> None:
+def say_warning(reader: ResultReader) -> None:
     """Say on stderr why the log is read instead of the projections, if it is; once per command."""
     context = click.get_current_context(silent=True)
     warnings = set[str]() if context is None else context.meta.setdefault(_META_KEY, set())
-    if feeder.warning is not None and feeder.warning not in warnings:
-        warnings.add(feeder.warning)
-        say(f"warning: {feeder.warning}")
+    if reader.warning is not None and reader.warning not in warnings:
+        warnings.add(reader.warning)
+        say(f"warning: {reader.warning}")

@@ -13,7 +13,7 @@ from failproof_es.cli.rendering.output import Column, Format, format_option, pri
 from failproof_es.core.people import describe_outcome
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.case_results import CaseResult, case_results, similar_cases
-from failproof_es.reading.recorded_run import feeder_for
+from failproof_es.reading.recorded_run import reader_for
 from failproof_es.store.reading.reader import Connection
 from failproof_es.support.document import json_name
 
@@ -59,10 +59,10 @@ def case(
     `results RUN --case ID` prints them whole.
     """
     with session().open_store() as store, store.connect() as connection:
-        feeder = feeder_for(connection)
-        if feeder.warning is not None:
+        reader = reader_for(connection)
+        if reader.warning is not None:
             raise InvalidInput.because(
-                f"results of all runs are read from the projections: {feeder.warning}",
+                f"results of all runs are read from the projections: {reader.warning}",
                 remedy="print those of one run: `failproof-es results RUN --case ID`",
             )
         found = list(case_results(connection, case, suite=suite, before=before, limit=limit + 1))

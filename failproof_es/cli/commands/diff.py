@@ -313,7 +313,7 @@ def _changed(
 
     Or `None`, and why they cannot be listed. `results` are rows of `_results`.
     """
-    if left.feeder.source == "log" or right.feeder.source == "log":
+    if left.reader.source == "log" or right.reader.source == "log":
         return None, "the projections are not up to date (`failproof-es projections status`)"
     from failproof_es.reading.overviews.compared_runs import ComparedRuns, Side
 

@@ -141,9 +141,9 @@ def results(
     one object for each model, or a summary. As JSON that is a list, or the object itself if there
     is only one.
 
-    With --limit only that many evaluations of the plan are read, however long the plan is; with
-    conditions, as many as it takes to find them; sorted, all of them, and --after counts sorted
-    results. JSON leaves out those that have not begun.
+    With --limit only that many evaluations of the plan are read, however long the plan is. With
+    conditions, as many are read as it takes to find them; sorted, all of them. Then --after counts
+    sorted results. JSON leaves out those that have not begun.
     """
     names = None if columns is None else named_columns(columns)
     order = None if sort is None else named_order(sort)

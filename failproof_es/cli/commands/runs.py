@@ -24,9 +24,9 @@ from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.cli.rendering.suite_table import bounds_text, passed_of, percent
 from failproof_es.engine.related_runs.attempts import GATES
 from failproof_es.engine.workers.presence import list_holders
-from failproof_es.reading.feeder import Feeder, RunFilter
 from failproof_es.reading.listed_runs import ListedRun, list_runs
-from failproof_es.reading.recorded_run import feeder_for
+from failproof_es.reading.recorded_run import reader_for
+from failproof_es.reading.result_reader import ResultReader, RunFilter
 from failproof_es.store.reading.reader import Connection
 from failproof_es.support.plurals import plural
 
@@ -111,17 +111,17 @@ def runs(
     with session().open_store() as store, store.connect() as connection:
         page = _NewestRuns(None if everything else limit, before)
         which = RunFilter(tag=tag, hidden=None if hidden else False)
-        feeder = feeder_for(connection)
-        say_warning(feeder)
+        reader = reader_for(connection)
+        say_warning(reader)
         holders = list_holders(connection)
         rows = (
             {**row, "workers": holders.get(row["run_id"], [])}
-            for row in _collect_problems(page.read(connection, feeder, which), problems)
+            for row in _collect_problems(page.read(connection, reader, which), problems)
         )
         if output_format is Format.TABLE:
             columns = (*_COLUMNS[:-1], _WORKERS, _COLUMNS[-1]) if holders else _COLUMNS
             print_table(map(_for_people, rows), columns, when_empty=_when_empty(before, tag))
-            if not hidden and (left_out := feeder.count_hidden()):
+            if not hidden and (left_out := reader.count_hidden()):
                 say(f"{plural(left_out, 'hidden run')} left out: `failproof-es runs --hidden`")
         else:
             print_rows(rows, _COLUMNS, output_format)
@@ -168,12 +168,12 @@ class _NewestRuns:
         """The `before` of the next page, set once this one is read; `None` without a next page."""
 
     def read(
-        self, connection: Connection, feeder: Feeder, which: RunFilter
+        self, connection: Connection, reader: ResultReader, which: RunFilter
     ) -> Iterator[dict[str, Any]]:
         """The rows to print, newest run first. Sets `next_before` when it is exhausted."""
         limit = None if self._limit is None else self._limit + 1
         last = None
-        listed = list_runs(connection, feeder, limit=limit, before=self._before, which=which)
+        listed = list_runs(connection, reader, limit=limit, before=self._before, which=which)
         for n, row in enumerate(map(_row, listed)):
             if n == self._limit:
                 self.next_before = last

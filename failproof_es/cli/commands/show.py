@@ -44,9 +44,9 @@ from failproof_es.engine.required_plugins import describe_packages
 from failproof_es.engine.reviews.people import describe_review_statuses
 from failproof_es.events import Again, ModelSnapshot
 from failproof_es.gates import gate_line
+from failproof_es.reading.as_of import as_of_reader
 from failproof_es.reading.failure_reasons import failure_reasons
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.reading.standing import standing_of
 from failproof_es.reading.summary_rows import describe_messages, errors_by_kind
 from failproof_es.reading.workers import RunWorker, describe_workers
 from failproof_es.support.plurals import plural
@@ -103,8 +103,8 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
     Contradictions are reported on stderr.
     """
     as_json = output_format is not Format.TABLE  # a table shows no intervals
-    standing = standing_of(run.connection, run.feeder)
-    document = run_document(run, standing, intervals=as_json)
+    as_of = as_of_reader(run.connection, run.reader)
+    document = run_document(run, as_of, intervals=as_json)
     if as_json:
         print_json(document.model_dump(mode="json"), indent=output_format is Format.JSON)
         return _say_impossible(run)
@@ -153,7 +153,7 @@ def _say_impossible(run: RecordedRun) -> bool:
     impossible = run.summary.counts.impossible
     if not impossible:
         return True
-    for evaluation in run.feeder.impossible(run.run, limit=_MOST_LISTED):
+    for evaluation in run.reader.impossible(run.run, limit=_MOST_LISTED):
         say(f"error: impossible_history: {evaluation.impossible}")
     wrong = plural(impossible, "evaluation")
     say(

@@ -19,7 +19,7 @@ def catch_up_with(state: ProgressState, connection: Connection, run_id: UUID) ->
     """
     recorded = RecordedRun.read(connection, run_id)
     state.use_prices(recorded.run.prices or {})
-    if recorded.feeder.source != "projections" or recorded.started.judges:
+    if recorded.reader.source != "projections" or recorded.started.judges:
         count_events(state, connection, run_id)
         return
     for row in iterate_stream(connection, run_id):

@@ -160,21 +160,19 @@ class LiveRuns:
 
     def _numbers(self, run: str, last: LiveNumbers | None) -> LiveNumbers:
         """The present numbers. Without new events only the lag is updated."""
-        with self._reading.moment(LEFT_TO_FOLLOWER_S) as (connection, feeder, standing):
-            from_views = standing.source == "projections"
-            if last is not None and from_views and last.position == standing.events_up_to:
-                return last.model_copy(update={"lag": standing.lag})
-            begun_run = require_begun_run(
-                connection, feeder, standing, resolve_run(connection, run)
-            )
-            summary = feeder.summary(begun_run, messages=MOST_MESSAGES, reviews=False)
+        with self._reading.moment(LEFT_TO_FOLLOWER_S) as (connection, reader, as_of):
+            from_views = as_of.source == "projections"
+            if last is not None and from_views and last.position == as_of.events_up_to:
+                return last.model_copy(update={"lag": as_of.lag})
+            begun_run = require_begun_run(connection, reader, as_of, resolve_run(connection, run))
+            summary = reader.summary(begun_run, messages=MOST_MESSAGES, reviews=False)
         page = LivePage(summary)
         return LiveNumbers(
-            position=standing.events_up_to,
-            lag=standing.lag,
+            position=as_of.events_up_to,
+            lag=as_of.lag,
             shape=shape_of(summary),
             ended=summary.run.ended,
-            texts=page.texts | {"events-up-to": f"{standing.events_up_to:,}"},
+            texts=page.texts | {"events-up-to": f"{as_of.events_up_to:,}"},
             paths=page.paths,
         )
 

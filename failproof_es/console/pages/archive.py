@@ -69,7 +69,7 @@ def read_archive(request: PageRequest[Query]) -> ArchivePage:
     run = read_run(connection, run_id)
     started, counts = run.started, run.counts
     return ArchivePage(
-        as_of=request.standing,
+        as_of=request.as_of,
         run_id=run_id,
         run_number=started.run_number,
         name=started.name,

@@ -89,7 +89,7 @@ def read_case(request: PageRequest[PagedQuery]) -> CasePage:
         prompt, case.suite_id, case.case_id, case.category, case.label, case.severity, position
     )
     return CasePage(
-        as_of=request.standing,
+        as_of=request.as_of,
         prompt_id=prompt,
         digest=case.digest(),
         position=position,
@@ -134,7 +134,7 @@ def _stored(request: PageRequest[PagedQuery]) -> tuple[UUID, Sequence[RecordedEv
     """The id and the events of the case's stream. Raises `NotFound` where there is none."""
     prompt = _prompt(request)
     events = read_streams(request.connection, [prompt]).get(prompt)
-    if not events or events[0].position > request.standing.events_up_to:
+    if not events or events[0].position > request.as_of.events_up_to:
         raise NotFound(
             "There is no such case.", "Find it in the list of its suite: /suites, or /cases?text="
         )

@@ -53,7 +53,7 @@ def read_cases(request: PageRequest[CasesQuery]) -> CasesPage:
     )
     counted = count_cases(connection, suite=query.suite, text=query.text)
     return CasesPage(
-        as_of=request.standing,
+        as_of=request.as_of,
         rows=page.rows,
         looked_at=page.looked_at,
         paging=Paging(

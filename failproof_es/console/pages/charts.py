@@ -75,14 +75,14 @@ def read_charts(request: PageRequest[Query]) -> ChartsPage:
     request.need_projections("Without them: `failproof-es report`.")
     run_id = resolve_run(connection, request.path["run"])
     first = read_event(connection, run_id, 1)
-    if first is not None and first.position > request.standing.events_up_to:
+    if first is not None and first.position > request.as_of.events_up_to:
         raise NotFound("The run began a moment ago.", "Load the page again in a moment.")
-    run = request.feeder.run(run_id)
-    summary, started = request.feeder.summary(run, messages=0, reviews=False), run.started
+    run = request.reader.run(run_id)
+    summary, started = request.reader.summary(run, messages=0, reviews=False), run.started
     require_attached(connection, run_id)
     drawn = drawn_of(connection, started)
     return ChartsPage(
-        as_of=request.standing,
+        as_of=request.as_of,
         run_number=started.run_number,
         name=started.name,
         status=run.status,

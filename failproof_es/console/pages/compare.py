@@ -147,7 +147,7 @@ def read_compare(request: PageRequest[CompareQuery]) -> ComparePage:
     )
     discordant_views = {"discordant", "worse", "better"} & {request.query.show}
     return ComparePage(
-        as_of=request.standing,
+        as_of=request.as_of,
         choices=_choices(request, one, two),
         base=run_compared(one, request.remarks_on(one)),
         other=run_compared(two, request.remarks_on(two)),
@@ -229,13 +229,13 @@ def _chosen_runs(request: PageRequest[CompareQuery], query: CompareQuery) -> tup
 
 def _require_begun(request: PageRequest[CompareQuery], run_id: UUID) -> Run:
     first = read_event(request.connection, run_id, 1)
-    if first is not None and first.position > request.standing.events_up_to:
+    if first is not None and first.position > request.as_of.events_up_to:
         raise NotFound(
             f"The run began with event {first.position:,}, and pages are up to event "
-            f"{request.standing.events_up_to:,} so far.",
+            f"{request.as_of.events_up_to:,} so far.",
             "Load the page again in a moment.",
         )
-    return request.feeder.run(run_id)
+    return request.reader.run(run_id)
 
 
 def _sides(
@@ -372,7 +372,7 @@ def _digest(run: Run) -> str | None:
 
 def _nothing_chosen(request: PageRequest[CompareQuery]) -> ComparePage:
     return ComparePage(
-        as_of=request.standing,
+        as_of=request.as_of,
         choices=_choices(request),
         base=None,
         other=None,

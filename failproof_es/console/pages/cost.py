@@ -67,12 +67,12 @@ def read_cost(request: PageRequest[Query]) -> RunCostPage:
     """The cost of the run that the path names."""
     connection = request.connection
     run_id = resolve_run(connection, request.path["run"])
-    begun_run = require_begun_run(connection, request.feeder, request.standing, run_id)
-    summary = request.feeder.summary(begun_run, messages=0, reviews=False)
+    begun_run = require_begun_run(connection, request.reader, request.as_of, run_id)
+    summary = request.reader.summary(begun_run, messages=0, reviews=False)
     require_attached(connection, run_id)
     run, spent = summary.run, summary.spent
     return RunCostPage(
-        as_of=request.standing,
+        as_of=request.as_of,
         run_number=run.started.run_number,
         name=run.started.name,
         status=run.status,
@@ -82,9 +82,9 @@ def read_cost(request: PageRequest[Query]) -> RunCostPage:
         total=spending_of(summary),
         answers=spent.answers,
         by_asked=tuple(costs_of(summary)),
-        uses=tuple(uses_of(connection, request.feeder, summary)),
+        uses=tuple(uses_of(connection, request.reader, summary)),
         waste=tuple(_waste(summary)),
-        attempts=attempt_costs(connection, request.feeder, summary),
+        attempts=attempt_costs(connection, request.reader, summary),
         carried_over=summary.asking().carried_over,
         prices=tuple(_prices(run)),
     )

@@ -60,7 +60,7 @@ from failproof_es.reading.exchanges import (
     is_evaluation,
     read_history,
 )
-from failproof_es.reading.rows import RowFeeder
+from failproof_es.reading.rows import RowReader
 from failproof_es.reading.same_case import SameCase, same_case
 from failproof_es.support.untrusted_text import shortened
 
@@ -108,11 +108,11 @@ class EvaluationPage(PageModel):
 
 def read_evaluation(request: PageRequest[ChosenResults]) -> EvaluationPage:
     """The evaluation that the path names, by its id."""
-    connection, up_to = request.connection, request.standing.events_up_to
+    connection, up_to = request.connection, request.as_of.events_up_to
     history, key = require_evaluation(request, request.path["evaluation"])
-    run = request.feeder.run(key.run_id)
+    run = request.reader.run(key.run_id)
     [recorded] = read_evaluations(connection, [key], up_to=up_to)
-    [outcome] = request.feeder.outcomes(run, [key])
+    [outcome] = request.reader.outcomes(run, [key])
     spoken, problem = read_conversation(recorded)
     quotes = [quote for v in outcome.judges for quote in quotes_in(v.judge, v.verdict)]
     turns, quoted = shown_turns(key.evaluation_id, spoken, quotes)
@@ -120,7 +120,7 @@ def read_evaluation(request: PageRequest[ChosenResults]) -> EvaluationPage:
     items = items_of(recorded.case.expectation)
     previous, following = _find_neighbours(request, key)
     return EvaluationPage(
-        as_of=request.standing,
+        as_of=request.as_of,
         evaluation_id=key.evaluation_id,
         run_id=key.run_id,
         run_number=run.started.run_number,
@@ -180,12 +180,12 @@ def require_evaluation(
             "That is no id of an evaluation: ids look like 0190c1f0-0000-8000-8000-000000000000.",
             "Choose one in the results of a run, at /runs.",
         ) from None
-    history = read_history(request.connection, evaluation_id, request.standing.events_up_to)
+    history = read_history(request.connection, evaluation_id, request.as_of.events_up_to)
     own = history[-1].event if history else None
     if not is_evaluation(history) or not isinstance(own, EvaluationEvent) or own.run_id is None:
         raise NotFound(
             f"There is no evaluation {evaluation_id} with events up to "
-            f"{request.standing.events_up_to:,}.",
+            f"{request.as_of.events_up_to:,}.",
             "It may not have begun, or its run is archived. Choose one in the results of a run, "
             "at /runs.",
         )
@@ -212,7 +212,7 @@ def _case(recorded: RecordedEvaluation, key: EvaluationKey) -> CaseShown:
 def _list_same_case(
     request: PageRequest[Any], key: EvaluationKey, *, in_run: bool
 ) -> tuple[SameCase, ...]:
-    if not isinstance(request.feeder, RowFeeder):
+    if not isinstance(request.reader, RowReader):
         return ()
     return tuple(
         same_case(
@@ -220,7 +220,7 @@ def _list_same_case(
             key.prompt_id,
             run_id=key.run_id,
             own=key.evaluation_id,
-            up_to=request.standing.events_up_to,
+            up_to=request.as_of.events_up_to,
             in_run=in_run,
             limit=_MOST_NEIGHBOURS,
         )
@@ -231,12 +231,12 @@ def _find_neighbours(
     request: PageRequest[ChosenResults], key: EvaluationKey
 ) -> tuple[ListedResult | None, ListedResult | None]:
     """The results before and after this one within the filter."""
-    if not isinstance(request.feeder, RowFeeder):
+    if not isinstance(request.reader, RowReader):
         return None, None
     own = place_of(request.connection, key.evaluation_id)
     if own is None:
         return None, None
-    reached = request.standing.events_up_to
+    reached = request.as_of.events_up_to
     up_to = reached if request.query.up_to is None else min(request.query.up_to, reached)
     previous, following = (
         page_of_results(
@@ -261,9 +261,7 @@ def read_part(request: PageRequest[Query]) -> Attachment:
     name = f"evaluation-{key.evaluation_id}-{kind}"
     body: bytes | None = None
     if kind in ("case", "turn"):
-        [recorded] = read_evaluations(
-            request.connection, [key], up_to=request.standing.events_up_to
-        )
+        [recorded] = read_evaluations(request.connection, [key], up_to=request.as_of.events_up_to)
         if part == "case":
             body, name = (
                 dumped(recorded.case.document).encode(errors="backslashreplace"),

@@ -106,7 +106,7 @@ def read_event_page(request: PageRequest[EventQuery]) -> EventPage:
     if event is None:
         raise NotFound(
             f"There is no event {request.path['position'][:40]}: the newest is "
-            f"{request.standing.head:,}.",
+            f"{request.as_of.head:,}.",
             "Positions count from 1, and one is left out where a write was given up. "
             "Search for a run, an evaluation or a digest, or begin at /runs.",
         )
@@ -124,7 +124,7 @@ def read_event_page(request: PageRequest[EventQuery]) -> EventPage:
         archive = _archive(connection, event.run_id)
         proof = prove_leaf(connection, event.position, bytes.fromhex(event.leaf_hash))
     return EventPage(
-        as_of=request.standing,
+        as_of=request.as_of,
         event=_envelope(event, number),
         payload=payload,
         archive=archive,

@@ -31,7 +31,7 @@ def read_ledger(request: PageRequest[PagedQuery]) -> LedgerPage:
         before = min(max(before, 0), _LARGEST)
     status = ledger_status(request.connection, most=query.limit, before=before)
     return LedgerPage(
-        as_of=request.standing,
+        as_of=request.as_of,
         ledger=status,
         events=status.events,
         not_signed=status.not_signed,

@@ -158,7 +158,7 @@ def read_matrix(request: PageRequest[MatrixQuery]) -> MatrixPage:
     """The page of cases that begins after the cursor."""
     query, connection = request.query, request.connection
     run_id = run_of_results(request)
-    run = request.feeder.run(run_id)
+    run = request.reader.run(run_id)
     up_to = position_of_results(request)
     repetitions = repetitions_of(run.started)
     every_column = _columns(request, run)
@@ -180,7 +180,7 @@ def read_matrix(request: PageRequest[MatrixQuery]) -> MatrixPage:
     cases = _read_cases(connection, [row.prompt_id for row in page.rows])
     rows = tuple(_case_shown(row, cases[row.prompt_id]) for row in page.rows)
     return MatrixPage(
-        as_of=request.standing,
+        as_of=request.as_of,
         run_id=run_id,
         run_number=run.started.run_number,
         run_name=run.started.name,
@@ -227,7 +227,7 @@ def _columns(request: PageRequest[MatrixQuery], run: Run) -> tuple[MatrixColumn,
 
 def _totals(request: PageRequest[MatrixQuery], run: Run) -> RunTotals | None:
     """The sums of the run; `None` where they cannot be read."""
-    for totals in request.feeder.totals(limit=1, before=run.started.run_number + 1):
+    for totals in request.reader.totals(limit=1, before=run.started.run_number + 1):
         if isinstance(totals, RunTotals) and totals.run_id == run.started.originator_id:
             return totals
     return None
@@ -296,8 +296,8 @@ def _show(
             f"The evaluation {evaluation_id} is of another run.",
             f"Open it at /evaluations/{evaluation_id}.",
         )
-    [recorded] = read_evaluations(request.connection, [key], up_to=request.standing.events_up_to)
-    [outcome] = request.feeder.outcomes(request.feeder.run(run_id), [key])
+    [recorded] = read_evaluations(request.connection, [key], up_to=request.as_of.events_up_to)
+    [outcome] = request.reader.outcomes(request.reader.run(run_id), [key])
     spoken, problem = read_conversation(recorded)
     previous, following = _find_neighbours(evaluation_id, rows)
     return ShownEvaluation(

@@ -135,7 +135,7 @@ def read_results(request: PageRequest[ResultsQuery]) -> ResultsPage:
     """The page of results that begins after the cursor."""
     query, connection = request.query, request.connection
     run_id = run_of_results(request)
-    run = request.feeder.run(run_id)
+    run = request.reader.run(run_id)
     up_to = position_of_results(request)
     page = page_of_results(
         connection,
@@ -151,7 +151,7 @@ def read_results(request: PageRequest[ResultsQuery]) -> ResultsPage:
         connection, run_id, query.filter, up_to=up_to, planned=planned, newer=numbers.newer
     )
     return ResultsPage(
-        as_of=request.standing,
+        as_of=request.as_of,
         run_id=run_id,
         run_number=run.started.run_number,
         run_name=run.started.name,
@@ -216,7 +216,7 @@ def run_of_results(request: PageRequest[Any]) -> UUID:
 
 def position_of_results(request: PageRequest[Any]) -> int:
     """The position of the log up to which results are listed."""
-    reached = request.standing.events_up_to
+    reached = request.as_of.events_up_to
     return reached if request.query.up_to is None else min(request.query.up_to, reached)
 
 

@@ -94,7 +94,7 @@ def read_review(request: PageRequest[ReviewQuery]) -> ReviewPage:
     counts = {state: sum(run.states.get(state, 0) for run in matching_runs) for state in _EVERY}
     waiting = [run for run in runs if run.open]
     return ReviewPage(
-        as_of=request.standing,
+        as_of=request.as_of,
         rows=page.rows,
         looked_at=page.looked_at,
         paging=Paging(

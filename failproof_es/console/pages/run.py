@@ -20,10 +20,10 @@ from failproof_es.console.parts.run import (
 )
 from failproof_es.core.run import Run
 from failproof_es.core.summary import RunSummary
-from failproof_es.reading.feeder import Feeder
+from failproof_es.reading.as_of import AsOf
 from failproof_es.reading.listed_runs import change_since_before, trends_of
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.reading.standing import Standing
+from failproof_es.reading.result_reader import ResultReader
 from failproof_es.store.reading.reader import Connection, read_event, resolve_run
 
 MOST_MESSAGES = 100
@@ -33,9 +33,9 @@ MOST_MESSAGES = 100
 def read_run(request: PageRequest[Query]) -> RunPage:
     """The run that the path names: by its number, its id, or as `latest`."""
     run_id = resolve_run(request.connection, request.path["run"])
-    run = require_begun_run(request.connection, request.feeder, request.standing, run_id)
-    recorded = RecordedRun(request.connection, run, request.feeder, messages=MOST_MESSAGES)
-    document = run_document(recorded, request.standing, most_read=MOST_READ)
+    run = require_begun_run(request.connection, request.reader, request.as_of, run_id)
+    recorded = RecordedRun(request.connection, run, request.reader, messages=MOST_MESSAGES)
+    document = run_document(recorded, request.as_of, most_read=MOST_READ)
     failed = failed_groups(recorded.summary)
     return RunPage(
         **dict(document),
@@ -51,7 +51,7 @@ def _trends(request: PageRequest[Query], document: RunDocument) -> Iterator[Mode
     attempts = document.attempts
     if attempts.attempts == 1:
         return
-    trends = trends_of(request.connection, request.feeder, [attempts.experiment])
+    trends = trends_of(request.connection, request.reader, [attempts.experiment])
     for model in document.models:
         if points := trends.get((attempts.experiment, model.key)):
             change = change_since_before(points, document.run_number)
@@ -59,17 +59,17 @@ def _trends(request: PageRequest[Query], document: RunDocument) -> Iterator[Mode
 
 
 def require_begun_run(
-    connection: Connection, feeder: Feeder, standing: Standing, run_id: UUID
+    connection: Connection, reader: ResultReader, as_of: AsOf, run_id: UUID
 ) -> Run:
-    """The run. Raises `NotFound` where it began after `standing.events_up_to`."""
+    """The run. Raises `NotFound` where it began after `as_of.events_up_to`."""
     first = read_event(connection, run_id, 1)
-    if first is not None and first.position > standing.events_up_to:
+    if first is not None and first.position > as_of.events_up_to:
         raise NotFound(
             f"The run began with event {first.position:,}. The projections, which pages are made "
-            f"of, have read {standing.events_up_to:,} so far.",
+            f"of, have read {as_of.events_up_to:,} so far.",
             "Load the page again in a moment.",
         )
-    return feeder.run(run_id)
+    return reader.run(run_id)
 
 
 def shape_of(summary: RunSummary) -> str:

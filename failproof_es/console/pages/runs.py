@@ -12,7 +12,6 @@ from failproof_es.console.page import AllRows, Page, PageModel, PageRequest
 from failproof_es.console.paging import CURSOR_SAYS, PagedQuery, Paging, one_page, read_cursor
 from failproof_es.engine.workers.presence import list_holders
 from failproof_es.events.base import RunStatus
-from failproof_es.reading.feeder import RunFilter
 from failproof_es.reading.listed_runs import (
     ListedRun,
     ModelRate,
@@ -21,7 +20,8 @@ from failproof_es.reading.listed_runs import (
     list_runs,
     trends_of,
 )
-from failproof_es.reading.rows import RowFeeder
+from failproof_es.reading.result_reader import RunFilter
+from failproof_es.reading.rows import RowReader
 from failproof_es.support.document import Document
 
 
@@ -118,21 +118,21 @@ def read_runs(request: PageRequest[RunsQuery]) -> RunsPage:
     before = None if query.after is None else read_cursor(query.after, int)[0]
     listed_runs = list_runs(
         request.connection,
-        request.feeder,
+        request.reader,
         limit=query.limit + 1,
         before=before,
         which=query.filter,
-        up_to=request.standing.events_up_to,
+        up_to=request.as_of.events_up_to,
     )
     rows, following = one_page(listed_runs, query.limit, lambda run: (run.run_number,))
     repeated = {run.experiment for run in rows if run.experiment and (run.attempts or 1) > 1}
-    trends = trends_of(request.connection, request.feeder, repeated)
+    trends = trends_of(request.connection, request.reader, repeated)
     holders = list_holders(request.connection)
     numbers = (
-        request.feeder.count_runs(query.filter) if isinstance(request.feeder, RowFeeder) else None
+        request.reader.count_runs(query.filter) if isinstance(request.reader, RowReader) else None
     )
     return RunsPage(
-        as_of=request.standing,
+        as_of=request.as_of,
         rows=tuple(_row(run, holders, trends) for run in rows),
         paging=Paging(
             limit=query.limit,
@@ -162,9 +162,9 @@ def every_run(request: PageRequest[RunsQuery]) -> Iterator[ListedRun]:
     """All runs that match the filter, newest first."""
     yield from list_runs(
         request.connection,
-        request.feeder,
+        request.reader,
         which=request.query.filter,
-        up_to=request.standing.events_up_to,
+        up_to=request.as_of.events_up_to,
     )
 
 

@@ -51,11 +51,11 @@ class SearchPage(PageModel):
 def read_search(request: PageRequest[SearchQuery]) -> SearchPage:
     """The hits of the query."""
     text = request.query.q
-    projected = request.standing.source == "projections"
+    projected = request.as_of.source == "projections"
     result = search(request.connection, text or "", projected=projected)
     pages = {page.name for page in all_pages()}
     return SearchPage(
-        as_of=request.standing,
+        as_of=request.as_of,
         q=text,
         hits=tuple(HitShown(hit=hit, url=_url(hit, pages)) for hit in result.hits),
         looked=tuple(result.looked),

@@ -59,7 +59,7 @@ def read_stream(request: PageRequest[StreamQuery]) -> StreamPage:
     total = sum(topics.values())
     kinds = {EVENTS[name].stream for name in topics if name in EVENTS}
     return StreamPage(
-        as_of=request.standing,
+        as_of=request.as_of,
         stream_id=stream_id,
         kind=kinds.pop() if len(kinds) == 1 else None,
         run_id=run_id,

@@ -31,7 +31,7 @@ def read_suites(request: PageRequest[PagedQuery]) -> SuitesPage:
     rows, following = one_page(suites, query.limit, lambda suite: (visible(suite.suite),))
     total = count_suites(request.connection)
     return SuitesPage(
-        as_of=request.standing,
+        as_of=request.as_of,
         rows=rows,
         paging=Paging(
             limit=query.limit, shown=len(rows), first=query.after is None, next=following,

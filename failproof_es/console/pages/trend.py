@@ -90,15 +90,15 @@ class TrendPage(PageModel):
 
 def read_trend(request: PageRequest[TrendQuery]) -> TrendPage:
     """The trend of the experiment of the run that the path names."""
-    connection, feeder = request.connection, request.feeder
+    connection, reader = request.connection, request.reader
     run_id = resolve_run(connection, request.path["run"])
-    run = require_begun_run(connection, feeder, request.standing, run_id)
+    run = require_begun_run(connection, reader, request.as_of, run_id)
     rates, attempts = _read_rates(request, run_id, request.query.attempts)
     models = defaultdict[str, list[AttemptRate]](list)
     for rate in rates:
         models[rate.model].append(rate)
     return TrendPage(
-        as_of=request.standing,
+        as_of=request.as_of,
         run_number=run.started.run_number,
         name=run.started.name,
         status=run.status,
@@ -137,7 +137,7 @@ def _read_rates(
     attempts = attempts_of(request.connection, run_id, most)
     places = {other.run_id: other.attempt for other in attempts.others}
     places[run_id] = attempts.attempt
-    totals = request.feeder.totals_of(list(places))
+    totals = request.reader.totals_of(list(places))
     runs = sorted(totals.values(), key=lambda run: run.run.started.run_number)
     models = dict.fromkeys(model for run in reversed(runs) for model in run.models)
     rates = [rate for model in models for rate in _rates_of(model, runs, places)]

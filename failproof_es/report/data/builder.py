@@ -14,8 +14,8 @@ from failproof_es.core.run import Run
 from failproof_es.core.summary import RunSummary
 from failproof_es.engine.history import Connection
 from failproof_es.events import CaseSkipped, RunSealed
+from failproof_es.reading.as_of import as_of_reader
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.reading.standing import standing_of
 from failproof_es.report.data import analysis
 from failproof_es.report.data.comparison import comparisons, pairings
 from failproof_es.report.data.conclusions import limitations, verdict
@@ -137,9 +137,9 @@ def _build_provenance(recorded: RecordedRun, of: Sequence[Observation]) -> Prove
     ).fetchone()
     assert row is not None
     first, last, count = row
-    standing = standing_of(connection, recorded.feeder)
+    as_of = as_of_reader(connection, recorded.reader)
     return Provenance(
-        run=run_document(recorded, standing, newest=None),
+        run=run_document(recorded, as_of, newest=None),
         models_answered=tuple(
             Counter(
                 observation.model_answered or "(unnamed)"

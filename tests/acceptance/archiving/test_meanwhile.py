@@ -15,7 +15,7 @@ from failproof_es.assurance.archiving import archive as archiving
 from failproof_es.assurance.checking import verification
 from failproof_es.engine import branching
 from failproof_es.engine.replays import replay as replaying
-from failproof_es.reading.log import LogFeeder
+from failproof_es.reading.log import LogReader
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.archives import RunIsArchived
 from failproof_es.store.store import Store
@@ -26,7 +26,7 @@ _READERS: dict[str, Callable[[RecordedRun], object]] = {
     "outcomes": lambda run: list(run.outcomes()),
     "summary": lambda run: run.summary,
     "evaluations": lambda run: list(run.evaluations()),
-    "summary of the log": lambda run: LogFeeder(run.connection).summary(run.run),
+    "summary of the log": lambda run: LogReader(run.connection).summary(run.run),
 }
 
 

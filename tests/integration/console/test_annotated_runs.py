@@ -19,11 +19,11 @@ from failproof_es.console.rendering import render
 from failproof_es.core.case import operations_id
 from failproof_es.engine.annotations import annotations_of
 from failproof_es.events import RunAnnotated
-from failproof_es.reading.catching_up import catch_up_problem
-from failproof_es.reading.feeder import Feeder, RunFilter
+from failproof_es.reading.at_head import catch_up_problem
 from failproof_es.reading.listed_runs import list_runs
-from failproof_es.reading.log import LogFeeder
-from failproof_es.reading.rows import RowFeeder
+from failproof_es.reading.log import LogReader
+from failproof_es.reading.result_reader import ResultReader, RunFilter
+from failproof_es.reading.rows import RowReader
 from failproof_es.store.reading.reader import resolve_run
 from failproof_es.store.store import Store
 from failproof_es.store.writing.appending import append_drafts
@@ -107,17 +107,17 @@ def test_the_log_and_the_rows_choose_the_same_runs_and_forged_annotations_count_
     append_drafts(store, [Draft(RunAnnotated, elsewhere, **forged)])
     with store.connect() as connection:
         assert catch_up_problem(connection) is None
-        feeders: tuple[Feeder, ...] = (RowFeeder(connection), LogFeeder(connection))
+        readers: tuple[ResultReader, ...] = (RowReader(connection), LogReader(connection))
         for which, expected in (
             (RunFilter(), [3, 2, 1]), (RunFilter(hidden=False), [3, 1]),
             (RunFilter(hidden=True), [2]), (RunFilter(tag="x\\u0000"), [2]),
             (RunFilter(tag="x"), []), (RunFilter(text="other"), [2]),
             (RunFilter(text="acceptance", hidden=False), [3, 1]), (RunFilter(text="forged"), []),
         ):  # fmt: skip
-            for feeder in feeders:
-                found = list_runs(connection, feeder, which=which)
-                assert [run.run_number for run in found] == expected, (which, feeder.source)
-        assert [feeder.count_hidden() for feeder in feeders] == [1, 1]
+            for reader in readers:
+                found = list_runs(connection, reader, which=which)
+                assert [run.run_number for run in found] == expected, (which, reader.source)
+        assert [reader.count_hidden() for reader in readers] == [1, 1]
         assert set(annotations_of(connection, [first, second, third])) == {second}
 
 
@@ -173,9 +173,9 @@ def test_a_paused_run_says_why_and_what_to_type(
 ) -> None:
     told = httpx.get(f"{three_runs}/runs/2.json", timeout=60).json()
     with store.connect() as connection:
-        feeder = LogFeeder(connection)
-        run = feeder.run(resolve_run(connection, "2"))
-        summary = feeder.summary(run)
+        reader = LogReader(connection)
+        run = reader.run(resolve_run(connection, "2"))
+        summary = reader.summary(run)
     for at_ceiling, command in (
         (False, "failproof-es resume 2"),
         (True, "failproof-es resume 2 --max-spend USD"),

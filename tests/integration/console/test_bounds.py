@@ -247,8 +247,8 @@ def test_viewers_leave_the_projections_to_who_follows_the_log(
     reading = SnapshotOpener(database, follower)
 
     def lag(left_s: float) -> int:
-        with reading.moment(left_s) as (_, _, standing):
-            return standing.lag
+        with reading.moment(left_s) as (_, _, as_of):
+            return as_of.lag
 
     with store.connect() as following:
         prepare(following)

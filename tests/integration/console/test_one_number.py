@@ -14,8 +14,8 @@ import pytest
 
 import failproof_es
 from failproof_es.core.summary import RunTotals
-from failproof_es.reading.log import LogFeeder
-from failproof_es.reading.rows import RowFeeder
+from failproof_es.reading.log import LogReader
+from failproof_es.reading.rows import RowReader
 from failproof_es.report.data.comparison import OVERALL
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.reading.reader import resolve_run
@@ -162,7 +162,7 @@ def test_a_run_has_one_end_wherever_it_is_shown(
 
 def test_rows_and_log_say_the_same_of_clusters(compared_log: str) -> None:
     with psycopg.connect(compared_log) as connection:
-        rows, log = RowFeeder(connection), LogFeeder(connection)
+        rows, log = RowReader(connection), LogReader(connection)
         for number in range(1, 4):
             run = log.run(resolve_run(connection, str(number)))
             one, other = rows.summary(run), log.summary(run)

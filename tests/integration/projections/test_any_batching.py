@@ -49,7 +49,7 @@ from tests.integration.projections.world import rows as every_row
 from tests.unit.histories import History
 
 PROJECTIONS = tuple(each for each in ALL_PROJECTIONS if each.name != "run_results")
-"""Those that need no log to take events in; `test_both_feeders.py` cuts histories of the other."""
+"""Those that need no log to take events in; `test_both_readers.py` cuts histories of the other."""
 RUN = UUID(int=1)
 PROMPT = UUID(int=2)
 WHEN = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)

@@ -15,7 +15,7 @@ from projections.runner import prepare, rebuild
 from tests.integration.projections.shared_rebuilds import in_this_process, noted
 from tests.integration.projections.world import follow_to_the_end, rows
 from tests.integration.reading.lives import Life
-from tests.integration.reading.test_both_feeders import store as store
+from tests.integration.reading.test_both_readers import store as store
 
 
 def told_after(store: Store, entries: Sequence[LogEntry], monkeypatch: pytest.MonkeyPatch) -> bool:

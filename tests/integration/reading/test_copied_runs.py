@@ -9,9 +9,9 @@ import psycopg
 import pytest
 
 from failproof_es.ledger.leaf import leaf_hash
-from failproof_es.reading.log import LogFeeder
+from failproof_es.reading.log import LogReader
 from failproof_es.reading.recorded_run import RecordedRun
-from failproof_es.reading.rows import RowFeeder
+from failproof_es.reading.rows import RowReader
 from failproof_es.store.reading.reader import Connection
 from failproof_es.store.store import Store
 from projections.runner import rebuild, status
@@ -51,9 +51,9 @@ def test_the_rows_of_a_copied_run_are_those_of_a_rebuild(
         copied = rows(connection)
         run = RecordedRun.read(connection, run_id)
         by_rows, outcomes = run.summary, list(run.outcomes())
-        assert run.feeder.source == "projections"
+        assert run.reader.source == "projections"
         assert by_rows.total.scored == len(outcomes) == 60
-        log = LogFeeder(connection)
+        log = LogReader(connection)
         assert by_rows == log.summary(log.run(run_id))
         keys = [each.key for each in run.evaluations()]
         assert [each.outcome for each in outcomes] == log.outcomes(run.run, keys)
@@ -102,7 +102,7 @@ def test_the_console_s_log_is_one_that_the_engine_could_have_written(
             "(SELECT count(*) FROM failproof.run_asked_list WHERE asking_id IS NULL)"
         ).fetchone()
         assert odd == (0, 0, 60, 0)
-        rows, events = RowFeeder(connection), LogFeeder(connection)
+        rows, events = RowReader(connection), LogReader(connection)
         for run_id in (filled.large, filled.other, filled.going):
             assert rows.summary(rows.run(run_id)) == events.summary(events.run(run_id))
         whole = rows.summary(rows.run(filled.large))

@@ -15,8 +15,8 @@ from failproof_es.core.evaluation import EvaluationKey, ImpossibleHistory
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.run import Run
 from failproof_es.reading.counter_rows import READ
-from failproof_es.reading.log import LogFeeder
-from failproof_es.reading.rows import RowFeeder
+from failproof_es.reading.log import LogReader
+from failproof_es.reading.rows import RowReader
 from failproof_es.store.store import Store
 from projections.results.counters import ASKING, CLASSES, ERRORS, GROUPS, LATENCIES, UNSCORED, USAGE
 from projections.runner import catch_up, prepare
@@ -24,11 +24,11 @@ from tests.integration.reading.lives import Life
 
 
 class Recorded:
-    """Many lives in one log, as both feeders tell them."""
+    """Many lives in one log, as both readers tell them."""
 
     def __init__(self, connection: psycopg.Connection[Any], lives: list[Life]) -> None:
         self.connection = connection
-        log = LogFeeder(connection)
+        log = LogReader(connection)
         self.keys: list[tuple[Run, list[EvaluationKey]]] = []
         self.by_log: list[tuple[Any, ...]] = []
         for life in lives:
@@ -41,7 +41,7 @@ class Recorded:
                 self.by_log.append((run, log.summary(run), log.outcomes(run, life.keys)))
 
     def by_rows(self) -> Iterator[tuple[Any, ...]]:
-        rows = RowFeeder(self.connection)
+        rows = RowReader(self.connection)
         for run, keys in self.keys:
             yield rows.run(run.started.originator_id), rows.summary(run), rows.outcomes(run, keys)
 

@@ -19,7 +19,7 @@ from failproof_es.catalogue.run import (
 from failproof_es.catalogue.run_numbers import NO_ACCURACY
 from failproof_es.engine.related_runs.attempts import Attempts
 from failproof_es.events import ModelSnapshot, SuiteSnapshot
-from failproof_es.reading.standing import Standing
+from failproof_es.reading.as_of import AsOf
 from failproof_es.reading.workers import RunWorker
 
 MOMENT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -37,7 +37,7 @@ def document(name: str = "r", **more: Any) -> RunDocument:
     """The document of a completed run that says `name` wherever data can."""
     model = ModelSnapshot(key=name, provider=name, model=name)
     fields: dict[str, Any] = {
-        "as_of": Standing(99, 99, 0, "log", {}, None),
+        "as_of": AsOf(99, 99, 0, "log", {}, None),
         "run_id": UUID(int=1),
         "run_number": 1,
         "name": name,

@@ -17,10 +17,10 @@ import projections.batch as batching
 from failproof_es.core.evaluation import EvaluationKey, ImpossibleHistory
 from failproof_es.core.summary import RunSummary
 from failproof_es.problems import InvalidInput
-from failproof_es.reading.feeder import Feeder
-from failproof_es.reading.log import LogFeeder
-from failproof_es.reading.recorded_run import feeder_for
-from failproof_es.reading.rows import RowFeeder
+from failproof_es.reading.log import LogReader
+from failproof_es.reading.recorded_run import reader_for
+from failproof_es.reading.result_reader import ResultReader
+from failproof_es.reading.rows import RowReader
 from failproof_es.store.errors import UnreadableState
 from failproof_es.store.reading.reader import max_position
 from failproof_es.store.store import Store
@@ -53,7 +53,7 @@ def hold_equal(
     connection: psycopg.Connection[Any], run_id: UUID, keys: list[EvaluationKey]
 ) -> bool:
     """Compare everything that both tell of a run; whether the rows told it themselves."""
-    log, rows = LogFeeder(connection), RowFeeder(connection)
+    log, rows = LogReader(connection), RowReader(connection)
     run = told(lambda: log.run(run_id))
     assert told(lambda: rows.run(run_id)) == run
     if isinstance(run, tuple):
@@ -111,7 +111,7 @@ def test_rows_and_log_tell_the_same_of_any_history_however_it_is_cut(
             rebuild(connection, processes=3)
             assert reached == [max_position(connection)]
             assert every_row(connection) == followed
-        log, rows = LogFeeder(connection), RowFeeder(connection)
+        log, rows = LogReader(connection), RowReader(connection)
         assert told(lambda: list(rows.summaries(limit=3))) == told(
             lambda: list(log.summaries(limit=3))
         )
@@ -152,32 +152,32 @@ def test_summaries_are_listed_newest_first_and_cost_as_many_queries_for_many_run
         for _ in record(store, life):
             pass
     with store.connect() as connection:
-        feeder = feeder_for(connection)
-        assert feeder.source == "projections" and feeder.warning is None
-        log = list(LogFeeder(connection).summaries())
+        reader = reader_for(connection)
+        assert reader.source == "projections" and reader.warning is None
+        log = list(LogReader(connection).summaries())
         assert [each.run_id for each in log] == [life.run_id for life in reversed(lives)]
-        assert list(feeder.summaries()) == log
-        assert list(feeder.summaries(limit=3)) == log[:3]
+        assert list(reader.summaries()) == log
+        assert list(reader.summaries(limit=3)) == log[:3]
         totals = [each.totals for each in log if isinstance(each, RunSummary)]
-        assert list(feeder.totals()) == totals and len(totals) == len(log)
-        assert list(LogFeeder(connection).totals(before=3)) == list(feeder.totals(before=3))
-        fewer = counted(connection, lambda: list(feeder.totals(limit=2)))
-        assert counted(connection, lambda: list(feeder.totals())) <= fewer + 1  # older prices
-        messages_are_cut(feeder, connection)
-        assert list(feeder.summaries(before=3)) == list(LogFeeder(connection).summaries(before=3))
+        assert list(reader.totals()) == totals and len(totals) == len(log)
+        assert list(LogReader(connection).totals(before=3)) == list(reader.totals(before=3))
+        fewer = counted(connection, lambda: list(reader.totals(limit=2)))
+        assert counted(connection, lambda: list(reader.totals())) <= fewer + 1  # older prices
+        messages_are_cut(reader, connection)
+        assert list(reader.summaries(before=3)) == list(LogReader(connection).summaries(before=3))
         for limit in (2**63 - 1, 2**63, 10**30):
-            assert list(feeder.summaries(limit=limit)) == log
-            assert list(LogFeeder(connection).summaries(limit=limit)) == log
-        few = counted(connection, lambda: list(feeder.summaries(limit=2)))
-        assert counted(connection, lambda: list(feeder.summaries())) <= few + 1  # older prices
+            assert list(reader.summaries(limit=limit)) == log
+            assert list(LogReader(connection).summaries(limit=limit)) == log
+        few = counted(connection, lambda: list(reader.summaries(limit=2)))
+        assert counted(connection, lambda: list(reader.summaries())) <= few + 1  # older prices
 
 
-def messages_are_cut(feeder: Feeder, connection: psycopg.Connection[Any]) -> None:
+def messages_are_cut(reader: ResultReader, connection: psycopg.Connection[Any]) -> None:
     """Of the messages of failed requests as many as are wanted, whoever is asked."""
     most = 0
-    for whole in feeder.summaries():
+    for whole in reader.summaries():
         assert isinstance(whole, RunSummary)
-        for each in (feeder, LogFeeder(connection)):
+        for each in (reader, LogReader(connection)):
             cut = each.summary(whole.run, messages=1)
             said = whole.messages()
             most = max(most, len(said))

@@ -8,9 +8,9 @@ from typing import Literal
 import psycopg
 
 from failproof_es.reading.at_head import READ
-from failproof_es.reading.feeder import Feeder
-from failproof_es.reading.log import LogFeeder
-from failproof_es.reading.rows import RowFeeder
+from failproof_es.reading.log import LogReader
+from failproof_es.reading.result_reader import ResultReader
+from failproof_es.reading.rows import RowReader
 from failproof_es.store.reading.reader import Connection, max_position
 from projections.positions import read_positions
 
@@ -19,8 +19,8 @@ _RELATIONS = "SELECT count(to_regclass(name)) FROM unnest(%s::text[]) AS name"
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """Up to which position a feeder reads, and how many positions that is behind the log."""
+class AsOf:
+    """Up to which position a reader reads, and how many positions that is behind the log."""
 
     events_up_to: int
     """The position of the last event that is counted; 0 where there is none."""
@@ -40,8 +40,8 @@ class Standing:
         return None if self.warning is None else self.warning.removesuffix(_SLOWER)
 
 
-def feeder_as_it_stands(connection: Connection) -> tuple[Feeder, Standing]:
-    """A feeder that does not update the projections, and its standing.
+def reader_without_update(connection: Connection) -> tuple[ResultReader, AsOf]:
+    """A reader that does not update the projections, and its as_of.
 
     It reads the projections, however far behind, if they are complete and of this program's
     versions; else the log. Call it in a transaction with a snapshot, so that both fit together.
@@ -69,22 +69,22 @@ def feeder_as_it_stands(connection: Connection) -> tuple[Feeder, Standing]:
             why_not = "the projections were built by another version of this program"
     if why_not is not None:
         warning = why_not + _SLOWER
-        return LogFeeder(connection, head, warning=warning), Standing(
+        return LogReader(connection, head, warning=warning), AsOf(
             head, head, 0, "log", versions, warning
         )
     reached = min(positions[name].position for name in versions)
     up_to = min(reached, head)
-    return RowFeeder(connection, reached=up_to), Standing(
+    return RowReader(connection, reached=up_to), AsOf(
         up_to, head, head - up_to, "projections", versions, None
     )
 
 
-def standing_of(connection: Connection, feeder: Feeder) -> Standing:
-    """The standing of a feeder: it reads up to `feeder.up_to`, or else all of the log.
+def as_of_reader(connection: Connection, reader: ResultReader) -> AsOf:
+    """The as_of of a reader: it reads up to `reader.up_to`, or else all of the log.
 
     If it reads all of the log outside a snapshot, it may count events recorded meanwhile.
     """
     head = max_position(connection)
-    up_to = head if feeder.up_to is None else min(feeder.up_to, head)
+    up_to = head if reader.up_to is None else min(reader.up_to, head)
     versions = {projection.name: projection.version for projection in READ}
-    return Standing(up_to, head, head - up_to, feeder.source, versions, feeder.warning)
+    return AsOf(up_to, head, head - up_to, reader.source, versions, reader.warning)

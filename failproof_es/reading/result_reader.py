@@ -90,7 +90,7 @@ EVERY_RUN = RunFilter()
 """The filter that matches every run."""
 
 
-class Feeder(Protocol):
+class ResultReader(Protocol):
     """A source of runs. Every source gives the same results."""
 
     @property
