@@ -58,7 +58,7 @@ def _other_current_projections(connection: Connection) -> list[Projection]:
     position = reached(connection, READ)
     names = {projection.name for projection in READ}
     level = {
-        one.name: one
+        state.name: state
         for state in status(connection)
         if state.position >= position and not state.outdated
     }
