@@ -98,13 +98,13 @@ class LogReader:
 
         Reads every event of each run.
         """
-        some = which.chooses or which.hidden is not None
-        most = None if limit is None or some else min(limit, _MOST)
+        most = None if limit is None else min(limit, _MOST)
+        chooses = which.chooses or which.hidden is not None
         rows = self.connection.execute(
             "SELECT run_id, run_number FROM failproof.run_list "
             "WHERE %(before)s::bigint IS NULL OR run_number < %(before)s "
             "ORDER BY run_number DESC LIMIT %(limit)s",
-            {"before": before, "limit": most},
+            {"before": before, "limit": None if chooses else most},
         ).fetchall()
         annotations: Mapping[UUID, RunAnnotated] = {}
         if which.reads_annotations:
@@ -115,14 +115,14 @@ class LogReader:
             rows = [row for row in rows if (row[0] in hidden) == which.hidden]
         summaries = (self.summarize_or_explain(run_id, number) for run_id, number in rows)
         if not which.chooses:
-            return islice(summaries, limit)
+            return islice(summaries, most)
         matching = (
             summary
             for summary in summaries
             if isinstance(summary, RunSummary)
             and which.matches(summary.run, annotations.get(summary.run_id))
         )
-        return islice(matching, limit)
+        return islice(matching, most)
 
     def totals(
         self,

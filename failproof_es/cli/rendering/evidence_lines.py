@@ -13,7 +13,7 @@ from uuid import UUID
 
 from pydantic import ValidationError
 
-from failproof_es.catalogue.wording import describe_model, judge_named
+from failproof_es.catalogue.wording import describe_model
 from failproof_es.cli.rendering.request_lines import body_lines, field, told
 from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.core.case import review_id
@@ -86,7 +86,7 @@ class BundledRun:
         yield f"by {told(started.get('who'))} on {told(started.get('where'))}"
         yield from self._model_lines(started, _payload(ended)["counts"]["planned"])
         for judge in started.get("judges", []):
-            yield f"{judge_named(told(judge.get('key')))}: {_describe(judge)}"
+            yield f"judge {told(judge.get('key')).removeprefix('judge:')}: {_describe(judge)}"
         yield from _gate_lines(ended)
         yield (
             f"seal {self._manifest['seal']} of {self._manifest['sealed_events']} events "

@@ -166,7 +166,9 @@ def print_table(
             for row in page
         ]
         texts = [list(details(row)) for row in page] if details else [[] for _ in page]
-        _print_page(console, columns, cells, texts, heading)
+        if heading:
+            console.print(Text(heading))
+        _print_page(console, columns, cells, texts)
         page = list(islice(remaining, TABLE_ROWS))
         if not page:
             return
@@ -184,7 +186,6 @@ def _print_page(
     columns: Sequence[Column],
     cells: Sequence[list[str]],
     texts: Sequence[Sequence[tuple[str, str]]],
-    title: str | None,
 ) -> None:
     """Print rows in the widest form that fits, `texts` below each."""
     folded = [at for at, column in enumerate(columns) if column.folds or column.is_text]
@@ -199,13 +200,13 @@ def _print_page(
                 _below([(columns[at], row[at]) for at in folded], own)
                 for row, own in zip(cells, texts, strict=True)
             ]
-            _print_folded(console, kept_columns, kept_cells, below, layout, title)
+            _print_folded(console, kept_columns, kept_cells, below, layout)
             return
     if (layout := _layout(columns, cells, console.width)) is None:
-        _print_records(console, columns, cells, texts, title)
+        _print_records(console, columns, cells, texts)
         return
     padding, widths = layout
-    console.print(_table(columns, cells, widths, padding, title))
+    console.print(_table(columns, cells, widths, padding))
 
 
 def _print_folded(
@@ -214,17 +215,14 @@ def _print_folded(
     cells: Sequence[Sequence[str]],
     below: Sequence[_Below],
     layout: tuple[int, list[int]],
-    title: str | None,
 ) -> None:
     """Print each row with what is `below` it: phrases on one line if they fit, else on one each."""
     padding, widths = layout
     indent = min(widths[0] + 3 * padding + 2, _DEEPEST_INDENT)
-    if title:
-        console.print(Text(title))
-    heading = _table(columns, [], widths, padding, None, edge=False)
+    heading = _table(columns, [], widths, padding, edge=False)
     console.print(Padding(heading, (0, 0, 0, 1)))
     for row, (phrases, texts) in zip(cells, below, strict=True):
-        line = _table(columns, [row], widths, padding, None, edge=False)
+        line = _table(columns, [row], widths, padding, edge=False)
         line.show_header = False
         console.print(Padding(line, (0, 0, 0, 1)))
         one_line_text = ", ".join(phrases)
@@ -317,14 +315,10 @@ def _table(
     cells: Sequence[Sequence[str]],
     widths: Sequence[int],
     padding: int,
-    title: str | None,
     *,
     edge: bool = True,
 ) -> Table:
-    table = Table(
-        title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, padding),
-        show_edge=edge,
-    )  # fmt: skip
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, padding), show_edge=edge)
     for column, width in zip(columns, widths, strict=True):
         justify: Literal["left", "right"] = "right" if column.right else "left"
         table.add_column(column.heading, justify=justify, overflow="fold", width=width)
@@ -338,10 +332,7 @@ def _print_records(
     columns: Sequence[Column],
     cells: Sequence[Sequence[str]],
     texts: Sequence[Sequence[tuple[str, str]]],
-    title: str | None,
 ) -> None:
-    if title:
-        console.print(Text(title))
     for row, own in zip(cells, texts, strict=True):
         headed_cells = zip((column.heading for column in columns), row, strict=True)
         console.print(_labelled([*(pair for pair in headed_cells if pair[1]), *own]))

@@ -90,10 +90,10 @@ def rows_of(
     each place is looked up in the whole plan when a shape needs it.
 
     Fields of the shape are filled in here: the cost (`metrics.cost_usd`, specification 001 § 3.2),
-    null if it is unknown; `expected`, each expectation of the case beside what came; the run's
-    number and the evaluation's place in its plan, from 1 (`run_id` and `result_id`, specification
-    003 § 3); and, for an evaluation that was left to people, `reviews`, the last review of each
-    person, and `outcome`, their decision.
+    null if it is unknown; `expected`, each expectation of the case, whether it is met, and what
+    came if that is not the answer itself; the run's number and the evaluation's place in its plan,
+    from 1 (`run_id` and `result_id`, specification 003 § 3); and, for an evaluation that was left
+    to people, `reviews`, the last review of each person, and `outcome`, their decision.
     """
     as_result = shape_of(run.started.dialect, shape)
     has_expected = expected_in_results(dialect_named(run.started.dialect))
@@ -108,7 +108,8 @@ def rows_of(
             if has_expected:
                 outcome = evaluation_outcome(run.run, recorded)
                 row["expected"] = [
-                    {"expected": one.expected, "got": one.got, "met": one.met}
+                    {"expected": one.expected, "met": one.met}
+                    | ({} if one.got == outcome.answer else {"got": one.got})
                     for one in expectations_of(recorded.case, outcome)
                 ]
             if row.get("run_id", "") is None:

@@ -28,6 +28,7 @@ _VALUES = {
     "kind": "csv",
     "path": "cases.csv",
     "file": "file.jsonl",
+    "case": "case-00000",
     "output": "out.evidence",
     "folder": ".",
     "shell": "bash",

@@ -11,7 +11,7 @@ from uuid import UUID
 import psycopg
 from psycopg import sql
 
-from failproof_es.core.case import Case, Turn, prompt_id, review_id
+from failproof_es.core.case import Case, Turn, operations_id, prompt_id, review_id
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.events import (
     AttemptLost,
@@ -30,6 +30,7 @@ from failproof_es.events import (
     ResponseReceived,
     Reviewed,
     ReviewedItem,
+    RunAnnotated,
     RunCompleted,
     RunPaused,
     RunResumed,
@@ -92,6 +93,7 @@ class World:
         self._add(RunResumed, RUN, RUN, who="w", where="h", code_version="1")
         self._add(RunCompleted, RUN, RUN, counts=counts)
         self._review()
+        self._annotate()
         # A case that stands where none belongs.
         astray = self._cases[0]
         self._add(PromptStored, UUID(int=99), None, digest=astray.digest(), case=astray)
@@ -237,6 +239,14 @@ class World:
                 evaluation_id=evaluation, reviewer=reviewer, verdict=verdict,
                 items=(ReviewedItem(item="must_do.1", verdict="met"),), severity="S1",
                 tags=("a\x00",), notes="odd \x00", blind=True, file_sha256=None, sheet=None,
+            )  # fmt: skip
+
+    def _annotate(self) -> None:
+        """The run is named, and then named otherwise and hidden."""
+        for name, hidden in (("first \x00", False), ("second", True)):
+            self._add(
+                RunAnnotated, operations_id(RUN), None, about=RUN, who="w", where="h", name=name,
+                tags=("a\x00", "b"), note="odd \x00", hidden=hidden,
             )  # fmt: skip
 
 
