@@ -25,7 +25,9 @@ from failproof_es.assurance.export import evidence
 from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
 from failproof_es.assurance.signing.integrator import integrate, sign_checkpoint
 from failproof_es.core.case import Case, Turn, prompt_id
+from failproof_es.core.run import chunked
 from failproof_es.engine.finish.sealing import seal_of
+from failproof_es.engine.planning.asked_cases import PlannedCases
 from failproof_es.events import (
     CasesPlanned,
     Counts,
@@ -41,7 +43,6 @@ from failproof_es.store import ledger
 from failproof_es.store.schema.installation import WRITER
 from failproof_es.store.store import Store
 from failproof_es.store.writing import recorder
-from tests.asked import ASKED
 from tests.benchmarks.measured import Benchmark, Measure, Measurement, Row, Sizes, TargetFigure
 from tests.benchmarks.rebuild import BATCH, history
 from tests.benchmarks.servers import benchmark_store
@@ -88,15 +89,19 @@ def _write_run(store: Store, evaluations: int) -> UUID:
     run_id = uuid4()
     head = {"originator_id": run_id, "run_id": run_id, "timestamp": datetime.now(UTC)}
 
+    asked = PlannedCases()
+    asked.add(CASE.digest(), CASE)
+    (questions,) = chunked(asked.questions())
     draft = RunStarted(
-        **head, originator_version=1, name="benchmark", run_number=0, **ASKED,
+        **head, originator_version=1, name="benchmark", run_number=0, attempt=1,
+        experiment=asked.experiment({}, (), ()),
         configuration={}, configuration_digest="c0", models=(), suites=(), dialect="failproof",
         planned_cases=1, planned_evaluations=evaluations, code_version="0", packages={}, who="w",
         where="h",
     )  # fmt: skip
     digests = (CASE.digest(),)
-    plan = CasesPlanned(**head, originator_version=2, chunk=0, digests=digests, questions=("q",))
-    store.begin_run(draft, [plan], lambda: frozenset({"q"}))
+    plan = CasesPlanned(**head, originator_version=2, chunk=0, digests=digests, questions=questions)
+    store.begin_run(draft, [plan], lambda: frozenset(questions))
     for batch in _batches(run_id, evaluations):
         store.log.events.put(batch)
     counts = Counts(planned=evaluations, finished=evaluations, scored=evaluations, abandoned=0)

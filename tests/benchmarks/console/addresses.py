@@ -45,7 +45,7 @@ _RUN = (
     "SELECT * FROM projections.run_asking WHERE run_id = %(run)s",
     "SELECT * FROM projections.cost WHERE run_id = %(run)s",
     "SELECT asked, kind, message::text, requests FROM projections.run_errors "
-    "WHERE run_id = %(run)s ORDER BY attempts DESC LIMIT 100",
+    "WHERE run_id = %(run)s ORDER BY requests DESC LIMIT 100",
     "SELECT * FROM projections.run_unscored WHERE run_id = %(run)s",
     "SELECT * FROM projections.run_latencies WHERE run_id = %(run)s",
     "SELECT count(*) FROM projections.reviews WHERE run_id = %(run)s",

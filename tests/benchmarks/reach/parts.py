@@ -32,7 +32,7 @@ ROWS = (
         "library of the same fields.",
     ),
 )  # fmt: skip
-EVENTS = ("RequestSent.v2", "ResponseReceived.v4", "Classified.v1", "Scored.v2")
+EVENTS = ("RequestSent.v1", "ResponseReceived.v1", "Classified.v1", "Scored.v1")
 """As they are kept for the tests: any version reads them."""
 
 _PARTS = """
