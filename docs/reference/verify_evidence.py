@@ -1022,7 +1022,7 @@ def gate_lines(ended: Event) -> Iterator[str]:
         return
     for name, gate in gates.items():
         try:
-            yield f"gate {gate_told(name, gate)}, {'met' if gate['met'] is True else 'NOT MET'}"
+            yield f"gate {gate_told(name, gate)}, {'met' if gate['met'] else 'NOT MET'}"
         except MALFORMED:
             yield f"gate {name}: {told(gate)}"
 
