@@ -6,10 +6,10 @@ python -m tools.benchmarks_reference > docs/reference/benchmarks.md
 The second form takes the files in `results/` beside this module: those that the committed page is
 made of. `results/` and the page are committed together.
 
-A row is taken from the last file that measured it. What people wrote stands beside this module: the
-page around the tables in `page.md`, where `<!-- cell ROW -->` is what was measured of a row, and in
-`remarks.toml`, by the row's name, what stands in the way of a row that is not reached, and what it
-would take.
+A row is taken from the last file that measured it at the size that its target is about. What people
+wrote stands beside this module: the page around the tables in `page.md`, where `<!-- cell ROW -->`
+is what was measured of a row, and in `remarks.toml`, by the row's name, what stands in the way of a
+row that is not reached, and what it would take.
 """
 
 from __future__ import annotations
@@ -39,23 +39,27 @@ def reference(
     benchmarks: Sequence[Benchmark] = BENCHMARKS,
 ) -> str:
     """The page, with every row of the benchmarks. `results` are the kept files, oldest first."""
-    known = [(row, each.name) for each in benchmarks for row in each.rows]
-    rows: dict[str, Any] = {row.name: Measured(row, name).document() for row, name in known}
+    known = {row.name: row for benchmark in benchmarks for row in benchmark.rows}
+    rows: dict[str, Any] = {
+        row.name: Measured(row, benchmark.name).document()
+        for benchmark in benchmarks
+        for row in benchmark.rows
+    }
     for result in results:
         if result["quick"]:
             raise SystemExit(
                 f"the numbers of {result['began']} are from --quick: they mean nothing"
             )
         for row in result["rows"]:
-            if row["name"] in rows and (_is_measured(row) or not _is_tried(rows[row["name"]])):
-                rows[row["name"]] = {**row, **_said(rows[row["name"]])}
+            if row["name"] in rows and _replaces(row, rows[row["name"]]):
+                rows[row["name"]] = _restated(row, known[row["name"]])
     wanted = [row for row in rows.values() if row["wanted"]]
     parts = {
         "sittings": _sittings(results, rows),
         "wanted": table(wanted, [_VERSION]),
         "others": table([row for row in rows.values() if not row["wanted"]], [_VERSION]),
         "missed": list(_missed(wanted, remarks)),
-        "how": list(_how([row for row, _ in known])),
+        "how": list(_how(list(known.values()))),
     }
     page = re.sub(r"<!-- (\w+) -->", lambda part: "\n".join(parts[part[1]]), template)
     return re.sub(r"<!-- cell ([\w-]+) -->", lambda name: cell(rows[name[1]], _VERSION), page)
@@ -67,17 +71,28 @@ def _how(rows: Sequence[Row]) -> Iterator[str]:
         yield f"- {' '.join(f'`{row.name}`: {row.what}.' for row in alike)} {how}"
 
 
-def _is_measured(row: Mapping[str, Any]) -> bool:
-    return any(each["median"] is not None for each in row["measured"].values())
+def _replaces(row: Mapping[str, Any], earlier: Mapping[str, Any]) -> bool:
+    """Whether a row is shown in place of an earlier measurement of it.
+
+    A failed measurement never is, and one of less than the target is about (`comparable`) only
+    where the earlier one was no better.
+    """
+    if not earlier["measured"]:
+        return True
+    newest, before = (each["measured"].get(_VERSION, {}) for each in (row, earlier))
+    if newest.get("median") is None:
+        return False
+    return newest["reached"] is not None or before.get("reached") is None
 
 
-def _said(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What the program says of a row today, whenever it was measured."""
-    return {each: row[each] for each in ("what", "unit", "how")}
-
-
-def _is_tried(row: Mapping[str, Any]) -> bool:
-    return bool(row["measured"])
+def _restated(row: Mapping[str, Any], known: Row) -> dict[str, Any]:
+    """A kept row with what the program says of it today: words, unit, and target."""
+    measured = row["measured"].get(_VERSION, {})
+    if measured.get("reached") is not None and known.wanted is not None:
+        measured["reached"] = known.wanted.met(measured["median"])
+    target = None if known.wanted is None else str(known.wanted)
+    words = {"what": known.what, "unit": known.unit, "how": known.how}
+    return {**row, **words, "wanted": target}
 
 
 def _sittings(results: Sequence[Mapping[str, Any]], rows: Mapping[str, Any]) -> list[str]:

@@ -40,7 +40,7 @@ ROWS = (
         "resume", "resume of a half-done large run: first new request", "s",
         f"A run of {_SIZE}, killed (`kill -9`) when half of its requests are answered; then "
         "`failproof-es resume`, from the shell until the server has the next request.",
-        TargetFigure("<=", 10),
+        TargetFigure("<=", 5),
     ),
 )  # fmt: skip
 

@@ -20,7 +20,7 @@ ROWS = (
     Row(
         "rebuild", "rebuild of all projections", "events/s",
         f"`failproof-es projections rebuild` of {_LOG}, {_LESS}.",
-        TargetFigure(">=", 150_000),
+        TargetFigure(">=", 120_000),
     ),
     Row(
         "rebuild-cores", "cores that a rebuild keeps busy", "cores",
@@ -39,6 +39,7 @@ ROWS = (
     Row(
         "verify-run", "`verify RUN`, of the one run in the log", "events/s",
         f"`failproof-es verify 1` of {_LOG}, {_LESS}.",
+        TargetFigure(">=", 100_000),
     ),
     Row(
         "report", "`report RUN`, of 20,000 evaluations", "s of processor",
@@ -47,7 +48,7 @@ ROWS = (
     Row(
         "report-memory", "peak memory of `report RUN`, of 20,000 evaluations", "MB",
         "Of the report above: the most that its process held (VmHWM), without the child process "
-        "that draws its charts, which holds 80 MB for a second.",
+        "that draws its charts.",
         TargetFigure("<=", 160),
     ),
     Row(
@@ -101,13 +102,17 @@ def _measure(one: Installation, empty: dict[str, Ran], events: int) -> Iterator[
 
 
 def _measure_run(one: Installation, evaluations: int) -> Iterator[Measurement]:
-    ran = run_command(one, one.home, "report", "1", "-o", "report.html")
-    cpu = sum(ran.watch.between(ran.began, ran.began + ran.wall_s))
-    yield Measurement("report", cpu, ran.wall_s, cpu)
-    yield Measurement("report-memory", ran.watch.peak_mb)
-    ran = run_command(one, one.home, "replay", "1")
-    cpu = sum(ran.watch.between(ran.began, ran.began + ran.wall_s))
-    yield Measurement("replay", evaluations / cpu, ran.wall_s, cpu)
+    report = run_command(one, one.home, "report", "1", "-o", "report.html")
+    yield Measurement("report", _cpu_s(report), report.wall_s, _cpu_s(report))
+    yield Measurement("report-memory", report.watch.peak_mb)
+    replay = run_command(one, one.home, "replay", "1")
+    cpu_s = _cpu_s(replay)
+    yield Measurement("replay", evaluations / cpu_s, replay.wall_s, cpu_s)
+
+
+def _cpu_s(command: Ran) -> float:
+    """Seconds of the processor, of children that the command killed, too."""
+    return sum(command.watch.between(command.began, command.began + command.wall_s))
 
 
 def _fetch(one: Installation) -> int:

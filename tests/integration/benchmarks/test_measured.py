@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -184,6 +185,28 @@ def test_the_page_shows_the_newest_measurement_of_each_row() -> None:
     assert "- **how small**: 7.00 MB, wanted <= 5.00. It takes a lighter box." in page
     assert "2026-11-22" not in page  # nothing was taken from there
     assert page.count("abc1234") == 2
+
+
+def test_a_smaller_measurement_replaces_none_of_the_size_that_the_target_is_about() -> None:
+    whole = counted("now", values=[20.0]).document()
+    part = Measured(FAST, "speed")
+    part.add("now", Measurement("fast", 90.0, comparable=False))
+    kept = [result([whole], "2026-11-22"), result([part.document()], "2026-11-23")]
+    both = [Benchmark("both", (FAST,), fake([]).begin)]
+    assert benchmarks_reference.reference(kept, "<!-- cell fast -->", {}, both) == "20.0 a second"
+    kept.reverse()
+    assert benchmarks_reference.reference(kept, "<!-- cell fast -->", {}, both) == "20.0 a second"
+
+
+def test_a_kept_row_is_held_against_the_target_of_today() -> None:
+    kept = [result([counted("now", values=[20.0]).document()])]
+    harder = dataclasses.replace(FAST, wanted=TargetFigure(">=", 30))
+    both = [Benchmark("both", (harder,), fake([]).begin)]
+    page = benchmarks_reference.reference(kept, "<!-- wanted -->", {}, both)
+    assert (
+        page.splitlines()[-1]
+        == "| how fast | >= 30.0 | 20.0 a second | 1.00 s in 2.00 s | **no** |"
+    )
 
 
 def test_the_page_names_the_rows_that_were_not_measured_but_are_wanted() -> None:
