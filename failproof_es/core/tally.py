@@ -124,7 +124,7 @@ class Group:
     @property
     def ungraded(self) -> int:
         """Evaluations with a reply that ended without a score, for another reason than people."""
-        return self.abandoned - self.awaiting - self.lost
+        return self.missing - self.lost
 
     @property
     def accuracies(self) -> RateBounds:

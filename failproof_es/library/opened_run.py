@@ -21,7 +21,7 @@ from failproof_es.catalogue.run_document import run_document
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.summary import RunSummary
 from failproof_es.gates import describe_gate
-from failproof_es.reading.as_of import as_of_reader
+from failproof_es.reading.as_of import read_as_of
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.remarks import remarks_on
 from failproof_es.reading.summary_rows import model_rows, suite_rows, total_row
@@ -98,7 +98,7 @@ class OpenedRun:
     @cached_property
     def document(self) -> RunDocument:
         """The facts of the run as a document, the one that `show --json` prints, read now."""
-        return run_document(self.recorded, as_of_reader(self._reading(), self.recorded.reader))
+        return run_document(self.recorded, read_as_of(self._reading(), self.recorded.reader))
 
     @cached_property
     def summary(self) -> RunSummary:

@@ -20,7 +20,7 @@ _RELATIONS = "SELECT count(to_regclass(name)) FROM unnest(%s::text[]) AS name"
 
 @dataclass(frozen=True, slots=True)
 class AsOf:
-    """Up to which position a reader reads, and how many positions that is behind the log."""
+    """How far a reader reads, and how many positions that is behind the log."""
 
     events_up_to: int
     """The position of the last event that is counted; 0 where there is none."""
@@ -41,7 +41,7 @@ class AsOf:
 
 
 def reader_without_update(connection: Connection) -> tuple[ResultReader, AsOf]:
-    """A reader that does not update the projections, and its as_of.
+    """A reader that does not update the projections, and how far it reads.
 
     It reads the projections, however far behind, if they are complete and of this program's
     versions; else the log. Call it in a transaction with a snapshot, so that both fit together.
@@ -79,8 +79,8 @@ def reader_without_update(connection: Connection) -> tuple[ResultReader, AsOf]:
     )
 
 
-def as_of_reader(connection: Connection, reader: ResultReader) -> AsOf:
-    """The as_of of a reader: it reads up to `reader.up_to`, or else all of the log.
+def read_as_of(connection: Connection, reader: ResultReader) -> AsOf:
+    """How far a reader reads: up to `reader.up_to`, or else all of the log.
 
     If it reads all of the log outside a snapshot, it may count events recorded meanwhile.
     """

@@ -44,7 +44,7 @@ from failproof_es.engine.required_plugins import describe_packages
 from failproof_es.engine.reviews.people import describe_review_statuses
 from failproof_es.events import Again, ModelSnapshot
 from failproof_es.gates import gate_line
-from failproof_es.reading.as_of import as_of_reader
+from failproof_es.reading.as_of import read_as_of
 from failproof_es.reading.failure_reasons import failure_reasons
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.summary_rows import describe_messages, errors_by_kind
@@ -103,7 +103,7 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
     Contradictions are reported on stderr.
     """
     as_json = output_format is not Format.TABLE  # a table shows no intervals
-    as_of = as_of_reader(run.connection, run.reader)
+    as_of = read_as_of(run.connection, run.reader)
     document = run_document(run, as_of, intervals=as_json)
     if as_json:
         print_json(document.model_dump(mode="json"), indent=output_format is Format.JSON)

@@ -14,7 +14,7 @@ from failproof_es.core.run import Run
 from failproof_es.core.summary import RunSummary
 from failproof_es.engine.history import Connection
 from failproof_es.events import CaseSkipped, RunSealed
-from failproof_es.reading.as_of import as_of_reader
+from failproof_es.reading.as_of import read_as_of
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.report.data import analysis
 from failproof_es.report.data.comparison import comparisons, pairings
@@ -137,7 +137,7 @@ def _build_provenance(recorded: RecordedRun, of: Sequence[Observation]) -> Prove
     ).fetchone()
     assert row is not None
     first, last, count = row
-    as_of = as_of_reader(connection, recorded.reader)
+    as_of = read_as_of(connection, recorded.reader)
     return Provenance(
         run=run_document(recorded, as_of, newest=None),
         models_answered=tuple(
