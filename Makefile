@@ -16,6 +16,16 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 PINS := .ci/constraints.txt
 
+# uv needs a third of pip's time. It does not read pip's configuration: where that names an index, pip installs, as it
+# does where uv fails.
+define install
+@{ ! $(PIP) config list | grep -qE '[.](index-url|no-index|proxy)=' && \
+	$(PIP) install --no-compile --constraint $(PINS) uv && \
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint $(PINS) $(1); } 2> .venv/uv.log || { \
+	$(PIP) install --no-compile --constraint $(PINS) 'pip>=25.1' && \
+	$(PIP) install --no-compile --constraint $(PINS) $(1); }
+endef
+
 # An image often sets it. Without bytecode every process, and commands of tests are processes, compiles the program anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -107,19 +117,17 @@ clean:
 
 .venv/installed: .venv/created pyproject.toml $(PINS)
 	@echo "make: installing failproof-es"
-	@$(PIP) install --no-compile --constraint $(PINS) --editable '.[all]'
+	$(call install,--editable '.[all]')
 	@touch $@
 
 .venv/dev: .venv/installed
 	@echo "make: installing what the checks need"
-	@$(PIP) install --no-compile --constraint $(PINS) 'pip>=25.1'
-	@$(PIP) install --no-compile --constraint $(PINS) --group dev
+	$(call install,--group dev)
 	@touch $@
 
 .venv/docs: .venv/installed
 	@echo "make: installing what the documentation site needs"
-	@$(PIP) install --no-compile --constraint $(PINS) 'pip>=25.1'
-	@$(PIP) install --no-compile --constraint $(PINS) --group docs
+	$(call install,--group docs)
 	@touch $@
 
 .venv/weights: .venv/installed
