@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from failproof_es.core.clusters import ClusterSums
 from failproof_es.report.data.kappa import agreement
@@ -148,7 +148,7 @@ def _percentile(percent: int, clusters: int, size: int, alike: float) -> Setting
         return None if interval is None else (interval.low, interval.high)
 
     of = "log-normal" + (f", intraclass correlation {alike}" if size > 1 else "")
-    truth = float(np.exp(stats.norm.ppf(percent / 100)))
+    truth = float(np.exp(NormalDist().inv_cdf(percent / 100)))
     return Setting(f"latency, {percent}th percentile", clusters, size, of, truth, draw)
 
 

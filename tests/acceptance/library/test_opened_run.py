@@ -13,7 +13,6 @@ from xml.etree import ElementTree
 import nbclient
 import nbformat
 import orjson
-import pandas
 import pytest
 
 import failproof_es
@@ -82,6 +81,8 @@ def test_a_run_has_the_results_and_numbers_that_the_commands_print(
 
 
 def test_a_frame_has_a_type_for_each_column_also_where_nothing_is_known(run: OpenedRun) -> None:
+    import pandas
+
     frame, empty = run.frame(), frame_of([])
     for each in (frame, empty):
         kinds = each.dtypes.astype(str)

@@ -11,9 +11,9 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+import scipy  # loads `scipy.stats`, which takes a second, where it is used
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from failproof_es.core.exact_numbers import difference
 from failproof_es.support.statistics import (
@@ -298,7 +298,7 @@ def test_an_interval_of_differences_that_ends_at_zero_ends_exactly_there() -> No
 def test_wilsons_interval_is_that_of_scipy(total: int) -> None:
     for passed in sorted({0, 1, total // 3, total // 2, total - 1, total}):
         for confidence in (0.9, 0.95):
-            known = stats.binomtest(passed, total).proportion_ci(confidence, method="wilson")
+            known = scipy.stats.binomtest(passed, total).proportion_ci(confidence, method="wilson")
             found = wilson(passed, total, confidence)
             assert (found.low, found.high) == pytest.approx((known.low, known.high), abs=1e-14)
 
@@ -308,7 +308,7 @@ def test_mcnemars_test_is_the_permutation_of_single_pairs() -> None:
     found = compare_outcomes(pairs)
     scores = compare_scores([float(one) - float(other) for one, other in pairs])
     assert found.test == "exact McNemar" and scores.test == "permutation of signs"
-    assert found.p == pytest.approx(stats.binomtest(3, 12).pvalue)
+    assert found.p == pytest.approx(scipy.stats.binomtest(3, 12).pvalue)
     assert sign_permutation([Fraction(1)] * 9 + [Fraction(-1)] * 3) == pytest.approx(found.p)
     assert (found.difference, found.interval) == (scores.difference, scores.interval)
     assert found.smallest_effect == scores.smallest_effect
@@ -320,7 +320,7 @@ def test_mcnemars_test_is_the_permutation_of_single_pairs() -> None:
 def test_the_interval_of_a_percentile_is_that_of_scipy(percent: float, count: int) -> None:
     values = np.random.default_rng(count).exponential(1.0, count).tolist()
     found = percentile_interval(values, percent, range(count))
-    known = stats.quantile_test(values, q=0, p=percent / 100).confidence_interval(0.95)
+    known = scipy.stats.quantile_test(values, q=0, p=percent / 100).confidence_interval(0.95)
     assert found is not None
     assert (found.low, found.high) == (known.low, known.high)
 
@@ -345,8 +345,8 @@ def test_an_end_that_the_sample_cannot_hold_is_open(
     found = percentile_interval([float(n) for n in range(count)], percent, range(count))
     assert (None if found is None else (found.low, found.high)) == ends
     if found is not None:
-        below = stats.binom.cdf(-1 if found.low is None else found.low, count, percent / 100)
-        above = 1 - stats.binom.cdf(
+        below = scipy.stats.binom.cdf(-1 if found.low is None else found.low, count, percent / 100)
+        above = 1 - scipy.stats.binom.cdf(
             count if found.high is None else found.high, count, percent / 100
         )
         assert below + above <= 0.05 + 1e-9
