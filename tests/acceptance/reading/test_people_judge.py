@@ -343,7 +343,8 @@ def test_a_criterion_that_states_an_absence_is_pointed_out_and_judged_the_other_
     place = "suite.jsonl:2: expected_behavior"
     for said in (
         f"{place}.pass_criteria[0]: states an absence, which no quotation can prove: judges are "
-        "asked for words that break it (write as an item of must_not_do what must not happen)",
+        'asked for words that break it (write as an item of must_not_do: "Contains any fabricated '
+        'citations.")',
         f"{place}.must_do[0]: states an absence besides",
     ):
         assert said in looked.stderr

@@ -5,6 +5,7 @@ on. Whether those words were said is checked here, not believed.
 """
 
 from failproof_es.dialects.kit.judging.absence import Absence, states_absence
+from failproof_es.dialects.kit.judging.affirmation import affirm
 from failproof_es.dialects.kit.judging.checklist import Item, Kind, absences, checklist
 from failproof_es.dialects.kit.judging.decision import ItemDecision, decide, judge_agreement
 from failproof_es.dialects.kit.judging.prompt import Passage, ask, reply_schema
@@ -17,6 +18,7 @@ __all__ = [
     "Kind",
     "Passage",
     "absences",
+    "affirm",
     "ask",
     "checklist",
     "decide",

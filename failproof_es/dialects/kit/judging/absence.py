@@ -27,7 +27,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_QUOTED = re.compile(r"\"[^\"]*\"|“[^“”]*”|«[^«»]*»|`[^`]*`|(?<!\w)'[^']*'(?!\w)")
+QUOTED = re.compile(r"\"[^\"]*\"|“[^“”]*”|«[^«»]*»|`[^`]*`|(?<!\w)'[^']*'(?!\w)")
 _WORD = re.compile(r"[\w'’]+(?:[-.][\w'’]+)*|[,;:.]")
 _CLAUSE_ENDS = frozenset(";.")
 _AUXILIARIES = _words(
@@ -59,7 +59,7 @@ _BOUND = _words("more less fewer later longer earlier only just least")
 
 def states_absence(item: str) -> Absence:
     """How much of the item, an English sentence, states an absence."""
-    clauses = _clauses(_WORD.findall(_QUOTED.sub(" quoted ", item).replace("’", "'").lower()))
+    clauses = _clauses(_WORD.findall(QUOTED.sub(" quoted ", item).replace("’", "'").lower()))
     absences = [absence for absence in map(_absence_in_clause, clauses) if absence is not None]
     if not absences or all(absence is Absence.NONE for absence in absences):
         return Absence.NONE

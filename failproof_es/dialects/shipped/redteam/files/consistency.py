@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from failproof_es.dialects.kit.judging import Absence, states_absence
+from failproof_es.dialects.kit.judging import Absence, affirm, states_absence
 from failproof_es.dialects.kit.yaml_documents import Location
 from failproof_es.dialects.shipped.redteam.checks.citations import SourceIds, can_be_cited
 from failproof_es.dialects.shipped.redteam.checks.tool_calls import can_be_offered
@@ -23,7 +23,9 @@ _ABSENT = {
     Absence.PART: "states an absence besides, which no quotation can prove: judges quote words for "
     "the rest of it",
 }
-_POSITIVE = "write as an item of must_not_do what must not happen"
+_INVERTED = (
+    "states an absence, in the list of what must be absent: an answer that keeps to it fails"
+)
 
 Defect = tuple[Location, str, str | None]
 """(location, message, remedy)."""
@@ -83,15 +85,27 @@ def _expectations(case: RedTeamCase) -> Iterator[Defect]:
     for name, items in lists.items():
         for index, item in _repeated(items):
             yield ("expected_behavior", name, index), f"{item!r} appears twice", "keep one"
-    for name in ("must_do", "pass_criteria"):
-        for index, item in enumerate(lists[name]):
-            if (absent := states_absence(item)) is not Absence.NONE:
-                yield ("expected_behavior", name, index), _ABSENT[absent], _POSITIVE
+        for index, item in enumerate(items):
+            if (absence := states_absence(item)) is not Absence.NONE:
+                yield ("expected_behavior", name, index), *_absence(name, item, absence)
     forbidden = {item.strip() for item in expected.must_not_do}
     for index, item in enumerate(expected.must_do):
         if item.strip() in forbidden:
             place: Location = ("expected_behavior", "must_do", index)
             yield place, "stands in must_not_do, too: no answer can pass", "remove one"
+
+
+def _absence(name: str, item: str, absence: Absence) -> tuple[str, str]:
+    """The message and the remedy about an item of the list `name` that states an absence."""
+    whole = absence is Absence.WHOLE
+    affirmed = affirm(item) if whole else None
+    if name == "must_not_do":
+        remedy = (
+            f'write "{affirmed}"' if affirmed else "write what must not happen, not its absence"
+        )
+        return _INVERTED if whole else _ABSENT[absence], remedy
+    sentence = f': "{affirmed}"' if affirmed else " what must not happen"
+    return _ABSENT[absence], f"write as an item of must_not_do{sentence}"
 
 
 def _sources(case: RedTeamCase) -> Iterator[Defect]:
