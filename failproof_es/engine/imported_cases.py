@@ -34,6 +34,7 @@ from failproof_es.support.temporary_room import room_said
 
 CONFIGURATIONS: Mapping[str, str] = {CASES: "run.yaml", JUDGED: "judged.yaml"}
 _PIECE = 1024 * 1024
+_NO_MODEL_IS_LEFT = "no model is taken over: the embedded one is asked until you name yours"
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -140,6 +141,8 @@ class CaseImport:
         if not suites:
             raise InvalidInput(self._no_case_problems(prepared.findings))
         asked_models = list(models) or self._usable_models(prepared.findings)
+        if not asked_models and prepared.findings.models_left_out:
+            prepared.findings.remarks.append(_NO_MODEL_IS_LEFT)
         for suite in suites:
             judged = suite.file.name == JUDGED
             name = f"{self._name}-judged" if judged and len(suites) > 1 else self._name
@@ -187,7 +190,8 @@ class CaseImport:
             except InvalidInput:
                 model_key = f"{model['provider']}:{model['model']}"
                 place = Place(str(self._source.path), None, model_key)
-                findings.note(place, "the model's settings are not valid here: it is left out")
+                reason = "the model's settings are not valid here: it is left out"
+                findings.leave_out_model(place, reason)
             else:
                 usable.append(model)
         return usable

@@ -22,6 +22,7 @@ MOST_LISTED = 200
 MOST_REASONS = 100
 _LONGEST_REASON = 300
 _LONGEST_FIELD = 200
+_LONGEST_SUBJECT = 100
 OTHER_REASONS = "other reasons"
 
 CheckKind = Literal["contains", "equals", "begins", "ends", "regex"]
@@ -67,16 +68,20 @@ class NotMappedList:
     more: Counter[str] = field(default_factory=Counter)
     """The number of further places, which are not listed, by reason."""
 
-    def add(self, place: Place, reason: str) -> None:
+    def add(self, place: Place, reason: str, subject: str | None = None) -> None:
         """Add an unmapped place. Reasons are counted, so they must not hold texts of the source.
 
-        Beyond 200 places only the number of each reason is kept.
+        `subject` is the file, variable or value of the source that the reason is about. Beyond 200
+        places only the number of each reason is kept.
         """
         self.count += 1
         short_reason = reason[:_LONGEST_REASON]
         if len(self.entries) < MOST_LISTED:
             field_name = None if place.field is None else place.field[:_LONGEST_FIELD]
-            self.entries.append(UnmappedPlace(place._replace(field=field_name), short_reason))
+            listed_reason = short_reason
+            if subject is not None:
+                listed_reason = f"{subject[:_LONGEST_SUBJECT]}: {short_reason}"[:_LONGEST_REASON]
+            self.entries.append(UnmappedPlace(place._replace(field=field_name), listed_reason))
         else:
             is_countable = short_reason in self.more or len(self.more) < MOST_REASONS
             self.more[short_reason if is_countable else OTHER_REASONS] += 1
@@ -120,16 +125,24 @@ class Findings:
     not_mapped: NotMappedList = field(default_factory=NotMappedList)
     models: list[dict[str, Any]] = field(default_factory=list)
     """Entries for `models:` of a configuration."""
+    models_left_out: int = 0
+    """The number of models of the source that become no entry."""
     remarks: list[str] = field(default_factory=list)
     read: int = 0
     """The number of records in the source: rows, samples, tests."""
 
-    def note(self, place: Place, reason: str) -> None:
+    def note(self, place: Place, reason: str, subject: str | None = None) -> None:
         """Note a part of the source that has no counterpart here.
 
-        Reasons are counted, so they must not hold texts of the source.
+        Reasons are counted, so they must not hold texts of the source: `subject` does, which is
+        the file, variable or value that the reason is about.
         """
-        self.not_mapped.add(place, reason)
+        self.not_mapped.add(place, reason, subject)
+
+    def leave_out_model(self, place: Place, reason: str) -> None:
+        """Note a model of the source that becomes no entry of `models:`."""
+        self.models_left_out += 1
+        self.note(place, reason)
 
 
 class Importer(Protocol):

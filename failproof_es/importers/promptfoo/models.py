@@ -1,13 +1,19 @@
-"""Maps promptfoo's providers to entries of `models:`, never with a key. Pure."""
+"""Maps promptfoo's providers to entries of `models:`, never with a key.
+
+An entry is written only if it asks the address that promptfoo asks. The address of a provider
+without settings is the vendor's; a setting that is not known here may change it. So a provider
+with such a setting becomes no entry: its key would go to the vendor.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from failproof_es.importers.promptfoo.documents import DocumentNode
-from failproof_es.importers.protocol import Findings
+from failproof_es.importers.protocol import Findings, Place
 
 _PROVIDERS: Mapping[str, tuple[str, frozenset[str]]] = {
     "openai": ("openai", frozenset({"chat"})),
@@ -31,12 +37,63 @@ _REASONING = re.compile(r"o\d|gpt-[5-9](?!.*-chat)")
 """Matches OpenAI's models that refuse `temperature` and `max_tokens`; promptfoo sends neither."""
 _RENAMED_PARAMETERS = {
     "temperature": "temperature",
-    "max_tokens": "max_tokens",
-    "maxTokens": "max_tokens",
+    **dict.fromkeys(("max_tokens", "maxTokens", "max_completion_tokens"), "max_tokens"),
+    **dict.fromkeys(("max_output_tokens", "maxOutputTokens", "num_predict"), "max_tokens"),
 }
 _PARAMETERS = frozenset({"top_p", "frequency_penalty", "presence_penalty", "stop"})
 _SECRET = "a key is never taken over: name its environment variable as `api_key_env`"  # noqa: S105
-_OTHER_KEYS = frozenset({"id", "config", "label"})
+_NOT_TAKEN_OVER = "the setting of a provider is not taken over"
+_LEFT_OUT = (
+    "may decide where the key goes, and is not taken over: the model is left out "
+    "(name it with --provider, --model, --base-url and --api-key-env)"
+)
+_SAME_ADDRESS = frozenset(
+    {
+        *(
+            "audio",
+            "background",
+            "best_of",
+            "beta",
+            "cost",
+            "effort",
+            "extra_body",
+            "function_call",
+        ),
+        *("functions", "functionToolCallbacks", "generationConfig", "include", "inputCost"),
+        *("instructions", "keep_alive", "logit_bias", "logprobs", "maskOutput", "maxRetries"),
+        *("metadata", "min_p", "modalities", "n", "num_ctx", "omitDefaults", "organization"),
+        *("outputCost", "output_format", "parallel_tool_calls", "passthrough", "project"),
+        *("prompt_cache_key", "prompt_cache_retention", "random_seed", "reasoning"),
+        *("reasoning_effort", "repeat_last_n", "repeat_penalty", "responseSchema"),
+        *("response_format", "safe_prompt", "safetySettings", "service_tier", "showThinking"),
+        *("stopSequences", "stop_sequences", "store", "systemInstruction", "think", "thinking"),
+        *("tool_choice", "tools", "topK", "topP", "top_k", "top_logprobs", "truncation", "user"),
+        "verbosity",
+    }
+)
+"""The settings that change a request's content or the use of its answer, and never its address."""
+_ENTRY_KEYS = frozenset({"id", "config", "label"})
+_ENTRY_KEYS_OF_SAME_ADDRESS = frozenset({"delay", "description", "inputs", "prompts", "transform"})
+_ADDRESS_VARIABLES: Mapping[str, tuple[str, ...]] = {
+    "openai": ("OPENAI_BASE_URL", "OPENAI_API_BASE_URL", "OPENAI_API_HOST"),
+    "anthropic": ("ANTHROPIC_BASE_URL",),
+    "google": ("GOOGLE_API_BASE_URL", "GOOGLE_API_HOST"),
+    "mistral": ("MISTRAL_API_BASE_URL", "MISTRAL_API_HOST"),
+    "ollama": ("OLLAMA_BASE_URL",),
+}
+"""The environment variables from which promptfoo takes an address, by kind of provider."""
+_URL_ENDS = {"anthropic": "/v1", "gemini": "/v1beta"}
+"""The end of a `base_url` here that promptfoo adds to its own."""
+_HOST = re.compile(r"[A-Za-z0-9.-]+(?::\d+)?")
+_ENVIRONMENT_VARIABLE = re.compile(r"\{\{\s*env\.([A-Za-z_]\w*)\s*\}\}")
+
+
+class _OtherAddress(Exception):
+    """A provider may ask another address than its entry would. `place` is the setting's."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__()
+        self.place = place
 
 
 def read_models(configuration: DocumentNode, findings: Findings) -> Iterator[dict[str, Any]]:
@@ -46,33 +103,45 @@ def read_models(configuration: DocumentNode, findings: Findings) -> Iterator[dic
     entries = (
         definition if isinstance(definition, list) else [] if definition is None else [definition]
     )
+    settings = list(_environment_settings(configuration)) if entries else []
+    for place in settings:
+        findings.leave_out_model(place, _LEFT_OUT)
     seen: list[dict[str, Any]] = []
-    for index, entry in enumerate(entries):
+    for index, entry in enumerate([] if settings else entries):
         steps: tuple[str | int, ...] = (name, index) if entries is definition else (name,)
         document = configuration.part(*steps, value=entry)
         if len(seen) >= MAX_MODELS:
             findings.note(document.place(), f"more than {MAX_MODELS} models are not taken over")
             return
-        model = _map_model(document, findings)
+        try:
+            model = _map_model(document, findings)
+        except _OtherAddress as error:
+            findings.leave_out_model(error.place, _LEFT_OUT)
+            continue
         if model is not None and model not in seen:
             seen.append(model)
             yield model
 
 
+def _environment_settings(configuration: DocumentNode) -> Iterator[Place]:
+    """The places where a configuration sets environment variables for all of its providers."""
+    value = configuration.value
+    if value.get("env"):
+        yield configuration.place("env")
+    options = value.get("commandLineOptions")
+    for key in options if isinstance(options, dict) else ():
+        if "env" in str(key).lower():
+            yield configuration.place("commandLineOptions", str(key))
+
+
 def _map_model(document: DocumentNode, findings: Findings) -> dict[str, Any] | None:
-    entry = document.value
-    options: dict[str, Any] = {}
-    if isinstance(entry, dict):
-        if "id" not in entry and len(entry) == 1:
-            [(identifier, options)] = entry.items()
-            entry = {**(options if isinstance(options, dict) else {}), "id": identifier}
-        for key in entry.keys() - _OTHER_KEYS:
-            findings.note(document.place(key), "the key of a provider is not known here")
-        config = entry.get("config")
-        options = config if isinstance(config, dict) else {}
-        entry = entry.get("id")
+    """The entry for a provider; `None`, noted in `findings`, if it has no counterpart.
+
+    Raises `_OtherAddress` if a setting may change the address that the provider asks.
+    """
+    entry, config, config_steps = _split_entry(document, findings)
     if not isinstance(entry, str):
-        findings.note(document.place(), "the provider is no name")
+        findings.leave_out_model(document.place(), "the provider is no name")
         return None
     kind, *rest = entry.split(":")
     provider, ways = _PROVIDERS.get(kind, (None, frozenset()))
@@ -80,9 +149,13 @@ def _map_model(document: DocumentNode, findings: Findings) -> dict[str, Any] | N
         provider, rest = "openai-responses", rest[1:]
     elif len(rest) > 1 and rest[0] in ways:
         rest = rest[1:]
-    if provider is None or not rest or (len(rest) > 1 and kind != "ollama"):
-        findings.note(document.place(), "the provider has no counterpart here: name a model")
+    if provider is None or not rest or (len(rest) > 1 and kind != "ollama") or "{" in entry:
+        reason = "the provider has no counterpart here: name a model"
+        findings.leave_out_model(document.place(), reason)
         return None
+    for variable in _ADDRESS_VARIABLES.get(kind, ()):
+        if os.environ.get(variable) and not {"apiBaseUrl", "apiHost"} & config.keys():
+            raise _OtherAddress(document.place()._replace(field=f"${variable}"))
     model: dict[str, Any] = {"provider": provider, "model": ":".join(rest)}
     if provider in _SERVERS:
         model["base_url"] = _SERVERS[provider]
@@ -92,30 +165,107 @@ def _map_model(document: DocumentNode, findings: Findings) -> dict[str, Any] | N
         model["options"] = {"leave_out": ["temperature"]}
         if provider == "openai":
             model["options"]["max_tokens_as"] = "max_completion_tokens"
-    _configure(model, document, options, findings)
+    for key, value in config.items():
+        place = document.place(*config_steps, str(key))
+        if value is not None:
+            _configure(model, str(key), value, place, findings)
+    if "apiKey" in config and {"apiBaseUrl", "apiHost"} & config.keys():
+        model.setdefault("api_key_env", None)  # no vendor's key for a server that has its own
     return model
 
 
+def _split_entry(
+    document: DocumentNode, findings: Findings
+) -> tuple[Any, Mapping[str, Any], tuple[str, ...]]:
+    """The name of a provider, its settings, and the keys that lead to these.
+
+    Raises `_OtherAddress` for settings that are not read.
+    """
+    entry = document.value
+    if not isinstance(entry, dict):
+        return entry, {}, ()
+    steps: tuple[str, ...] = ()
+    name = entry.get("id")
+    if "id" not in entry and len(entry) == 1:
+        [(name, entry)] = entry.items()
+        steps = (str(name),)
+        if entry is not None and not isinstance(entry, dict):
+            raise _OtherAddress(document.place(*steps))
+    for key in (entry or {}).keys() - _ENTRY_KEYS:
+        place = document.place(*steps, str(key))
+        if key not in _ENTRY_KEYS_OF_SAME_ADDRESS:
+            raise _OtherAddress(place)
+        findings.note(place, "the key of a provider is not taken over")
+    steps = (*steps, "config")
+    config = (entry or {}).get("config")
+    if config is not None and not isinstance(config, dict):
+        raise _OtherAddress(document.place(*steps))
+    return name, config or {}, steps
+
+
 def _configure(
-    model: dict[str, Any], document: DocumentNode, options: Mapping[str, Any], findings: Findings
+    model: dict[str, Any], key: str, value: Any, place: Place, findings: Findings
 ) -> None:
-    for key, value in options.items():
-        place = document.place("config", key)
-        if (
-            key in _RENAMED_PARAMETERS
-            and isinstance(value, int | float)
-            and not isinstance(value, bool)
-        ):
-            model[_RENAMED_PARAMETERS[key]] = value
-        elif key == "seed" and isinstance(value, int):
-            model["seed"] = value
-        elif key in _PARAMETERS:
-            model.setdefault("parameters", {})[key] = value
-        elif key in ("apiBaseUrl", "apiHost") and isinstance(value, str) and "{" not in value:
-            model["base_url"] = value
-        elif key == "apiKeyEnvar" and isinstance(value, str):
-            model["api_key_env"] = value
-        elif "key" in key.lower() or "token" in key.lower() or "secret" in key.lower():
-            findings.note(place, _SECRET)
-        else:
-            findings.note(place, "the setting of a provider is not taken over")
+    """Put a setting of a provider into the entry `model`, or note that it is dropped.
+
+    Raises `_OtherAddress` if it may change the address, and cannot be put there.
+    """
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if key in _RENAMED_PARAMETERS and is_number:
+        model[_RENAMED_PARAMETERS[key]] = value
+    elif key == "seed" and isinstance(value, int):
+        model["seed"] = value
+    elif key in _PARAMETERS:
+        model.setdefault("parameters", {})[key] = value
+    elif key in ("apiBaseUrl", "apiHost"):
+        model["base_url"] = _address(model["provider"], key, value, place)
+    elif key == "headers":
+        model["headers"] = _headers(value, place)
+    elif key in ("apiKeyEnvar", "apiKey") and (variable := _key_variable(key, value)):
+        model["api_key_env"] = variable
+    elif key == "apiKey":
+        findings.note(place, _SECRET)
+    elif key in _SAME_ADDRESS or key in _RENAMED_PARAMETERS or key == "seed":
+        findings.note(place, _NOT_TAKEN_OVER)
+    else:
+        raise _OtherAddress(place)
+
+
+def _address(provider: str, key: str, value: Any, place: Place) -> str:
+    """The `base_url` of an address as promptfoo reads it.
+
+    Raises `_OtherAddress` for a template, or a host of a provider that reads it otherwise.
+    """
+    if key == "apiHost":
+        openai_like = provider in ("openai", "openai-responses", "mistral")
+        if not openai_like or not isinstance(value, str) or not _HOST.fullmatch(value):
+            raise _OtherAddress(place)
+        return f"https://{value}/v1"
+    if not isinstance(value, str) or "{" in value:
+        raise _OtherAddress(place)
+    end = _URL_ENDS.get(provider, "")
+    return value if value.rstrip("/").endswith(end) else value.rstrip("/") + end
+
+
+def _headers(value: Any, place: Place) -> dict[str, str]:
+    """The headers whose values are environment variables, as `headers` of an entry.
+
+    Raises `_OtherAddress` if one has another value.
+    """
+    variables = {
+        str(name): _ENVIRONMENT_VARIABLE.fullmatch(text.strip()) if isinstance(text, str) else None
+        for name, text in (value.items() if isinstance(value, dict) else [("", None)])
+    }
+    if not all(variables.values()):
+        raise _OtherAddress(place)
+    return {name: match[1] for name, match in variables.items() if match}
+
+
+def _key_variable(key: str, value: Any) -> str | None:
+    """The environment variable that a setting names for the key; `None` for the key itself."""
+    if not isinstance(value, str):
+        return None
+    if key == "apiKeyEnvar":
+        return value
+    match = _ENVIRONMENT_VARIABLE.fullmatch(value.strip())
+    return match[1] if match else None
