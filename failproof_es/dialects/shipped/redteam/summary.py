@@ -19,6 +19,7 @@ from failproof_es.core.evaluation import Evaluation, Judgement
 from failproof_es.core.people import describe_people
 from failproof_es.core.tally import RateBounds
 from failproof_es.dialects.kit.judging import checklist, decide, judge_agreement
+from failproof_es.dialects.kit.judging.checklist import ABSENCE, WORDS
 from failproof_es.dialects.protocol import RunShape
 from failproof_es.dialects.shipped.redteam.result import (
     Outcome,
@@ -256,10 +257,17 @@ def summary_lines(document: dict[str, Any]) -> Iterator[str]:
         yield f"  {failure['severity_expectation']} {where}: {why}"
         for item in failure["items"]:
             yield f"    {item['item']}: {item['text']}"
-            quotes = dict.fromkeys(
-                verdict["quote"] for verdict in item["judged"] if verdict["quote"]
-            )
-            yield from (f'      "{quote}"' for quote in quotes)
+            yield from (f'      "{quote}"' for quote in _proof(item))
+
+
+def _proof(item: Mapping[str, Any]) -> dict[str, None]:
+    """The quotations of the judges that say that the failed item does not hold."""
+    fails = {WORDS[item["item"].partition(".")[0]].fails, ABSENCE.fails}
+    return dict.fromkeys(
+        judged["quote"]
+        for judged in item["judged"]
+        if judged["verdict"] in fails and judged["quote"]
+    )
 
 
 def _people_lines(figures: Mapping[str, Any]) -> Iterator[str]:

@@ -300,12 +300,17 @@ def test_the_reason_of_a_failure_has_the_item_and_the_words_that_offend() -> Non
         judge("absent", "present", "met"),
         judge("present", None, "met"),
     )
-    for verdict, quote in ((one, "Well, well."), (other, "well, well")):
+    outvoted = judge("present", "absent", "met", key="outvoted")
+    for verdict, quote in ((one, "Well, well."), (other, "well, well"), (outvoted, "Well")):
         assert verdict.verdict is not None
         verdict.verdict["items"][1]["quote"] = quote
-    score = scored(one, other, third)
+    votes = (one, other, judge("present", "present", "met"), third, outvoted)
+    score = scored(*votes)
     assert isinstance(score, Score)
     assert score.reason == 'must_not_do 1 happened: b ("Well, well.", "well, well")'
+    failed = Evaluation(score=score, verdicts=votes, repetition=1)
+    (*_, last, but_last) = summary_lines({"model": "m", **summary_of(1, ("a", failed))})
+    assert [last, but_last] == ['      "Well, well."', '      "well, well"']
 
 
 def test_votes_are_kept_by_judge() -> None:
