@@ -31,7 +31,7 @@ class Forgetful(Protocol):
     """Whether rows from the run's own stream stay, so that only its evaluations are restored."""
 
     def forget_run(self, cursor: Cursor, run_id: UUID) -> None:
-        """Remove the rows from events of the run's evaluations. Idempotent."""
+        """Delete the rows that came from events of the run's evaluations. May be repeated."""
 
 
 def apply_in_parts(

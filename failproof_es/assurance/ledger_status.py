@@ -104,12 +104,12 @@ class LedgerStatus:
 
     @property
     def not_signed(self) -> int:
-        """Events behind the newest checkpoint that counts."""
+        """Number of events that the newest checkpoint that counts does not cover."""
         return max(self.events - self.signed, 0)
 
     @property
     def not_anchored(self) -> int:
-        """Events behind the checkpoint that is kept outside the database."""
+        """Number of events that the checkpoint kept outside the database does not cover."""
         return max(self.events - (self.anchored_outside or 0), 0)
 
 

@@ -9,7 +9,10 @@ from failproof_es.store.ledger import Connection
 
 
 def read_edge(connection: Connection) -> Edge:
-    """The right edge of the tree in the database. Raises `InvalidTree`."""
+    """What is needed to append to the stored Merkle tree: its right edge.
+
+    Raises `InvalidTree` if the stored tiles contradict each other.
+    """
 
     def tiles(level: int, first: int) -> list[Tile]:
         return list(ledger.tiles(connection, level, first))

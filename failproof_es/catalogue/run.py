@@ -62,7 +62,7 @@ class EvaluationCounts(Document):
 class Accuracy(Document):
     """Mean scores of one model, and their bounds: had everything unscored got 0, and had it got 1.
 
-    `None` of nothing, and of several models together.
+    `None` without scores, and for several models together.
     """
 
     by_case: float | None

@@ -48,7 +48,7 @@ class RecordedConfiguration:
 
     @cached_property
     def test_run(self) -> TestRun:
-        """The run's name and id."""
+        """The section `test_run`: the name, and the configured id, `None` if there was none."""
         return self._section("test_run", TestRun)
 
     @cached_property

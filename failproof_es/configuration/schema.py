@@ -243,7 +243,7 @@ class GradingSection(Section):
 
 
 class Execution(Section):
-    """How the run is executed."""
+    """How many requests at once, how often again, how long, and what pauses the run."""
 
     parallel_workers: Annotated[int, Field(ge=1, le=1000)] = 4
     """The most requests in flight at once, over all models, of each process that drives the run.

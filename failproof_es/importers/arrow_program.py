@@ -95,7 +95,7 @@ def values(column: Any, pa: Any) -> Any:
 
 
 def other(value: Any) -> Any:
-    """The JSON form of a value of another type: the digits of a decimal number as a text.
+    """The JSON form of a value that `json` cannot write: a decimal number's digits as a text.
 
     For any other value an object that names its type: `{"no text": TYPE}`.
     """

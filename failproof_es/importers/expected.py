@@ -33,7 +33,7 @@ def expected_response(checks: Sequence[Check]) -> str | None:
         return None
     for check in checks:
         if not check.texts or not all(check.texts):
-            raise NotExpressible("a text that is looked for is empty, or the list of them is")
+            raise NotExpressible("a check has no text to look for, or an empty one")
     pattern = _pattern(checks)
     as_it_stands = _is_plain_text(checks) and pattern == checks[0].texts[0]
     if len(pattern) > MAX_PATTERN_CHARACTERS and not as_it_stands:

@@ -36,7 +36,10 @@ async def listed_models(provider: HttpProvider) -> list[str]:
         if following is None:
             return list(dict.fromkeys(names))
         where = f"{first}{'&' if '?' in first else '?'}{urlencode(following)}"
-    raise InvalidInput.because(f"the list of models at {first} does not end")
+    raise InvalidInput.because(
+        f"the list of models at {first} does not end within {MOST_PAGES:,} pages",
+        remedy="is the base URL right?",
+    )
 
 
 async def _fetch_page(provider: HttpProvider, where: str) -> WholeReply:

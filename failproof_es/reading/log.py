@@ -61,7 +61,7 @@ class LogReader:
             by_then = "" if self.up_to is None else f" by position {self.up_to}"
             raise InvalidInput.because(
                 f"run {run_id} had not begun{by_then}",
-                remedy="`failproof-es log RUN --limit 1` shows where it begins",
+                remedy="without a position, `failproof-es log RUN --limit 1` shows where it begins",
             )
         return run
 

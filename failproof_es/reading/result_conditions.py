@@ -77,7 +77,7 @@ class Property:
 
     @property
     def sql(self) -> str:
-        """SQL for the text that a condition names."""
+        """SQL of what a condition compares: the column, or the name of the range it is in."""
         if not self.ranges:
             return self.column
         cases = " ".join(

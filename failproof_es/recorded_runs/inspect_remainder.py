@@ -88,7 +88,10 @@ class PlannedSamples:
         return first
 
     def list_missing(self, remainder: Remainder) -> None:
-        """List the planned samples that are not in the log, in `remainder`."""
+        """Add one entry to `remainder` for the planned samples that the log lacks.
+
+        It says how many, and the first of them. No entry if the log lacks none.
+        """
         planned = len(self._ids) * self._epochs
         missing = planned - sum(
             sample in self._ids and epoch <= self._epochs for sample, epoch in self._seen

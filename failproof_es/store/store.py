@@ -135,12 +135,12 @@ class Store:
 
     @property
     def projections_url(self) -> str:
-        """The URL to write projections with: on the embedded server as `failproof_projector`."""
+        """To write projections: on the embedded server as `failproof_projector`, else `url`."""
         return self.embedded.url_as(PROJECTOR) if self.embedded else self.url
 
     @property
     def archiver_url(self) -> str:
-        """The URL to archive with: on the embedded server as `failproof_archiver`."""
+        """To archive: on the embedded server as `failproof_archiver`, else `url`."""
         return self.embedded.url_as(ARCHIVER) if self.embedded else self.url
 
     @property

@@ -157,7 +157,7 @@ class Connection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         if self._reply is None:
-            raise InvalidHttp("a reply to nothing that was asked")
+            raise InvalidHttp("a reply although no request was open")
         self._reply.raw_headers.clear()  # those of an interim reply
         self._head_bytes = self._unframed_bytes = 0
 

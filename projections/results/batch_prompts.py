@@ -55,9 +55,10 @@ def _prompt_row(fact: Fact, event: PromptStored) -> tuple[Any, ...]:
 
 
 def astray(streams: Streams) -> list[Fact]:
-    """The events that are in a stream in which they do not belong, and unreadable events.
+    """Events that spoil the record of an evaluation or run, of those read here.
 
-    They may spoil the record of an evaluation or run.
+    Stored prompts, reviews and operations in another stream than their content names, and
+    unreadable events of any kind.
     """
     strays = []
     for facts in streams.values():

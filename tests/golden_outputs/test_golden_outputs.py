@@ -1,6 +1,6 @@
 """Every number, word and shape that users see of six recorded runs is what it was.
 
-After a change that is meant: `GOLDEN=write make test-all`, or this file with that variable, writes
+After a change that is meant: `GOLDEN=write pytest -m '' tests/golden_outputs` writes
 the outputs anew; the diff of the commit shows what users will see.
 """
 

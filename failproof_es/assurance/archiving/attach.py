@@ -143,7 +143,8 @@ def _matching(path: Path, read: Bundle, rows: Sequence[ArchivedRow]) -> list[Pro
         return list(matching_events(read.events, rows))
     except EvidenceError as error:
         raise InvalidInput.because(
-            f"{path} is what the run was archived in, and what is kept of its rows is not: {error}",
+            f"{path} is the archived file; "
+            f"what the database kept of the run's rows was changed: {error}",
             remedy="`failproof-es verify --archive` says what was changed",
         ) from None
 

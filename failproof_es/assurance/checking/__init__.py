@@ -1,1 +1,1 @@
-"""Verifies the log: the checks and their findings."""
+"""Verifies the log: rows (`verification.py`), whole tiles of rows (`ranges.py`), and findings."""

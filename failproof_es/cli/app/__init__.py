@@ -1,1 +1,1 @@
-"""The command line's framework: the list of commands, shared options, error handling."""
+"""The frame of commands: their list, shared options, errors, the end of a run (`run_end.py`)."""

@@ -257,7 +257,9 @@ def resume(
     terminal you are asked, elsewhere give --allow-class and --allow.
     """
     if retry_abandoned and again not in (None, "abandoned"):
-        raise click.UsageError(f"--retry-abandoned is --again abandoned, not --again {again}")
+        raise click.UsageError(
+            f"--retry-abandoned means --again abandoned: give it or --again {again}"
+        )
     again = "abandoned" if retry_abandoned else again
     branching = position is not None or again is not None
     require_one_way(workers, detach=detach, junit=junit is not None)

@@ -86,8 +86,8 @@ def most_usd(prices: ModelPrices, input_tokens: int, output_tokens: int) -> Deci
     """The most that one request with at most so many tokens may cost, in US dollars.
 
     Every rate that may apply is considered, at whatever time the answer comes, and every input
-    token counts at the highest of its prices: uncached, from a cache or into one. `None` if the
-    prices are not `is_bounded`.
+    token counts at the highest of its prices: uncached, from a cache or into one. `None` if a
+    price is missing, so that nothing bounds the cost.
     """
     if not is_bounded(prices):
         return None

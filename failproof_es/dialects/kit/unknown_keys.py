@@ -30,7 +30,8 @@ def closest_known_key(
 
     `present_keys` are the keys of the object that has `key`. Case, hyphens, spaces and the order of
     words are ignored, and so are a few characters that were left out, added, changed or swapped.
-    The first word of a known key counts as that key if `present_keys` lack it.
+    The first word of a known key (`expected` for `expected_answer`) counts as that key if
+    `present_keys` lack it. `None`, too, for keys that begin with `x_`, `x-` or `_`.
     """
     if key.startswith(_OWN) or len(key) > _LONGEST:
         return None

@@ -27,7 +27,7 @@ def unusable_class(transcript: Transcript) -> tuple[str, dict[str, Any]] | None:
 
 
 def unscored(classification: Classification) -> Failure | None:
-    """Why an evaluation of one of `CLASSES` has no score; `None` for any other class."""
+    """Why an evaluation whose reply could not be used (`CLASSES`) has no score; else `None`."""
     if classification.primary not in CLASSES:
         return None
     details = classification.details

@@ -121,7 +121,10 @@ class Selector:
             problems.remark(f"selection: {description}")
 
     def selected(self, of_models: int) -> Selected:
-        """The selection, as it is recorded. `of_models` is the number of configured models."""
+        """The selection, as it is recorded. `of_models` is the number of configured models.
+
+        It counts the cases that were added so far, so call it after the last `add`.
+        """
         selection = self._selection
         return Selected(
             of_cases=self._total,

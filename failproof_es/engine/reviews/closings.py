@@ -15,7 +15,7 @@ def closings_of(
 ) -> Iterator[ReviewClosed]:
     """Every time that the run's reviews were closed up to a position, first to last.
 
-    Closing judges the run's gates by people's verdicts. `None` reads all of them.
+    Closing judges the run's gates by people's verdicts. With `up_to=None` to the end of the log.
     """
     topics = [ReviewClosed.__name__]
     for row in find(connection, stream_id=operations_id(run_id), topics=topics, up_to=up_to):

@@ -65,7 +65,7 @@ def read_configuration(source: Source) -> DocumentNode:
             remedy = f"name the file; its folder would hold one of {', '.join(NAMES)}"
             raise InvalidInput([Problem("holds no configuration", path, remedy=remedy)])
     if path.suffix.lower() in _CODE:
-        remedy = "write the configuration as YAML: `promptfoo` itself shows it resolved"
+        remedy = "write what it returns as YAML or JSON, and import that file"
         raise InvalidInput([Problem("is code, which is not run", path, remedy=remedy)])
     document = _read_data(source, path)
     if not isinstance(document.value, dict):

@@ -1,1 +1,1 @@
-"""Decides which secret may go to which host, and which classes may run."""
+"""Decides which secret may go to which host (`models/http.py` adds it), and which class may run."""

@@ -40,7 +40,7 @@ def file_of_permissions() -> Path:
 
 
 def remembered_permissions() -> Permissions:
-    """The permissions in the file; the default ones without a file.
+    """The permissions in `allowed.txt`; without the file, vendors' keys to their own hosts only.
 
     Raises `InvalidInput` if the file cannot be read, or others can write it.
     """

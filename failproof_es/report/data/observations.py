@@ -31,7 +31,7 @@ _LONGEST_UNMET = 500
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The outcome of one planned evaluation."""
+    """One planned evaluation as the report counts it, finished or not."""
 
     series: str
     """Name of the series: the model, and with several runs the run's number."""

@@ -14,8 +14,8 @@ from failproof_es.support.plurals import plural
 def missing_scores(report: Report) -> Iterator[Block]:
     """Blocks of the section: why evaluations have no score, and which requests failed.
 
-    Cases that a defect kept out of the plan are listed, too. Nothing if everything has a score and
-    no request failed.
+    Cases that a defect kept out of the plan are listed, too. So is what was
+    carried over. Nothing if none of these occurred.
     """
     losses = tuple(
         (funnel.series, kind, f"{count:,} of {funnel.planned:,}", percent(count / funnel.planned))

@@ -12,7 +12,7 @@ _IS_BOUNDED = threading.Event()
 
 
 def in_bounded_process() -> bool:
-    """Whether this process is a child of `process`, where every call is bounded already."""
+    """Whether `failproof_es.support.bounded.process` started this process, so that limits apply."""
     return _IS_BOUNDED.is_set()
 
 

@@ -124,6 +124,7 @@ def test_a_run_that_was_killed_and_resumed_says_live_what_its_summary_says(
             assert process.poll() is None
     kill_group(process)
     done = invoke(store.url, "resume", 1, "--json", cwd=tmp_path)
+    assert done.exit_code == 0, done.output
     progress = [line for line in done.stderr.splitlines() if line.startswith('{"event"')]
     require_alike(orjson.loads(progress[-1])["details"], shown(store, tmp_path))
 

@@ -41,7 +41,9 @@ _MONTH = re.compile(r"(?!0000)[0-9]{4}-(0[1-9]|1[0-2])")
 
 @click.command(cls=CliCommand)
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
-@click.option("--month", metavar="YYYY-MM", help="Archive the runs that began in this month (UTC).")
+@click.option(
+    "--month", metavar="YYYY-MM", help="Archive the runs that began in the month YYYY-MM (UTC)."
+)
 @click.option(
     "--to", "folder", required=True, type=click.Path(path_type=Path, file_okay=False),
     help="The folder for the files, one for each run.",

@@ -92,7 +92,7 @@ def export(run: str, output: Path, no_checkpoint: bool, size: int | None) -> Non
 @click.option(
     "--show", "case", metavar="CASE",
     help="Print all about one case instead: the question, requests, answers, verdicts, reviews. "
-    "SUITE/CASE is one suite's.",
+    "CASE is a case id; write SUITE/CASE if two suites have it.",
 )  # fmt: skip
 def verify_evidence(
     file: Path,

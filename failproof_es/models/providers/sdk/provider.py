@@ -148,7 +148,7 @@ class SdkProvider:
         turns = [{"role": turn.role, "content": turn.content} for turn in messages]
         request = self._capture_request(turns)
         if request.method != "POST":
-            raise self._unfit(f"makes a {request.method} request", "answers come by POST")
+            raise self._unfit(f"makes a {request.method} request", "let the library send a POST")
         base_url = (self._model.base_url or "").rstrip("/")
         if not request.url.startswith(f"{base_url}/"):
             message = f"asks {request.url}, which is not below its base_url {base_url}"

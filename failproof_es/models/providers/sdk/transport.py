@@ -130,15 +130,15 @@ def _respond(request: Any, body: bytes) -> Any:
     made = SdkRequest(request.method, str(request.url), headers, bytes(body))
     call = _CALL.get(None)
     if call is None:
-        raise UnexpectedRequest("it asks outside `ask`, or in another thread; nothing was sent")
+        raise UnexpectedRequest("asks outside `ask`, or in another thread; nothing was sent")
     if call.reply is None:
         call.made = made
         raise RequestCaptured
     if call.made is not None:
-        raise UnexpectedRequest("it asks twice for one answer; the second request was not sent")
+        raise UnexpectedRequest("asks twice for one answer; the second request was not sent")
     call.made = made
     if made != call.recorded:
-        raise UnexpectedRequest("it makes another request each time, so none can be recorded")
+        raise UnexpectedRequest("makes another request each time, so none can be recorded")
     library = sys.modules[type(request).__module__.partition(".")[0]]
     reply_headers = [(k, v) for k, v in call.reply.headers.items() if k not in _CODING_HEADERS]
     return library.Response(

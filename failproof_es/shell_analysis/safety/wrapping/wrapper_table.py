@@ -56,7 +56,7 @@ def _wrapper(entry: dict[str, Any]) -> Wrapper:
         unknown := {*wrapper.text, *wrapper.words, *wrapper.shell, *wrapper.asks, *wrapper.login}
         - options.keys()
     ):
-        raise ValueError(f"{unknown} is no option of the wrapper")
+        raise ValueError(f"no option of the wrapper: {', '.join(sorted(unknown))}")
     return wrapper
 
 

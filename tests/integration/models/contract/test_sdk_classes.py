@@ -228,7 +228,7 @@ def test_a_request_that_a_filter_blocked_is_a_withheld_answer_and_no_error_of_th
     ("kind", "said"),
     [
         (AsksTwice, "asks twice for one answer; the second request was not sent"),
-        (AsksOtherwise, "it makes another request each time"),
+        (AsksOtherwise, "makes another request each time"),
         (Trims, "does not return the text of the reply as it came"),
         (ReturnsBytes, "returned bytes, and no text"),
         (Breaks, "raised LookupError: no such thing  yes"),
@@ -255,7 +255,7 @@ def test_a_class_that_does_more_than_ask_is_an_error_that_keeps_the_reply(
         (Raises, "raised ValueError: not today, before it asked"),
         (AsksElsewhere, "asks http://127.0.0.1:1/other/chat/completions, which is not below its"),
         (OnlyLooks, "makes a GET request"),
-        (AsksInAThread, "it asks outside `ask`, or in another thread; nothing was sent"),
+        (AsksInAThread, "asks outside `ask`, or in another thread; nothing was sent"),
         (PutsItsKeyIntoTheUrl, "puts its key into the URL of a request, which would be on record"),
         (PutsItsKeyIntoTheBody, "puts its key into the body of a request, which would be on"),
         (Sleeps, "has made no request after 0.5 s"),
