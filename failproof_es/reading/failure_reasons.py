@@ -1,17 +1,22 @@
-"""The most frequent reasons why results of a run failed, by what they say, not by case."""
+"""Why results of a run failed: the most frequent reasons, and the worst results."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from heapq import nsmallest
 from itertools import islice
 from typing import NamedTuple
+from uuid import UUID
 
+from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.core.evaluation import EvaluationKey
+from failproof_es.core.run import place_in_plan
 from failproof_es.dialects.expectations import fault_of
-from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
 from failproof_es.reading.result_conditions import PLACE, STATES
 from failproof_es.reading.rows import RowReader
+from failproof_es.reading.sorted_results import worst_first
 from projections.protocol import exact_text
 
 MOST_READ = 1_000
@@ -19,6 +24,7 @@ MOST_READ = 1_000
 _MOST_LOOKED_AT = 5_000
 """Number of evaluations that are searched for failed ones without the projections."""
 _MOST_SHOWN = 3
+_MOST_WORST = 5
 _FAILED = (
     "SELECT e.prompt_id, e.model_key, e.repetition FROM projections.evaluations AS e "
     f"WHERE e.run_id = %s AND e.counted AND {PLACE} = {STATES.index('failed')} "
@@ -35,6 +41,8 @@ class FailureReasons(NamedTuple):
     """Number of failed results that were read."""
     failed: int
     """Number of failed results of the run."""
+    worst: tuple[PlannedOutcome, ...] = ()
+    """The worst of the results that were read, at most five, the worst first."""
 
     def describe(self) -> str | None:
         """One line for people: `does not contain the text (41), refuses (3)`; `None` for none."""
@@ -54,16 +62,42 @@ def failure_reasons(run: RecordedRun) -> FailureReasons:
     failed = run.summary.total.failed
     if not failed:
         return FailureReasons((), 0, 0)
-    places = ((0, key) for key in _failed_keys(run))  # the place is not needed
-    counts = Counter(fault_of(planned.case, planned.outcome) for planned in run.outcomes_of(places))
-    return FailureReasons(tuple(counts.most_common()), counts.total(), failed)
+    counts: Counter[str] = Counter()
+
+    def counted() -> Iterator[PlannedOutcome]:
+        for planned in run.outcomes_of(_failed_places(run)):
+            counts[fault_of(planned.case, planned.outcome)] += 1
+            yield planned
+
+    worst = nsmallest(_MOST_WORST, counted(), lambda planned: (worst_first(planned), planned.place))
+    return FailureReasons(tuple(counts.most_common()), counts.total(), failed, tuple(worst))
 
 
-def _failed_keys(run: RecordedRun) -> Iterator[EvaluationKey]:
-    if isinstance(run.reader, RowReader):
-        for prompt_id, model_key, repetition in run.connection.execute(_FAILED, (run.run_id,)):
-            yield EvaluationKey(run.run_id, prompt_id, exact_text(model_key), repetition)
+def _failed_places(run: RecordedRun) -> Iterator[tuple[int, EvaluationKey]]:
+    """(place in the plan from 1, key) of failed results, at most `MOST_READ`."""
+    if not isinstance(run.reader, RowReader):
+        looked_at = run.outcomes(limit=_MOST_LOOKED_AT)
+        failed = (
+            (planned.place, planned.outcome.key) for planned in looked_at if planned.outcome.failed
+        )
+        yield from islice(failed, MOST_READ)
         return
-    looked_at = run.outcomes(limit=_MOST_LOOKED_AT)
-    failed = (planned.outcome.key for planned in looked_at if planned.outcome.failed)
-    yield from islice(failed, MOST_READ)
+    keys = [
+        EvaluationKey(run.run_id, prompt_id, exact_text(model_key), repetition)
+        for prompt_id, model_key, repetition in run.connection.execute(_FAILED, (run.run_id,))
+    ]
+    repetitions = repetitions_of(run.started)
+    cases_before = _cases_before(run, {key.prompt_id for key in keys})
+    for key in keys:
+        yield place_in_plan(run.started, key, cases_before[key.prompt_id], repetitions), key
+
+
+def _cases_before(run: RecordedRun, prompts: set[UUID]) -> dict[UUID, int]:
+    """The number of planned cases before each of these prompts of the plan."""
+    places: dict[UUID, int] = {}
+    for place, prompt in enumerate(run.prompts()):
+        if prompt in prompts:
+            places[prompt] = place
+        if len(places) == len(prompts):
+            break
+    return places

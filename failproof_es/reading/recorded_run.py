@@ -211,12 +211,12 @@ class RecordedRun:
 
     def places_by_prompt(self) -> dict[UUID, int]:
         """The index in the plan, from 0, of each planned case, by the id of its stream."""
-        digests = (
-            digest
-            for chunk in range(self.run.chunks)
-            for digest in read_chunk(self.connection, self.run_id, chunk)
-        )
-        return {prompt_id(digest): place for place, digest in enumerate(digests)}
+        return {prompt: place for place, prompt in enumerate(self.prompts())}
+
+    def prompts(self) -> Iterator[UUID]:
+        """The ids of the planned cases' streams, in plan order."""
+        for chunk in range(self.run.chunks):
+            yield from map(prompt_id, read_chunk(self.connection, self.run_id, chunk))
 
     def _review_statuses(self, outcomes: Iterable[EvaluationOutcome]) -> dict[UUID, ReviewStatus]:
         """The review statuses of the outcomes that were left to people, by evaluation."""

@@ -45,6 +45,8 @@ FAILED = ("failed", "failed_by_people")
 ERRORS = ("lost",)
 UNSCORED = ("lost", "unscored", "awaiting_review", "unclear", "disputed")
 """Ended without a score, errors included; not if people decided it."""
+CHOICES: Mapping[str, tuple[str, ...]] = {"failed": FAILED, "errors": ERRORS, "unscored": UNSCORED}
+"""The statuses that a user chooses by one word: `results --failed`, `start --only failed:RUN`."""
 
 Range = tuple[str, Any, Any]
 LATENCIES: tuple[Range, ...] = (

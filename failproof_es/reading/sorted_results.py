@@ -9,7 +9,9 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from failproof_es.core.evaluation import EvaluationKey
+from failproof_es.core.severity import severity_of, severity_rank
 from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
+from failproof_es.reading.result_conditions import STATES, state_of
 
 MOST_SORTED = 100_000
 """Number of results that are sorted at most."""
@@ -36,6 +38,14 @@ class SortKey:
         return bool(self._value < other._value)
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def worst_first(planned: PlannedOutcome) -> SortKey:
+    """Failed results first, then those without a score. Among them the most severe (`severity_of`),
+    then the lowest accuracy comes first."""
+    state = "failed" if planned.failed else state_of(planned)
+    severity = severity_rank(severity_of(planned.case))
+    return SortKey((STATES.index(state), severity, planned.outcome.accuracy or 0.0))
 
 
 class TooManyToSort(Exception):

@@ -9,9 +9,10 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from random import Random
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -28,6 +29,7 @@ from failproof_es.reading.result_conditions import (
     Conditions,
     conditions_sql,
 )
+from failproof_es.reading.sorted_results import worst_first
 from failproof_es.reading.summary_rows import model_rows, suite_rows, total_row
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.reading.reader import resolve_run
@@ -71,6 +73,13 @@ def test_the_counts_of_every_row_add_up_to_its_evaluations(golden: tuple[str, Pa
             assert reasons.read == sum(count for _, count in reasons.counts) == failed, number
             in_log = failure_reasons(RecordedRun.read(connection, run.run_id, 2**62))
             assert sorted(in_log.counts) == sorted(reasons.counts), number
+            assert _ids(in_log.worst) == _ids(reasons.worst), number
+            failed_of_plan = [planned for planned in run.outcomes() if planned.outcome.failed]
+            assert _ids(sorted(failed_of_plan, key=worst_first)[:5]) == _ids(reasons.worst), number
+
+
+def _ids(results: Iterable[PlannedOutcome]) -> list[tuple[int, UUID]]:
+    return [(planned.place, planned.outcome.evaluation_id) for planned in results]
 
 
 _CHOSEN = (

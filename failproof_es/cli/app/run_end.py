@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 from failproof_es.cli.app.errors import ExitCode
+from failproof_es.cli.rendering.failed_results import worst_lines
 from failproof_es.cli.rendering.findings import finding_lines, fixed_outcomes
 from failproof_es.cli.rendering.junit import write_junit
-from failproof_es.cli.rendering.output import say
+from failproof_es.cli.rendering.output import print_line, say
 from failproof_es.cli.rendering.partial_results import PartialResults
 from failproof_es.cli.rendering.results_file import write_results_file
-from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.cli.rendering.suite_table import print_suites
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.run import describe_selection
@@ -87,7 +87,7 @@ def _write_junit(store: Store, run: RecordedRun, path: Path, quiet: bool) -> boo
 
 
 def print_outcome(outcome: Outcome, counted_up: RunSummary, failures: FailureReasons) -> None:
-    """Print the results by suite, the reasons of failures, the errors, the gates, and the findings.
+    """Print the results by suite, why evaluations and requests failed, the gates, and the findings.
 
     `counted_up` is the summary of the run, the findings are those of its validation.
     """
@@ -103,14 +103,16 @@ def print_outcome(outcome: Outcome, counted_up: RunSummary, failures: FailureRea
         title += f"; {fixed}"
     print_suites(counted_up, title=title)
     if (line := failures.describe()) is not None:
-        click.echo(one_line(f"failed: {line}"))
+        print_line(f"failed evaluations: {line}")
+    for line in worst_lines(failures):
+        click.echo(line)
     if counted_up.asking().errors and (outcome.status != "completed" or counts.abandoned):
-        click.echo(one_line(f"errors: {describe_messages(counted_up)}"))
+        print_line(f"failed requests: {describe_messages(counted_up)}")
     for name, gate in outcome.gates.items():
-        click.echo(gate_line(name, gate))
+        print_line(gate_line(name, gate))
     if outcome.validation is not None:
         for line in finding_lines(outcome.validation):
-            click.echo(line)
+            print_line(line)
 
 
 def _absent_models(counted_up: RunSummary) -> list[str]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
@@ -19,8 +19,10 @@ from failproof_es.cli.app.as_of import as_of_option
 from failproof_es.cli.app.chosen_run import read_run
 from failproof_es.cli.app.next_page import say_next_page
 from failproof_es.cli.app.program import CliCommand, session
+from failproof_es.cli.rendering.failed_results import expected_beside_got
 from failproof_es.cli.rendering.junit import junit_option, write_junit
 from failproof_es.cli.rendering.output import (
+    BelowRows,
     Column,
     Format,
     data_stream,
@@ -32,42 +34,38 @@ from failproof_es.cli.rendering.output import (
 )
 from failproof_es.cli.rendering.result_columns import (
     COLUMNS,
-    ResultOrder,
+    WORST_FIRST,
     cells_of,
     json_of,
     named_columns,
     named_order,
     table_columns,
 )
+from failproof_es.cli.rendering.result_pages import PlanPage, results_of
 from failproof_es.cli.rendering.result_rows import result_rows, rows_of, run_shape_of, shape_of
 from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.core.outcome import EvaluationOutcome
-from failproof_es.dialects.expectations import beside, expectations_of, unmet
 from failproof_es.dialects.protocol import RunShape
 from failproof_es.dialects.scorers import BETWEEN, names_of_scorers
 from failproof_es.engine.required_plugins import require_dialect
-from failproof_es.exports.exporter import require_possible
 from failproof_es.exports.result_table import csv_lines
 from failproof_es.gates import gate_line
 from failproof_es.problems import InvalidInput, Problem, Problems
+from failproof_es.reading.condition_names import unknown_names
 from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
-from failproof_es.reading.result_conditions import ERRORS, FAILED, UNSCORED, Conditions
-from failproof_es.reading.sorted_results import (
-    MOST_SORTED,
-    SortKey,
-    TooManyToSort,
-    sort_results,
-)
+from failproof_es.reading.result_conditions import CHOICES, Conditions
 from failproof_es.support.plurals import plural
 
 ANSWER_WIDTH = 60
 WHY_WIDTH = 100
+QUESTION_WIDTH = 40
 
-_COLUMNS = ("suite", "case", "model", "class", "passed", "accuracy", "why", "answer")
-_COLUMNS_OF_FAILURES = ("suite", "case", "model", "severity", "class", "accuracy")
+_COLUMNS = ("suite", "case", "model", "class", "passed", "accuracy", "question", "why", "answer")
+_COLUMNS_OF_FAILURES = ("suite", "case", "model", "severity", "class", "accuracy", "question")
 """Of results that failed; each shows what was expected and what came below it."""
+_COLUMNS_OF_CASES = ("suite", "case", "model", "class", "passed", "accuracy")
+"""Of cases that are named; each shows its question and its answer below it, whole."""
 _ADDED = Column("added by scorers", "added")
-_BY_SEVERITY = ResultOrder("severity")
 
 
 @click.command(cls=CliCommand)
@@ -109,8 +107,9 @@ _BY_SEVERITY = ResultOrder("severity")
 @click.option(
     "--sort",
     metavar="COLUMN",
-    help="Sort by this column; -COLUMN: the greatest first.  [default: the plan's order; with "
-    "--failed the most severe first]",
+    help="Sort by this column; -COLUMN: the greatest first; worst: failed results first, by "
+    "severity (a tag severity:WORD counts, too), then by score.  [default: the plan's order; "
+    "with --failed worst]",
 )
 @as_of_option("Print the results as they were at a position of the log or at a time.")
 @junit_option
@@ -160,9 +159,10 @@ def results(
             whole = run_shape_of(recorded.started.dialect, shape)
             if whole is None:
                 shape_of(recorded.started.dialect, shape)
-        page = _PlanPage(after or 0, limit, _conditions(choice), order)
-        if order is None and page.choice.only_failed and _has_severities(recorded):
-            page = page._replace(order=_BY_SEVERITY)
+        page = PlanPage(after or 0, limit, _conditions(choice), order)
+        if order is None and page.choice.only_failed:
+            page = page._replace(order=WORST_FIRST)
+        _require_known_names(recorded, page.choice)
         paged = after is not None or not page.is_whole
         _require_fitting(recorded, page, shape if whole else None, junit if paged else None)
         if junit is not None:
@@ -186,7 +186,6 @@ def results(
         _say_next(recorded, page, places)
 
 
-_STATUSES = {"failed": FAILED, "errors": ERRORS, "unscored": UNSCORED}
 _NAMED = {
     "suite": "suites", "class_": "classes", "model": "models", "case": "cases", "tag": "tags",
     "severity": "severities",
@@ -196,76 +195,29 @@ _NAMED = {
 
 def _conditions(options: dict[str, Any]) -> Conditions:
     """The conditions that the options of the command give."""
-    statuses = (name for flag, names in _STATUSES.items() if options[flag] for name in names)
+    statuses = (name for flag, names in CHOICES.items() if options[flag] for name in names)
     named = {name: options[option] for name, option in _NAMED.items()}
     return Conditions({"status": tuple(statuses), **named}, options["text"], questions=True)
 
 
-class _PlanPage(NamedTuple):
-    """A page of results: the first `limit` chosen ones after the plan's place `after`.
-
-    Places count from 1. `None` as `limit` means all. With an `order` the results are sorted, and
-    `after` is a number of sorted results.
-    """
-
-    after: int = 0
-    limit: int | None = None
-    choice: Conditions = Conditions()
-    order: ResultOrder | None = None
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether it is the whole plan."""
-        return self.is_of_plan and not self.after and self.limit is None
-
-    @property
-    def is_of_plan(self) -> bool:
-        """Whether it is a part of the plan as it is: not chosen, not sorted."""
-        return not self.choice.choose and self.order is None
-
-
-def _results(run: RecordedRun, page: _PlanPage, places: deque[int]) -> Iterator[PlannedOutcome]:
-    """The results of the page; the place of each in the plan is added to `places`.
-
-    Raises `ImpossibleHistory` if the record of an evaluation contradicts itself.
-    """
-    if page.order is not None:
-        results_of_page = _sorted_results(run, page, page.order)
-    elif not page.choice.choose:
-        results_of_page = run.outcomes(after=page.after, limit=page.limit)
-    else:
-        matching = filter(page.choice.take, run.outcomes(after=page.after))
-        results_of_page = islice(matching, page.limit)
-    for planned in results_of_page:
-        require_possible(planned.outcome)
-        places.append(planned.place)
-        yield planned
-
-
-def _sorted_results(
-    run: RecordedRun, page: _PlanPage, order: ResultOrder
-) -> Iterator[PlannedOutcome]:
-    def key_of(planned: PlannedOutcome) -> SortKey:
-        return order.key_of(RecordedResult.of(planned, run))
-
-    chosen = filter(page.choice.take, run.outcomes())
-    try:
-        yield from sort_results(run, chosen, key_of, after=page.after, limit=page.limit)
-    except TooManyToSort:
-        if order is _BY_SEVERITY:
-            say(f"more than {MOST_SORTED:,} results fit: they are in the order of the plan")
-            yield from islice(filter(page.choice.take, run.outcomes()), page.after, None)
-            return
-        message = f"more than {MOST_SORTED:,} results fit, too many to sort"
-        remedy = "choose fewer, or print the first ones with --limit"
-        raise InvalidInput([Problem(message, field="--sort", remedy=remedy)]) from None
+def _require_known_names(run: RecordedRun, choice: Conditions) -> None:
+    """Raise `InvalidInput` with every name that nothing in the run has, and near names."""
+    problems = Problems()
+    for unknown in unknown_names(run, choice):
+        option = unknown.condition.removesuffix("_")
+        problems.error(
+            f"nothing in run {run.started.run_number} has the {option} {unknown.name!r}",
+            field=f"--{option}",
+            remedy=unknown.hint(),
+        )
+    problems.raise_errors()
 
 
 def _print_results(
-    run: RecordedRun, page: _PlanPage, places: deque[int], names: Sequence[str] | None
+    run: RecordedRun, page: PlanPage, places: deque[int], names: Sequence[str] | None
 ) -> None:
     """Print the page as a table with these columns, or with the usual ones."""
-    results_of_page, when_empty = _results(run, page, places), _when_empty(run, page)
+    results_of_page, when_empty = results_of(run, page, places), _when_empty(run, page)
     if names is not None:
         rows = (cells_of(RecordedResult.of(planned, run), names) for planned in results_of_page)
         print_table(rows, table_columns(names), when_empty=when_empty)
@@ -273,15 +225,40 @@ def _print_results(
     scorers = names_of_scorers(run.started.configuration)
     usual: tuple[str, ...] = _COLUMNS
     details = None
-    if page.choice.only_failed:
-        usual, details = _COLUMNS_OF_FAILURES, _details
+    if page.names_cases:
+        usual, details = _COLUMNS_OF_CASES, _details_of_case
+    elif page.choice.only_failed:
+        usual, details = _COLUMNS_OF_FAILURES, _details_of_failure
         if not _has_severities(run):
             usual = tuple(name for name in usual if name != "severity")
-    columns = [*table_columns(usual)]
+    columns = [
+        replace(column, is_spare=column.key == "question") for column in table_columns(usual)
+    ]
     if scorers:
         columns.insert(6, _ADDED)
     usual_rows = (_usual_row(run, planned, usual, scorers) for planned in results_of_page)
-    print_table(usual_rows, columns, when_empty=when_empty, details=details)
+    print_table(
+        usual_rows,
+        columns,
+        when_empty=when_empty,
+        details=details,
+        below=BelowRows(whole_texts=page.names_cases),
+    )
+
+
+def _details_of_failure(row: dict[str, Any]) -> list[tuple[str, str]]:
+    return expected_beside_got(row["planned"])
+
+
+def _details_of_case(row: dict[str, Any]) -> list[tuple[str, str]]:
+    """The user's turns, what was expected, and the whole answer of a result, with labels."""
+    planned: PlannedOutcome = row["planned"]
+    outcome = planned.outcome
+    details = [("question", turn.content) for turn in planned.case.turns if turn.role == "user"]
+    details += [pair for pair in expected_beside_got(planned) if pair[1] != outcome.answer]
+    if row["why"] is not None and not planned.failed:
+        details.append(("why", row["why"]))
+    return details if outcome.answer is None else [*details, ("answer", outcome.answer)]
 
 
 def _has_severities(run: RecordedRun) -> bool:
@@ -289,28 +266,18 @@ def _has_severities(run: RecordedRun) -> bool:
 
 
 def _print_csv(
-    run: RecordedRun, page: _PlanPage, places: deque[int], names: Sequence[str] | None
+    run: RecordedRun, page: PlanPage, places: deque[int], names: Sequence[str] | None
 ) -> None:
     columns = [(column.name, column) for column in COLUMNS.values()]
     if names is not None:
         columns = [(name, COLUMNS[name]) for name in names]
-    rows = (RecordedResult.of(planned, run) for planned in _results(run, page, places))
+    rows = (RecordedResult.of(planned, run) for planned in results_of(run, page, places))
     for line in csv_lines(rows, columns):
         data_stream().write(line.decode())
 
 
-def _details(row: dict[str, Any]) -> list[tuple[str, str]]:
-    """What was expected of a result that failed, and what came, each with its label."""
-    planned: PlannedOutcome = row["planned"]
-    if not planned.failed:
-        return []
-    failed = unmet(expectations_of(planned.case, planned.outcome))
-    pairs = [pair for expectation in failed for pair in beside(expectation)]
-    return pairs or [("why", planned.outcome.reason)]
-
-
 def _require_fitting(
-    run: RecordedRun, page: _PlanPage, whole_shape: str | None, junit: Path | None
+    run: RecordedRun, page: PlanPage, whole_shape: str | None, junit: Path | None
 ) -> None:
     """Raise `InvalidInput` if the page does not exist, or if an output needs the whole run.
 
@@ -333,7 +300,7 @@ def _require_fitting(
     problems.raise_errors()
 
 
-def _when_empty(run: RecordedRun, page: _PlanPage) -> str:
+def _when_empty(run: RecordedRun, page: PlanPage) -> str:
     """The message for an empty page: why it has no evaluation, and what to do."""
     number = run.started.run_number
     if page.choice.choose:
@@ -353,7 +320,7 @@ def _say_carried_over(run: RecordedRun) -> None:
     say(f"{carried_over:,} of {finished} carried over: `failproof-es show` says from where")
 
 
-def _say_next(run: RecordedRun, page: _PlanPage, places: Sequence[int]) -> None:
+def _say_next(run: RecordedRun, page: PlanPage, places: Sequence[int]) -> None:
     """Say on stderr how to print the next page, if there is one.
 
     `places` are those of the printed results, if conditions choose them.
@@ -385,6 +352,7 @@ def _usual_row(
     answer = None if outcome.answer is None else first_line(outcome.answer)
     return {
         **cells_of(RecordedResult.of(planned, run), names),
+        "question": _question(planned),
         "added": _added(outcome, scorers),
         "why": why,
         "answer": answer,
@@ -392,21 +360,27 @@ def _usual_row(
     }
 
 
+def _question(planned: PlannedOutcome) -> str | None:
+    """The first line of the last question, shortened for a table."""
+    asked = [turn.content for turn in planned.case.turns if turn.role == "user"]
+    return shortened(first_line(asked[-1]), QUESTION_WIDTH) if asked else None
+
+
 def _objects(
     run: RecordedRun,
-    page: _PlanPage,
+    page: PlanPage,
     places: deque[int],
     names: Sequence[str] | None,
     shape: str | None,
 ) -> Iterator[dict[str, Any]]:
     """The results of the page as JSON: these columns, or the shape of the dialect."""
     if names is not None:
-        for planned in _results(run, page, places):
+        for planned in results_of(run, page, places):
             yield json_of(RecordedResult.of(planned, run), names)
     elif page.is_of_plan:
         yield from result_rows(run, shape, after=page.after, limit=page.limit)
     else:
-        keys = (planned.outcome.key for planned in _results(run, page, places))
+        keys = (planned.outcome.key for planned in results_of(run, page, places))
         yield from rows_of(run, run.evaluations_of(keys), shape)
 
 

@@ -18,7 +18,7 @@ from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.following import following
 from failproof_es.cli.app.input_files import read_file
 from failproof_es.cli.app.program import CliCommand, CliGroup, session
-from failproof_es.cli.rendering.output import Format, format_option, print_json, say
+from failproof_es.cli.rendering.output import Format, format_option, print_json, print_line, say
 from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.cli.rendering.signing_trouble import report_signing_error
 from failproof_es.cli.rendering.written_files import write_recorded
@@ -314,7 +314,7 @@ def close(run: str, incomplete: bool) -> None:
             record_operations(store, run_id, [(ReviewClosed, fields)])
         gates = {**(recorded.run.gates or {}), **judgement.gates}
     for gate_name, gate in gates.items():
-        click.echo(gate_line(gate_name, gate))
+        print_line(gate_line(gate_name, gate))
     say(f"reviews of run {recorded.started.run_number} closed as of position {recorded.up_to}")
     if not all(gate["met"] for gate in gates.values()):
         click.get_current_context().exit(ExitCode.GATE_NOT_MET)

@@ -13,6 +13,7 @@ from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.next_page import say_next_page
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import (
+    BelowRows,
     Column,
     Format,
     format_option,
@@ -37,18 +38,20 @@ _COLUMNS = (
     Column("name", "name_shown"),
     Column("status", "status"),
     Column("started", "started_at"),
-    Column("models", "models_shown"),
-    Column("passed", "passed_shown"),
     Column("gates", "gates_shown"),
+    Column("passed", "passed_shown", folds=True),
     Column("remark", "remark_shown", folds=True),
     Column("attempt", "attempt_shown", right=True, folds=True),
     Column("overlapping", "overlapping", right=True, folds=True),
     Column("finished", "finished_shown", right=True, folds=True),
     Column("cost", "cost_shown", right=True, folds=True),
-    Column("id", "run_id", folds=True),
+    Column("id", "run_id", is_spare=True),
 )
 _WORKERS = Column("workers", "workers_shown", folds=True)
 """Printed if a run is being driven now."""
+_LINES_BELOW = 2
+_MOST_MODELS = 2
+"""Number of models whose rates the table shows."""
 _KEYS = (
     "run_id", "run_number", "name", "status", "started_at", "dialect", "models", "experiment",
     "attempt", "attempts", "overlapping", "planned", "selection", "finished", "passed", "gates_met",
@@ -120,7 +123,12 @@ def runs(
         )
         if output_format is Format.TABLE:
             columns = (*_COLUMNS[:-1], _WORKERS, _COLUMNS[-1]) if holders else _COLUMNS
-            print_table(map(_for_people, rows), columns, when_empty=_when_empty(before, tag))
+            print_table(
+                map(_for_people, rows),
+                columns,
+                when_empty=_when_empty(before, tag),
+                below=BelowRows(most_phrases=_LINES_BELOW),
+            )
             if not hidden and (left_out := reader.count_hidden()):
                 say(f"{plural(left_out, 'hidden run')} left out: `failproof-es runs --hidden`")
         else:
@@ -194,16 +202,17 @@ def _row(run: ListedRun) -> dict[str, Any]:
     return {name: computed[name] if name in computed else getattr(run, name) for name in _KEYS}
 
 
-def _describe_passed(passed: Sequence[dict[str, Any]]) -> str:
-    """The pass rate of each model as text, for the table: `18/20 (90.0%)`.
+def _describe_passed(passed: Sequence[dict[str, Any]], models: Sequence[str]) -> str:
+    """The pass rate of each model as text, for the table: `gpt-4o 18/20 (90.0%)`.
 
-    With several models each rate has the model's name before it; empty without models.
+    Only the names of `models` without rates.
     """
-    several = len(passed) > 1
-    return ", ".join(
-        (f"{row['model']} " if several else "")
-        + f"{passed_of(row['passed'], row['failed'])} ({_rate(row)})"
-        for row in passed
+    rates = [
+        f"{row['model']} {passed_of(row['passed'], row['failed'])} ({_rate(row)})" for row in passed
+    ] or list(models)
+    more = len(rates) - _MOST_MODELS
+    return ", ".join(rates[:_MOST_MODELS]) + (
+        f" and {plural(more, 'more model')}" if more > 0 else ""
     )
 
 
@@ -234,9 +243,8 @@ def _for_people(row: dict[str, Any]) -> dict[str, Any]:
         **row,
         "name_shown": row["given_name"] or row["name"],
         "remark_shown": "; ".join(filter(None, remarks)),
-        "models_shown": ", ".join(row["models"]) or None,
         "attempt_shown": row["attempt"] and f"{row['attempt']} of {row['attempts']}",
-        "passed_shown": _describe_passed(row["passed"]) or None,
+        "passed_shown": _describe_passed(row["passed"], row["models"]) or None,
         "cost_shown": None if row["cost_usd"] is None else usd(row["cost_usd"]),
         "gates_shown": GATES[row["gates_met"]],
         "workers_shown": _describe_workers(row["workers"]),

@@ -26,11 +26,11 @@ from failproof_es.cli.rendering.output import (
     moment,
     print_facts,
     print_json,
+    print_line,
     print_table,
     say,
 )
 from failproof_es.cli.rendering.people_table import print_people
-from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.cli.rendering.suite_table import print_suites
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.case import run_id
@@ -132,18 +132,18 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
     print_table((suite.model_dump() for suite in document.suites), _SUITE_FILES)
     print_suites(run.summary)
     if (line := failure_reasons(run).describe()) is not None:
-        click.echo(one_line(f"failed: {line}"))
+        print_line(f"failed evaluations: {line}")
     print_people(document.by_people)
     for name, gate in document.gates.items():
-        click.echo(gate_line(name, gate))
+        print_line(gate_line(name, gate))
     if run.awaits_closing:
-        click.echo(
+        print_line(
             "gates on rates: people decide them, "
             f"`failproof-es review close {run.started.run_number}` judges them"
         )
     if run.run.validation is not None:
         for line in finding_lines(run.run.validation):
-            click.echo(line)
+            print_line(line)
     say_where_to_look(run.summary)
     return _say_impossible(run)
 

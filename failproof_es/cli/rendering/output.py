@@ -28,6 +28,8 @@ from rich.table import Table
 from rich.text import Text
 
 from failproof_es.cli.rendering.sanitise import json_text, lines, one_line, shortened
+from failproof_es.cli.rendering.table_layout import fitting_layout, natural_width
+from failproof_es.cli.rendering.wrapping import terminal_width, wrapped
 from failproof_es.problems import InvalidInput
 from failproof_es.support.atomic_file import WrittenFile, atomic_write, describe_write_error
 
@@ -39,10 +41,6 @@ TABLE_ROWS = 1_000
 
 LONGEST_CELL = 500
 """The longest text in a table, in characters; JSON has the whole text."""
-
-_NARROWEST = 10
-"""The minimum width of a table's text column, in characters."""
-_NARROWEST_HEADING = 5
 
 _DEEPEST_INDENT = 8
 """The most characters before what is printed below a row."""
@@ -108,7 +106,7 @@ class Column:
 
     `right`: the values are numbers, right-aligned and never wrapped. `folds`: in a table that is
     too wide, each value but `-` and 0 is printed below its row, with the heading. `is_text`: it
-    folds, too, and has lines of its own there.
+    folds, too, and has lines of its own there. `is_spare`: such a table leaves it out.
     """
 
     heading: str
@@ -116,6 +114,20 @@ class Column:
     right: bool = False
     folds: bool = False
     is_text: bool = False
+    is_spare: bool = False
+
+
+class BelowRows(NamedTuple):
+    """How much is printed below a row."""
+
+    most_phrases: int | None = None
+    """Lines of phrases at most, filled one after the other; `None`: a line each, if they do not all
+    fit on one."""
+    whole_texts: bool = False
+    """Whether texts are whole; else they are cut to 500 characters and 12 lines."""
+
+
+BELOW_ROWS = BelowRows()
 
 
 def print_rows(
@@ -145,14 +157,15 @@ def print_table(
     title: str | None = None,
     when_empty: str | None = None,
     details: Callable[[dict[str, Any]], Sequence[tuple[str, str]]] | None = None,
+    below: BelowRows = BELOW_ROWS,
 ) -> None:
     """Print a table on stdout, every cell sanitised, `-` for `None`.
 
     It fits every terminal: columns that fold go below the rows, texts are wrapped, and if even that
     is too wide, the values of a row are printed below each other. A long table is printed as
     several, each with its heading, so that memory stays flat. `details` are the (label, text) to
-    print below a row. Without rows, `when_empty` is printed on stderr: the reason, and what to do
-    next.
+    print below a row; `below` bounds what is printed there. Without rows, `when_empty` is printed
+    on stderr: the reason, and what to do next.
     """
     console = stdout_console()
     heading = title and one_line(title)
@@ -165,13 +178,28 @@ def print_table(
             [shortened(cell(row.get(column.key)), LONGEST_CELL) for column in columns]
             for row in page
         ]
-        texts = [list(details(row)) for row in page] if details else [[] for _ in page]
+        texts = [
+            [(label, text if below.whole_texts else _cut(text)) for label, text in details(row)]
+            if details
+            else []
+            for row in page
+        ]
         if heading:
             console.print(Text(heading))
-        _print_page(console, columns, cells, texts)
+        _print_page(console, *_without_spare(console, columns, cells), texts, below.most_phrases)
         page = list(islice(remaining, TABLE_ROWS))
         if not page:
             return
+
+
+def _without_spare(
+    console: Console, columns: Sequence[Column], cells: Sequence[list[str]]
+) -> tuple[Sequence[Column], Sequence[list[str]]]:
+    """The columns and their cells, without spare columns if the table is too wide with them."""
+    if natural_width(columns, cells) <= console.width:
+        return columns, cells
+    kept = [at for at, column in enumerate(columns) if not column.is_spare]
+    return [columns[at] for at in kept], [[row[at] for at in kept] for row in cells]
 
 
 class _Below(NamedTuple):
@@ -186,23 +214,24 @@ def _print_page(
     columns: Sequence[Column],
     cells: Sequence[list[str]],
     texts: Sequence[Sequence[tuple[str, str]]],
+    most_phrases: int | None,
 ) -> None:
     """Print rows in the widest form that fits, `texts` below each."""
     folded = [at for at, column in enumerate(columns) if column.folds or column.is_text]
-    if not folded or _natural_width(columns, cells) <= console.width:
+    if not folded or natural_width(columns, cells) <= console.width:
         folded = []
     if folded or any(texts):
         kept = [at for at in range(len(columns)) if at not in folded]
         kept_columns = [columns[at] for at in kept]
         kept_cells = [[row[at] for at in kept] for row in cells]
-        if (layout := _layout(kept_columns, kept_cells, console.width)) is not None:
+        if (layout := fitting_layout(kept_columns, kept_cells, console.width)) is not None:
             below = [
                 _below([(columns[at], row[at]) for at in folded], own)
                 for row, own in zip(cells, texts, strict=True)
             ]
-            _print_folded(console, kept_columns, kept_cells, below, layout)
+            _print_folded(console, kept_columns, kept_cells, below, layout, most_phrases)
             return
-    if (layout := _layout(columns, cells, console.width)) is None:
+    if (layout := fitting_layout(columns, cells, console.width)) is None:
         _print_records(console, columns, cells, texts)
         return
     padding, widths = layout
@@ -215,8 +244,9 @@ def _print_folded(
     cells: Sequence[Sequence[str]],
     below: Sequence[_Below],
     layout: tuple[int, list[int]],
+    most_phrases: int | None,
 ) -> None:
-    """Print each row with what is `below` it: phrases on one line if they fit, else on one each."""
+    """Print each row with what is `below` it, as `BelowRows` says."""
     padding, widths = layout
     indent = min(widths[0] + 3 * padding + 2, _DEEPEST_INDENT)
     heading = _table(columns, [], widths, padding, edge=False)
@@ -225,13 +255,24 @@ def _print_folded(
         line = _table(columns, [row], widths, padding, edge=False)
         line.show_header = False
         console.print(Padding(line, (0, 0, 0, 1)))
-        one_line_text = ", ".join(phrases)
-        is_short = cell_len(one_line_text) + indent <= console.width
-        for phrase in [one_line_text] if phrases and is_short else phrases:
+        for phrase in _phrase_lines(phrases, console.width - indent, most_phrases):
             console.print(Padding(Text(phrase, style="dim"), (0, 0, 0, indent)))
         if texts:
             console.print(Padding(_labelled(texts), (0, 0, 1, 3), expand=False))
     console.print()
+
+
+def _phrase_lines(phrases: Sequence[str], width: int, most: int | None) -> Sequence[str]:
+    """The phrases on one line if they fit, else on one each, or on `most` lines that are filled."""
+    joined = ", ".join(phrases)
+    if most is None or not phrases or cell_len(joined) <= width:
+        return [joined] if phrases and cell_len(joined) <= width else phrases
+    filled = wrapped(joined, width).split("\n")
+    return (
+        filled
+        if len(filled) <= most
+        else [*filled[: most - 1], filled[most - 1][: width - 1] + "…"]
+    )
 
 
 def _below(folded: Sequence[tuple[Column, str]], texts: Sequence[tuple[str, str]]) -> _Below:
@@ -248,66 +289,15 @@ def _labelled(texts: Sequence[tuple[str, str]]) -> Table:
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for label, text in texts:
-        shown = lines(shortened(text, LONGEST_CELL)).split("\n")
-        more = ["…"] if len(shown) > _MOST_LINES_BELOW else []
-        table.add_row(Text(one_line(label)), Text("\n".join(shown[:_MOST_LINES_BELOW] + more)))
+        table.add_row(Text(one_line(label)), Text(lines(text)))
     return table
 
 
-def _natural_width(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> int:
-    """The characters that a table needs for every text on one line, with usual padding."""
-    return sum(_preferred_widths(columns, cells)) + 3 * len(columns) + 1
-
-
-def _preferred_widths(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> list[int]:
-    return [
-        max(cell_len(column.heading), *(cell_len(row[at]) for row in cells), 0)
-        for at, column in enumerate(columns)
-    ]
-
-
-def _layout(
-    columns: Sequence[Column], cells: Sequence[Sequence[str]], width: int
-) -> tuple[int, list[int]] | None:
-    """The padding of the columns, and the width of each; `None` if the table cannot fit.
-
-    Less padding comes before wrapped texts.
-    """
-    preferred = _preferred_widths(columns, cells)
-    for padding in (1, 0):
-        if sum(preferred) + len(columns) * (1 + 2 * padding) < width:
-            return padding, preferred
-    for padding, heading_width in ((1, None), (0, None), (0, _NARROWEST_HEADING)):
-        between = len(columns) * (1 + 2 * padding) + 1
-        if widths := _widths(columns, cells, width - between, heading_width):
-            return padding, widths
-    return None
-
-
-def _widths(
-    columns: Sequence[Column],
-    cells: Sequence[Sequence[str]],
-    room: int,
-    heading_width: int | None,
-) -> list[int] | None:
-    """The width of each column in characters; `None` if all together exceed `room`.
-
-    The widest are narrowed first. Numbers stay whole, and a text keeps `_NARROWEST` characters.
-    Headings are broken after at least `heading_width` characters; with `None` they are not broken.
-    """
-    headings = [cell_len(column.heading) for column in columns]
-    longest = [max((cell_len(row[at]) for row in cells), default=0) for at in range(len(columns))]
-    least = [
-        max(min(heading, heading_width or heading), width if c.right else min(width, _NARROWEST))
-        for c, heading, width in zip(columns, headings, longest, strict=True)
-    ]
-    if sum(least) > room:
-        return None
-    widths = [min(width, room) for width in _preferred_widths(columns, cells)]
-    while sum(widths) > room:
-        narrowable = (at for at, width in enumerate(widths) if width > least[at])
-        widths[max(narrowable, key=widths.__getitem__)] -= 1
-    return widths
+def _cut(text: str) -> str:
+    """The text in at most `LONGEST_CELL` characters and `_MOST_LINES_BELOW` lines."""
+    shown = shortened(text, LONGEST_CELL).split("\n")
+    more = ["…"] if len(shown) > _MOST_LINES_BELOW else []
+    return "\n".join(shown[:_MOST_LINES_BELOW] + more)
 
 
 def _table(
@@ -386,8 +376,13 @@ def print_json(value: Any, *, indent: bool = False) -> None:
 
 def say(text: str) -> None:
     """Print a message for people on stderr. Unsafe characters are escaped."""
-    sys.stderr.write(lines(text) + "\n")
+    sys.stderr.write(wrapped(lines(text), terminal_width(sys.stderr)) + "\n")
     sys.stderr.flush()
+
+
+def print_line(text: str) -> None:
+    """Print a line of data on stdout, sanitised; at a terminal it is wrapped between words."""
+    click.echo(wrapped(one_line(text), terminal_width(sys.stdout)))
 
 
 def cell(value: Any) -> str:

@@ -20,8 +20,9 @@ from failproof_es.support.columns import RelationColumn, columns_of
 
 _SHORT = {
     "suite_id": "suite", "case_id": "case", "model_key": "model", "reason": "why",
+    "questions": "question",
 }  # fmt: skip
-_TEXTS = frozenset({"why", "answer", "expected", "got", "questions", "error_message", "scores"})
+_TEXTS = frozenset({"why", "answer", "expected", "got", "question", "error_message", "scores"})
 COLUMNS: Mapping[str, RelationColumn] = {
     _SHORT.get(column.name, column.name): column for column in columns_of(RecordedResult)
 }
@@ -43,6 +44,10 @@ class ResultOrder:
         return SortKey(value, self.is_descending)
 
 
+WORST_FIRST = ResultOrder("worst")
+"""The order of `reading.sorted_results.worst_first`, which is no column."""
+
+
 def named_columns(text: str) -> tuple[str, ...]:
     """The names in a list such as `case,why`. Raises `InvalidInput` for a name of no column."""
     names = tuple(dict.fromkeys(_short_name(name.strip()) for name in text.split(",")))
@@ -52,7 +57,12 @@ def named_columns(text: str) -> tuple[str, ...]:
 
 
 def named_order(text: str) -> ResultOrder:
-    """The order that `COLUMN` or `-COLUMN` names. Raises `InvalidInput` for a name of no column."""
+    """The order that `COLUMN`, `-COLUMN` or `worst` names.
+
+    Raises `InvalidInput` for a name of no column.
+    """
+    if text == WORST_FIRST.name:
+        return WORST_FIRST
     name = _short_name(text.removeprefix("-"))
     _require_column(name, "--sort")
     if COLUMNS[name].kind == "numbers":

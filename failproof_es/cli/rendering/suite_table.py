@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import click
-
 from failproof_es.catalogue import wording
-from failproof_es.cli.rendering.output import Column, print_table
-from failproof_es.cli.rendering.sanitise import one_line
+from failproof_es.cli.rendering.output import Column, print_line, print_table
 from failproof_es.core.summary import RunSummary
 from failproof_es.reading.summary_rows import model_rows, suite_rows, total_row
 
@@ -62,7 +59,7 @@ def print_suites(summary: RunSummary, *, title: str | None = None) -> None:
     for row in totals:
         if row["classes"]:
             model = f" of {row['model']}" if several else ""
-            click.echo(one_line(f"classes{model}: {_describe_classes(row['classes'])}"))
+            print_line(f"classes{model}: {_describe_classes(row['classes'])}")
 
 
 def _describe_classes(counts: dict[str, int]) -> str:

@@ -87,7 +87,11 @@ def test_a_run_ends_with_a_table_of_results_and_says_what_to_try_next(
     assert done.returncode == 0, done.stderr
     assert "greet" in done.stdout and "sum" in done.stdout
     assert re.search(r"total\s+3\s+2\s+1\s+0\s+66\.7%", done.stdout)
-    assert "failed: does not contain the text (1)\n" in done.stdout
+    assert (
+        "failed evaluations: does not contain the text (1)\n1 failed evaluation:\n" in done.stdout
+    )
+    worst = done.stdout.split("1 failed evaluation:\n")[1].splitlines()[:2]
+    assert [line.split()[0] for line in worst] == ["greet/greet-2", "got"], worst
     assert re.search(r"mean of suites.*75\.0%", done.stdout)
     following = ("results 1 --failed", "report 1", "console")
     said = ", ".join(f"`failproof-es {command}`" for command in following)
@@ -139,10 +143,10 @@ def test_results_are_in_plan_order_and_in_the_shape_of_the_specification(program
 @pytest.mark.usefixtures("recorded")
 def test_only_the_failures_are_printed_each_with_what_was_expected(program: Program) -> None:
     table = program("results", "latest", "--failed").stdout
-    assert "greet-1" not in table
+    assert "greet-1" not in table and re.search("accuracy +question *\n", table)
     for case, expected in (("greet-2", "no"), ("sum-1", "2")):
         below = rf'expected +contains "{expected}" *\n +got +ok'
-        assert re.search(rf"{case} .* fail +0 *\n +{below}", table), table
+        assert re.search(rf"{case} .* fail +0 .*\n +{below}", table), table
     lines = program("results", "latest", "--failed", "--format", "jsonl").stdout.splitlines()
     assert [json.loads(line)["case_id"] for line in lines] == ["greet-2", "sum-1"]
 
@@ -151,13 +155,13 @@ def test_only_the_failures_are_printed_each_with_what_was_expected(program: Prog
 def test_a_page_of_chosen_results_says_how_to_go_on(program: Program) -> None:
     done = program("results", 1, "--failed", "--suite", "greet", "--suite", "sum", "--limit", 1)
     assert "greet-2" in done.stdout and "sum-1" not in done.stdout
-    assert done.stderr.count("--after 2") == 1
+    assert done.stderr.count("--after 1") == 1
     command_line = re.search(r"`failproof-es (results .*)`", done.stderr)
     assert command_line is not None
     following = program(*shlex.split(command_line[1])).stdout
     assert "sum-1" in following and "greet" not in following
     as_json = program("results", 1, "--failed", "--limit", 1, "--format", "jsonl")
-    assert json.loads(as_json.stdout)["case_id"] == "greet-2" and "--after 2" in as_json.stderr
+    assert json.loads(as_json.stdout)["case_id"] == "greet-2" and "--after 1" in as_json.stderr
 
 
 @pytest.mark.usefixtures("recorded")
@@ -214,9 +218,17 @@ def test_the_log_names_the_case_of_an_event(program: Program) -> None:
         (("--sort", "scores"), "--sort: results cannot be sorted by 'scores'"),
         (("--columns", "case", "--shape", "failproof"), "--shape: the shape 'failproof' has no"),
         (("--format", "csv", "--shape", "failproof"), "--shape: the shape 'failproof' has no"),
+        (("--case", "greet", "--failed"), "--case: nothing in run 1 has the case 'greet' (did you"),
+        (("--suite", "greet", "--suite", "sums"), "has the suite 'sums' (did you mean 'sum'?)"),
+        (("--class", "refusal", "--json"), "has the class 'refusal' (there are: fail, pass)"),
+        (("--tag", "smoke"), "--tag: nothing in run 1 has the tag 'smoke' (there are: none)"),
+        (
+            ("--model", "tin"),
+            "--model: nothing in run 1 has the model 'tin' (did you mean 'tiny'?)",
+        ),
     ],
 )
-def test_columns_that_there_are_not_are_refused(
+def test_columns_and_names_that_there_are_not_are_refused(
     program: Program, options: tuple[str, ...], message: str
 ) -> None:
     done = program("results", 1, *options)

@@ -227,7 +227,7 @@ def test_a_run_that_failed_says_what_went_wrong(store: Store, tmp_path: Path) ->
     configured(tmp_path, model("broken", breaks_at=list(range(CASES))))
     done = start(store, tmp_path)
     assert done.exit_code == 1
-    assert "errors: " in done.output and f"({CASES})" in done.output
+    assert "failed requests: " in done.output and f"({CASES})" in done.output
     assert "out of order" in done.output and "\x1b" not in done.output
     assert "out of order" in invoke(store.url, "show", "1", cwd=tmp_path).output
 

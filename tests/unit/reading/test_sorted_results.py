@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from failproof_es.reading import sorted_results
 from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
-from failproof_es.reading.sorted_results import SortKey, TooManyToSort, sort_results
-from tests.unit.cli.summaries import scored_one
+from failproof_es.reading.sorted_results import SortKey, TooManyToSort, sort_results, worst_first
+from tests.unit.cli.summaries import abandoned_one, scored_one
 
 
 class Run:
@@ -56,6 +56,27 @@ def test_results_are_sorted_and_paged(
         key=lambda place: (values[place - 1] is None, sign * (values[place - 1] or 0), place),
     )
     assert places(values, is_descending, after=after, limit=limit) == order[after:][:limit]
+
+
+def test_the_worst_failed_with_the_greatest_severity_and_the_lowest_score() -> None:
+    def result(place: int, accuracy: float, severity: str | None, *tags: str) -> PlannedOutcome:
+        outcome, case = scored_one(place, accuracy)
+        case = case.model_copy(update={"severity": severity, "tags": tags})
+        return PlannedOutcome(place, case, outcome)
+
+    lost, case = abandoned_one(10)
+    results = [
+        PlannedOutcome(1, case.model_copy(update={"severity": "S0"}), lost),
+        result(2, 1.0, "S0"),
+        result(3, 0.0, None, "smoke"),
+        result(4, 0.5, "S1", "severity:critical"),
+        result(5, 0.2, None, "severity:High"),
+        result(6, 0.9, None, "severity:critical"),
+        result(7, 0.0, "strange"),
+    ]
+    run = cast(RecordedRun, Run(results))
+    found = [planned.place for planned in sort_results(run, results, worst_first)]
+    assert found == [6, 5, 4, 7, 3, 1, 2]
 
 
 def test_more_than_can_be_sorted_is_refused_but_not_a_page_of_the_first(

@@ -9,14 +9,17 @@ from uuid import UUID
 import click
 import pytest
 from click.testing import CliRunner
+from rich.cells import cell_len
 
 from failproof_es.cli.app.moments import parse_moment
 from failproof_es.cli.commands.log import json_line, summary
 from failproof_es.cli.commands.results import ANSWER_WIDTH, first_line
 from failproof_es.cli.rendering import output
+from failproof_es.cli.rendering.failed_results import worst_lines
 from failproof_es.cli.rendering.output import (
     LONGEST_CELL,
     TABLE_ROWS,
+    BelowRows,
     Column,
     Format,
     format_option,
@@ -25,7 +28,11 @@ from failproof_es.cli.rendering.output import (
     print_table,
     say,
 )
+from failproof_es.cli.rendering.wrapping import wrapped
+from failproof_es.reading.failure_reasons import FailureReasons
+from failproof_es.reading.recorded_run import PlannedOutcome
 from failproof_es.store.reading.reader import RecordedEvent
+from tests.unit.cli.summaries import scored_one
 
 HOSTILE = "\x1b[2J\u202e[bold]x[/bold]"
 COLUMNS = (Column("name", "name"), Column("count", "count", right=True))
@@ -91,7 +98,9 @@ def test_a_narrow_terminal_cuts_nothing_off(
     assert "…" not in shown
     assert all(value in shown for value in ("1234", "33.3%", "100.0%"))
     words = {line.split()[0] for line in shown.splitlines() if line.strip()}
-    assert ("truncated" in words) == (width == 30), "values stand one under the other"
+    assert ("truncated" in words) == (width < 60), "values stand one under the other"
+    headings = {word for column in WIDE for word in column.heading.split()}
+    assert headings <= set(shown.split()), "no word of a heading is broken"
     assert "instruction" in shown or "instructio" in shown
 
 
@@ -215,6 +224,48 @@ def test_long_texts_go_below_their_row_where_they_could_not_be_read(
     ]  # fmt: skip
 
 
+def test_phrases_below_a_row_fill_a_given_number_of_lines_and_spare_columns_are_left_out(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output, "PIPE_WIDTH", 40)
+    columns = [
+        Column("run", "run"),
+        Column("id", "id", is_spare=True),
+        *(Column(name, name, folds=True) for name in ("passed", "remark")),
+    ]
+    row = {"run": "7", "id": "i" * 30, "passed": "word " * 10, "remark": "r " * 30}
+    print_table([row], columns, below=BelowRows(most_phrases=2))
+    shown = [line.strip() for line in capsys.readouterr().out.splitlines() if line.strip()]
+    assert shown[0] == "run" and shown[2] == "7" and len(shown) == 5 and shown[4].endswith("…")
+    print_table([row | {"id": "i"}], columns[:2])
+    assert capsys.readouterr().out.split()[:2] == ["run", "id"]
+
+
+def test_lines_for_a_terminal_are_broken_between_words_and_commands_stay_whole() -> None:
+    command = f"`failproof-es resume 3 {'--option ' * 10}`"
+    text = f"  two words: {command} or\n{'x' * 25}, short"
+    assert wrapped(text, None) == text
+    assert wrapped(text, 20).split("\n") == [
+        "  two words:", f"    {command}", "    or", "x" * 20, "x" * 5 + ",", "  short",
+    ]  # fmt: skip
+
+
+def test_the_worst_results_are_two_short_lines_each_after_a_heading() -> None:
+    outcome, case = scored_one(1, 0.0, "model\x1b", passed=False, answer="界" * 100, reason="why")
+    other = {"dialect": "none", "expectation": {"x": "y\n" * 90}}
+    worst = PlannedOutcome(3, case.model_copy(update=other), outcome)
+    lines = list(worst_lines(FailureReasons((), 5, 5, (worst,))))
+    assert lines[0] == "the worst 1 of 5 failed evaluations:"
+    assert lines[1].startswith("  small/1 model\\x1b: expected ") and lines[2].startswith(
+        "    got 界"
+    )
+    assert all(cell_len(line) <= 80 and line.isprintable() for line in lines)
+    assert next(worst_lines(FailureReasons((), 1_000, 2_000, (worst,)))) == (
+        "the worst 1 of the first 1,000 of 2,000 failed evaluations:"
+    )
+    assert not list(worst_lines(FailureReasons((), 0, 0)))
+
+
 @pytest.mark.parametrize("width", [120, 60, 12])
 def test_details_stand_below_their_row_in_lines_that_are_bounded_and_safe(
     width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -225,6 +276,9 @@ def test_details_stand_below_their_row_in_lines_that_are_bounded_and_safe(
     shown = capsys.readouterr().out
     assert "\x1b" not in shown and shown.count("x") <= 20 + shown.count("\\x")
     words = shown.split()
+    whole = BelowRows(whole_texts=True)
+    print_table(ROWS, LONG_TEXTS[:2], details=lambda row: details.get(row["case"], []), below=whole)
+    assert capsys.readouterr().out.count("x") >= 90
     if width > 12:
         place = words.index("case-1")
         assert words[place : place + 5] == ["case-1", "0", "got", "a", "\\x1bb"]

@@ -1,0 +1,64 @@
+"""Shows why results failed: what was expected beside what came, in a table or in two lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.cells import cell_len, chop_cells
+
+from failproof_es.cli.rendering.sanitise import one_line, shortened
+from failproof_es.dialects.expectations import beside, expectations_of, unmet
+from failproof_es.reading.failure_reasons import FailureReasons
+from failproof_es.reading.recorded_run import PlannedOutcome
+from failproof_es.support.plurals import plural
+
+_WIDTH = 80
+_NAME_WIDTH = 50
+
+
+def expected_beside_got(planned: PlannedOutcome) -> list[tuple[str, str]]:
+    """What was expected of a result that failed, and what came, each with its label.
+
+    Nothing for any other result. The only pair is the reason if its dialect names no expectation.
+    """
+    if not planned.failed:
+        return []
+    failed = unmet(expectations_of(planned.case, planned.outcome))
+    pairs = [pair for expectation in failed for pair in beside(expectation)]
+    return pairs or [("why", planned.outcome.reason)]
+
+
+def worst_lines(failures: FailureReasons) -> Iterator[str]:
+    """The worst failed results, two lines of at most 80 characters each, after a heading.
+
+    Nothing if nothing failed. The lines are safe to print.
+    """
+    shown = len(failures.worst)
+    if not shown:
+        return
+    of_read = "" if failures.read >= failures.failed else f"the first {failures.read:,} of "
+    failed = plural(failures.failed, "failed evaluation")
+    yield f"{failed}:" if shown == failures.failed else f"the worst {shown} of {of_read}{failed}:"
+    for planned in failures.worst:
+        yield from _two_lines(planned)
+
+
+def _two_lines(planned: PlannedOutcome) -> Iterator[str]:
+    """`suite/case MODEL: expected ...` and `got ...`; the name is cut so that both fit."""
+    case, repetition = planned.case, planned.outcome.repetition
+    again = f" ({repetition})" if repetition > 1 else ""
+    name = one_line(f"{case.suite_id}/{case.case_id}{again} {planned.outcome.model_key}")
+    (label, text), *others = expected_beside_got(planned)
+    yield _cut(f"  {shortened(name, _NAME_WIDTH)}: {label} {_in_one_line(text)}")
+    if others:
+        label, text = others[0]
+        yield _cut(f"    {label} {_in_one_line(text)}")
+
+
+def _cut(text: str) -> str:
+    """The text in at most `_WIDTH` columns of a terminal; a wide character has two."""
+    return text if cell_len(text) <= _WIDTH else chop_cells(text, _WIDTH - 1)[0] + "…"
+
+
+def _in_one_line(text: str) -> str:
+    return one_line(" ".join(text.split()))

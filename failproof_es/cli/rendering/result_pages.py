@@ -1,0 +1,89 @@
+"""Pages of a run's results: a part of its plan, or results that conditions choose, in an order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from failproof_es.catalogue.result import RecordedResult
+from failproof_es.cli.rendering.output import say
+from failproof_es.cli.rendering.result_columns import WORST_FIRST, ResultOrder
+from failproof_es.exports.exporter import require_possible
+from failproof_es.problems import InvalidInput, Problem
+from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
+from failproof_es.reading.result_conditions import Conditions
+from failproof_es.reading.sorted_results import (
+    MOST_SORTED,
+    SortKey,
+    TooManyToSort,
+    sort_results,
+    worst_first,
+)
+
+
+class PlanPage(NamedTuple):
+    """A page of results: the first `limit` chosen ones after the plan's place `after`.
+
+    Places count from 1. `None` as `limit` means all. With an `order` the results are sorted, and
+    `after` is a number of sorted results.
+    """
+
+    after: int = 0
+    limit: int | None = None
+    choice: Conditions = Conditions()
+    order: ResultOrder | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is the whole plan."""
+        return self.is_of_plan and not self.after and self.limit is None
+
+    @property
+    def is_of_plan(self) -> bool:
+        """Whether it is a part of the plan as it is: not chosen, not sorted."""
+        return not self.choice.choose and self.order is None
+
+    @property
+    def names_cases(self) -> bool:
+        """Whether only cases with given ids are chosen."""
+        return bool(self.choice.named.get("case"))
+
+
+def results_of(run: RecordedRun, page: PlanPage, places: deque[int]) -> Iterator[PlannedOutcome]:
+    """The results of the page; the place of each in the plan is added to `places`.
+
+    Raises `ImpossibleHistory` if the record of an evaluation contradicts itself.
+    """
+    if page.order is not None:
+        results_of_page = _sorted_results(run, page, page.order)
+    elif not page.choice.choose:
+        results_of_page = run.outcomes(after=page.after, limit=page.limit)
+    else:
+        matching = filter(page.choice.take, run.outcomes(after=page.after))
+        results_of_page = islice(matching, page.limit)
+    for planned in results_of_page:
+        require_possible(planned.outcome)
+        places.append(planned.place)
+        yield planned
+
+
+def _sorted_results(
+    run: RecordedRun, page: PlanPage, order: ResultOrder
+) -> Iterator[PlannedOutcome]:
+    def key_of(planned: PlannedOutcome) -> SortKey:
+        return order.key_of(RecordedResult.of(planned, run))
+
+    chosen = filter(page.choice.take, run.outcomes())
+    key = worst_first if order is WORST_FIRST else key_of
+    try:
+        yield from sort_results(run, chosen, key, after=page.after, limit=page.limit)
+    except TooManyToSort:
+        if order is WORST_FIRST:
+            say(f"more than {MOST_SORTED:,} results fit: they are in the order of the plan")
+            yield from islice(filter(page.choice.take, run.outcomes()), page.after, None)
+            return
+        message = f"more than {MOST_SORTED:,} results fit, too many to sort"
+        remedy = "choose fewer, or print the first ones with --limit"
+        raise InvalidInput([Problem(message, field="--sort", remedy=remedy)]) from None
