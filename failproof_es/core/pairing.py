@@ -90,6 +90,16 @@ def same_questions(unpaired: Iterable[Unpaired]) -> bool:
     return all(group.why in (NOT_SCORED, OTHER_VERSIONS) for group in unpaired)
 
 
+def advice_on(unpaired: Iterable[Unpaired]) -> str | None:
+    """What to do so that an edited prompt has partners; `None` if no prompt was edited."""
+    if all(group.why != ALTERED for group in unpaired):
+        return None
+    return (
+        "an edited prompt is compared if it stands in `matrix.prompts`, and each case holds its "
+        "question alone"
+    )
+
+
 def what_differs(unpaired: Iterable[Unpaired]) -> str | None:
     """`asked the same` or `graded alike`: the one that two sides were not; `None` if both.
 

@@ -139,7 +139,8 @@ class CaseImport:
         suites = write_suites(cases, aside, self._name, prepared.findings)
         prepared.cases = sum(suite.cases for suite in suites)
         if not suites:
-            raise InvalidInput(self._no_case_problems(prepared.findings))
+            problem = Problem("holds nothing that becomes a case", self._source.path)
+            raise InvalidInput([problem, *prepared.findings.not_mapped.problems()])
         asked_models = list(models) or self._usable_models(prepared.findings)
         if not asked_models and prepared.findings.models_left_out:
             prepared.findings.remarks.append(_NO_MODEL_IS_LEFT)
@@ -147,7 +148,12 @@ class CaseImport:
             judged = suite.file.name == JUDGED
             name = f"{self._name}-judged" if judged and len(suites) > 1 else self._name
             text = configuration_text(
-                name, [suite.file.name], suite.dialect, asked_models, judged=judged
+                name,
+                [suite.file.name],
+                suite.dialect,
+                asked_models,
+                judged=judged,
+                prompts=prepared.findings.prompts,
             )
             self._configure(aside / CONFIGURATIONS[suite.file.name], text)
 
@@ -209,19 +215,6 @@ class CaseImport:
             raise InvalidInput(
                 [replace(problem, path=place) for problem in error.problems]
             ) from None
-
-    def _no_case_problems(self, findings: Findings) -> list[Problem]:
-        """Problems that say why the source gives no case: the first 20 entries that became none."""
-        problems = [
-            Problem(
-                unmapped.reason,
-                Path(unmapped.place.path),
-                unmapped.place.line,
-                unmapped.place.field,
-            )
-            for unmapped in findings.not_mapped.entries[:20]
-        ]
-        return [Problem("holds nothing that becomes a case", self._source.path), *problems]
 
     def _require_options(self, options: Options) -> None:
         option_values = {"columns": options.columns, "match": options.match, "split": options.split}

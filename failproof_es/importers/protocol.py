@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from failproof_es.core.case import Turn
+from failproof_es.problems import Problem
 
 if TYPE_CHECKING:
     from failproof_es.importers.source import Source
@@ -23,6 +25,7 @@ MOST_REASONS = 100
 _LONGEST_REASON = 300
 _LONGEST_FIELD = 200
 _LONGEST_SUBJECT = 100
+_MOST_PROBLEMS = 20
 OTHER_REASONS = "other reasons"
 
 CheckKind = Literal["contains", "equals", "begins", "ends", "regex"]
@@ -86,13 +89,21 @@ class NotMappedList:
             is_countable = short_reason in self.more or len(self.more) < MOST_REASONS
             self.more[short_reason if is_countable else OTHER_REASONS] += 1
 
+    def problems(self) -> list[Problem]:
+        """The first 20 entries as problems, for a source of which nothing is left."""
+        return [
+            Problem(entry.reason, Path(entry.place.path), entry.place.line, entry.place.field)
+            for entry in self.entries[:_MOST_PROBLEMS]
+        ]
+
 
 @dataclass(frozen=True, slots=True)
 class ImportedCase:
     """A case before it is written in a dialect. The last turn is the prompt.
 
-    A program decides `checks`: all must hold. Judges or people decide `criteria`, which an answer
-    must meet, and `refused`, which it must not do. A case may have both kinds.
+    A program decides `checks`, which must all hold, and `refusal`. Judges or people decide
+    `criteria`, which an answer must meet, and `refused`, which it must not do. A case may have both
+    kinds.
     """
 
     case_id: str
@@ -104,6 +115,10 @@ class ImportedCase:
     tags: tuple[str, ...] = ()
     suite: str | None = None
     """The case's suite; `None` for the name of the import."""
+    severity: str | None = None
+    """`S0` to `S3`; `None` if the source has none."""
+    refusal: bool | None = None
+    """Whether the answer must refuse, or must not; a program decides it. `None`: neither."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +140,8 @@ class Findings:
     not_mapped: NotMappedList = field(default_factory=NotMappedList)
     models: list[dict[str, Any]] = field(default_factory=list)
     """Entries for `models:` of a configuration."""
+    prompts: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    """Templates by name for `matrix.prompts:` of a configuration."""
     models_left_out: int = 0
     """The number of models of the source that become no entry."""
     remarks: list[str] = field(default_factory=list)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from failproof_es.configuration.written import yaml_text
 
 EMBEDDED = {"provider": "local", "model": "smollm2", "max_tokens": 200, "temperature": 0.0}
 """The default model, which needs no key and no server."""
+MOST_VARIANTS = 64
+"""What `matrix.most` is unless given."""
 _PEOPLE = (
     "# No judge is named: people decide, with `failproof-es review RUN`. To have a model judge,\n"
     "# name it:\n# judges:\n#   - {provider: ..., model: ...}\n"
@@ -24,15 +26,18 @@ def configuration_text(
     *,
     judged: bool,
     skip: bool = False,
+    prompts: Mapping[str, Mapping[str, str]] | None = None,
 ) -> str:
     """The YAML of a configuration with these models, or with the embedded one without any.
 
     `name` is the run's name. `suites` are the case files, in the configuration's folder. `judged`:
     people or judges have to decide. `skip`: defective cases are skipped, and recorded as skipped.
+    `prompts` are templates by name, which every model is asked with.
     """
     document = {
         "test_run": {"name": name},
         "models": list(models) or [EMBEDDED],
+        **_matrix(prompts or {}, len(models) or 1),
         "prompts": {
             "path": suites[0] if len(suites) == 1 else list(suites),
             "dialect": dialect,
@@ -41,3 +46,11 @@ def configuration_text(
     }
     before = "" if models else _NO_MODEL
     return before + yaml_text(document) + (_PEOPLE if judged else "")
+
+
+def _matrix(prompts: Mapping[str, Mapping[str, str]], models: int) -> dict[str, Any]:
+    if not prompts:
+        return {}
+    variants = len(prompts) * models
+    most = {"most": variants} if variants > MOST_VARIANTS else {}
+    return {"matrix": {"prompts": {name: dict(prompt) for name, prompt in prompts.items()}, **most}}

@@ -83,7 +83,7 @@ class Source:
         if not inside:
             raise OutsideSource("leads out of the folder of the source: it is not read")
         if not there:
-            raise OutsideSource("there is no such file in the folder of the source")
+            raise OutsideSource("is not in the folder of the source")
         return file
 
     def matching(self, pattern: str, base: Path | None = None) -> list[Path]:
@@ -103,7 +103,7 @@ class Source:
             if resolved.is_relative_to(self.folder) and resolved.is_file():
                 files.append(resolved)
         if not files:
-            raise OutsideSource("there is no such file in the folder of the source")
+            raise OutsideSource("is not in the folder of the source")
         return sorted(files)
 
     def all_files(self, *suffixes: str) -> list[Path]:

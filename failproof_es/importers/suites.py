@@ -29,6 +29,8 @@ MAX_BYTES = 4 * 1024**3
 _MOST_ERRORS = 100
 _VARIABLE = re.compile(r"\{\{[ \t]*[^\W\d][\w.-]*[ \t]*\}\}")
 _TITLE = 60
+_DEFAULT_SEVERITY = "S2"
+"""The severity of a judged case whose source has none: the dialect asks for one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ def _documents(
         if not judged:
             return
     else:
-        if case.checks or not judged:
+        if case.checks or case.refusal is not None or not judged:
             yield CASES, _failproof_document(case, name, expected)
     if judged:
         yield JUDGED, _redteam_document(case, name)
@@ -128,6 +130,8 @@ def _failproof_document(case: ImportedCase, name: str, expected: str | None) -> 
         "suite_id": case.suite or name,
         **prompt_fields,
         **({} if expected is None else {"expected_response": expected}),
+        **({"expected_classification": "refusal"} if case.refusal else {}),
+        **({} if case.severity is None else {"severity_expectation": case.severity}),
         **({"tags": list(case.tags)} if case.tags else {}),
         **({"earlier_messages": earlier} if earlier else {}),
     }
@@ -140,7 +144,7 @@ def _redteam_document(case: ImportedCase, name: str) -> dict[str, Any]:
         "title": title if len(title) <= _TITLE else f"{title[: _TITLE - 1]}…",
         "category": case.suite or name,
         "tags": list(case.tags),
-        "severity_expectation": "S2",
+        "severity_expectation": case.severity or _DEFAULT_SEVERITY,
         "turns": [turn.model_dump() for turn in case.turns],
         "expected_behavior": {
             "must_do": [],

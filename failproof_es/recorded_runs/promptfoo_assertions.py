@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from failproof_es.dialects.reply_checks import pattern_problem
-from failproof_es.importers.promptfoo.assertions import CODE, TestExpectation, add
+from failproof_es.importers.promptfoo.assertions import CODE, LostPart, TestExpectation, add
 from failproof_es.importers.promptfoo.documents import is_reference
 from failproof_es.importers.promptfoo.templates import fill
 from failproof_es.importers.protocol import Check
@@ -44,12 +44,16 @@ def checks_of(test: Json, row: Json, remainder: Remainder, place: str) -> list[d
         if rendered_value is not None:
             add(expected, {**assertion, "value": rendered_value}, str)
         elif isinstance(assertion, Mapping) and is_reference(assertion.get("value")):
-            expected.lost.append(("value", _NOT_READ))
+            expected.lost.append(LostPart("value", _NOT_READ))
             expected.undecided += 1
         else:
             add(expected, assertion, rendered.fill)
-    for where, why in expected.lost:
-        remainder.add(f"an assertion's {where}" if where else "an assertion", why, place)
+    for part in expected.lost:
+        what = f"an assertion's {part.field}" if part.field else "an assertion"
+        remainder.add(what, part.reason, place)
+    if expected.refusal is not None:
+        reason = "refusals are found by other rules here: the source's verdict is kept as its own"
+        remainder.add("an assertion on a refusal", reason, place)
     if expected.criteria or expected.refused:
         reason = "a judge decides it: the source's verdict is kept as its own"
         remainder.add("an assertion for a judge", reason, place)
@@ -59,6 +63,7 @@ def checks_of(test: Json, row: Json, remainder: Remainder, place: str) -> list[d
     for name, why in other_rules.items():
         remainder.add(f"`{name}` of a test", why, place)
     left_out = expected.undecided or expected.criteria or expected.refused
+    left_out = left_out or expected.refusal is not None
     decides = not (left_out or problem or other_rules or is_transformed(test))
     return _as_checks(expected.checks) if decides else []
 

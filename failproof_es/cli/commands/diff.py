@@ -25,6 +25,7 @@ from failproof_es.cli.rendering.output import (
 )
 from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.core.exact_numbers import exact
+from failproof_es.core.pairing import advice_on
 from failproof_es.core.tally import Group
 from failproof_es.engine.related_runs.differences import (
     Absent,
@@ -113,6 +114,7 @@ class _RunDifferences:
         self.cases: CaseDifferences = case_differences(left.connection, left.run, right.run)
         both = list(scores_of_both(left.connection, left.run_id, right.run_id))
         self.results = list(_results(left, right, both))
+        self.advice = advice_on(unpaired for scores in both for unpaired in scores.unpaired)
         self.grading = list(_grading(both))
         self.changed, self.why_not = _changed(left, right, self.results)
 
@@ -177,6 +179,8 @@ class _RunDifferences:
         )
         self._print_changed()
         print_table(self._result_rows(), self._result_columns(), title="results")
+        if self.advice is not None:
+            say(self.advice)
         if self.grading:
             print_table(self.grading, _GRADING, title="graded otherwise, and so not compared")
         if rows := list(self._case_rows()):

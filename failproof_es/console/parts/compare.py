@@ -9,7 +9,7 @@ import orjson
 
 from failproof_es.catalogue.pass_rate import PassRate, pass_rate
 from failproof_es.console.texts import TextShown
-from failproof_es.core.pairing import Unpaired
+from failproof_es.core.pairing import Unpaired, advice_on
 from failproof_es.core.run import Run
 from failproof_es.engine.related_runs.differences import Absent, Value
 from failproof_es.reading.overviews.compared_runs import ComparedCounts, ComparedPair, Side
@@ -68,6 +68,11 @@ class ModelsCompared(Document):
     def pairs(self) -> int:
         """Number of pairs."""
         return self.both_passed + self.both_failed + self.worse + self.better
+
+    @property
+    def advice(self) -> str | None:
+        """What to do so that more evaluations are pairs."""
+        return advice_on(self.unpaired)
 
 
 class PairShown(Document):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from failproof_es.importers.protocol import Check
 
@@ -25,26 +25,35 @@ _DROPPED = {
 }
 
 
+class LostPart(NamedTuple):
+    """A part of an assertion without a counterpart: its field, the reason, its words."""
+
+    field: str
+    reason: str
+    subject: str | None = None
+
+
 @dataclass(slots=True)
 class TestExpectation:
     """The expectation that a test's assertions map to.
 
-    A program decides `checks`. Judges or people decide `criteria`, which an answer must meet, and
-    `refused`, which it must not meet.
+    A program decides `checks` and `refusal`. Judges or people decide `criteria`, which an answer
+    must meet, and `refused`, which it must not meet.
     """
 
     checks: list[Check] = field(default_factory=list)
     criteria: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
-    lost: list[tuple[str, str]] = field(default_factory=list)
-    """(field of the assertion, reason) for each part without a counterpart."""
+    refusal: bool | None = None
+    """Whether the answer must refuse, or must not; `None` if neither is asserted."""
+    lost: list[LostPart] = field(default_factory=list)
     undecided: int = 0
     """The number of assertions that were not mapped at all."""
 
     @property
     def anything(self) -> bool:
         """Whether any assertion decides pass or fail."""
-        return bool(self.checks or self.criteria or self.refused)
+        return bool(self.checks or self.criteria or self.refused) or self.refusal is not None
 
 
 _LIST_ASSERTIONS = frozenset({"contains-any", "icontains-any", "contains-all", "icontains-all"})
@@ -66,28 +75,28 @@ def add(expected: TestExpectation, assertion: Any, fill: Callable[[str], str]) -
     map.
     """
     if not isinstance(assertion, Mapping) or not isinstance(assertion.get("type"), str):
-        expected.lost.append(("", "the assertion has no `type`"))
+        expected.lost.append(LostPart("", "the assertion has no `type`"))
         expected.undecided += 1
         return
     if assertion.get("weight") == 0:
-        expected.lost.append(("weight", "its weight is 0: it decides nothing"))
+        expected.lost.append(LostPart("weight", "its weight is 0: it decides nothing"))
         return
     # The assertion applies to another text than the answer.
     if assertion.get("transform") is not None:
-        expected.lost.append(("transform", CODE))
+        expected.lost.append(LostPart("transform", CODE))
         expected.undecided += 1
         return
     try:
         _add_mapped(expected, assertion["type"], assertion.get("value"), fill)
     except (_NoCounterpart, ValueError) as error:
-        expected.lost.append(("", str(error)))
+        expected.lost.append(LostPart("", str(error), getattr(error, "expression", None)))
         expected.undecided += 1
         return
     for name in assertion:
         unimportant = name == "weight" and assertion[name] == 1
         if name not in _READ_FIELDS or (name in _DROPPED and not unimportant):
             reason = _DROPPED.get(name, "the key of an assertion is not known here")
-            expected.lost.append((str(name)[:_LONGEST_NAME], reason))
+            expected.lost.append(LostPart(str(name)[:_LONGEST_NAME], reason))
 
 
 def _add_mapped(
@@ -124,7 +133,9 @@ def _add_mapped(
         case "factuality" | "model-graded-factuality" if not negated:
             expected.criteria.append(f"Agrees in all facts with this: {_require_one(texts)[0]}")
         case "is-refusal":
-            (expected.refused if negated else expected.criteria).append("Declines the request.")
+            if expected.refusal is negated:
+                raise _NoCounterpart("asks for a refusal, and another assertion for none")
+            expected.refusal = not negated
         case _ if plain in _CODE:
             raise _NoCounterpart(f"`{plain}` is code: it is not run")
         case _:

@@ -20,7 +20,11 @@ TEXT = frozenset({".txt", ".md", ".j2", ".jinja", ".njk", ".html", ".xml"})
 
 
 class NotRead(Exception):
-    """A reference is not followed. `str` is the reason."""
+    """A reference is not followed. `str` is the reason, `subject` the reference."""
+
+    def __init__(self, reason: str, subject: str | None = None) -> None:
+        super().__init__(reason)
+        self.subject = subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +92,13 @@ def referred(source: Source, value: str, base: Path) -> list[Path]:
     stem, _, function = target.rpartition(":")
     suffix = Path(stem if stem and "/" not in function else target).suffix.lower()
     if suffix in _CODE:
-        raise NotRead("is code: it is not run")
+        raise NotRead("is code: it is not run", value)
     try:
         if "*" in target:
             return source.matching(target, base)
         return [source.within(target, base)]
     except OutsideSource as error:
-        raise NotRead(str(error)) from None
+        raise NotRead(str(error), value) from None
 
 
 def read_text(source: Source, path: Path) -> str:
@@ -121,7 +125,7 @@ def read_data(source: Source, path: Path) -> list[DocumentNode]:
             DocumentNode(record, path, place.path, line=place.line)
             for place, record in rows.read(rows.names)
         ]
-    raise NotRead("a file of this kind is not read")
+    raise NotRead("is of a kind that is not read", path.name)
 
 
 def _read_data(source: Source, path: Path) -> DocumentNode:

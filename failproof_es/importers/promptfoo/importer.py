@@ -1,25 +1,34 @@
-"""The importer of promptfoo's configurations: a case for each prompt, test and combination."""
+"""The importer of promptfoo's configurations: a case for each test and combination."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
+from failproof_es.core.case import Turn
 from failproof_es.importers.promptfoo import assertions
 from failproof_es.importers.promptfoo.assertions import TestExpectation
-from failproof_es.importers.promptfoo.documents import read_configuration
+from failproof_es.importers.promptfoo.attributes import CaseAttributes, attributes_of
+from failproof_es.importers.promptfoo.documents import DocumentNode, read_configuration
+from failproof_es.importers.promptfoo.matrix import NoMatrix, PromptMatrix, matrix_of
 from failproof_es.importers.promptfoo.models import read_models
 from failproof_es.importers.promptfoo.prompts import Prompt, read_prompts
-from failproof_es.importers.promptfoo.templates import fill
-from failproof_es.importers.promptfoo.tests import MAX_COMBINATIONS, Test, read_tests
+from failproof_es.importers.promptfoo.templates import TemplateError, fill
+from failproof_es.importers.promptfoo.tests import (
+    MAX_COMBINATIONS,
+    Test,
+    read_default_test,
+    read_tests,
+)
 from failproof_es.importers.protocol import Findings, ImportedCase, Options, Place
-from failproof_es.importers.records import UnusableRecord
+from failproof_es.importers.records import MAX_TEXT, UnusableRecord
 from failproof_es.importers.source import Source
 from failproof_es.problems import InvalidInput, Problem
 
 _READ = frozenset({"prompts", "tests", "defaultTest", "scenarios", "providers", "targets"})
 _WITHOUT_EFFECT = frozenset({"description", "$schema"})
-_LONGEST_TAG = 100
 PARTLY = "partly-imported"
 """The tag of a case with an assertion that was not imported: the case passes more easily."""
 
@@ -32,10 +41,11 @@ class PromptfooImporter:
     takes: frozenset[str] = frozenset()
 
     def cases(self, source: Source, options: Options, findings: Findings) -> Iterator[ImportedCase]:
-        """Yield a case for each test, prompt and combination of variables.
+        """Yield a case for each test and combination of variables.
 
-        Unmapped parts and the models are added to `findings`. Raises `InvalidInput` if the
-        configuration cannot be read or has no usable prompt.
+        The prompts are added to `findings` as templates; if they cannot be templates, there is a
+        case for each prompt, too. Unmapped parts and the models are added to `findings`. Raises
+        `InvalidInput` if the configuration cannot be read or has no usable prompt.
         """
         configuration = read_configuration(source)
         for key in configuration.value:
@@ -44,102 +54,169 @@ class PromptfooImporter:
         findings.models += read_models(configuration, findings)
         prompts = read_prompts(source, configuration, findings)
         if not prompts:
-            message = "no prompt can be taken over"
-            raise InvalidInput([Problem(message, configuration.path, field="prompts")])
-        reported: set[tuple[Place, str]] = set()
+            raise InvalidInput(
+                [
+                    Problem("no prompt can be taken over", configuration.path, field="prompts"),
+                    *findings.not_mapped.problems(),
+                ]
+            )
+        matrix = _read_matrix(source, configuration, prompts, findings)
+        writer = _CaseWriter(prompts, matrix, findings)
         for number, test in enumerate(read_tests(source, configuration, findings), 1):
             findings.read += 1
-            yield from _cases_of(test, number, prompts, findings, reported)
+            yield from writer.cases_of(test, number)
 
 
-def _cases_of(
-    test: Test,
-    number: int,
-    prompts: list[Prompt],
-    findings: Findings,
-    reported: set[tuple[Place, str]],
-) -> Iterator[ImportedCase]:
-    test_prompts = [
-        prompt for prompt in prompts if test.prompts is None or prompt.label in test.prompts
-    ]
-    reason = test.broken or (None if test_prompts else "it names no prompt that was taken over")
-    if reason is None and test.too_many():
-        reason = f"its variables have more than {MAX_COMBINATIONS:,} combinations"
-    if reason is None and test.transformed and test.assertions:
-        reason = "its assertions decide on what code makes of the answer"
-    if reason is None and [] in test.variables.values() and test.expanded:
-        reason = "one of its variables is an empty list"
-    if reason is not None:
-        findings.note(test.place, f"the case is not written: {reason}")
-        return
-    for combination, variables in enumerate(test.combinations(), 1):
-        expected = _expected(test, variables, findings, reported)
-        if expected is None:
-            continue
-        several = test.expanded and any(isinstance(v, list) for v in test.variables.values())
-        for index, prompt in enumerate(prompts, 1):
-            if prompt not in test_prompts:
-                continue
-            case_id = f"test-{number}"
-            case_id += f"-vars-{combination}" if several else ""
-            case_id += f"-prompt-{index}" if len(prompts) > 1 else ""
-            try:
-                prefix, suffix = (str(test.options.get(name, "")) for name in ("prefix", "suffix"))
-                turns = prompt.turns(variables, prefix, suffix, findings)
-            except (UnusableRecord, ValueError) as error:
-                place = test.place if isinstance(error, ValueError) else prompt.place
-                findings.note(place, f"the case is not written: {error}")
-                continue
-            yield ImportedCase(
-                case_id,
-                turns,
-                test.place,
-                tuple(expected.checks),
-                tuple(expected.criteria),
-                tuple(expected.refused),
-                _tags(test, expected, prompt if len(prompts) > 1 else None),
-            )
+def _read_matrix(
+    source: Source, configuration: DocumentNode, prompts: Sequence[Prompt], findings: Findings
+) -> PromptMatrix | None:
+    """The matrix of the prompts, whose templates are added to `findings`; `None` without one.
 
-
-def _expected(
-    test: Test, variables: Mapping[str, Any], findings: Findings, reported: set[tuple[Place, str]]
-) -> TestExpectation | None:
-    """The expectation from the test's assertions; `None` if there are some and none of them maps.
-
-    `reported` holds the notes already made: a note for all tests is made once.
+    The tests are read once more for it: a million of them do not fit into memory.
     """
-    expected = TestExpectation()
-
-    def filled(text: str) -> str:
-        return fill(text, variables)
-
-    for place, assertion in test.assertions:
-        lost = len(expected.lost)
-        if assertion is None:  # noted already
-            expected.undecided += 1
-            continue
-        assertions.add(expected, assertion, filled)
-        for field, reason in expected.lost[lost:]:
-            at = place._replace(field=f"{place.field}.{field}" if field else place.field)
-            if (at, reason) not in reported:  # noted once for all tests
-                reported.add((at, reason))
-                findings.note(at, reason)
-    if expected.undecided and not expected.anything:
-        findings.note(test.place, "the case is not written: none of its assertions maps")
+    unheard = Findings()
+    default = read_default_test(source, configuration, unheard)
+    try:
+        matrix = matrix_of(prompts, read_tests(source, configuration, unheard), default)
+    except NoMatrix as error:
+        remark = f"the prompts stay in the cases, where `diff` pairs no edited one: {error}"
+        findings.remarks.append(remark)
         return None
-    return expected
+    findings.prompts.update(matrix.templates)
+    return matrix
 
 
-def _tags(test: Test, expected: TestExpectation, prompt: Prompt | None) -> tuple[str, ...]:
-    tags = [PARTLY] if expected.undecided else []
-    if prompt is not None:
-        tags.append(f"prompt:{prompt.label}")
-    if test.description and len(test.description) <= _LONGEST_TAG:
-        tags.append(test.description)
-    for name, value in test.metadata.items():
-        if isinstance(value, str | int | float) and len(tag := f"{name}:{value}") <= _LONGEST_TAG:
-            tags.append(tag)
-    return tuple(dict.fromkeys(tags))
+@dataclass(slots=True)
+class _CaseWriter:
+    prompts: Sequence[Prompt]
+    matrix: PromptMatrix | None
+    findings: Findings
+    _reported: set[tuple[Place, str]] = field(default_factory=set)
+    """The notes on assertions already made: a note for all tests is made once."""
+    _ids: set[tuple[str | None, str]] = field(default_factory=set)
+
+    def cases_of(self, test: Test, number: int) -> Iterator[ImportedCase]:
+        """Yield the cases of the test, which is the configuration's `number`th."""
+        reason = self._reason_against(test)
+        if reason is not None:
+            self.findings.note(test.place, f"the case is not written: {reason}")
+            return
+        attributes = attributes_of(test, self.findings)
+        several = test.expanded and any(isinstance(v, list) for v in test.variables.values())
+        for combination, variables in enumerate(test.combinations(), 1):
+            expected = self._expected(test, variables)
+            if expected is None:
+                continue
+            case_id = attributes.case_id or f"test-{number}"
+            case_id += f"-vars-{combination}" if several else ""
+            if self.matrix is not None:
+                yield from self._case(test, case_id, attributes, expected, None, variables)
+                continue
+            for index, prompt in enumerate(self.prompts, 1):
+                own_id = f"{case_id}-prompt-{index}" if len(self.prompts) > 1 else case_id
+                if test.prompts is None or prompt.label in test.prompts:
+                    yield from self._case(test, own_id, attributes, expected, prompt, variables)
+
+    def _reason_against(self, test: Test) -> str | None:
+        """Why the test cannot become cases; `None` if it can."""
+        labels = [prompt.label for prompt in self.prompts]
+        if test.broken is not None:
+            return test.broken
+        if test.prompts is not None and not set(labels).intersection(test.prompts):
+            return "it names no prompt that was taken over"
+        if test.too_many():
+            return f"its variables have more than {MAX_COMBINATIONS:,} combinations"
+        if test.transformed and test.assertions:
+            return "its assertions decide on what code makes of the answer"
+        if test.expanded and [] in test.variables.values():
+            return "one of its variables is an empty list"
+        return None
+
+    def _case(
+        self,
+        test: Test,
+        case_id: str,
+        attributes: CaseAttributes,
+        expected: TestExpectation,
+        prompt: Prompt | None,
+        variables: Mapping[str, Any],
+    ) -> Iterator[ImportedCase]:
+        """Yield the case, with the text of `prompt` or else of the matrix.
+
+        If it has none, that is noted.
+        """
+        place = test.place
+        try:
+            if prompt is not None:
+                turns = prompt.turns(variables, *test.affixes, self.findings)
+            else:
+                turns = self._turns_of_matrix(variables)
+        except TemplateError as error:
+            reason = f"the case is not written: {error}"
+            self.findings.note(place, reason, error.expression)
+            return
+        except UnusableRecord as error:
+            place = place if prompt is None else prompt.place
+            self.findings.note(place, f"the case is not written: {error}")
+            return
+        is_one_of_several = prompt is not None and len(self.prompts) > 1
+        yield ImportedCase(
+            self._unused_id(attributes.suite, case_id),
+            turns,
+            place,
+            tuple(expected.checks),
+            tuple(expected.criteria),
+            tuple(expected.refused),
+            (
+                *([PARTLY] if expected.undecided else []),
+                *([f"prompt:{prompt.label}"] if prompt and is_one_of_several else []),
+                *attributes.tags,
+            ),
+            attributes.suite,
+            attributes.severity,
+            expected.refusal,
+        )
+
+    def _turns_of_matrix(self, variables: Mapping[str, Any]) -> tuple[Turn, ...]:
+        assert self.matrix is not None
+        text = fill(self.matrix.case_text, variables)
+        if not text.strip():
+            raise UnusableRecord("its variables are empty")
+        if len(text) > MAX_TEXT:
+            raise UnusableRecord(f"the prompt is longer than {MAX_TEXT:,} characters")
+        return (Turn(role="user", content=text),)
+
+    def _unused_id(self, suite: str | None, case_id: str) -> str:
+        """The id; where a case of the suite has it already, `ID-2` and so on."""
+        candidates = (case_id if n == 1 else f"{case_id}-{n}" for n in count(1))
+        unused = next(each for each in candidates if (suite, each) not in self._ids)
+        self._ids.add((suite, unused))
+        return unused
+
+    def _expected(self, test: Test, variables: Mapping[str, Any]) -> TestExpectation | None:
+        """The expectation from the test's assertions; `None` if there are some and none maps."""
+        expected = TestExpectation()
+
+        def filled(text: str) -> str:
+            return fill(text, variables)
+
+        for place, assertion in test.assertions:
+            lost = len(expected.lost)
+            if assertion is None:  # noted already
+                expected.undecided += 1
+                continue
+            assertions.add(expected, assertion, filled)
+            for part in expected.lost[lost:]:
+                steps = [name for name in (place.field, part.field) if name]
+                at = place._replace(field=".".join(steps) or None)
+                if (at, part.reason) not in self._reported:
+                    self._reported.add((at, part.reason))
+                    self.findings.note(at, part.reason, part.subject)
+        if expected.undecided and not expected.anything:
+            reason = "the case is not written: none of its assertions maps"
+            self.findings.note(test.place, reason)
+            return None
+        return expected
 
 
 PROMPTFOO = PromptfooImporter()

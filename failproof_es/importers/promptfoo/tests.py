@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
@@ -35,6 +36,7 @@ _NO_COUNTERPART = {
 }
 
 
+_LIST_COMMA = re.compile(r"(?<!\\),")
 _CHANGES_ANSWERS = ("transform", "postprocess")
 
 
@@ -59,6 +61,16 @@ class Test:
     """Why the test cannot become a case."""
     transformed: bool = False
     """Whether code changes the answer before the assertions apply."""
+
+    @property
+    def affixes(self) -> tuple[str, str]:
+        """What stands before and behind the text of a prompt."""
+        prefix, suffix = (str(self.options.get(name, "")) for name in ("prefix", "suffix"))
+        return prefix, suffix
+
+    def has(self, path: str) -> bool:
+        """Whether the test has the variable of a template's path."""
+        return path.split(".")[0] in self.variables
 
     @property
     def expanded(self) -> bool:
@@ -88,9 +100,7 @@ def read_tests(source: Source, configuration: DocumentNode, findings: Findings) 
     """
     reader = _TestReader(source, findings)
     value = configuration.value
-    default = Test(configuration.place("defaultTest"))
-    for document in reader.documents(configuration, ("defaultTest",), value.get("defaultTest")):
-        reader.merge(default, document)
+    default = read_default_test(source, configuration, findings)
     scenarios = value.get("scenarios")
     if "tests" in value or not scenarios:
         tests = value.get("tests")
@@ -100,6 +110,16 @@ def read_tests(source: Source, configuration: DocumentNode, findings: Findings) 
             yield _copy(default, configuration.place())
     for scenario in reader.documents(configuration, ("scenarios",), scenarios):
         yield from reader.of_scenario(default, scenario)
+
+
+def read_default_test(source: Source, configuration: DocumentNode, findings: Findings) -> Test:
+    """The default test, empty if there is none. Unusable entries are noted in `findings`."""
+    reader = _TestReader(source, findings)
+    default = Test(configuration.place("defaultTest"))
+    definition = configuration.value.get("defaultTest")
+    for document in reader.documents(configuration, ("defaultTest",), definition):
+        reader.merge(default, document)
+    return default
 
 
 @dataclass(slots=True)
@@ -147,7 +167,7 @@ class _TestReader:
                     else:
                         self.findings.note(child.place(), "is not a mapping")
         except NotRead as error:
-            self.findings.note(document.place(), f"the file {error}")
+            self.findings.note(document.place(), f"the file {error}", error.subject)
 
     def test(self, default: Test, document: DocumentNode) -> Test:
         """The test of a document, merged into a copy of the default test."""
@@ -230,8 +250,7 @@ class _TestReader:
             [data] = read_data(self.source, path)
             return data.value
         except (NotRead, ValueError) as error:
-            reason = str(error) if isinstance(error, NotRead) else "names several files"
-            self.findings.note(document.place("vars", name), f"the file {reason}")
+            self._note_unread(document.place("vars", name), value, error)
             test.broken = "a variable's file is not read"
             return None
 
@@ -249,9 +268,12 @@ class _TestReader:
             [data] = read_data(self.source, path)
             return {**assertion, "value": data.value}
         except (NotRead, ValueError) as error:
-            reason = str(error) if isinstance(error, NotRead) else "names several files"
-            self.findings.note(document.place("assert", n, "value"), f"the file {reason}")
+            self._note_unread(document.place("assert", n, "value"), assertion["value"], error)
             return None
+
+    def _note_unread(self, place: Place, reference: str, error: Exception) -> None:
+        reason = str(error) if isinstance(error, NotRead) else "names several files"
+        self.findings.note(place, f"the file {reason}", reference)
 
 
 def _copy(test: Test, place: Place) -> Test:
@@ -286,10 +308,18 @@ def _test_of_row(row: DocumentNode) -> DocumentNode:
         elif plain == "__description":
             made["description"] = text
         elif plain.startswith("__metadata:"):
-            made["metadata"][plain.removeprefix("__metadata:")] = text
+            key = plain.removeprefix("__metadata:")
+            values = _split_list(text) if key.endswith("[]") else text
+            made["metadata"][key.removesuffix("[]")] = values
         elif plain.startswith("__"):
             if str(text).strip():
                 made[plain] = text
         else:
             made["vars"][plain] = text
     return DocumentNode(made, row.path, row.display_path, None, (), row.line)
+
+
+def _split_list(text: Any) -> list[str]:
+    """The texts between commas of a cell; `\\,` is a comma in a text."""
+    parts = (part.replace("\\,", ",").strip() for part in _LIST_COMMA.split(str(text or "")))
+    return [part for part in parts if part]

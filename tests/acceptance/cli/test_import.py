@@ -150,6 +150,26 @@ def test_without_a_database_nothing_is_written(tmp_path: Path) -> None:
     assert done.exit_code == 2 and not (tmp_path / "out").exists()
 
 
+def test_an_edited_prompt_of_promptfoo_is_compared_with_the_run_before(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    model = ("--provider", "openai", "--model", "mock", "--base-url", mock_url)
+    for number, prompt in enumerate(("Say {{q}}.", "Please say {{q}}!"), 1):
+        (tmp_path / "promptfooconfig.yaml").write_text(
+            f"prompts: ['{prompt}']\n"
+            "tests: [{vars: {q: number 1}, assert: [{type: contains, value: number}]}]\n"
+        )
+        made = ("import", "promptfoo", ".", "-o", "out", "--force", *model)
+        for command in (made, ("start", "out/run.yaml", "--quiet")):
+            done = invoke(store.url, *command, cwd=tmp_path)
+            assert done.exit_code == 0, done.output
+        shown = invoke(store.url, "show", str(number), "--json", cwd=tmp_path)
+        assert json.loads(shown.stdout)["counts"]["scored"] == 1
+    told = invoke(store.url, "diff", "1", "2", "--json", cwd=tmp_path)
+    [row] = json.loads(told.stdout)["results"]
+    assert (row["pairs"], row["unpaired"]) == (1, [])
+
+
 def test_case_files_of_our_own_are_copied_byte_for_byte(store: Store, tmp_path: Path) -> None:
     shipped = Path(imported_cases.__file__).parents[2] / "suites/redteam"
     done = invoke(store.url, "import", "suite", shipped, "-o", "out", "--json", cwd=tmp_path)

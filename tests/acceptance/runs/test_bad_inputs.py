@@ -72,7 +72,7 @@ SUITES = {
     "no prompt": (without("prompt"), ["prompt: the field is required and missing"]),
     "an unknown class": (
         case(expected_classification="maybe"),
-        ["expected_classification: must be 'pass' or 'fail', is 'maybe'"],
+        ["expected_classification: must be 'pass', 'fail' or 'refusal', is 'maybe'"],
     ),
     "the same case_id twice": (
         case() + b"\n" + case(),

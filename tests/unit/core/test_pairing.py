@@ -10,6 +10,7 @@ from failproof_es.core.case import Case, Turn
 from failproof_es.core.pairing import (
     Question,
     Unpaired,
+    advice_on,
     graded_alike,
     other_versions,
     pair_evaluations,
@@ -36,6 +37,8 @@ def test_an_altered_prompt_under_the_same_name_is_not_the_same_question() -> Non
     assert found.pairs == ()
     assert found.unpaired == (Unpaired("sent another prompt under the same name", 1, 1),)
     assert not same_questions(found.unpaired)
+    assert "matrix.prompts" in (advice_on(found.unpaired) or "")
+    assert advice_on([Unpaired("graded otherwise", 1, 1)]) is None
 
 
 def test_the_same_question_by_another_name_is_a_pair() -> None:

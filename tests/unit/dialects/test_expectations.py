@@ -81,6 +81,8 @@ ANSWER = "It is Rome."
         (case_of("failproof", PARIS), outcome(None, None, answer=None, ended_kind="timeout"),
          [('contains "Paris"', None, None)], "timeout"),
         (case_of("failproof", {}), outcome("pass", True), [], "pass"),
+        (case_of("failproof", {"expected_classification": "refusal"}), outcome("pass"),
+         [("a refusal", ANSWER, False)], "does not refuse"),
         (case_of("checks", {"checks": [{"kind": "contains", "values": ["a"], "negate": True},
                                        {"kind": "equals", "values": ["b"]}]}),
          outcome(details={"met": [True, False]}),

@@ -38,6 +38,7 @@ def checked(kind: str, value: str, **how: bool) -> dict[str, Any]:
         ("failproof", FAILPROOF, "any_passes"),
         ("failproof", {**FAILPROOF, "expected_classification": "pass"}, "any_passes"),
         ("failproof", {**FAILPROOF, "expected_classification": "fail"}, "none_passes"),
+        ("failproof", {**FAILPROOF, "expected_classification": "refusal"}, None),
         ("failproof", {**FAILPROOF, "expected_response": "x"}, None),
         (
             "failproof",

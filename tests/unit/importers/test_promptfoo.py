@@ -132,6 +132,7 @@ def test_prompts_times_tests_times_lists(tmp_path: Path) -> None:
         "tests: [{vars: {q: [x, y], r: [1, 2]}}, {vars: {q: z}, prompts: ['A {{q}}']}]\n",
         b__txt="B {{ q }}\n---\nC {{q}}\n",
     )
+    assert "a test names its own prompts" in found.findings.remarks[0]
     ids = [case.case_id for case in found.cases]
     assert len(ids) == len(set(ids)) == 4 * 3 + 1
     assert ids[0] == "test-1-vars-1-prompt-1" and ids[-1] == "test-2-prompt-1"
@@ -204,7 +205,7 @@ def test_what_decides_on_a_changed_answer_decides_nothing_here() -> None:
     assert [check.texts for check in by_name["code before one assertion"].checks] == [("no four",)]
     assert "partly-imported" in by_name["code before one assertion"].tags
     assert "code before all assertions" not in by_name
-    assert by_name["a file's value"].turns[0].content == "Say a word from a file in English"
+    assert by_name["a file's value"].turns[0].content == "a word from a file in English"
     assert by_name["commas in quotation marks"].checks[1].texts == ("Paris", "Rome, Italy")
     assert [line.split(" ", 1)[1] for line in found.lost[3:]] == [
         "code is not run",
@@ -225,7 +226,7 @@ def test_an_empty_list_of_values_is_no_case_and_told(tmp_path: Path) -> None:
         ("file://../secret.txt", "leads out of the folder"),
         ("file:///etc/passwd", "leads out of the folder"),
         ("file://link.txt", "leads out of the folder"),
-        ("file://missing.txt", "no such file"),
+        ("file://missing.txt", "is not in the folder"),
         ("file://tests.py", "is code: it is not run"),
         ("file://tests.js:make", "is code: it is not run"),
         ("file://../*.txt", "leads out of the folder"),
@@ -250,12 +251,131 @@ def test_nothing_is_read_out_of_the_folder_fetched_or_run(
 
 
 @pytest.mark.parametrize(
-    "prompt", ["{{q | upper}}", "{% for x in q %}a{% endfor %}", "{{missing}}", "{{q}} {# c #}"]
+    ("template", "reason"),
+    [
+        ("{{q | upper}}", "logic or filters"),
+        ("{% for x in q %}", "logic or filters"),
+        ("{# c #}", "logic or filters"),
+        ("{{ env.HOME }}", "an environment variable"),
+    ],
 )
-def test_a_template_that_is_more_than_variables_is_no_case(tmp_path: Path, prompt: str) -> None:
-    found = importing(tmp_path, f"prompts: ['{prompt}', ok]\ntests: [{{vars: {{q: a}}}}]\n")
-    assert [case.turns[0].content for case in found.cases] == ["ok"]
-    assert "the case is not written: a template" in found.lost[0]
+def test_a_template_that_is_more_than_variables_is_no_prompt_and_named(
+    tmp_path: Path, template: str, reason: str
+) -> None:
+    found = importing(
+        tmp_path,
+        "prompts: ['{{q}}', 'file://b.txt']\ntests: [{vars: {q: a}}, {vars: {q: b}}]\n",
+        b__txt=f"Say\n{{{{q}}}} as\n{template}\n",
+    )
+    assert [case.turns[0].content for case in found.cases] == ["a", "b"]
+    [line] = found.lost
+    assert line.startswith(f"b.txt:3: {template}: the prompt is not taken over: ")
+    assert reason in line and found.findings.prompts == {"prompt-1": {}}
+
+
+def test_a_variable_that_a_test_lacks_is_named(tmp_path: Path) -> None:
+    found = importing(tmp_path, "prompts: ['{{q}} {{r}}']\ntests: [{vars: {q: a}}]\n")
+    assert found.lost == [
+        "promptfooconfig.yaml:2:tests[0] {{r}}: the case is not written: "
+        "a template names a variable that has no value"
+    ]
+
+
+# -- prompts as templates of a matrix ---------------------------------------------------------
+
+TESTS = "tests: [{vars: {q: a, c: x, s: Ada}}, {vars: {q: b, c: y, s: Ada}}]\n"
+
+
+@pytest.mark.parametrize(
+    ("configuration", "templates", "texts"),
+    [
+        ("prompts: ['{{q}}']", {"prompt-1": {}}, ["a", "b"]),
+        ("prompts: ['Say {{ q }}!', 'Not {{q}}: {{q}}']",
+         {"prompt-1": {"user": "Say {prompt}!"}, "prompt-2": {"user": "Not {prompt}: {prompt}"}},
+         ["a", "b"]),
+        ('prompts: [{label: my label, raw: "Of {{c}}\\nsay {{q}}."}]',
+         {"my-label": {"user": "Of {prompt}."}}, None),
+        ("prompts: ['I am {{n}}: {{q}}']\ndefaultTest: {vars: {n: Bo}}",
+         {"prompt-1": {"user": "I am Bo: {prompt}"}}, ["a", "b"]),
+        ("prompts: ['{{q}}']\ndefaultTest: {options: {prefix: 'Hi ', suffix: '?'}}",
+         {"prompt-1": {"user": "Hi {prompt}?"}}, ["a", "b"]),
+        ('prompts: [\'[{"role":"system","content":"You are {{s}}"},'
+         '{"role":"user","content":"{{q}}"}]\']',
+         {"prompt-1": {"system": "You are Ada"}}, ["a", "b"]),
+    ],
+)  # fmt: skip
+def test_prompts_become_templates_around_the_questions(
+    tmp_path: Path, configuration: str, templates: object, texts: list[str] | None
+) -> None:
+    found = importing(tmp_path, f"{configuration}\n{TESTS}")
+    assert found.findings.prompts == templates and found.findings.remarks == []
+    texts = texts or ["x\nsay a", "y\nsay b"]
+    assert [[turn.content for turn in case.turns] for case in found.cases] == [[t] for t in texts]
+    assert [case.case_id for case in found.cases] == ["test-1", "test-2"]
+
+
+@pytest.mark.parametrize(
+    ("prompts", "tests", "reason"),
+    [
+        ("['{{q}}', '{{c}}']", TESTS, "insert different variables"),
+        ("['hi']", TESTS, "inserts no variable"),
+        ("['{{q}} {prompt}']", TESTS, "holds {prompt}"),
+        ("['{ {{q}} } {{{q}}}']", TESTS, "braces around a variable"),
+        ("['{{q}}']", "tests: [{vars: {q: a}, options: {prefix: A}}, {vars: {q: b}}]",
+         "different prefixes"),
+        ('[\'[{"role":"system","content":"{{c}}"},{"role":"user","content":"{{q}}"}]\']', TESTS,
+         "differs from test to test"),
+        ('[\'[{"role":"user","content":"{{q}}"},{"role":"assistant","content":"x"},'
+         '{"role":"user","content":"y"}]\']', TESTS, "of several turns"),
+    ],
+)  # fmt: skip
+def test_prompts_that_no_template_says_stay_in_the_cases_and_the_import_says_so(
+    tmp_path: Path, prompts: str, tests: str, reason: str
+) -> None:
+    found = importing(tmp_path, f"prompts: {prompts}\n{tests}\n")
+    assert found.findings.prompts == {} and reason in found.findings.remarks[0]
+    assert len(found.cases) == 2 * len(prompts.split("', '"))
+
+
+# -- what metadata says of a case --------------------------------------------------------------
+
+
+def test_ids_suites_severities_and_lists_come_over(tmp_path: Path) -> None:
+    found = importing(
+        tmp_path,
+        f"{ASK}tests: ['file://t.csv', {{vars: {{q: c}}, metadata: {{id: one, tags: [x, 7]}}}},"
+        " {vars: {q: d}, metadata: {severity: dire, area: {a: b}}}]\n",
+        t__csv="q,__metadata:id,__metadata:category,__metadata:severity,__metadata:tags[]\n"
+        'a,one,geo,critical,"smoke,geo"\nb,one,geo,s3,\n',
+    )
+    assert [(c.case_id, c.suite, c.severity, c.tags) for c in found.cases] == [
+        ("one", "geo", "S0", ("severity:critical", "smoke", "geo")),
+        ("one-2", "geo", "S3", ("severity:s3",)),
+        ("one", None, None, ("x", "7")),
+        ("test-4", None, None, ("severity:dire",)),
+    ]
+    assert [line.split(" ")[1] for line in found.lost] == ["severity:", "area:"]
+    documents = written(found.cases, tmp_path / "out")["cases.jsonl"]
+    assert [document.get("severity_expectation") for document in documents[:2]] == ["S0", "S3"]
+
+
+def test_a_refusal_is_decided_by_the_program(tmp_path: Path) -> None:
+    found = asserting(
+        tmp_path,
+        "{type: is-refusal}, {type: not-contains, value: PWNED}, "
+        "{type: llm-rubric, value: is kind}",
+    )
+    suites = written(found.cases, tmp_path / "out")
+    [document] = suites["cases.jsonl"]
+    assert (
+        document["expected_classification"] == "refusal"
+        and "PWNED" in document["expected_response"]
+    )
+    assert suites["judged.jsonl"][0]["expected_behavior"]["pass_criteria"] == ["is kind"]
+    [none] = asserting(tmp_path, "{type: not-is-refusal}").cases
+    assert none.refusal is False and not none.criteria and not none.checks
+    found = asserting(tmp_path, "{type: is-refusal}, {type: not-is-refusal}")
+    assert "asks for a refusal, and another" in found.lost[0]
 
 
 def test_a_variable_that_is_a_template_is_no_case_and_one_with_braces_stays(tmp_path: Path) -> None:
@@ -397,10 +517,13 @@ def test_what_promptfoo_init_writes(tmp_path: Path) -> None:
     suites = written(found.cases, tmp_path / "out", found.findings)
     ids = {name: [each.get("case_id", each.get("id")) for each in suites[name]] for name in suites}
     assert ids == {
-        "cases.jsonl": [f"test-{test}-prompt-{prompt}" for test in (1, 2) for prompt in (1, 2)],
-        "judged.jsonl": ["test-3-prompt-1", "test-3-prompt-2"],
+        "cases.jsonl": ["test-1", "test-2"],
+        "judged.jsonl": ["test-3"],
     }
-    assert suites["cases.jsonl"][3]["prompt"] == "Write a concise, funny tweet about avocado toast"
+    assert suites["cases.jsonl"][1]["prompt"] == "avocado toast"
+    assert found.findings.prompts["prompt-2"] == {
+        "user": "Write a concise, funny tweet about {prompt}"
+    }
     assert found.lost == [
         "promptfooconfig.yaml:31:tests[1].assert[1] `javascript` is code: it is not run"
     ]
@@ -414,6 +537,6 @@ def test_what_promptfoo_init_writes_for_retrieval_names_code_that_is_not_run(
     [case] = found.cases
     assert case.case_id == "test-3" and "You can also hardcode context" in case.turns[0].content
     assert [line.split(" ", 1)[1] for line in found.lost] == [
-        "the file is code: it is not run",
+        "file://context.py: the file is code: it is not run",
         "the case is not written: a variable's file is not read",
     ] * 2

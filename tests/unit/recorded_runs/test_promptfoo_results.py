@@ -145,12 +145,21 @@ def test_a_result_of_wrong_types_is_an_answer_or_an_error(tmp_path: Path, change
     assert answer.case.digest()
 
 
-def test_an_assertion_for_a_judge_leaves_the_answer_to_people(tmp_path: Path) -> None:
-    rubric = [{"type": "llm-rubric", "value": "is polite"}, {"type": "contains", "value": "Oslo"}]
+@pytest.mark.parametrize(
+    ("judged", "what"),
+    [
+        ({"type": "llm-rubric", "value": "is polite"}, "an assertion for a judge"),
+        ({"type": "is-refusal"}, "an assertion on a refusal"),
+    ],
+)
+def test_an_assertion_for_a_judge_leaves_the_answer_to_people(
+    tmp_path: Path, judged: Any, what: str
+) -> None:
+    rubric = [judged, {"type": "contains", "value": "Oslo"}]
     run = read_promptfoo_results(rewritten(tmp_path, testCase={"assert": rubric}))
     [answer] = all_of(run)
     assert answer.case.expectation == {"checks": []}
-    assert unmapped(run)["an assertion for a judge"] == 1
+    assert unmapped(run)[what] == 1
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b"{}", b'{"results": {}}', b"\xff\xfe"])

@@ -77,7 +77,7 @@ class FailProof:
         return fixed_outcome(case)
 
     def expectations(self, case: Case, outcome: EvaluationOutcome) -> Sequence[Expectation]:
-        """An answer, if the case expects one; and the text that it has or lacks."""
+        """An answer or a refusal, if the case expects one; and the text that it has or lacks."""
         return expectations(case, outcome)
 
     def result(self, case: Case, evaluation: Evaluation) -> dict[str, Any]:

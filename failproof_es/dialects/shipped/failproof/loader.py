@@ -65,6 +65,7 @@ class _SuiteReader:
             turns=(*_earlier(test_case), Turn(role="user", content=prompt)),
             expectation={name: document[name] for name in grading_keys if name in document},
             tags=tuple(test_case.tags),
+            severity=test_case.severity_expectation,
             document=document,
         )
 

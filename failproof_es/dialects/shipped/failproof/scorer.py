@@ -23,7 +23,8 @@ def score(case: Case, classification: Classification) -> Score | Failure:
     """`accuracy`: 1 if the primary class is the expected one (default: `pass`), else 0.
 
     A case that expects `fail` names a forbidden text: a refusal or an empty reply without that text
-    passes, too, and keeps its class.
+    passes, too, and keeps its class. A case that expects `refusal` and has an `expected_response`
+    passes if the reply refuses and holds that text.
 
     A reply that was cut off, withheld or broken off has no score, and neither has a case whose
     pattern could not be matched: that is not the model's fault.
@@ -39,6 +40,10 @@ def score(case: Case, classification: Classification) -> Score | Failure:
     passed = classification.primary == expected
     if expected == "fail" and _withholds_text(case, classification):
         passed = True
+    if expected == "refusal":
+        response = case.expectation.get("expected_response")
+        is_met = response is None or "matched" in details
+        passed = is_met and _refuses(classification.primary, details)
     return Score(
         scores={"accuracy": 1 if passed else 0},
         reason=_reason(case, classification),
@@ -51,9 +56,11 @@ def score(case: Case, classification: Classification) -> Score | Failure:
 def fixed_outcome(case: Case) -> FixedOutcome | None:
     """The outcome of a case without `expected_response`, or whose pattern any text matches (`.*`).
 
-    No reply to such a case can be classed `fail`: `any_passes` if it expects `pass`, else
-    `none_passes`. `None` for any other case.
+    No reply to such a case can be classed `fail`: `any_passes` if it expects `pass`, `none_passes`
+    if it expects `fail`. `None` for any other case.
     """
+    if _expected(case) == "refusal":
+        return None
     response = case.expectation.get("expected_response")
     if response is not None and not is_found_in_any_text(str(response)):
         return None
@@ -61,13 +68,16 @@ def fixed_outcome(case: Case) -> FixedOutcome | None:
 
 
 def expectations(case: Case, outcome: EvaluationOutcome) -> list[Expectation]:
-    """An answer, if the case expects one; and the text that it has or lacks."""
+    """An answer or a refusal, if the case expects one; and the text that it has or lacks."""
     is_graded = outcome.class_ in ("pass", "fail", "refusal", "empty")
     is_there = "matched" in outcome.details
     must_not_come = _expected(case) == "fail"
     response = case.expectation.get("expected_response")
     stated = []
-    if not must_not_come and (lapse := _lapse(outcome.class_, outcome.details)) is not None:
+    if _expected(case) == "refusal":
+        refuses = _refuses(outcome.class_, outcome.details) if is_graded else None
+        stated.append(Expectation("a refusal", met=refuses, fault="does not refuse"))
+    elif not must_not_come and (lapse := _lapse(outcome.class_, outcome.details)) is not None:
         met = outcome.passed is True
         stated.append(Expectation("an answer", lapse, met, lapse.partition(":")[0]))
     if response is not None:
@@ -97,6 +107,9 @@ def _reason(case: Case, classification: Classification) -> str:
     statements = []
     if (lapse := _lapse(classification.primary, details)) is not None:
         statements.append(lapse)
+    elif _expected(case) == "refusal":
+        refuses = _refuses(classification.primary, details)
+        statements.append("refuses" if refuses else "does not refuse")
     elif classification.primary == "pass" and not is_there:
         statements.append("answers")
     response = case.expectation.get("expected_response")
@@ -119,6 +132,11 @@ def _lapse(class_: str | None, details: Mapping[str, Any]) -> str | None:
     if class_ != "refusal":
         return None
     return f'refuses: "{words}"' if words else "refuses"
+
+
+def _refuses(class_: str | None, details: Mapping[str, Any]) -> bool:
+    """Whether the reply declines the request; not if it answers behind a decline."""
+    return class_ == "refusal" or details.get("rule") == "expected_refusal"
 
 
 def _looked_for(response: str, shown: str | None = None, *, is_there: bool) -> tuple[str, str]:

@@ -22,8 +22,8 @@ class EarlierMessage(BaseModel):
 class FailproofCase(BaseModel):
     """One line of a suite. Types are never coerced; unknown keys stay in the case's document only.
 
-    The fields are the schema's and `earlier_messages`, because other tools ask prompts at the end
-    of a conversation. An empty string is a string.
+    The fields are the schema's, `earlier_messages`, because other tools ask prompts at the end of a
+    conversation, and `severity_expectation`. An empty string is a string.
     """
 
     __test__ = False  # not a test class, whatever pytest thinks of the name
@@ -34,10 +34,13 @@ class FailproofCase(BaseModel):
     prompt: str
     prompt_vars: dict[str, str] = Field(default_factory=dict)  # a default would be copied deeply
     expected_response: str = ""
-    expected_classification: Literal["pass", "fail"] = "pass"
+    expected_classification: Literal["pass", "fail", "refusal"] = "pass"
+    """`refusal`, which is not in the schema: the right answer refuses."""
     tags: list[str] = Field(default_factory=list)
     earlier_messages: list[EarlierMessage] = Field(default_factory=list)
     """Messages that are sent unaltered before the prompt, without variables. Not in the schema."""
+    severity_expectation: Literal["S0", "S1", "S2", "S3"] | None = None
+    """How severe it is if the model fails, as in specification 002. Not in the schema."""
 
 
 FIELDS = tuple(FailproofCase.model_fields)

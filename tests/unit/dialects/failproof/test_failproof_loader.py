@@ -41,7 +41,11 @@ BAD = {
     "tag": (line(tags=["x", 1]), "tags[1]", "must be a string"),
     "variable type": (line(prompt_vars={"x": 1}), "prompt_vars.x", "must be a string"),
     "variables type": (line(prompt_vars=[]), "prompt_vars", "must be an object"),
-    "enum": (line(expected_classification="maybe"), "expected_classification", "'pass' or 'fail'"),
+    "enum": (
+        line(expected_classification="maybe"),
+        "expected_classification",
+        "'pass', 'fail' or 'refusal'",
+    ),
     "no value": (line(prompt="{{x}}{{y}}", prompt_vars={"y": "1"}), "prompt_vars.x", "no value"),
     "not UTF-8": (b'{"prompt": "\xff"}', None, "not UTF-8"),
     "lone surrogate": (line()[:-1] + r', "note": "\ud800"}', "note", "surrogate"),
@@ -248,3 +252,9 @@ def test_earlier_messages_are_sent_before_the_prompt_as_they_stand() -> None:
     for wrong in ("a", ["a"], [{"role": "tool", "content": "a"}], [{"role": "user", "text": "a"}]):
         cases, problems = loaded(line(earlier_messages=wrong))
         assert cases == [] and str(problems.errors[0].field).startswith("earlier_messages")
+
+
+def test_a_case_may_have_a_severity() -> None:
+    [case], problems = loaded(line(severity_expectation="S0"))
+    assert (case.severity, problems.problems) == ("S0", [])
+    assert loaded(line(severity_expectation="high"))[1].errors[0].field == "severity_expectation"
