@@ -8,35 +8,13 @@ WITH relations AS (
     FROM pg_catalog.pg_class AS c
     JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
     WHERE n.nspname = ANY (%(schemas)s) AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
-),
--- However it is spaced; and of a view that reads one relation older servers repeat that one's
--- name before each column.
-view_texts AS (
-    SELECT v.oid, regexp_replace(
-        CASE
-            WHEN count(DISTINCT r.oid) = 1 THEN
-                replace(pg_catalog.pg_get_viewdef(v.oid), min(r.relname) || '.', '')
-            ELSE pg_catalog.pg_get_viewdef(v.oid)
-        END,
-        '\s+', ' ', 'g'
-    ) AS text
-    FROM relations AS v
-    JOIN pg_catalog.pg_rewrite AS w ON w.ev_class = v.oid AND w.rulename = '_RETURN'
-    LEFT JOIN pg_catalog.pg_depend AS d
-        ON d.classid = 'pg_catalog.pg_rewrite'::regclass
-        AND d.objid = w.oid
-        AND d.refclassid = 'pg_catalog.pg_class'::regclass
-        AND d.refobjid <> v.oid
-    LEFT JOIN pg_catalog.pg_class AS r ON r.oid = d.refobjid
-    WHERE v.relkind IN ('v', 'm')
-    GROUP BY v.oid
 )
 SELECT
     CASE r.relkind WHEN 'v' THEN 'view ' WHEN 'm' THEN 'materialized view ' ELSE 'table ' END
     || r.name AS object,
     concat_ws(
         ' ', r.relkind, r.relpersistence, r.relispartition, r.reloptions,
-        (SELECT t.text FROM view_texts AS t WHERE t.oid = r.oid)
+        CASE WHEN r.relkind IN ('v', 'm') THEN pg_catalog.pg_get_viewdef(r.oid) END
     ) AS definition
 FROM relations AS r
 UNION ALL

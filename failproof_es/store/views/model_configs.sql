@@ -31,7 +31,7 @@ CROSS JOIN LATERAL (
     SELECT 'target' AS role, number, snapshot
     FROM json_array_elements(s.models) WITH ORDINALITY AS t (snapshot, number)
     UNION ALL
-    SELECT 'judge', number, snapshot
+    SELECT 'judge' AS role, number, snapshot
     FROM json_array_elements(
         coalesce(s.judges, CASE WHEN s.judge IS NOT NULL THEN json_build_array(s.judge) END)
     ) WITH ORDINALITY AS j (snapshot, number)

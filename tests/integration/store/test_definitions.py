@@ -11,7 +11,7 @@ import pytest
 import failproof_es
 from failproof_es.store.connecting import connect
 from failproof_es.store.schema import installation
-from failproof_es.store.schema.definitions import SCHEMAS, as_file, differences, expected, installed
+from failproof_es.store.schema.definitions import SCHEMAS, accepted, as_file, differences, expected
 from failproof_es.store.schema.installation import (
     INSTALLED,
     PROJECTOR,
@@ -37,7 +37,7 @@ def test_the_definitions_in_the_package_are_those_of_a_fresh_installation(
 ) -> None:
     with connect(database_url) as connection:
         install(connection)
-        assert installed(connection, SCHEMAS) == expected(), HOW
+        assert accepted(connection, SCHEMAS) == expected(), HOW
         assert differences(connection) == []
     file = Path(failproof_es.__file__).parent / "store" / "definitions.json"
     assert file.read_text("utf-8") == as_file(expected()), HOW
@@ -119,7 +119,7 @@ def test_the_read_models_in_the_package_are_those_that_this_version_makes(
         how = HOW.replace("failproof_es/store/", "projections/").replace(
             "store_definitions", "projection_definitions"
         )
-        assert installed(connection, [LIVE]) == read_models(), how
+        assert accepted(connection, [LIVE]) == read_models(), how
         assert read_model_differences(connection) == []
         connection.execute(f"SET ROLE {PROJECTOR}".encode())
         connection.execute("SELECT set_config('search_path', 'projections_building', false)")
