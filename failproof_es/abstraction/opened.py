@@ -23,6 +23,7 @@ from failproof_es.dialects.shipped.benchmark.options import read_options
 from failproof_es.models.trust.permissions import Permissions
 from failproof_es.models.trust.remembered import permissions_here
 from failproof_es.problems import InvalidInput, Problem
+from failproof_es.reading.cases_by_result import with_cases_by_result
 from failproof_es.reading.signing_following import sign_and_follow
 from failproof_es.store.store import Store
 
@@ -65,6 +66,7 @@ def open_benchmark(
     with open_store(database_url, logger.warning) as store, contextlib.ExitStack() as stack:
         if follow:
             stack.enter_context(sign_and_follow(store, logger.warning))
+        loaded = with_cases_by_result(loaded, store)
         parts = stack.enter_context(
             _build_parts(loaded, store, permissions, Path(reports), slow_callback_s)
         )

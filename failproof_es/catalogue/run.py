@@ -13,7 +13,7 @@ from uuid import UUID
 
 from failproof_es.assurance.protection_status import ProtectionStatus
 from failproof_es.catalogue.pass_rate import PassRate
-from failproof_es.core.run import describe_part
+from failproof_es.core.selection import describe_part
 from failproof_es.core.unscored import WORDS, UnscoredGroup
 from failproof_es.engine.related_runs.attempts import Attempts
 from failproof_es.engine.workers.presence import ShareRecord

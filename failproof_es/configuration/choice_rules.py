@@ -32,7 +32,10 @@ def check_selection(selection: SelectionSection, error: Report) -> None:
         for at, pattern in enumerate(patterns or ()):
             if parse_pattern(pattern) is None:
                 message = f"{pattern!r} does not say what it is about"
-                remedy = "begin it with id:, tag: or suite:, such as tag:smoke or id:login-*"
+                remedy = (
+                    "begin it with id:, tag: or suite:, such as tag:smoke or id:login-*, or name "
+                    "the cases of a run: failed:3, errors:3, unscored:3"
+                )
                 error(("selection", name, at), message, remedy)
     if selection.limit is not None and selection.sample is not None:
         error(("selection", "limit"), "stands beside `sample`", "keep one of them")

@@ -8,22 +8,26 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from failproof_es.configuration.section import Section
+from failproof_es.core.selection import RESULT_KINDS
 
 _LARGEST = 2**63 - 1
-_Pattern = Annotated[str, Field(min_length=1, examples=["id:login-*", "tag:smoke", "suite:basics"])]
+_Pattern = Annotated[str, Field(min_length=1, examples=["id:login-*", "tag:smoke", "failed:3"])]
 
 
 RunReference = Annotated[int, Field(ge=1)] | Annotated[str, Field(min_length=1)]
 PROMPT = "{prompt}"
 """What stands in a template for the text of a case."""
 KINDS = ("id", "tag", "suite")
-"""What a pattern can be about: it begins with one of these and a colon."""
+"""What a pattern of values can be about: it begins with one of these and a colon."""
 
 
 def parse_pattern(pattern: str) -> tuple[str, str] | None:
-    """Kind and glob of a pattern such as `tag:smoke*`; `None` if it is no pattern."""
+    """Kind and glob of a pattern such as `tag:smoke*`, kind and run of one such as `failed:3`.
+
+    `None` if it is no pattern.
+    """
     kind, colon, glob = pattern.partition(":")
-    return (kind, glob) if colon and glob and kind in KINDS else None
+    return (kind, glob) if colon and glob and kind in (*KINDS, *RESULT_KINDS) else None
 
 
 def fits(value: str, glob: str) -> bool:
@@ -36,7 +40,8 @@ class SelectionSection(Section):
 
     First `only` and `exclude` choose, then `limit` or `sample`. A pattern begins with `id:`,
     `tag:` or `suite:`; `*`, `?` and `[abc]` stand for others, and letter case counts. A value that
-    is written whole always fits.
+    is written whole always fits. `failed:3` means the cases that any model failed in run 3, as
+    `results 3 --failed` prints them; likewise `errors:3` and `unscored:3`.
     """
 
     limit: Annotated[int | None, Field(ge=1, le=_LARGEST)] = None
@@ -48,7 +53,7 @@ class SelectionSection(Section):
     """The seed of the sample; 0 unless given."""
     only: Annotated[list[_Pattern] | None, Field(min_length=1)] = None
     """Patterns that a case must match: one of those with `id:`, one of those with `tag:`, one of
-    those with `suite:`, as far as there are any."""
+    those with `suite:`, one of those with a run, as far as there are any."""
     exclude: Annotated[list[_Pattern] | None, Field(min_length=1)] = None
     """Patterns of cases that are left out."""
     models: Annotated[list[Annotated[str, Field(min_length=1)]] | None, Field(min_length=1)] = None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,9 @@ class LoadedConfiguration:
     have left fewer."""
     matrix: str | None = None
     """How many variants its matrix makes of what, in words."""
+    cases_by_result: Mapping[str, AbstractSet[tuple[str, str]]] = field(default_factory=dict)
+    """By pattern of its selection such as `failed:3`, the (suite, id) of the cases with such a
+    result in that run. `reading.cases_by_result` reads them."""
 
     def placed(self, problem: Problem) -> Problem:
         """The problem with the file and line of its field; unchanged if it has a file or no

@@ -15,6 +15,7 @@ from uuid import UUID
 from failproof_es.core.case import digest_uuid_text, prompt_id
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.history_errors import ImpossibleHistory, require
+from failproof_es.core.selection import describe_part
 from failproof_es.events import (
     ENDED,
     EVENTS,
@@ -38,10 +39,8 @@ from failproof_es.events import (
     RunStarted,
     RunStatus,
     RunValidated,
-    Selection,
     SpendCeilingChanged,
 )
-from failproof_es.support.plurals import plural
 from failproof_es.support.untrusted_text import shortened
 
 T = TypeVar("T")
@@ -361,33 +360,6 @@ def describe_branch(branch: Branch, number: int | None = None) -> str:
             return f"asks again what had errors in {source}"
         case "abandoned":
             return f"asks again what had no score in {source}"
-
-
-def describe_part(selection: Selection, cases: int, models: int) -> str:
-    """A selection in words: `100 of 1,432 cases: sample of 100, seed 7`; empty if it is of all.
-
-    `cases` and `models` are the numbers of selected ones.
-    """
-    parts = []
-    if how := ", ".join(_choices(selection)):
-        parts.append(f"{cases:,} of {plural(selection.of_cases, 'case')}: {how}")
-    if selection.models:
-        names = ", ".join(selection.models)
-        parts.append(f"{models} of {plural(selection.of_models, 'model')}: {names}")
-    return "; ".join(parts)
-
-
-def _choices(selection: Selection) -> list[str]:
-    choices = []
-    if selection.only:
-        choices.append(f"only {' '.join(selection.only)}")
-    if selection.exclude:
-        choices.append(f"without {' '.join(selection.exclude)}")
-    if selection.limit is not None:
-        choices.append(f"the first {selection.limit:,}")
-    if selection.sample is not None:
-        choices.append(f"sample of {selection.sample:,}, seed {selection.seed}")
-    return choices
 
 
 def _limits(before: Mapping[str, LimitChanged], event: LimitChanged) -> dict[str, LimitChanged]:

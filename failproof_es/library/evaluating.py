@@ -33,6 +33,7 @@ from failproof_es.engine.planning.sources import source_of
 from failproof_es.events import Event, RunStarted
 from failproof_es.models.trust.remembered import permissions_here
 from failproof_es.problems import InvalidInput, Problem
+from failproof_es.reading.cases_by_result import with_cases_by_result
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.signing_following import sign_and_follow
 from failproof_es.store.reading.reader import resolve_run
@@ -85,7 +86,7 @@ def planned_cases(loaded: LoadedConfiguration, database_url: str | None = None) 
     """
     cases: list[Case] = []
     with open_store(database_url, logger.warning) as store:
-        source_of(loaded, store).read(cases.append)
+        source_of(with_cases_by_result(loaded, store), store).read(cases.append)
     return cases
 
 
@@ -105,6 +106,7 @@ def evaluate(
     """
     with open_store(database_url, logger.warning) as store:
         permissions = permissions_here(allow, own=True)
+        loaded = with_cases_by_result(loaded, store)
         return _carry_out(store, partial(start, loaded, store, permissions=permissions), on_begun)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
@@ -121,8 +122,11 @@ def _absent_models(counted_up: RunSummary) -> list[str]:
     return sorted({error.model_key for error in errors if error.kind in _ABSENT})
 
 
-def say_what_next(counted_up: RunSummary, status: str) -> None:
-    """Say on stderr which commands to run next, for a run of this summary and status."""
+def say_what_next(counted_up: RunSummary, status: str, config: Path | None = None) -> None:
+    """Say on stderr which commands to run next, for a run of this summary and status.
+
+    `config` is the configuration that the user named; `None` if they named the run.
+    """
     number, total = counted_up.run.started.run_number, counted_up.total
     if status == "running":
         say(
@@ -157,6 +161,12 @@ def say_what_next(counted_up: RunSummary, status: str) -> None:
         say(
             f"{plural(missing, 'evaluation')} {were} abandoned{of_those}: `failproof-es resume "
             f"{number} --retry-abandoned` asks again in a run that carries over the rest"
+        )
+    if total.failed:
+        name = "CONFIG" if config is None else quote(str(config))
+        say(
+            "ask the cases that failed again, after a fix: "
+            f"`failproof-es start {name} --only failed:{number}`"
         )
     say_where_to_look(counted_up)
 

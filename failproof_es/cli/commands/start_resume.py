@@ -75,6 +75,7 @@ from failproof_es.engine.lifecycle import start as start_run
 from failproof_es.events import Again, Event, PricesRecorded, RunStarted
 from failproof_es.models.trust.permissions import demands_of, granted_for
 from failproof_es.problems import InvalidInput
+from failproof_es.reading.cases_by_result import with_cases_by_result
 from failproof_es.reading.failure_reasons import FailureReasons, failure_reasons
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.reader import (
@@ -141,6 +142,7 @@ def start(
         console_beside(store, console, console_port, open_it=open_it) as live_console,
         telemetry_beside(store, otlp, otel_content) as telemetry,
     ):
+        loaded = with_cases_by_result(loaded, store)
         if dry_run:
             print_preflight(loaded, store, output_format, allow)
             return
@@ -167,7 +169,7 @@ def start(
 
         _carry_out(
             store, drive, state, junit, quiet, output_format, live_console, telemetry,
-            verbose=verbose,
+            config=config, verbose=verbose,
         )  # fmt: skip
 
 
@@ -354,12 +356,14 @@ def _carry_out(
     telemetry: TelemetryBeside | None,
     resumed: str | None = None,
     *,
+    config: Path | None = None,
     verbose: bool,
 ) -> None:
     """Drive the run, write its files, print the results, and exit with the run's exit code.
 
-    `resumed` is the id of a resumed run. The files are on record before the follower and the signer
-    end: nothing is appended after the last catch-up of the projections and the last checkpoint.
+    `resumed` is the id of a resumed run, `config` the configuration of a new one. The files are on
+    record before the follower and the signer end: nothing is appended after the last catch-up of
+    the projections and the last checkpoint.
     """
     raise_descriptor_limit()
     with store.connect() as connection:
@@ -408,7 +412,7 @@ def _carry_out(
     if outcome.reason:  # the reason of a stop is no hint: --quiet keeps it
         say(f"run {outcome.run_number} {outcome.status}: {outcome.reason}")
     if not quiet:
-        say_what_next(counted_up, outcome.status)
+        say_what_next(counted_up, outcome.status, config)
     if output_format is not Format.TABLE:
         with ignore_broken_pipe():
             print_json(summary(outcome, exit_code))

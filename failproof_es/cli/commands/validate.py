@@ -35,6 +35,7 @@ from failproof_es.models.trust.permissions import (
     granted_for,
     models_of,
 )
+from failproof_es.reading.cases_by_result import with_cases_by_result
 from failproof_es.store.store import Store
 from failproof_es.support.plurals import plural
 
@@ -91,6 +92,7 @@ def validate(
         raise click.UsageError("--offline runs no class: leave out --run-classes")
     loaded = load_configuration(config, settings)
     with session().open_store() as store:
+        loaded = with_cases_by_result(loaded, store)
         print_preflight(
             loaded, store, output_format, allow, offline=offline, run_classes=run_classes
         )

@@ -32,13 +32,14 @@ _OPTIONS = (
         "--only",
         multiple=True,
         metavar="PATTERN",
-        help="Ask only cases that match id:GLOB, tag:GLOB or suite:GLOB. May be repeated.",
+        help="Ask only cases that match id:GLOB, tag:GLOB or suite:GLOB, or that had such a result "
+        "in a run: failed:RUN, errors:RUN or unscored:RUN. May be repeated.",
     ),
     click.option(
         "--exclude",
         multiple=True,
         metavar="PATTERN",
-        help="Leave out cases that match id:GLOB, tag:GLOB or suite:GLOB. May be repeated.",
+        help="Leave out cases that match such a pattern. May be repeated.",
     ),
     click.option(
         "--model",

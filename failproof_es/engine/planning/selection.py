@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import heapq
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from failproof_es.configuration.choices import KINDS, SelectionSection, fits, parse_pattern
 from failproof_es.core.case import Case
-from failproof_es.core.run import describe_part
+from failproof_es.core.selection import RESULT_KINDS, describe_part
 from failproof_es.events import Selection as Selected
 from failproof_es.problems import Problems
 from failproof_es.support.plurals import plural
@@ -18,17 +19,14 @@ _MOST_LISTED = 20
 """Limit of values that an error lists."""
 
 
+CasesByResult = Mapping[str, AbstractSet[tuple[str, str]]]
+"""As `LoadedConfiguration.cases_by_result`."""
 _FORMAT = "failproof-es/sample/1"
 
 
 def values_of(case: Case, kind: str) -> Sequence[str]:
     """The case's values that patterns of this kind (`id`, `tag` or `suite`) are matched with."""
     return {"id": (case.case_id,), "tag": case.tags, "suite": (case.suite_id,)}[kind]
-
-
-def matches(case: Case, kind: str, glob: str) -> bool:
-    """Whether one of the case's values of this kind (`id`, `tag` or `suite`) fits the glob."""
-    return any(fits(value, glob) for value in values_of(case, kind))
 
 
 def rank(seed: int, case: Case) -> int:
@@ -47,8 +45,9 @@ class Selector:
     If it `draws`, every case must be passed to `rank` before the first is passed to `add`.
     """
 
-    def __init__(self, selection: SelectionSection) -> None:
+    def __init__(self, selection: SelectionSection, by_result: CasesByResult) -> None:
         self._selection = selection
+        self._by_result = by_result
         self._patterns = {
             name: [
                 parsed
@@ -108,7 +107,7 @@ class Selector:
             problems.error(
                 f"no case matches {f'{kind}:{glob}'!r}",
                 field=f"selection.{name}",
-                remedy=self._describe_values(kind),
+                remedy=self._describe_values(kind, glob),
             )
         if not self._kept and not problems.errors:
             problems.error(
@@ -141,13 +140,19 @@ class Selector:
 
     def _fits(self, case: Case) -> bool:
         """Whether the patterns choose the case."""
-        if any(matches(case, kind, glob) for kind, glob in self._patterns["exclude"]):
+        if any(self._matches(case, kind, glob) for kind, glob in self._patterns["exclude"]):
             return False
         only = self._patterns["only"]
         return all(
-            any(matches(case, kind, glob) for kind, glob in only if kind == only_kind)
-            for only_kind in dict.fromkeys(kind for kind, _ in only)
+            any(self._matches(case, kind, glob) for kind, glob in only if _group(kind) == group)
+            for group in dict.fromkeys(_group(kind) for kind, _ in only)
         )
+
+    def _matches(self, case: Case, kind: str, glob: str) -> bool:
+        """Whether one of the case's values of this kind fits the glob, or it had such a result."""
+        if kind in RESULT_KINDS:
+            return (case.suite_id, case.case_id) in self._by_result.get(f"{kind}:{glob}", ())
+        return any(fits(value, glob) for value in values_of(case, kind))
 
     def _is_within_bounds(self, case: Case) -> bool:
         """Whether a case that the patterns choose is among the first `limit` ones, or in the
@@ -169,16 +174,24 @@ class Selector:
     def _note_values(self, case: Case) -> None:
         """Note which patterns match the case, and some of the case's values for messages."""
         self._unmatched -= {
-            pattern for pattern in self._unmatched if matches(case, pattern[1], pattern[2])
+            pattern for pattern in self._unmatched if self._matches(case, pattern[1], pattern[2])
         }
         for kind, there in self._there.items():
             for value in values_of(case, kind):
                 if len(there) <= _MOST_LISTED:
                     there[value] = None
 
-    def _describe_values(self, kind: str) -> str:
+    def _describe_values(self, kind: str, glob: str) -> str:
+        if kind in RESULT_KINDS:
+            chosen = plural(len(self._by_result.get(f"{kind}:{glob}", ())), "case")
+            return f"{chosen} of run {glob} had such a result, and none of them is asked here"
         there = list(self._there[kind])
         if not there:
             return f"none of the cases has a {kind}"
         more = " and more" if len(there) > _MOST_LISTED else ""
         return f"there are: {', '.join(there[:_MOST_LISTED])}{more}"
+
+
+def _group(kind: str) -> str:
+    """The kind itself; all kinds of results are alternatives and have one."""
+    return "result" if kind in RESULT_KINDS else kind

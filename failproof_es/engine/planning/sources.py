@@ -28,7 +28,7 @@ from failproof_es.engine.planning.prompt_collections import (
     collection_dialect,
     read_cases,
 )
-from failproof_es.engine.planning.selection import Selector
+from failproof_es.engine.planning.selection import CasesByResult, Selector
 from failproof_es.events import Selection as Selected
 from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.store.store import Store
@@ -42,7 +42,7 @@ def source_of(loaded: LoadedConfiguration, store: Store) -> CaseSource:
     the collection or the dialect does not exist, or if they do not fit.
     """
     prompts = loaded.configuration.prompts
-    choice = CaseChoice(prompts.filters, loaded.configuration.selection)
+    choice = CaseChoice(prompts.filters, loaded.configuration.selection, loaded.cases_by_result)
     try:
         if prompts.collection is not None:
             with store.connect() as connection:
@@ -73,6 +73,7 @@ class CaseChoice:
 
     filters: Filters
     selection: SelectionSection
+    cases_by_result: CasesByResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +202,7 @@ class _CaseChooser:
         self._filters = _dump_filters(choice.filters)
         self._seen: dict[str, set[str]] = {name: set() for name in self._filters}
         self._kept = self._total = 0
-        self._selector = Selector(choice.selection)
+        self._selector = Selector(choice.selection, choice.cases_by_result)
 
     @property
     def draws(self) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from failproof_es.core.evaluation import EvaluationKey, fold
 from failproof_es.core.run import Run
+from failproof_es.core.selection import chosen_by_score
 from failproof_es.core.summary import RunSummary
 from failproof_es.core.unscored import BY_ANSWER, unscored_group
 from failproof_es.engine.history import Connection, planned_windows, read_chunk, read_run
@@ -34,9 +35,10 @@ def read_asked_again(connection: Connection, run: Run, summary: RunSummary) -> R
     has a score would take it out of the count. Evaluations lost to a server or a judge may be asked
     again.
     """
-    if run.started.branched_from is None:
-        return ASKED_ONCE
     carries = summary.asking().carried_over > 0
+    reason = chosen_by_result(connection, run, carries=carries)
+    if run.started.branched_from is None:
+        return ASKED_ONCE if reason is None else RetryBias(reason)
     here: set[EvaluationKey] = set()
     before: set[EvaluationKey] = set()
     own = run.started.originator_id
@@ -44,7 +46,6 @@ def read_asked_again(connection: Connection, run: Run, summary: RunSummary) -> R
         if branch.again in ("abandoned", "errors") or _repeats_experiment(connection, of, branch):
             for key in _unscored_by_answer(connection, of, branch):
                 (here if of is run else before).add(replace(key, run_id=own))
-    reason = chosen_by_result(connection, run, carries=carries)
     return RetryBias(reason, _scored_since(connection, run, here, before))
 
 
@@ -52,29 +53,45 @@ def chosen_by_result(connection: Connection, run: Run, *, carries: bool) -> str 
     """The reason why no rate of the run is a measurement; `None` if the rates are measurements.
 
     They are not if the run, or a run that it carries answers over from, asked only failed
-    evaluations again. `carries` says whether the run carries over any answers.
+    evaluations again, or chose its cases by their scores. `carries` says whether the run carries
+    over any answers.
     """
-    for of, branch in _chain(connection, run, carries):
-        if branch.again == "failed":
-            return _chosen_by_score(connection, run, of, branch)
+    for of in _lineage(connection, run, carries):
+        branch = of.started.branched_from
+        if branch is not None and branch.again == "failed":
+            source = read_run(connection, branch.run_id).started.run_number
+            return _not_measured(
+                run, of, f"asked again only what had failed in run {source}, so its rates are high"
+            )
+        if (patterns := chosen_by_score(of.started.selection)) is not None:
+            return _not_measured(
+                run,
+                of,
+                f"chose its cases by their scores ({patterns}), so its rates are no measurement",
+            )
     return None
 
 
+def _lineage(connection: Connection, run: Run, carries: bool) -> Iterator[Run]:
+    """The run, then each run that it carries answers over from. `carries` says whether it carries
+    over any answers."""
+    yield run
+    while carries and (branch := run.started.branched_from) is not None:
+        run = read_run(connection, branch.run_id)
+        yield run
+
+
 def _chain(connection: Connection, run: Run, carries: bool) -> Iterator[tuple[Run, Branch]]:
-    """The run and the branch that it comes from, then the same of each run that it carries answers
-    over from. Nothing if it is no branch. `carries` says whether it carries over any answers."""
-    of = run
-    while (branch := of.started.branched_from) is not None:
-        yield of, branch
-        if not carries:
-            return
-        of = read_run(connection, branch.run_id)
+    """The runs of the lineage that are branches, each with its branch."""
+    for of in _lineage(connection, run, carries):
+        if (branch := of.started.branched_from) is not None:
+            yield of, branch
 
 
-def _chosen_by_score(connection: Connection, run: Run, of: Run, branch: Branch) -> str:
-    source = read_run(connection, branch.run_id).started.run_number
+def _not_measured(run: Run, of: Run, what: str) -> str:
+    """The reason: what the run `of` did; `run` carries its answers over, or is that run."""
     number = of.started.run_number
-    reason = f"run {number} asked again only what had failed in run {source}, so its rates are high"
+    reason = f"run {number} {what}"
     if of is run:
         return reason
     return f"answers are carried over from run {number}; {reason}"

@@ -100,6 +100,29 @@ def test_only_what_failed_is_asked_again_and_the_branch_says_what_that_does_to_i
     assert invoke(store.url, "verify", cwd=folder).exit_code == 0
 
 
+def test_cases_that_failed_are_asked_by_a_changed_configuration_and_no_gate_judges_their_rates(
+    store: Store, folder: Path
+) -> None:
+    first = invoke(store.url, "start", "run.yaml", cwd=folder)
+    assert "`failproof-es start run.yaml --only failed:1`" in first.stderr
+    nothing = invoke(store.url, "start", "run.yaml", "--only", "failed:2", cwd=folder)
+    assert nothing.exit_code == 2 and "selection.only: there is no run '2'" in nothing.stderr
+    edit(folder, 2, prompt="A question that is asked in other words, number 2.")
+    chosen = ("--only", "failed:latest", "--set", "gates.min_accuracy=0.1")
+    checked = invoke(store.url, "validate", "run.yaml", "--offline", *chosen, cwd=folder)
+    assert "3 of 8 cases: only failed:1" in checked.stderr
+    done = invoke(store.url, "start", "run.yaml", "--quiet", *chosen, cwd=folder)
+    reason = "run 2 chose its cases by their scores (failed:1), so its rates are no measurement"
+    assert (done.exit_code, f"not judged: {reason}" in done.stdout) == (3, True), done.output
+    shown = told(store, folder, "show", 2)
+    assert shown["selection"]["only"] == ["failed:1"] and shown["planned_cases"] == 3
+    assert shown["attempts"]["attempt"] == 1, "it is no attempt of the whole"
+    again = invoke(store.url, "resume", 2, "--again", "failed", "--quiet", cwd=folder)
+    assert "chosen by their scores" in again.stdout or again.exit_code == 2, again.output
+    none = invoke(store.url, "validate", "run.yaml", "--only", "unscored:2", cwd=folder)
+    assert "'unscored:2' names no case: run 2 has no such result" in none.stderr
+
+
 def test_where_nothing_failed_there_is_nothing_to_ask_again(store: Store, folder: Path) -> None:
     told(store, folder, "start", "run.yaml", "--quiet", "--only", "id:*5")
     for what, said in (("failed", "failed evaluation"), ("errors", "evaluation with an error")):
@@ -136,7 +159,7 @@ def test_an_answer_is_reused_only_where_the_request_would_be_the_same_to_the_byt
     assert [each["branch"] for each in told(store, folder, "runs")] == [
         "answers reused from run 1", None,
     ]  # fmt: skip
-    assert "remark answers reused from run 1" in invoke(store.url, "runs", cwd=folder).stdout
+    assert "answers reused from run 1" in invoke(store.url, "runs", cwd=folder).stdout
     compared = invoke(store.url, "diff", 1, 2, cwd=folder).stdout
     assert "answers reused from run 1, 4 evaluations carried over" in compared
     assert told(store, folder, "diff", 1, 2)["right"]["carried_over"] == 4

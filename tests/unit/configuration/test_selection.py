@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,13 @@ import pytest
 
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
 from failproof_es.core.case import Case
+from failproof_es.core.selection import RESULT_KINDS, describe_part
 from failproof_es.engine.planning.planner import SourceReading
 from failproof_es.engine.planning.selection import rank
 from failproof_es.engine.planning.sources import source_of
 from failproof_es.models import model_keys
 from failproof_es.problems import InvalidInput
+from failproof_es.reading.result_conditions import CHOICES
 
 MODEL = {"provider": "openai", "base_url": "http://127.0.0.1:9/v1", "model": "m"}
 
@@ -71,6 +74,45 @@ def test_patterns_choose_and_a_limit_takes_the_first_of_those(
     tmp_path: Path, selection: dict[str, Any], left: Any
 ) -> None:
     assert chosen(tmp_path, **selection) == [f"case-{n:03}" for n in left]
+
+
+ODD_FAILED = {("odd", f"case-{n:03}") for n in (1, 3)} | {("gone", "case-002")}
+RESULTS = {"failed:7": ODD_FAILED, "errors:7": {("even", "case-004")}, "unscored:2": set()}
+
+
+@pytest.mark.parametrize(
+    ("selection", "left", "part"),
+    [
+        ({"only": ["failed:7"]}, [1, 3], "2 of 6 cases: only failed:7; chosen by their scores"),
+        ({"only": ["failed:7", "errors:7"]}, [1, 3, 4], "3 of 6 cases: only failed:7 errors:7; chosen"),
+        ({"only": ["failed:7", "tag:slow"]}, [3], "1 of 6 cases: only failed:7 tag:slow; chosen"),
+        ({"only": ["errors:7"]}, [4], "1 of 6 cases: only errors:7"),
+        ({"exclude": ["errors:7"]}, [0, 1, 2, 3, 5], "5 of 6 cases: without errors:7; chosen by"),
+    ],
+)
+def test_cases_are_chosen_by_their_results_in_a_run_and_who_chose_by_scores_says_so(
+    tmp_path: Path, selection: dict[str, Any], left: list[int], part: str
+) -> None:
+    listed = [case(n) for n in range(6)]
+    loaded = load_configuration(write(tmp_path, listed, selection=selection))
+    found, reading = read(replace(loaded, cases_by_result=RESULTS))
+    assert found == [f"case-{n:03}" for n in left]
+    assert reading.selected is not None
+    words = describe_part(reading.selected, len(found), 1)
+    assert words.startswith(part) and ("measurement" in words) == ("; chosen" in part)
+
+
+def test_results_that_name_no_case_of_these_suites_are_refused(tmp_path: Path) -> None:
+    write(tmp_path, [case(2)], selection={"only": ["failed:7", "unscored:2"]})
+    with pytest.raises(InvalidInput) as refused:
+        read(replace(load_configuration(tmp_path / "run.yaml"), cases_by_result=RESULTS))
+    told = "\n".join(map(str, refused.value.problems))
+    assert "no case matches 'failed:7' (3 cases of run 7 had such a result, and none" in told
+    assert "no case matches 'unscored:2' (0 cases of run 2" in told
+
+
+def test_the_results_that_choose_cases_are_those_that_are_printed() -> None:
+    assert set(RESULT_KINDS) == set(CHOICES)
 
 
 def test_a_value_that_is_written_whole_is_chosen_though_it_reads_as_a_pattern(

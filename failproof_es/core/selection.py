@@ -1,0 +1,60 @@
+"""The part of its cases and models that a run asks, in words. Pure."""
+
+from __future__ import annotations
+
+from failproof_es.events import Selection
+from failproof_es.support.plurals import plural
+
+RESULT_KINDS = ("failed", "errors", "unscored")
+"""Kinds of patterns such as `failed:3`: cases with such a result in that run, whatever the model.
+
+They are the keys of `reading.result_conditions.CHOICES`, which says what each means.
+"""
+
+
+def result_pattern(pattern: str) -> tuple[str, str] | None:
+    """Kind and run of a pattern such as `failed:3`; `None` if it is another pattern."""
+    kind, _, run = pattern.partition(":")
+    return (kind, run) if run and kind in RESULT_KINDS else None
+
+
+def chosen_by_score(selection: Selection | None) -> str | None:
+    """The patterns that chose cases by their scores in a run, joined; `None` without any.
+
+    Choosing failures selects by the score. Leaving out those without a score does, too: a model
+    decides which of its answers have none. Asking only these again selects by no score.
+    """
+    if selection is None:
+        return None
+    failed = [pattern for pattern in selection.only if pattern.startswith("failed:")]
+    left_out = [f"without {pattern}" for pattern in selection.exclude if result_pattern(pattern)]
+    return ", ".join([*failed, *left_out]) or None
+
+
+def describe_part(selection: Selection, cases: int, models: int) -> str:
+    """A selection in words: `100 of 1,432 cases: sample of 100, seed 7`; empty if it is of all.
+
+    `cases` and `models` are the numbers of selected ones.
+    """
+    parts = []
+    if how := ", ".join(_choices(selection)):
+        parts.append(f"{cases:,} of {plural(selection.of_cases, 'case')}: {how}")
+    if selection.models:
+        names = ", ".join(selection.models)
+        parts.append(f"{models} of {plural(selection.of_models, 'model')}: {names}")
+    if chosen_by_score(selection) is not None:
+        parts.append("chosen by their scores, so its rates are no measurement")
+    return "; ".join(parts)
+
+
+def _choices(selection: Selection) -> list[str]:
+    choices = []
+    if selection.only:
+        choices.append(f"only {' '.join(selection.only)}")
+    if selection.exclude:
+        choices.append(f"without {' '.join(selection.exclude)}")
+    if selection.limit is not None:
+        choices.append(f"the first {selection.limit:,}")
+    if selection.sample is not None:
+        choices.append(f"sample of {selection.sample:,}, seed {selection.seed}")
+    return choices

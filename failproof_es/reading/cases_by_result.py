@@ -1,0 +1,77 @@
+"""Reads the cases that a selection names by their results in another run: `failed:3`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from failproof_es.configuration.loading import LoadedConfiguration
+from failproof_es.core.selection import result_pattern
+from failproof_es.problems import InvalidInput, Problem
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.reading.result_conditions import CHOICES, Conditions
+from failproof_es.store.reading.reader import Connection, resolve_run
+from failproof_es.store.store import Store
+
+Names = frozenset[tuple[str, str]]
+"""(suite, id) of cases."""
+
+
+def with_cases_by_result(loaded: LoadedConfiguration, store: Store) -> LoadedConfiguration:
+    """The configuration with the cases that its selection names by their results.
+
+    Each run is named by its number then, so that the record says which run it was. Raises
+    `InvalidInput` if there is no such run, or if it has no such result.
+    """
+    selection = loaded.configuration.selection
+    given = {"only": selection.only, "exclude": selection.exclude}
+    if not any(
+        result_pattern(pattern) for patterns in given.values() for pattern in patterns or ()
+    ):
+        return loaded
+    cases: dict[str, Names] = {}
+    changes: dict[str, list[str]] = {}
+    with store.connect() as connection:
+        for name, patterns in given.items():
+            if patterns is not None:
+                changes[name] = [_read(connection, loaded, name, p, cases) for p in patterns]
+    changed = selection.model_copy(update=changes)
+    configuration = loaded.configuration.model_copy(update={"selection": changed})
+    return replace(loaded, configuration=configuration, cases_by_result=cases)
+
+
+def _read(
+    connection: Connection,
+    loaded: LoadedConfiguration,
+    name: str,
+    pattern: str,
+    cases: dict[str, Names],
+) -> str:
+    """The pattern with the number of its run; its cases are added to `cases`."""
+    parsed = result_pattern(pattern)
+    if parsed is None:
+        return pattern
+    kind, reference = parsed
+    try:
+        run = RecordedRun.read(connection, resolve_run(connection, reference))
+    except InvalidInput as error:
+        raise _refused(loaded, name, error.problems) from None
+    number = run.started.run_number
+    chosen = Conditions({"status": CHOICES[kind]})
+    named = frozenset(
+        (planned.case.suite_id, planned.case.case_id)
+        for planned in filter(chosen.take, run.outcomes())
+    )
+    if not named:
+        message = f"{pattern!r} names no case: run {number} has no such result"
+        problem = Problem(message, remedy=f"`failproof-es show {number}` says what it has")
+        raise _refused(loaded, name, [problem])
+    cases[f"{kind}:{number}"] = named
+    return f"{kind}:{number}"
+
+
+def _refused(loaded: LoadedConfiguration, name: str, problems: Sequence[Problem]) -> InvalidInput:
+    field = f"selection.{name}"
+    return InvalidInput(
+        [loaded.placed(Problem(p.message, field=field, remedy=p.remedy)) for p in problems]
+    )
