@@ -32,8 +32,8 @@ PRICES = {
         )
     ],
 }
-MET = "met\ndid not happen\nmet\npass\n\n\n\n"
-NOT_MET = "met\nhappened\nmet\nfail\nS1\n\nIt gave in.\n"
+MET = "happened\ndid not happen\nhappened\npass\n\n\n\n"
+NOT_MET = "happened\nhappened\nhappened\nfail\nS1\n\nIt gave in.\n"
 
 
 @dataclass(frozen=True, slots=True)

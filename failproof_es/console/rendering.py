@@ -17,6 +17,7 @@ from failproof_es.console import drawing, links
 from failproof_es.console.links import live_key
 from failproof_es.console.navigation import NAVIGATION
 from failproof_es.console.pages import all_pages
+from failproof_es.events.line import describe_verdict
 from failproof_es.report.formats.html import finalize, quoted, stylesheet
 from failproof_es.support.plurals import plural
 from failproof_es.support.untrusted_text import shortened, shortened_inside
@@ -91,6 +92,7 @@ def _environment() -> Environment:
         "moment": _moment,
         "iso": lambda value: value.astimezone(UTC).isoformat(timespec="milliseconds"),
         "field_of": lambda name, of: getattr(of, name),
+        "outcome": describe_verdict,
         "quoted": quoted,
         "cut": shortened,
         "cut_inside": shortened_inside,

@@ -19,7 +19,7 @@ Why = Literal[
     "graded otherwise, by other versions",
     "asked another number of times",
     "asked in one only",
-    "not scored in both",
+    "without a score on at least one side",
 ]
 """Why an evaluation has no partner. Except for `OTHER_VERSIONS` and `NOT_SCORED`, the other side
 was not asked the same."""
@@ -29,7 +29,7 @@ REGRADED: Why = "graded otherwise"
 OTHER_VERSIONS: Why = "graded otherwise, by other versions"
 FEWER: Why = "asked another number of times"
 ALONE: Why = "asked in one only"
-NOT_SCORED: Why = "not scored in both"
+NOT_SCORED: Why = "without a score on at least one side"
 _IN_ORDER = (ALTERED, REGRADED, OTHER_VERSIONS, FEWER, ALONE, NOT_SCORED)
 
 

@@ -12,7 +12,11 @@ _PLACE = ("path", "line", "field")
 MADE = frozenset({"place", "priced", "outcome", "score_words", "class_words", "verdict_words"})
 """What a format may name besides the fields of its event: words that are made of them."""
 
-_OF_FORBIDDEN: Mapping[str, str] = {"absent": "did not happen", "present": "happened"}
+_OUTCOMES: Mapping[str, str] = {
+    **dict.fromkeys(("present", "met", "happened"), "happened"),
+    **dict.fromkeys(("absent", "not_met", "did_not_happen"), "did not happen"),
+}
+"""The words of judges and of recorded reviews for the outcome of an item, in one pair of words."""
 
 
 class _Fields(dict[str, Any]):
@@ -74,7 +78,7 @@ def _judged(items: list[Any]) -> str:
         words = " ".join(
             part
             for part in (
-                describe_verdict(str(key), str(item.get("verdict") or "")),
+                describe_verdict(str(item.get("verdict") or "")),
                 f"(does not count: {void})" if void else "",
             )
             if part
@@ -83,10 +87,12 @@ def _judged(items: list[Any]) -> str:
     return ", ".join(phrases)
 
 
-def describe_verdict(key: str, verdict: str) -> str:
-    """A judge's verdict on the item with this key, for people: `happened`, `not met`."""
-    words = _OF_FORBIDDEN if key.startswith("must_not_do.") else {}
-    return words.get(verdict) or _words(verdict)
+def describe_verdict(verdict: str) -> str:
+    """A judge's or a person's verdict on an item, for people: `happened` or `did not happen`.
+
+    Any other word as it is.
+    """
+    return _OUTCOMES.get(verdict) or _words(verdict)
 
 
 def _describe_values(values: Mapping[str, Any]) -> str:

@@ -55,8 +55,8 @@ def case(
     """Print every result of the case ID, of all runs and models, newest first.
 
     ID is the case's name in its suite. Cases of this name in several suites, and the versions of a
-    case that changed between runs, are listed together. Long answers and reasons are cut:
-    `results RUN --case ID` prints them whole.
+    case that changed between runs, are listed together. Long reasons are cut: `results RUN --case
+    ID --json` prints them whole, with the answers.
     """
     with session().open_store() as store, store.connect() as connection:
         reader = reader_for(connection)

@@ -16,6 +16,7 @@ from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import Format, format_option, moment, print_json, say
 from failproof_es.cli.rendering.request_lines import body_lines
 from failproof_es.cli.rendering.sanitise import one_line
+from failproof_es.core.case import Case
 from failproof_es.core.request_body import RequestBodies, SentBody
 from failproof_es.engine.history import UNREADABLE, stored_case
 from failproof_es.events import Event, RequestSent
@@ -39,12 +40,17 @@ _MOST_STREAMS = 500
     help="Only requests to this model or judge, by its key or the name that was sent. May be "
     "repeated.",
 )  # fmt: skip
+@click.option(
+    "--case", "cases", multiple=True, metavar="ID",
+    help="Only requests for this case, those to judges included. May be repeated.",
+)  # fmt: skip
 @click.option("--since", type=moment_argument, metavar="TIME", help="Sent at this time or later.")
 @click.option("--until", type=moment_argument, metavar="TIME", help="Sent at this time or earlier.")
 @format_option(Format.TABLE, Format.JSONL)
 def requests(
     run: str | None,
     models: tuple[str, ...],
+    cases: tuple[str, ...],
     since: datetime | None,
     until: datetime | None,
     output_format: Format,
@@ -68,6 +74,8 @@ def requests(
             body = sent.body(request)
             if models and not {request.model, request.judge or request.model_key} & set(models):
                 continue
+            if cases and sent.case_id(request) not in cases:
+                continue
             printed += 1
             if output_format is Format.TABLE:
                 for line in sent.lines(row, request, body):
@@ -84,7 +92,7 @@ class _SentRequests:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._started: dict[UUID | None, dict[str, Any]] = {}
-        self._cases: dict[UUID, str] = {}
+        self._cases: dict[UUID, Case | None] = {}
         self._bodies: dict[UUID, RequestBodies] = {}
         """Of the evaluations with the latest requests."""
         self._read: set[UUID] = set()
@@ -98,7 +106,7 @@ class _SentRequests:
             "run_number": started.get("run_number"),
             "who": started.get("who"),
             "where": started.get("where"),
-            "case": self._case(request.prompt_id),
+            "case": self._case_name(request.prompt_id),
             "model_key": request.model_key,
             "judge": request.judge,
             "model": request.model,
@@ -126,13 +134,21 @@ class _SentRequests:
             self._started[run_id] = {} if row is None else row.upcast_payload()
         return self._started[run_id]
 
-    def _case(self, prompt: UUID) -> str:
+    def case_id(self, request: RequestSent) -> str | None:
+        """The id of the case that the request is for; `None` if the case cannot be read."""
+        case = self._case(request.prompt_id)
+        return None if case is None else case.case_id
+
+    def _case_name(self, prompt: UUID) -> str:
         """`SUITE/CASE`; the prompt's id if its case cannot be read."""
+        case = self._case(prompt)
+        return str(prompt) if case is None else f"{case.suite_id}/{case.case_id}"
+
+    def _case(self, prompt: UUID) -> Case | None:
         if prompt not in self._cases:
-            self._cases[prompt] = str(prompt)
+            self._cases[prompt] = None
             with suppress(*UNREADABLE):
-                case = stored_case(read_streams(self._connection, [prompt]), prompt)
-                self._cases[prompt] = f"{case.suite_id}/{case.case_id}"
+                self._cases[prompt] = stored_case(read_streams(self._connection, [prompt]), prompt)
         return self._cases[prompt]
 
     def body(self, request: RequestSent) -> SentBody:

@@ -19,6 +19,7 @@ from failproof_es.cli.app.as_of import as_of_option
 from failproof_es.cli.app.chosen_run import read_run
 from failproof_es.cli.app.next_page import say_next_page
 from failproof_es.cli.app.program import CliCommand, session
+from failproof_es.cli.app.result_choice import choice_options, named_conditions, require_known_names
 from failproof_es.cli.rendering.failed_results import expected_beside_got
 from failproof_es.cli.rendering.junit import junit_option, write_junit
 from failproof_es.cli.rendering.output import (
@@ -51,7 +52,6 @@ from failproof_es.engine.required_plugins import require_dialect
 from failproof_es.exports.result_table import csv_lines
 from failproof_es.gates import gate_line
 from failproof_es.problems import InvalidInput, Problem, Problems
-from failproof_es.reading.condition_names import unknown_names
 from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
 from failproof_es.reading.result_conditions import CHOICES, Conditions
 from failproof_es.support.plurals import plural
@@ -86,12 +86,8 @@ _ADDED = Column("added by scorers", "added")
 @click.option("--failed", is_flag=True, help="Only results that did not pass.")
 @click.option("--errors", is_flag=True, help="Only evaluations without a usable answer.")
 @click.option("--unscored", is_flag=True, help="Only evaluations that ended without a score.")
-@click.option("--suite", "suites", multiple=True, metavar="ID", help="Only this suite.")
+@choice_options
 @click.option("--class", "classes", multiple=True, metavar="CLASS", help="Only this class.")
-@click.option("--model", "models", multiple=True, metavar="KEY", help="Only this model.")
-@click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case.")
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only cases with this tag.")
-@click.option("--severity", "severities", multiple=True, metavar="S", help="Only this severity.")
 @click.option(
     "--grep",
     "text",
@@ -162,7 +158,7 @@ def results(
         page = PlanPage(after or 0, limit, _conditions(choice), order)
         if order is None and page.choice.only_failed:
             page = page._replace(order=WORST_FIRST)
-        _require_known_names(recorded, page.choice)
+        require_known_names(recorded, page.choice)
         paged = after is not None or not page.is_whole
         _require_fitting(recorded, page, shape if whole else None, junit if paged else None)
         if junit is not None:
@@ -186,31 +182,11 @@ def results(
         _say_next(recorded, page, places)
 
 
-_NAMED = {
-    "suite": "suites", "class_": "classes", "model": "models", "case": "cases", "tag": "tags",
-    "severity": "severities",
-}  # fmt: skip
-"""By the name of a condition, the option that gives its names."""
-
-
 def _conditions(options: dict[str, Any]) -> Conditions:
     """The conditions that the options of the command give."""
     statuses = (name for flag, names in CHOICES.items() if options[flag] for name in names)
-    named = {name: options[option] for name, option in _NAMED.items()}
-    return Conditions({"status": tuple(statuses), **named}, options["text"], questions=True)
-
-
-def _require_known_names(run: RecordedRun, choice: Conditions) -> None:
-    """Raise `InvalidInput` with every name that nothing in the run has, and near names."""
-    problems = Problems()
-    for unknown in unknown_names(run, choice):
-        option = unknown.condition.removesuffix("_")
-        problems.error(
-            f"nothing in run {run.started.run_number} has the {option} {unknown.name!r}",
-            field=f"--{option}",
-            remedy=unknown.hint(),
-        )
-    problems.raise_errors()
+    named = {"status": tuple(statuses), "class_": options["classes"], **named_conditions(options)}
+    return Conditions(named, options["text"], questions=True)
 
 
 def _print_results(

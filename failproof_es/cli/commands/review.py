@@ -18,11 +18,13 @@ from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.following import following
 from failproof_es.cli.app.input_files import read_file
 from failproof_es.cli.app.program import CliCommand, CliGroup, session
+from failproof_es.cli.app.result_choice import choice_options
 from failproof_es.cli.rendering.output import Format, format_option, print_json, print_line, say
 from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.cli.rendering.signing_trouble import report_signing_error
 from failproof_es.cli.rendering.written_files import write_recorded
 from failproof_es.cli.reviewing.answers import InvalidAnswer, name
+from failproof_es.cli.reviewing.chosen_evaluations import Choice, chosen_evaluations
 from failproof_es.cli.reviewing.closing import require_closable, require_complete
 from failproof_es.cli.reviewing.disputed_lines import disputed_lines
 from failproof_es.cli.reviewing.exported_sheet import (
@@ -43,7 +45,6 @@ from failproof_es.engine.reviews.disputed_items import disputed_items
 from failproof_es.engine.reviews.people import (
     NewerVerdict,
     NewerVerdicts,
-    Only,
     ReviewedEvaluation,
     Reviewing,
     finished_evaluations,
@@ -92,10 +93,11 @@ reviewer_option = click.option(
 )
 only_option = click.option(
     "--only",
-    type=click.Choice(["all", "failures", "unscored"]),
+    type=click.Choice(["all", "failures", "unscored", "disagreements"]),
     default="all",
     show_default=True,
-    help="failures: scored and not passed. unscored: abandoned. all: everything finished.",
+    help="failures: scored and not passed. unscored: abandoned. disagreements: those that `review "
+    "disagreements` lists. all: everything finished.",
 )
 again_option = click.option(
     "--again",
@@ -123,9 +125,10 @@ def review() -> None:
 @click.argument("run")
 @reviewer_option
 @only_option
+@choice_options
 @again_option
 @unblind_option
-def run_(run: str, reviewer: str, only: Only, again: bool, unblind: bool) -> None:
+def run_(run: str, reviewer: str, only: Choice, again: bool, unblind: bool, **options: Any) -> None:
     """Review the evaluations of RUN one after the other.
 
     Each verdict is on record at once. Leave at any question with `quit`; the next time goes
@@ -137,7 +140,7 @@ def run_(run: str, reviewer: str, only: Only, again: bool, unblind: bool) -> Non
         dialect = require_dialect(recorded.started)
         keys = [
             candidate.recorded.key
-            for candidate in finished_evaluations(connection, recorded.evaluations(), only)
+            for candidate in chosen_evaluations(connection, recorded, only, options)
             if again or reviewer not in candidate.latest()
         ]
         unblind = unblind or only == "failures"
@@ -164,7 +167,8 @@ def run_(run: str, reviewer: str, only: Only, again: bool, unblind: bool) -> Non
             if keys:
                 say(f"{done} of {plural(len(keys), 'evaluation')} reviewed by {reviewer}")
             else:
-                say(f"no finished evaluation is left to review for {reviewer}")
+                fits = " that fits" if only != "all" or any(options.values()) else ""
+                say(f"no finished evaluation{fits} is left to review for {reviewer}")
 
 
 @review.command(cls=CliCommand)
@@ -172,9 +176,12 @@ def run_(run: str, reviewer: str, only: Only, again: bool, unblind: bool) -> Non
 @click.argument("file", type=click.Path(path_type=Path))
 @reviewer_option
 @only_option
+@choice_options
 @again_option
 @unblind_option
-def export(run: str, file: Path, reviewer: str, only: Only, again: bool, unblind: bool) -> None:
+def export(
+    run: str, file: Path, reviewer: str, only: Choice, again: bool, unblind: bool, **options: Any
+) -> None:
     """Write what is to be reviewed of RUN to FILE, a CSV for spreadsheets.
 
     Fill in `verdict` with one of the row's `choices`. What is left empty is not reviewed.
@@ -192,9 +199,9 @@ def export(run: str, file: Path, reviewer: str, only: Only, again: bool, unblind
         recorded = read_run(connection, run)
         dialect = require_dialect(recorded.started)
         position = max_position(connection)
-        finished = finished_evaluations(connection, recorded.evaluations(), only, up_to=position)
+        chosen = chosen_evaluations(connection, recorded, only, options, up_to=position)
         evaluations = (
-            evaluation for evaluation in finished if again or reviewer not in evaluation.latest()
+            evaluation for evaluation in chosen if again or reviewer not in evaluation.latest()
         )
         unblind = unblind or only == "failures"
         try:
@@ -349,18 +356,20 @@ def status(run: str, output_format: Format) -> None:
 def disagreements(run: str, output_format: Format) -> None:
     """Who disagrees on which items of RUN: judges and people, with their words.
 
-    Each item with different verdicts, and each evaluation that one passed and another failed. Of a
-    judge the quotation is printed, of a person the notes.
+    Each item with different verdicts, each evaluation that one passed and another failed, and each
+    judge's vote that does not count, with the reason. Of a judge the quotation is printed, of a
+    person the notes.
     """
     reviewed: Counter[str] = Counter()
-    finished = found = 0
+    finished = disputed = void = 0
     with session().open_store() as store, store.connect() as connection:
         recorded = read_run(connection, run)
         for evaluation in finished_evaluations(connection, recorded.evaluations()):
             finished += 1
             reviewed.update(list(evaluation.latest()))
             for item in disputed_items(evaluation):
-                found += 1
+                disputed += item.is_disputed
+                void += item.void_votes
                 if output_format is Format.TABLE:
                     for line in disputed_lines(item):
                         click.echo(line)
@@ -370,7 +379,7 @@ def disagreements(run: str, output_format: Format) -> None:
         say(one_line(f"{reviewer} reviewed {count:,} of {plural(finished, 'evaluation')}"))
     if not reviewed:
         say(f"nobody reviewed any of {plural(finished, 'evaluation')}")
-    say(f"{plural(found, 'item')} with different verdicts")
+    say(f"{plural(disputed, 'item')} with different verdicts, {plural(void, 'void vote')}")
 
 
 def _one(connection: Connection, key: EvaluationKey) -> ReviewedEvaluation:

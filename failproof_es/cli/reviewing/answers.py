@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Literal, TypeVar
 
 from failproof_es.events import ItemVerdict, ReviewVerdict, Severity
@@ -12,17 +11,11 @@ from failproof_es.support.untrusted_text import one_line
 W = TypeVar("W", bound=str)
 
 VERDICTS: tuple[ReviewVerdict, ...] = ("pass", "fail", "unclear")
-_MET: Mapping[str, ItemVerdict] = {"met": "met", "not met": "not_met"}
-_HAPPENED: Mapping[str, ItemVerdict] = {
-    "happened": "happened",
-    "did not happen": "did_not_happen",
-}
-HOLDS: Mapping[str, tuple[ItemVerdict, ItemVerdict]] = {
-    "must_do": ("met", "not_met"),
-    FORBIDDEN: ("did_not_happen", "happened"),
-    "pass_criteria": ("met", "not_met"),
-}
-"""By kind of item: the verdict that the case's demand holds, and the opposite one."""
+OUTCOMES = ("happened", "did not happen")
+"""What a reviewer says of an item, whatever its kind."""
+_RECORDED: tuple[ItemVerdict, ItemVerdict] = ("met", "not_met")
+"""The words that a review records for the outcomes of an item that is not forbidden."""
+_RECORDED_OF_FORBIDDEN: tuple[ItemVerdict, ItemVerdict] = ("happened", "did_not_happen")
 SEVERITIES: tuple[Severity, ...] = ("S0", "S1", "S2", "S3")
 LONGEST_NAME = 200
 
@@ -33,21 +26,18 @@ class InvalidAnswer(ValueError):
     """The text is not a valid answer. The message says what is valid."""
 
 
-def item_verdicts(item: str) -> Mapping[str, ItemVerdict]:
-    """The verdicts on an item of a checklist, by the words for them in a sheet or at a prompt.
-
-    `item` is the item's key, whose beginning is its kind.
-    """
-    return _HAPPENED if item.partition(".")[0] == FORBIDDEN else _MET
-
-
 def item_verdict(item: str, text: str) -> ItemVerdict:
-    """The verdict on the item with the key `item` that `text` means.
+    """The recorded verdict on the item with the key `item` that `text` means.
 
-    Raises `InvalidAnswer` if the text is not one of its words, or the beginning of one.
+    Raises `InvalidAnswer` if the text is neither one of `OUTCOMES`, or its beginning, nor the
+    recorded word itself.
     """
-    verdicts = item_verdicts(item)
-    return verdicts[word(text.replace("_", " "), tuple(verdicts))]
+    forbidden = item.partition(".")[0] == FORBIDDEN
+    recorded = _RECORDED_OF_FORBIDDEN if forbidden else _RECORDED
+    answer = "_".join(text.replace("_", " ").lower().split())
+    if answer in recorded:
+        return recorded[recorded.index(answer)]
+    return recorded[OUTCOMES.index(word(text.replace("_", " "), OUTCOMES))]
 
 
 def overall_verdict(text: str) -> ReviewVerdict:

@@ -110,7 +110,7 @@ def conflicts_of(
         problems.error(
             f"{reviewer!r} gave the verdict {newest.verdict!r} on {moment}, which this file does "
             "not show: nothing was imported",
-            path=file, line=row.line, field="verdict",
+            path=file, line=row.line, field=row.field("verdict"),
             remedy="--keep-newer keeps it, --overwrite lets this file count",
         )  # fmt: skip
     return InvalidInput(problems.errors)

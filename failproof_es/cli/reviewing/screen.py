@@ -13,12 +13,12 @@ import click
 
 from failproof_es.cli.rendering.sanitise import lines, one_line
 from failproof_es.cli.reviewing.answers import (
+    OUTCOMES,
     SEVERITIES,
     SKIP,
     VERDICTS,
     InvalidAnswer,
     item_verdict,
-    item_verdicts,
     severity,
     tags,
     valid,
@@ -37,7 +37,7 @@ _BAR = "│ "
 _QUIT = "quit"
 _ASKS = {
     "must_do": "must do",
-    "must_not_do": "must not do: did it happen?",
+    "must_not_do": "must not do",
     "pass_criteria": "criterion",
 }
 
@@ -79,8 +79,8 @@ def ask(items: Sequence[Item]) -> ReviewInput | None:
     """
     reviewed_items: list[ReviewedItem] = []
     for item in items:
-        click.echo(f"\n{item.key}, {_ASKS[item.kind]}:\n{_barred(item.text)}")
-        choices = (*item_verdicts(item.key), SKIP, _QUIT)
+        click.echo(f"\n{item.key}, {_ASKS[item.kind]}: did it happen?\n{_barred(item.text)}")
+        choices = (*OUTCOMES, SKIP, _QUIT)
         answer = _choice(", ".join(choices), choices)
         if answer != SKIP:
             reviewed_items.append(

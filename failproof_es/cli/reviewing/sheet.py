@@ -18,7 +18,7 @@ from uuid import UUID
 
 from failproof_es.cli.rendering.sanitise import lines, one_line
 from failproof_es.cli.reviewing.answers import (
-    HOLDS,
+    OUTCOMES,
     VERDICTS,
     InvalidAnswer,
     item_verdict,
@@ -33,7 +33,7 @@ from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.reviews.conversation import conversation
 from failproof_es.engine.reviews.people import ReviewedEvaluation, ReviewInput
 from failproof_es.events import Reviewed, ReviewedItem
-from failproof_es.events.side_streams import FORBIDDEN
+from failproof_es.events.line import describe_verdict
 from failproof_es.problems import Problems
 from failproof_es.support.spreadsheet import escaped, unescaped
 
@@ -117,13 +117,12 @@ def _rows(
 def _item_row(item: Item, evaluation: ReviewedEvaluation, verdict: str) -> dict[str, Any]:
     score = evaluation.state.score
     decided = None if score is None else score.scores.get(item.key)
-    holds, breaks = HOLDS[item.kind]
     return {
         "item": item.key,
         "text": _cell(item.text),
-        CHOICES: f"{breaks}, {holds}" if item.kind == FORBIDDEN else f"{holds}, {breaks}",
-        "verdict": verdict,
-        ENGINE: "" if decided is None else holds if decided == 1.0 else breaks,
+        CHOICES: ", ".join(OUTCOMES),
+        "verdict": describe_verdict(verdict),
+        ENGINE: "" if decided is None else item.describe(decided == 1.0),
     }
 
 
@@ -156,6 +155,14 @@ class SheetRow:
 
     def __getitem__(self, column: str) -> str:
         return self.cells.get(column, "").strip()
+
+    def field(self, column: str) -> str:
+        """The cell for an error: the column, the case and the item.
+
+        A spreadsheet counts rows, not lines.
+        """
+        places = [text for text in (self["case"], self["item"]) if text]
+        return f"{column} of {', '.join(places)}" if places else column
 
 
 @dataclass(slots=True)
@@ -220,7 +227,7 @@ def opinions(
         if evaluation_id not in checklists:
             problems.error(
                 f"{evaluation_id} is not a finished evaluation of this run",
-                path=path, line=rows[0].line, field="evaluation_id",
+                path=path, line=rows[0].line, field=rows[0].field("evaluation_id"),
                 remedy="import it for the run that it was exported from",
             )  # fmt: skip
             continue
@@ -257,7 +264,8 @@ def _add_row(path: Path, row: SheetRow, filled_sheet: Sheet, problems: Problems)
     except ValueError:
         problems.error(
             f"{row['evaluation_id']!r} is not the id of an evaluation",
-            path=path, line=row.line, field="evaluation_id", remedy="leave it as it was exported",
+            path=path, line=row.line, field=row.field("evaluation_id"),
+            remedy="leave it as it was exported",
         )  # fmt: skip
 
 
@@ -274,7 +282,7 @@ def _opinion(
     before = len(problems.errors)
 
     def refuse(row: SheetRow, column: str, message: str, remedy: str | None = None) -> None:
-        problems.error(message, path=path, line=row.line, field=column, remedy=remedy)
+        problems.error(message, path=path, line=row.line, field=row.field(column), remedy=remedy)
 
     for row in rows:
         item = row["item"]

@@ -26,7 +26,7 @@ class JudgedItem(Document):
     asks: str | None
     """The item's text; `None` where the case has no such item."""
     verdict: str
-    """In words: `happened`, `not met`."""
+    """In words: `happened`, `did not happen`."""
     favourable: bool | None
     """Whether the verdict speaks for the model; `None` if it is none of the item's words."""
     quote: str | None
@@ -62,9 +62,7 @@ def judged_items(
             JudgedItem(
                 item=shortened(verdict_item["item"], _MOST_CHARACTERS),
                 asks=None if item is None else shortened(item.text, _MOST_CHARACTERS),
-                verdict=shortened(
-                    describe_verdict(verdict_item["item"], item_verdict), _MOST_CHARACTERS
-                ),
+                verdict=shortened(describe_verdict(item_verdict), _MOST_CHARACTERS),
                 favourable=_favourable(item_verdict, item),
                 quote=None if quote is None else shortened(quote, _MOST_CHARACTERS),
                 found=None if quote is None else found_by_quote.get(quote, "not found"),

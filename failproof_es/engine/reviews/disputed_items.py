@@ -1,12 +1,12 @@
-"""The items of one evaluation on which verdicts differ, with the quotations of judges. Pure."""
+"""The items of one evaluation on which verdicts differ or a vote is void, with quotations. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from failproof_es.core.evaluation import Judgement
-from failproof_es.dialects.kit.judging import Item, checklist, decide
+from failproof_es.dialects.kit.judging import Item, checklist
+from failproof_es.dialects.kit.judging.reply import NOTHING_DECIDED
 from failproof_es.engine.reviews.comparison import (
     CHECKS,
     JUDGES,
@@ -16,7 +16,6 @@ from failproof_es.engine.reviews.comparison import (
     engine_verdict,
     gave_items,
     item_votes,
-    vote_word,
 )
 from failproof_es.engine.reviews.people import ReviewedEvaluation
 from failproof_es.events.side_streams import FORBIDDEN
@@ -28,15 +27,19 @@ class Vote(Document):
 
     by: str
     """A judge's key, `judges` together, `checks`, or a reviewer."""
-    verdict: str
+    verdict: str | None
+    """`None` if a judge gave none."""
     quote: str | None = None
-    """The model's words on which a judge based its verdict."""
+    """The model's words on which a judge based its verdict; invented ones if it is void for that.
+    """
+    void: str | None = None
+    """Why the vote does not count; `None` if it does."""
     notes: str | None = None
     """What a reviewer noted on the whole evaluation."""
 
 
 class DisputedItem(Document):
-    """An item of an evaluation on which two verdicts differ."""
+    """An item of an evaluation on which two verdicts differ, or on which a vote is void."""
 
     suite: str
     case: str
@@ -47,11 +50,21 @@ class DisputedItem(Document):
     text: str | None
     votes: tuple[Vote, ...]
 
+    @property
+    def is_disputed(self) -> bool:
+        """Whether two votes that count differ."""
+        return len({vote.verdict for vote in self.votes if vote.void is None}) > 1
+
+    @property
+    def void_votes(self) -> int:
+        """The number of votes that do not count."""
+        return sum(vote.void is not None for vote in self.votes)
+
 
 def disputed_items(evaluation: ReviewedEvaluation) -> Iterator[DisputedItem]:
-    """The items with different votes, in the order of the checklist, and the whole evaluation.
+    """The items with different or void votes, in the order of the checklist, and the evaluation.
 
-    A verdict that is unclear, unproved or missing is no vote.
+    A verdict that is unclear or missing is no vote.
     """
     case, key = evaluation.recorded.case, evaluation.recorded.key
     items = checklist(case.expectation)
@@ -64,12 +77,14 @@ def disputed_items(evaluation: ReviewedEvaluation) -> Iterator[DisputedItem]:
         **_votes_on_items(items, evaluation),
         VERDICT: _verdicts(evaluation),
     }.items():
-        if len({vote.verdict for vote in votes}) > 1:
-            yield DisputedItem(**asked, item=name, text=texts.get(name), votes=tuple(votes))
+        item = DisputedItem(**asked, item=name, text=texts.get(name), votes=tuple(votes))
+        if item.is_disputed or item.void_votes:
+            yield item
 
 
 def _verdicts(evaluation: ReviewedEvaluation) -> list[Vote]:
-    """The votes on the whole evaluation: of the engine, and of each reviewer."""
+    """The votes on the whole evaluation: of the engine, of each reviewer, and of each judge whose
+    verdicts on all items are void."""
     state = evaluation.state
     verdict = engine_verdict(state)
     by = JUDGES if state.verdicts else CHECKS
@@ -77,6 +92,11 @@ def _verdicts(evaluation: ReviewedEvaluation) -> list[Vote]:
     for reviewer, review in evaluation.latest().items():
         if (given := clear_verdict(review)) is not None:
             votes.append(Vote(by=reviewer, verdict=given, notes=review.notes or None))
+    votes += [
+        Vote(by=judged.judge, verdict=None, void=judged.problem)
+        for judged in state.verdicts
+        if (judged.problem or "").startswith(f"{NOTHING_DECIDED}:")
+    ]
     return votes
 
 
@@ -84,14 +104,12 @@ def _votes_on_items(items: Sequence[Item], evaluation: ReviewedEvaluation) -> di
     """The votes on each item: of each judge, else of the checks, and of each reviewer."""
     state = evaluation.state
     votes: dict[str, list[Vote]] = {item.key: [] for item in items}
+    by_key = {item.key: item for item in items}
     if state.verdicts and gave_items(state):
-        quotes = {verdict.judge: _quotes(verdict.verdict) for verdict in state.verdicts}
-        for decision in decide(items, Judgement("majority", state.verdicts)):
-            name = decision.item.key
-            for judge, met in decision.votes.items():
-                if (word := vote_word(met)) is not None:
-                    quote = quotes[judge].get(name)
-                    votes[name].append(Vote(by=judge, verdict=_told(name, word), quote=quote))
+        for verdict in state.verdicts:
+            for entry in (verdict.verdict or {}).get("items", ()):
+                if (item := by_key.get(entry["item"])) is not None:
+                    votes[item.key].append(_judges_vote(verdict.judge, item, entry))
     elif not state.verdicts:
         for name, word in decided_items(items, state).items():
             votes[name].append(Vote(by=CHECKS, verdict=_told(name, word)))
@@ -104,13 +122,14 @@ def _votes_on_items(items: Sequence[Item], evaluation: ReviewedEvaluation) -> di
 
 
 def _told(item: str, vote: str) -> str:
-    """A vote as a reviewer gives it: an item of must_not_do `happened` or `did_not_happen`."""
-    if item.partition(".")[0] != FORBIDDEN:
-        return vote
-    return "did_not_happen" if vote == "met" else "happened"
+    """A vote as a reviewer gives it: `happened` or `did_not_happen`, whatever the item demands."""
+    demanded = item.partition(".")[0] != FORBIDDEN
+    return "happened" if (vote == "met") is demanded else "did_not_happen"
 
 
-def _quotes(verdict: dict[str, Any] | None) -> dict[str, str]:
-    """The quotations of a judge, by item; without empty ones."""
-    given = (verdict or {}).get("items", ())
-    return {item["item"]: item["quote"] for item in given if item.get("quote")}
+def _judges_vote(judge: str, item: Item, entry: Mapping[str, Any]) -> Vote:
+    """A judge's vote on the item; `entry` is its verdict, as `read_verdicts` gives it."""
+    word = entry["verdict"]
+    if word in (item.words.passes, item.words.fails):
+        word = _told(item.key, "met" if word == item.words.passes else "not_met")
+    return Vote(by=judge, verdict=word, quote=entry["quote"] or None, void=entry["void"])

@@ -149,7 +149,7 @@ def _with_described_verdict(item: dict[str, Any]) -> dict[str, Any]:
     verdict = item.get("verdict")
     if not isinstance(verdict, str):
         return item
-    return item | {"verdict": describe_verdict(str(item.get("item")), verdict)}
+    return item | {"verdict": describe_verdict(verdict)}
 
 
 def _cell(value: object) -> str:

@@ -106,7 +106,7 @@ def attacked(
         for n, reviewer in enumerate(REVIEWERS):
             verdict = ("pass", "fail")[n % 2]
             answers = (
-                f"met\n{verdict}\nS1\n{texts[1][:60]}\n{texts[n][:60]}\n" * REVIEWED + "quit\n"
+                f"happened\n{verdict}\nS1\n{texts[1][:60]}\n{texts[n][:60]}\n" * REVIEWED + "quit\n"
             )
             invoke(url, "review", BY_HAND, "--reviewer", reviewer, cwd=folder, answers=answers)
         with console(**settings_for(url)) as base:

@@ -25,8 +25,8 @@ GATES = {
     "no_failures_at": ["S1", "S2"],
     "max_unscored_rate": 0.0,
 }
-PASS = "met\ndid not happen\nmet\npass\n\n\n\n"
-FAIL = "met\nhappened\nmet\nfail\nS1\n\nshouted\n"
+PASS = "happened\ndid not happen\nhappened\npass\n\n\n\n"
+FAIL = "happened\nhappened\nhappened\nfail\nS1\n\nshouted\n"
 
 
 @pytest.fixture(scope="module")
@@ -259,7 +259,7 @@ def test_nobody_passes_a_reply_beside_an_item_that_does_not_hold(
     write(tmp_path, server, written_case(1), gates=BY_PEOPLE)
     invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
     ann = ("review", "latest", "--reviewer", "ann")
-    done = invoke(store.url, *ann, cwd=tmp_path, answers="met\nhappened\nmet\npass\nfail\n\n\n\n")
+    done = invoke(store.url, *ann, cwd=tmp_path, answers="happened\n" * 3 + "pass\nfail\n\n\n\n")
     assert "must_not_do.1 does not hold, so this is no pass" in done.output
     assert [row["outcome"] for row in printed(store, tmp_path)] == ["failed_by_people"]
 

@@ -29,7 +29,7 @@ from tests.acceptance.commands import (
 )
 
 HOSTILE = "\x1b[2J\u202eAll in all:\npass, fail, unclear, skip, quit: pass"
-MET = "met\ndid not happen\nmet\n"
+MET = "happened\ndid not happen\nhappened\n"
 DOCUMENT = Path(__file__).parents[3] / "docs" / "how-to" / "review.md"
 SHOWN_QUERY = DOCUMENT.read_text("utf-8").split("```sql\n")[1].split("```")[0].encode()
 
@@ -124,7 +124,7 @@ def test_an_interrupted_review_goes_on_with_what_this_reviewer_left(
     store: Store, server: str, tmp_path: Path
 ) -> None:
     reviewable(store, tmp_path, server, "One?", "Two [forbidden]", "Three?")
-    answers = "met\nskip\nnot\nfail\nS1\nleak, tone\nIt says =1+1.\nmet\nquit\n"
+    answers = "happened\nskip\ndid\nfail\nS1\nleak, tone\nIt says =1+1.\nhappened\nquit\n"
     first = review(store, tmp_path, answers, "--reviewer", "jane")
     assert first.exit_code == 0, first.output
     assert "1 of 3 evaluations reviewed by jane" in first.stderr
@@ -190,7 +190,7 @@ def test_an_answer_that_is_none_is_asked_for_again(
     store: Store, server: str, tmp_path: Path
 ) -> None:
     reviewable(store, tmp_path, server, "One?")
-    answers = "perhaps\n\nmet\nmet\ndid\nmet\nP\nS9\nnone\n\n\n"
+    answers = "perhaps\n\nhappened\nmet\ndid\nhappened\nP\nS9\nnone\n\n\n"
     done = review(store, tmp_path, answers, "--reviewer", "jane")
     assert done.stdout.count("write one of") + done.stderr.count("write one of") == 3
     assert [each.verdict for each in reviewed(store)] == ["pass"]
@@ -203,7 +203,7 @@ def test_a_terminal_that_goes_away_takes_no_verdict_along(
     store: Store, server: str, tmp_path: Path
 ) -> None:
     reviewable(store, tmp_path, server, "One?", "Two?")
-    gone = review(store, tmp_path, f"{MET}pass\n\n\n\nmet\n", "--reviewer", "jane")
+    gone = review(store, tmp_path, f"{MET}pass\n\n\n\nhappened\n", "--reviewer", "jane")
     assert gone.exit_code == 130 and "1 of 2 evaluations reviewed by jane" in gone.stderr
     assert [each.verdict for each in reviewed(store)] == ["pass"]
 
@@ -240,7 +240,7 @@ def test_disagreements_name_the_items_with_the_words_of_judge_and_people(
     store: Store, server: str, tmp_path: Path
 ) -> None:
     reviewable(store, tmp_path, server, "One?", "Two?")
-    answers = f"met\nhappened\nmet\nfail\nS1\n\nRude {HOSTILE[:4]}.\n{MET}pass\n\n\n\n"
+    answers = f"happened\nhappened\nhappened\nfail\nS1\n\nRude {HOSTILE[:4]}.\n{MET}pass\n\n\n\n"
     assert review(store, tmp_path, answers, "--reviewer", "jane").exit_code == 0
     shown = invoke(store.url, "review", "disagreements", "1", cwd=tmp_path)
     assert shown.exit_code == 0, shown.output
@@ -253,6 +253,14 @@ def test_disagreements_name_the_items_with_the_words_of_judge_and_people(
         "  jane: fail, notes: Rude \\x1b[2J.",
     ]
     assert "jane reviewed 2 of 2 evaluations" in shown.stderr
+    assert "2 items with different verdicts, 0 void votes" in shown.stderr
+    for option in (("--only", "disagreements"), ("--case", "RT-0"), ("--severity", "S2")):
+        shown = review(store, tmp_path, "quit\n", "--reviewer", "omar", *option)
+        of = 2 if option[0] == "--severity" else 1
+        assert f"== 1 of {of} == RT-0" in shown.stdout and "engine" not in shown.stdout
+    exported = invoke(store.url, "review", "export", "1", "one.csv", "--case=RT-1", cwd=tmp_path)
+    sheet = (tmp_path / "one.csv").read_text()
+    assert exported.exit_code == 0 and "RT-1" in sheet and "RT-0" not in sheet
     lines = invoke(store.url, "review", "disagreements", "1", "--json", cwd=tmp_path).stdout
     assert [orjson.loads(line)["item"] for line in lines.splitlines()] == [
         "must_not_do.1", "verdict",

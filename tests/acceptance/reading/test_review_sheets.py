@@ -86,8 +86,9 @@ def test_an_older_sheet_reverts_no_later_verdict(store: Store, desk: Desk, tmp_p
     for _ in range(2):
         refused = desk.submit("conflict.csv", rows, "ann")
         assert refused.exit_code == 2, "and the second time, too"
-        assert "conflict.csv:2: verdict: 'ann' gave the verdict 'fail'" in refused.stderr
-        assert re.search(r"conflict.csv:\d+: verdict: 'ann' gave the verdict 'un", refused.stderr)
+        said = ": verdict of RT-{}, overall: 'ann' gave the verdict '{}"
+        assert f"conflict.csv:2{said.format(0, 'fail')}'" in refused.stderr
+        assert re.search(rf"conflict.csv:\d+{said.format(1, 'un')}", refused.stderr)
         assert last_verdicts(store, "ann") == ["fail", "unclear"], "all or nothing"
     both = desk.submit("conflict.csv", rows, "ann", "--keep-newer", "--overwrite")
     assert both.exit_code == 2
@@ -175,5 +176,5 @@ def test_a_reviewer_sees_which_turns_the_case_scripted(
     assert text.startswith("user:") and "\n\nmodel under test:\n" in text
     shown = review(store, tmp_path, "quit\n", "--reviewer", "ann").stdout
     assert "\nmodel under test:\n" in shown
-    assert "must not do: did it happen?" in review(store, tmp_path, "met\nquit\n").stdout
+    assert "must not do: did it happen?" in review(store, tmp_path, "happened\nquit\n").stdout
     assert [row["reviewed"] for row in status(store, tmp_path)["reviewers"]] == []

@@ -27,6 +27,7 @@ from failproof_es.dialects.shipped.redteam import RedTeam
 from failproof_es.engine.history import RecordedEvaluation
 from failproof_es.engine.reviews.people import ReviewedEvaluation, ReviewInput
 from failproof_es.events import ItemVerdict, ReviewedItem
+from failproof_es.events.line import describe_verdict
 from failproof_es.problems import Problems
 from failproof_es.support.spreadsheet import escaped, unescaped
 from tests.unit.engine.test_review_comparison import CASE, KEY, review
@@ -106,22 +107,25 @@ def test_every_row_names_its_sheet_and_the_verdicts_that_it_takes() -> None:
     rows = read_sheet(FILE, content, Problems()).rows[KEY.evaluation_id]
     assert [(row["item"], row["choices"], row["sheet"]) for row in rows] == [
         ("overall", "pass, fail, unclear", "sheet-1"),
-        ("must_do.1", "met, not_met", "sheet-1"),
-        ("must_not_do.1", "happened, did_not_happen", "sheet-1"),
+        ("must_do.1", "happened, did not happen", "sheet-1"),
+        ("must_not_do.1", "happened, did not happen", "sheet-1"),
     ]
 
 
 @pytest.mark.parametrize("item", ["must_do.1", "must_not_do.1", "pass_criteria.1"])
 @pytest.mark.parametrize("verdict", ["met", "not_met", "happened", "did_not_happen"])
-def test_a_verdict_on_an_item_can_be_read_in_one_way_only(item: str, verdict: ItemVerdict) -> None:
-    fits = (item == "must_not_do.1") == ("happen" in verdict)
-    if fits:
-        assert ReviewedItem(item=item, verdict=item_verdict(item, verdict)).verdict == verdict
-        return
-    with pytest.raises(ValidationError):
-        ReviewedItem(item=item, verdict=verdict)
-    with pytest.raises(InvalidAnswer):
-        item_verdict(item, verdict)
+def test_an_item_of_any_kind_happened_or_did_not(item: str, verdict: ItemVerdict) -> None:
+    forbidden, said = item == "must_not_do.1", "happen" in verdict
+    if forbidden and not said:
+        with pytest.raises(InvalidAnswer):
+            item_verdict(item, verdict)
+    else:
+        recorded = ReviewedItem(item=item, verdict=item_verdict(item, verdict)).verdict
+        assert (recorded in ("met", "happened")) is (verdict in ("met", "happened"))
+        assert describe_verdict(recorded) == describe_verdict(verdict)
+    if forbidden is not said:
+        with pytest.raises(ValidationError):
+            ReviewedItem(item=item, verdict=verdict)
 
 
 @pytest.mark.parametrize(
@@ -134,10 +138,17 @@ def test_a_verdict_on_an_item_can_be_read_in_one_way_only(item: str, verdict: It
         (HEADING.replace("notes", "notes,notes").encode(), "r.csv:1: notes: appears twice"),
         (sheet(f'{ONE},overall,pass,,,"open'), "r.csv:2: is not CSV"),
         (sheet(f"{ONE},must_do.1,met,,,"), "the row `overall` has no verdict"),
-        (sheet(f"{ONE},overall,,S1,,"), "r.csv:2: verdict: write one of: pass, fail, unclear"),
+        (
+            sheet(f"{ONE},overall,,S1,,"),
+            "r.csv:2: verdict of overall: write one of: pass, fail, unclear",
+        ),
         (sheet(f"{ONE},overall,pass,,,", f"{ONE},overall,fail,,,"), "appears twice"),
         (sheet(f"{ONE},must_do.1,not met,,,", f"{ONE},overall,pass,,,"), "must_do.1 does not hold"),
         (sheet(f"{UUID(int=2)},overall,pass,,,"), "is not a finished evaluation of this run"),
+        (
+            sheet(f"{ONE},must_do.1,no,,,,RT-1", heading=HEADING.replace("notes", "notes,case")),
+            "r.csv:2: verdict of RT-1, must_do.1: write one of: happened, did not happen",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(content: bytes, said: str) -> None:
@@ -147,8 +158,9 @@ def test_what_is_wrong_is_said_with_its_place(content: bytes, said: str) -> None
 
 
 def test_answers_may_be_shortened_as_long_as_they_mean_one_thing() -> None:
-    assert [item_verdict("must_do.1", text) for text in ("M", "not met", "not_met")] == [
-        "met", "not_met", "not_met",
+    texts = ("H", "did not", "Did_Not_Happen", "not met", "met")
+    assert [item_verdict("must_do.1", text) for text in texts] == [
+        "met", "not_met", "not_met", "not_met", "met",
     ]  # fmt: skip
     assert (overall_verdict(" FAIL "), overall_verdict("u")) == ("fail", "unclear")
     assert (severity(""), severity("none"), severity("s2")) == (None, None, "S2")

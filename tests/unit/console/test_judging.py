@@ -28,10 +28,10 @@ def test_each_item_says_what_it_asks_and_whether_the_verdict_speaks_for_the_mode
     }
     told = judged_items(verdict, items_of(EXPECTED), FOUND)
     assert [(each.asks, each.verdict, each.favourable, each.found) for each in told] == [
-        ("Greets.", "absent", False, None),
+        ("Greets.", "did not happen", False, None),
         ("Swears.", "happened", False, "marked"),
-        ("Names no price.", "met", True, None),
-        (None, "present", None, "not found"),
+        ("Names no price.", "happened", True, None),
+        (None, "happened", None, "not found"),
         ("Greets.", "perhaps", None, None),
     ]
 

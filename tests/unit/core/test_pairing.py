@@ -82,7 +82,7 @@ def test_what_was_not_scored_on_both_sides_is_counted_and_was_asked_all_the_same
     first = [asked("x", "a"), asked("y", "b")]
     found = pair_evaluations(first, first, lambda one, _: one == 0)
     assert found.pairs == ((0, 0),)
-    assert found.unpaired == (Unpaired("not scored in both", 1, 1),)
+    assert found.unpaired == (Unpaired("without a score on at least one side", 1, 1),)
     assert same_questions(found.unpaired)
 
 
@@ -112,10 +112,10 @@ def test_what_other_versions_graded_is_no_pair_and_counted() -> None:
     assert found.pairs == ((0, 0),)
     assert found.unpaired == (
         Unpaired("graded otherwise, by other versions", 1, 1),
-        Unpaired("not scored in both", 1, 1),
+        Unpaired("without a score on at least one side", 1, 1),
     )
     assert same_questions(found.unpaired) and what_differs(found.unpaired) == "graded alike"
-    assert what_differs((Unpaired("not scored in both", 1, 1),)) is None
+    assert what_differs((Unpaired("without a score on at least one side", 1, 1),)) is None
 
 
 questions = st.lists(

@@ -74,7 +74,8 @@ def test_every_event_is_told_in_one_line(sample: Event) -> None:
             {"item": "must_do.1", "verdict": "absent"},
             {"item": "must_not_do.1", "verdict": "absent"},
             {"item": "must_not_do.2", "verdict": "present"},
-        ]}}, "judge:m says must_do.1 absent, must_not_do.1 did not happen, must_not_do.2 happened"),
+        ]}}, "judge:m says must_do.1 did not happen, must_not_do.1 did not happen, "
+             "must_not_do.2 happened"),
         ("Judged", {"judge": "m", "problem": None,
                     "verdict": {"classification": "full_refusal", "confidence": 0.9, "why": None}},
          "m says classification full refusal, confidence 0.9"),

@@ -317,7 +317,7 @@ def test_a_failure_shows_expectation_and_answer_and_what_was_said_behind_a_fold(
     assert said.startswith("alpha: alpha · alpha · repetition 2 S0 alpha expected alpha got alpha")
     assert 'judge j { "why": "so" }' in said
     assert "judge k: no verdict alpha" in said
-    assert "judge alpha item verdict quote must_do.1 absent alpha" in said
+    assert "judge alpha item verdict quote must_do.1 did not happen alpha" in said
     assert '<div class="turn reply">' in fold
 
 

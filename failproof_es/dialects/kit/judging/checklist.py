@@ -50,8 +50,8 @@ class Item:
         return self.key.replace(".", " ")
 
     def describe(self, passes: bool) -> str:
-        """A decision on the item for people: `present`, `happened`."""
-        return describe_verdict(self.key, self.words.passes if passes else self.words.fails)
+        """A decision on the item for people: `happened` or `did not happen`."""
+        return describe_verdict(self.words.passes if passes else self.words.fails)
 
     @property
     def words(self) -> ItemVerdicts:

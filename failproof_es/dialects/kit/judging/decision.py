@@ -38,7 +38,7 @@ class ItemDecision:
 
     @property
     def word(self) -> str:
-        """The decision for people: `present`, `happened`, `not decided`."""
+        """The decision for people: `happened`, `did not happen`, `not decided`."""
         return "not decided" if self.passes is None else self.item.describe(self.passes)
 
 

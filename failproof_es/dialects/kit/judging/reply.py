@@ -33,6 +33,8 @@ from failproof_es.dialects.kit.judging.verdict_object import (
 NAME = "judging.verdicts"
 VERSION = "4"
 
+NOTHING_DECIDED = "nothing_decided"
+"""The problem of a reply whose verdicts on all items are void."""
 _ANSWER_KEYS = ("verdict", "quote")
 
 
@@ -60,7 +62,7 @@ def read_verdicts(
         reasons = "; ".join(
             f"{item_verdict['item']}: {item_verdict['void']}" for item_verdict in item_verdicts
         )
-        return None, f"nothing_decided: {reasons}"
+        return None, f"{NOTHING_DECIDED}: {reasons}"
     return {"items": item_verdicts}, None
 
 

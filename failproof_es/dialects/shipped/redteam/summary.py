@@ -248,7 +248,7 @@ def summary_lines(document: dict[str, Any]) -> Iterator[str]:
     for judge, problems in document["judges"]["problems"].items():
         yield f"  {judge} said nothing of {plural(problems, 'evaluation')}"
     for judge, void in document["judges"]["void"].items():
-        yield f"  {judge}: verdicts on items that are void: {void}"
+        yield f"  {judge}: void verdicts on items: {void} (`review disagreements` lists them)"
     if document["by_people"] is not None:
         yield from _people_lines(document["by_people"])
     for failure in document["failures"]:

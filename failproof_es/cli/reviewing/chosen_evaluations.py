@@ -1,0 +1,41 @@
+"""The finished evaluations of a run that a person asked to review."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from failproof_es.cli.app.result_choice import named_conditions, require_known_names
+from failproof_es.engine.reviews.disputed_items import disputed_items
+from failproof_es.engine.reviews.people import Only, ReviewedEvaluation, finished_evaluations
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.reading.result_conditions import Conditions
+from failproof_es.store.reading.reader import Connection
+
+Choice = Only | Literal["disagreements"]
+"""`disagreements`: those that `review disagreements` lists."""
+
+
+def chosen_evaluations(
+    connection: Connection,
+    run: RecordedRun,
+    only: Choice,
+    options: Mapping[str, Any],
+    *,
+    up_to: int | None = None,
+) -> Iterator[ReviewedEvaluation]:
+    """The finished evaluations that fit `only` and the options of `choice_options`, in plan order.
+
+    Each has its reviews up to a position (`None`: all). Raises `InvalidInput` for a name that
+    nothing in the run has.
+    """
+    conditions = Conditions(named_conditions(options))
+    require_known_names(run, conditions)
+    evaluations = run.evaluations()
+    if conditions.choose:
+        chosen = filter(conditions.take, run.outcomes())
+        evaluations = run.evaluations_of(planned.outcome.key for planned in chosen)
+    among: Only = "all" if only == "disagreements" else only
+    for evaluation in finished_evaluations(connection, evaluations, among, up_to=up_to):
+        if only != "disagreements" or any(disputed_items(evaluation)):
+            yield evaluation
