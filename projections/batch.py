@@ -169,22 +169,35 @@ def take_in(
                 projection.apply(cursor, pending)
 
 
-def _read_run(
-    connection: psycopg.Connection[Any], projection: Projection, run_id: UUID, before: int
-) -> Iterator[Sequence[Fact]]:
-    parameters = {
-        "run_id": run_id,
-        "own": not getattr(projection, "keeps_own_stream", False),
-        "before": before,
-    }
+def read_run(
+    connection: psycopg.Connection[Any],
+    run_id: UUID,
+    before: int,
+    topics: Collection[str],
+    *,
+    own: bool = True,
+) -> Iterator[Batch]:
+    """The events before a position that are filed under a run, batch by batch.
+
+    Those of its own stream only with `own`. Only events of these topics become facts.
+    """
+    parameters = {"run_id": run_id, "own": own, "before": before}
     position = 0
     while True:
         place = {**parameters, "position": position}
-        batch = _fetch_batch(connection, sql_file("read_run"), place, projection.topics)
+        batch = _fetch_batch(connection, sql_file("read_run"), place, topics)
         if batch is None:
             return
-        damaged = getattr(projection, "takes_damaged", False)
+        yield batch
+        position = batch.position
+
+
+def _read_run(
+    connection: psycopg.Connection[Any], projection: Projection, run_id: UUID, before: int
+) -> Iterator[Sequence[Fact]]:
+    own = not getattr(projection, "keeps_own_stream", False)
+    damaged = getattr(projection, "takes_damaged", False)
+    for batch in read_run(connection, run_id, before, projection.topics, own=own):
         facts = [f for f in batch.facts if f.topic in projection.topics]
         if facts := [f for f in facts if damaged or f.damage is None]:
             yield facts
-        position = batch.position

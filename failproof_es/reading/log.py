@@ -11,6 +11,7 @@ from typing import Literal
 from uuid import UUID
 
 from failproof_es.configuration.recorded import repetitions_of
+from failproof_es.core.case import Case
 from failproof_es.core.clusters import SharedClusters
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.outcome import EvaluationOutcome
@@ -33,6 +34,43 @@ from failproof_es.store.reading.reader import Connection, find
 
 _MOST = 2**63 - 1
 """The largest LIMIT that the database accepts."""
+
+
+class SummaryCounter:
+    """Counts the outcomes of a run's evaluations, one after the other, up to a position."""
+
+    def __init__(self, connection: Connection, run: Run, up_to: int | None) -> None:
+        self._connection, self._run, self._up_to = connection, run, up_to
+        self._clusters = SharedClusters(repeated=repetitions_of(run.started) > 1)
+        self._counts = RunCounts(clusters=self._clusters)
+        self._left_to_people: list[UUID] = []
+
+    def add(self, outcome: EvaluationOutcome, case: Case) -> None:
+        """Count the outcome of one more evaluation, of this case."""
+        self._counts.add(outcome, case)
+        if outcome.awaiting_review:
+            self._left_to_people.append(outcome.evaluation_id)
+
+    def summary(self, *, messages: int | None = None, reviews: bool = True) -> RunSummary:
+        """The summary of the counted evaluations, as `ResultReader.summary`.
+
+        Nothing can be added afterwards.
+        """
+        counts = self._counts
+        self._clusters.settle()
+        said_by_people = (
+            count_review_statuses(self._connection, self._left_to_people, up_to=self._up_to)
+            if reviews
+            else {}
+        )
+        summary = RunSummary(
+            run=self._run, counts=counts, reviews=said_by_people, as_of=self._up_to
+        )
+        error_counts = summary.messages()
+        if messages is None or len(error_counts) <= messages:
+            return summary
+        counts.errors = Counter(dict(error_counts[:messages]))
+        return replace(summary, more_messages=len(error_counts) - messages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,25 +105,10 @@ class LogReader:
 
     def summary(self, run: Run, *, messages: int | None = None, reviews: bool = True) -> RunSummary:
         """The summary of the run, as `ResultReader.summary`. Reads every event of the run."""
-        clusters = SharedClusters(repeated=repetitions_of(run.started) > 1)
-        counts, left_to_people = RunCounts(clusters=clusters), list[UUID]()
+        counter = SummaryCounter(self.connection, run, self.up_to)
         for recorded in recorded_evaluations(self.connection, run, up_to=self.up_to):
-            outcome = evaluation_outcome(run, recorded)
-            counts.add(outcome, recorded.case)
-            if outcome.awaiting_review:
-                left_to_people.append(outcome.evaluation_id)
-        clusters.settle()
-        said_by_people = (
-            count_review_statuses(self.connection, left_to_people, up_to=self.up_to)
-            if reviews
-            else {}
-        )
-        summary = RunSummary(run=run, counts=counts, reviews=said_by_people, as_of=self.up_to)
-        error_counts = summary.messages()
-        if messages is None or len(error_counts) <= messages:
-            return summary
-        counts.errors = Counter(dict(error_counts[:messages]))
-        return replace(summary, more_messages=len(error_counts) - messages)
+            counter.add(evaluation_outcome(run, recorded), recorded.case)
+        return counter.summary(messages=messages, reviews=reviews)
 
     def summaries(
         self,

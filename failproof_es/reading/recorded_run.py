@@ -27,7 +27,7 @@ from failproof_es.engine.reviews.closings import closings_of
 from failproof_es.engine.reviews.people import read_reviews, status_of_reviews
 from failproof_es.events import ReviewClosed, RunStarted
 from failproof_es.reading.at_head import catch_up_problem
-from failproof_es.reading.log import LogReader
+from failproof_es.reading.log import LogReader, SummaryCounter
 from failproof_es.reading.result_reader import ResultReader
 from failproof_es.reading.rows import RowReader
 from failproof_es.store.reading.archives import require_attached
@@ -88,8 +88,9 @@ class RecordedRun:
     def read_events(cls, connection: Connection, run_id: UUID) -> RecordedRun:
         """The run from its events: the projections are neither read nor updated.
 
-        For callers that need evaluations, but no counts. Raises `InvalidInput` if there is no such
-        run, and `RunIsArchived` if its evaluations are in an archive file.
+        Files on record are made from it: rows can be changed by whoever has the projector's login.
+        Its summary reads every event, unless `counted_outcomes` did. Raises `InvalidInput` if there
+        is no such run, and `RunIsArchived` if its evaluations are in an archive file.
         """
         reader = LogReader(connection)
         return cls(connection, reader.run(run_id), reader)
@@ -147,6 +148,14 @@ class RecordedRun:
         `RunIsArchived` if the run is archived meanwhile.
         """
         yield from self.outcomes_of(islice(self.keys(after=after), limit))
+
+    def counted_outcomes(self) -> Iterator[PlannedOutcome]:
+        """All `outcomes`. When the last one was taken, the summary is known, and not read again."""
+        counter = SummaryCounter(self.connection, self.run, self.up_to)
+        for planned in self.outcomes():
+            counter.add(planned.outcome, planned.case)
+            yield planned
+        self.__dict__["summary"] = counter.summary(messages=self.messages)
 
     def outcomes_of(self, places: Iterable[tuple[int, EvaluationKey]]) -> Iterator[PlannedOutcome]:
         """The evaluations with these (place in the plan from 1, key), in their order.

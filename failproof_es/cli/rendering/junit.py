@@ -29,6 +29,7 @@ def junit_option(command: F) -> F:
 def write_junit(store: Store, runs: Sequence[RecordedRun], path: Path) -> None:
     """Write the results of the runs to `path` as JUnit XML, and record that it was written.
 
-    Raises `InvalidInput` if the file cannot be written.
+    They are read from the log. Raises `InvalidInput` if the file cannot be written.
     """
-    write_recorded(store, [run.run_id for run in runs], "report", path, junit(runs))
+    by_events = [RecordedRun.read_events(run.connection, run.run_id) for run in runs]
+    write_recorded(store, [run.run_id for run in runs], "report", path, junit(by_events))

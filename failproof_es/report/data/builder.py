@@ -48,7 +48,7 @@ def build_report(
     Raises `InvalidInput` if a run does not exist or is archived, or if its dialect is not
     installed; `ImpossibleHistory` if the record of an evaluation contradicts itself.
     """
-    recorded = [RecordedRun.read(connection, run_id) for run_id in dict.fromkeys(run_ids)]
+    recorded = [RecordedRun.read_events(connection, run_id) for run_id in dict.fromkeys(run_ids)]
     runs = [recorded_run.run for recorded_run in recorded]
     seen = [_observations(recorded_run, len(runs), progress) for recorded_run in recorded]
     everything = [observation for of_run in seen for observation in of_run]

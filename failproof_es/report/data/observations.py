@@ -95,7 +95,7 @@ def observations(run: RecordedRun, *, series_format: str = "{model}") -> Iterato
     fixed_outcome_of = fixed_outcomes_of(require_dialect(run.started))
     equal_values = _EqualValues()
     questions: dict[UUID, Question] = {}
-    for _, case, outcome, _ in run.outcomes():
+    for _, case, outcome, _ in run.counted_outcomes():
         if outcome.impossible is not None:
             raise ImpossibleHistory(outcome.impossible)
         if outcome.prompt_id not in questions:

@@ -14,6 +14,7 @@ from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.events import Event
 from failproof_es.store.mapper import LogEntry
 from failproof_es.store.store import Store
+from projections.comparison import compare_log
 from projections.runner import prepare, rebuild
 from tests.integration.projections.world import record, rows
 from tests.unit.event_samples import SAMPLES
@@ -74,3 +75,4 @@ def test_rows_do_not_depend_on_where_batches_end(
                 assert found[table] == wanted, table
         rebuild(connection, processes=2)
         assert rows(connection) == steps[0]
+        assert compare_log(connection, lambda *_: None).changed == []

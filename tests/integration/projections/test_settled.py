@@ -10,6 +10,7 @@ from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.events import CarriedOver, PricesRecorded
 from failproof_es.store.mapper import LogEntry
 from failproof_es.store.store import Store
+from projections.comparison import compare_run
 from projections.run_results import RunResults
 from projections.runner import prepare, rebuild
 from tests.integration.projections.shared_rebuilds import in_this_process, noted
@@ -30,6 +31,9 @@ def told_after(store: Store, entries: Sequence[LogEntry], monkeypatch: pytest.Mo
         rebuild(connection, processes=2)
         assert reached != [None]
         assert rows(connection) == followed
+        for run_id in {entry.run_id for entry in entries} - {None}:
+            assert run_id is not None
+            assert compare_run(connection, run_id).changed == []
         row = connection.execute("SELECT bool_and(told) FROM projections.runs").fetchone()
     assert row is not None
     return bool(row[0])

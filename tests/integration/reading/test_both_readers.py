@@ -24,6 +24,7 @@ from failproof_es.reading.rows import RowReader
 from failproof_es.store.errors import UnreadableState
 from failproof_es.store.reading.reader import max_position
 from failproof_es.store.store import Store
+from projections.comparison import compare_log, compare_run
 from projections.runner import catch_up, prepare, rebuild
 from tests.conftest import as_administrator
 from tests.examples import examples
@@ -78,7 +79,7 @@ def record(store: Store, life: Life) -> Iterator[None]:
 def test_rows_and_log_tell_the_same_of_any_history_however_it_is_cut(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    by_rows = []
+    by_rows, runs = [], list[UUID]()
     numbers = iter(range(1, 10_000))
     with store.connect() as connection:
         prepare(connection)
@@ -97,11 +98,15 @@ def test_rows_and_log_tell_the_same_of_any_history_however_it_is_cut(
                     if chance.random() < 0.3:
                         hold_equal(connection, life.run_id, life.keys)
                 by_rows.append(hold_equal(connection, life.run_id, life.keys))
+                runs.append(life.run_id)
             hold_equal(connection, first.run_id, first.keys)
 
         check()
         followed = every_row(connection)
         monkeypatch.setattr(batching, "BATCH_EVENTS", 999)
+        assert compare_log(connection, lambda *_: None).changed == []
+        for run_id in runs:
+            assert compare_run(connection, run_id).changed == []
         rebuild(connection)
         assert every_row(connection) == followed
         in_this_process(monkeypatch)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,17 @@ from failproof_es.assurance.tree_history import own_public_keys, read_trees
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.commands.prove.evidence import NEXT_STEP
+from failproof_es.cli.progress.steps import StepProgress
+from failproof_es.cli.rendering.compared_rows import (
+    REMEDY,
+    print_comparison,
+    rows_document,
+    try_comparison,
+)
 from failproof_es.cli.rendering.output import Format, format_option, print_json, say
 from failproof_es.cli.rendering.protection import print_missing_layers
 from failproof_es.cli.rendering.sanitise import one_line
+from failproof_es.ledger.bundle import LogProof
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.contents import EvidenceError, NotProvenYet
 from failproof_es.ledger.note import ED25519, PublicKey
@@ -40,6 +49,7 @@ from failproof_es.store.ledger import Connection
 from failproof_es.store.reading.reader import resolve_run
 from failproof_es.store.schema.protection_layers import missing_layers
 from failproof_es.support.plurals import plural
+from projections.comparison import RowComparison, compare_log, compare_run
 
 _RESULT_WORDS = {
     VerificationResult.GENUINE: "genuine",
@@ -70,6 +80,10 @@ _RESULT_WORDS = {
     "--archive", "archives", multiple=True, type=click.Path(path_type=Path, exists=True),
     metavar="FILE|DIR", help="Also check archived events against their files. May be repeated.",
 )  # fmt: skip
+@click.option(
+    "--tables", is_flag=True,
+    help="Also fold the whole log, and compare every row of the read models with it.",
+)  # fmt: skip
 @format_option()
 def verify(
     run: str | None,
@@ -78,6 +92,7 @@ def verify(
     incremental: bool,
     unsigned: bool,
     archives: tuple[Path, ...],
+    tables: bool,
     output_format: Format,
 ) -> None:
     """Verify that nothing in the log was changed, or that RUN is genuine.
@@ -91,18 +106,23 @@ def verify(
     with --archive their files, too. With a folder, the file of every archived run has to be in
     one of the places named: one that is missing is a finding.
 
+    `results`, `show` and the console read rows that were folded from the log. With --tables, the
+    log is folded again and compared with every row, which takes ten times as long. Changed rows
+    are named, and exit code 1.
+
     Exits 1 also when the log is unsigned, because there is no public key or no checkpoint. A log
     that was replaced as a whole looks the same. --unsigned accepts it.
 
     With RUN, it proves instead that this run is genuine and whole at the newest checkpoint, as
-    its evidence would. RUN does not go with --checkpoint, --incremental or --unsigned. Exits 1
-    when the run differs from what was sealed and signed. Exits 3 when it is not sealed or not
-    signed yet, which is not a sign of a change.
+    its evidence would, and that the rows of the read models are those that its events give. RUN
+    does not go with --checkpoint, --incremental, --unsigned or --tables. Exits 1 when the run
+    differs from what was sealed and signed, or a row from its events. Exits 3 when it is not
+    sealed or not signed yet, which is not a sign of a change.
     """
-    if run is not None and (places or incremental or unsigned or archives):
+    if run is not None and (places or incremental or unsigned or archives or tables):
         raise click.UsageError(
-            "RUN is proven as a whole: leave out --checkpoint, --incremental, --unsigned and "
-            "--archive"
+            "RUN is proven as a whole: leave out --checkpoint, --incremental, --unsigned, "
+            "--archive and --tables"
         )
     with (
         session().open_store() as store,
@@ -120,15 +140,30 @@ def verify(
         result = verify_log(connection, public, trusted, before, store.auditor_url)
         check_archives(connection, archives, public, result)
         missing = missing_layers(connection)
+        comparison = _compare_tables(connection) if tables else None
     if result.verified is not None:
         _keep(result.verified)
     if output_format is Format.TABLE:
         _print(result)
+        if comparison is not None:
+            print_comparison(comparison)
+        elif not tables:
+            say("the rows that results are read from were not compared: --tables, or `verify RUN`")
         print_missing_layers(missing)
     else:
-        print_json(document(result), indent=output_format is Format.JSON)
+        facts = {**document(result), "tables": rows_document(comparison)}
+        print_json(facts, indent=output_format is Format.JSON)
     accepted = result.genuine or (unsigned and result.verdict is VerificationResult.UNSIGNED)
+    if tables:
+        accepted = accepted and comparison is not None and not comparison.changed
     click.get_current_context().exit(ExitCode.DONE if accepted else ExitCode.FAILED)
+
+
+def _compare_tables(connection: Connection) -> RowComparison | None:
+    with StepProgress() as progress:
+        return try_comparison(
+            lambda: compare_log(connection, partial(progress, "comparing the read models"))
+        )
 
 
 def _keep(verified: VerifiedPrefix) -> None:
@@ -179,38 +214,70 @@ def _read_kept(place: str, keys: Sequence[PublicKey]) -> Checkpoint | None:
 def _verify_run(
     connection: Connection, run: str, public: PublicKey | None, output_format: Format
 ) -> None:
-    """Verify one run from the log, as an outsider would verify its evidence, and print the result.
+    """Verify one run from the log, as an outsider would verify its evidence, and its rows.
 
-    Exits 1 if the run is changed, 3 if it is not sealed or signed yet. Raises `InvalidInput`
-    without a public key.
+    Prints the result. Exits 1 if the run or a row is changed, 3 if it is not sealed or signed yet.
+    Raises `InvalidInput` without a public key.
     """
     if public is None:
         raise InvalidInput.because(
             "without the log's public key a run cannot be proven", remedy="give it with --key"
         )
+    run_id = resolve_run(connection, run)
+    proof: LogProof | EvidenceError
     try:
-        proven = prove_run(connection, resolve_run(connection, run), public)
+        proof = prove_run(connection, run_id, public)
     except EvidenceError as error:
-        yet = isinstance(error, NotProvenYet)
-        if output_format is not Format.TABLE:
-            verdict = error.missing.verdict if isinstance(error, NotProvenYet) else "changed"
-            print_json({"run": run, "genuine": False, "verdict": verdict, "reason": str(error)})
-        elif isinstance(error, NotProvenYet):
-            click.echo(one_line(f"run {run}: {error}"))
-            say(NEXT_STEP[error.missing])
-        else:
-            click.echo(one_line(f"run {run}: NOT proven: {error}"))
-        click.get_current_context().exit(ExitCode.NOT_PROVEN_YET if yet else ExitCode.FAILED)
-    size = proven.checkpoint.size
-    if output_format is not Format.TABLE:
-        facts = {"events": proven.events, "checkpoint": size}
-        print_json({"run": run, "genuine": True, "verdict": "genuine", **facts})
-        return
-    for line in proven.summary:
-        click.echo(one_line(line))
-    click.echo(
-        f"genuine and whole: {proven.events:,} events, as of the checkpoint of {size:,} events"
-    )
+        proof = error
+    rows = try_comparison(lambda: compare_run(connection, run_id))
+    if output_format is Format.TABLE:
+        _print_proof(run, proof)
+        if rows is not None:
+            print_comparison(rows)
+    else:
+        print_json(_proof_document(run, proof, rows))
+    click.get_current_context().exit(_exit_code(proof, rows))
+
+
+def _exit_code(proof: LogProof | EvidenceError, rows: RowComparison | None) -> ExitCode:
+    if rows is not None and rows.changed:
+        return ExitCode.FAILED
+    if isinstance(proof, NotProvenYet):
+        return ExitCode.NOT_PROVEN_YET
+    return ExitCode.FAILED if isinstance(proof, EvidenceError) else ExitCode.DONE
+
+
+def _proof_document(
+    run: str, proof: LogProof | EvidenceError, rows: RowComparison | None
+) -> dict[str, Any]:
+    document: dict[str, Any] = {"run": run, "genuine": False}
+    if isinstance(proof, NotProvenYet):
+        document |= {"verdict": proof.missing.verdict, "reason": str(proof)}
+    elif isinstance(proof, EvidenceError):
+        document |= {"verdict": "changed", "reason": str(proof)}
+    elif rows is not None and rows.changed:
+        document |= {"verdict": "rows changed", "reason": f"{rows.changed[0]}. {REMEDY}"}
+    else:
+        document |= {"genuine": True, "verdict": "genuine"}
+    if isinstance(proof, LogProof):
+        document |= {"events": proof.events, "checkpoint": proof.checkpoint.size}
+    return {**document, "tables": rows_document(rows)}
+
+
+def _print_proof(run: str, proof: LogProof | EvidenceError) -> None:
+    if isinstance(proof, NotProvenYet):
+        click.echo(one_line(f"run {run}: {proof}"))
+        say(NEXT_STEP[proof.missing])
+    elif isinstance(proof, EvidenceError):
+        click.echo(one_line(f"run {run}: NOT proven: {proof}"))
+        say("`failproof-es verify` names the first changed event")
+    else:
+        for line in proof.summary:
+            click.echo(one_line(line))
+        click.echo(
+            f"genuine and whole: {proof.events:,} events, as of the checkpoint of "
+            f"{proof.checkpoint.size:,} events"
+        )
 
 
 def document(result: Verification) -> dict[str, Any]:

@@ -1,0 +1,66 @@
+"""Shows whether the rows of the read models are those that the log gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from failproof_es.cli.rendering.output import say
+from failproof_es.store.errors import UnreadableState
+from failproof_es.support.plurals import plural
+from failproof_es.support.untrusted_text import one_line
+from projections.comparison import ChangedRow, NotComparable, RowComparison
+
+_MOST_LISTED = 20
+REMEDY = (
+    "`failproof-es projections rebuild` makes the rows again from the log. Reports and other files "
+    "on record are made from the log, not from rows"
+)
+
+
+def try_comparison(compare: Callable[[], RowComparison]) -> RowComparison | None:
+    """The comparison; `None`, and a note on stderr, if there can be none.
+
+    This login or server allows no temporary table, or a newer version wrote an event.
+    """
+    try:
+        return compare()
+    except (NotComparable, UnreadableState) as error:
+        say(f"the rows of the read models were NOT compared with the log: {error}")
+        return None
+
+
+def rows_document(comparison: RowComparison | None) -> dict[str, Any] | None:
+    """The comparison as an object for JSON; `None` without one."""
+    if comparison is None:
+        return None
+    return {
+        "projections": comparison.projections,
+        "not_compared": comparison.not_compared,
+        "rows": comparison.rows,
+        "changed": [_row(row) for row in comparison.changed[:_MOST_LISTED]],
+        "more_changed": max(0, len(comparison.changed) - _MOST_LISTED),
+    }
+
+
+def _row(row: ChangedRow) -> dict[str, Any]:
+    return {"table": row.table, "row": dict(row.names), "message": str(row)}
+
+
+def print_comparison(comparison: RowComparison) -> None:
+    """Print each changed row, and how many agree with the log."""
+    changed = comparison.changed
+    for row in changed[:_MOST_LISTED]:
+        click.echo(one_line(f"row of a read model changed: {row}"))
+    if (more := len(changed) - _MOST_LISTED) > 0:
+        click.echo(f"row of a read model changed: {more:,} more")
+    for name, why in comparison.not_compared.items():
+        say(f"not compared with the log: {name}: {why}")
+    names = ", ".join(comparison.projections)
+    if changed:
+        click.echo(f"read models ({names}): CHANGED, {plural(len(changed), 'row')} or more")
+        say(REMEDY)
+    elif comparison.projections:
+        click.echo(f"read models ({names}): {plural(comparison.rows, 'row')} as the log gives them")

@@ -1,0 +1,359 @@
+"""Compares the rows of projections with the log.
+
+The events are folded into temporary tables, by the code that a rebuild uses. So the comparison
+covers every column, and defines no row a second time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from itertools import islice
+from typing import Any, LiteralString, TypeVar
+from uuid import UUID
+
+import psycopg
+from psycopg import sql
+
+from failproof_es.core.case import operations_id, review_id
+from failproof_es.events import CarriedOver, CasesPlanned
+from failproof_es.store.reading.archives import archived_runs
+from failproof_es.store.reading.reader import iterate_streams
+from failproof_es.support.untrusted_text import shortened
+from projections import PROJECTIONS
+from projections.archives import ARCHIVING, Forgetful
+from projections.batch import Batch, fact_of, read_batch, read_run, take_in
+from projections.positions import hold_positions, read_positions
+from projections.protocol import Fact, Projection
+from projections.relations import LIVE, enter, is_whole
+from projections.results.batch_runs import prompts_of
+
+Connection = psycopg.Connection[Any]
+T = TypeVar("T")
+Progress = Callable[[int, int], None]
+
+_SCRATCH: LiteralString = "pg_temp"
+_RUN_COLUMNS = ("run_id", "test_run_id")
+_NAMING = ("run_id", "model_key", "repetition", "case_id")
+"""Columns that name a row for people, if it has them."""
+_AT_ONCE = 5_000
+"""Events, or streams, that are read at once."""
+MOST_CHANGED = 1_000
+"""Most changed rows of a table that are looked at."""
+_LONGEST_VALUE = 100
+
+_COLUMNS = """
+SELECT a.attname, coalesce(a.attnum = ANY (i.indkey), false)
+FROM pg_attribute AS a
+LEFT JOIN pg_index AS i ON i.indrelid = a.attrelid AND i.indisprimary
+WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped
+ORDER BY a.attnum
+"""
+_DIFFERENCES = sql.SQL("""
+WITH of_log AS MATERIALIZED (
+    SELECT row_to_json(t)::text AS document FROM {scratch} AS t WHERE {of_run}
+),
+of_table AS MATERIALIZED (
+    SELECT row_to_json(t)::text AS document FROM {live} AS t WHERE {of_run_live}
+)
+(SELECT true, document FROM (TABLE of_log EXCEPT ALL TABLE of_table) AS _
+ ORDER BY document LIMIT {most})
+UNION ALL
+(SELECT false, document FROM (TABLE of_table EXCEPT ALL TABLE of_log) AS _
+ ORDER BY document LIMIT {most})
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedRow:
+    """A row of a projection's table that is not what the log gives."""
+
+    table: str
+    """The table with its schema."""
+    names: Mapping[str, Any]
+    """The columns that name the row."""
+    in_table: Mapping[str, Any] | None
+    """The row in the table; `None` if it is missing there."""
+    in_log: Mapping[str, Any] | None
+    """The row that the log gives; `None` if it gives none."""
+
+    def __str__(self) -> str:
+        row = ", ".join(f"{name} {value}" for name, value in self.names.items())
+        if self.in_table is None:
+            return f"{self.table}: the row of {row} is missing"
+        if self.in_log is None:
+            return f"{self.table}: the log gives no row of {row}"
+        return f"{self.table}: row of {row}: " + "; ".join(
+            f"{column} is {_show(value)}, by the log {_show(self.in_log.get(column))}"
+            for column, value in self.in_table.items()
+            if value != self.in_log.get(column)
+        )
+
+
+class NotComparable(RuntimeError):
+    """This login, or this server, lets nobody make temporary tables."""
+
+
+@dataclass(slots=True)
+class RowComparison:
+    """The result of a comparison of rows with the log."""
+
+    projections: list[str] = field(default_factory=list)
+    """The projections whose rows were compared."""
+    not_compared: dict[str, str] = field(default_factory=dict)
+    """Why others were not, by name."""
+    rows: int = 0
+    """Rows that the log gives."""
+    changed: list[ChangedRow] = field(default_factory=list)
+    """At most `MOST_CHANGED` of each table."""
+
+
+def compare_run(connection: Connection, run_id: UUID) -> RowComparison:
+    """Compare the rows of a run, and those of its cases, with its events.
+
+    Each projection is compared as of the position that it has reached. Writes temporary tables,
+    which are gone afterwards. Raises `UnreadableState` for an event of a newer version, and
+    `NotComparable`.
+    """
+    return _compare(connection, run_id, lambda _, __: None)
+
+
+def compare_log(connection: Connection, progress: Progress) -> RowComparison:
+    """Compare every row with the whole log. Otherwise as `compare_run`.
+
+    `progress` is called with the position reached and the last one.
+    """
+    return _compare(connection, None, progress)
+
+
+def _compare(connection: Connection, run_id: UUID | None, progress: Progress) -> RowComparison:
+    comparison = RowComparison()
+    with _snapshot(connection):
+        by_position = _current_projections(connection, comparison)
+        for up_to, projections in by_position.items():
+            with connection.transaction(force_rollback=True):
+                _create_scratch(connection, projections)
+                if run_id is None:
+                    _fold_log(connection, projections, up_to, progress)
+                else:
+                    _fold_run(connection, projections, run_id, up_to)
+                for projection in projections:
+                    _compare_tables(connection, projection, run_id, comparison)
+    return comparison
+
+
+def _create_scratch(connection: Connection, projections: Sequence[Projection]) -> None:
+    enter(connection, _SCRATCH)
+    try:
+        for projection in projections:
+            connection.execute(projection.ddl())
+    except (psycopg.errors.InsufficientPrivilege, psycopg.errors.ReadOnlySqlTransaction) as error:
+        raise NotComparable(str(error).splitlines()[0]) from error
+
+
+@contextmanager
+def _snapshot(connection: Connection) -> Iterator[None]:
+    with connection.transaction(force_rollback=True):
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        hold_positions(connection)
+        yield
+
+
+def _current_projections(
+    connection: Connection, comparison: RowComparison
+) -> dict[int, list[Projection]]:
+    """The projections that can be compared, by the position that they have reached."""
+    by_position: dict[int, list[Projection]] = {}
+    positions = read_positions(connection)
+    last_archiving = _last_archiving(connection)
+    for projection in PROJECTIONS:
+        name, position = projection.name, positions.get(projection.name)
+        if position is None or not is_whole(connection, projection):
+            comparison.not_compared[name] = "its tables are not built"
+        elif position.version != projection.version:
+            comparison.not_compared[name] = "another version of this program built its tables"
+        elif position.position < last_archiving:
+            comparison.not_compared[name] = "it is behind the archiving of a run"
+        else:
+            comparison.projections.append(name)
+            by_position.setdefault(position.position, []).append(projection)
+    return by_position
+
+
+def _last_archiving(connection: Connection) -> int:
+    """The position of the last event that archives or attaches a run; 0 without one."""
+    row = connection.execute(
+        "SELECT coalesce(max(notification_id), 0) FROM failproof.stored_events "
+        "WHERE topic = ANY (%s)",
+        (list(ARCHIVING),),
+    ).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def _fold_log(
+    connection: Connection, projections: Sequence[Projection], up_to: int, progress: Progress
+) -> None:
+    topics = _topics(projections)
+    position = 0
+    while position < up_to and (batch := read_batch(connection, position, topics)) is not None:
+        facts = [fact for fact in batch.facts if fact.position <= up_to]
+        reached = dict.fromkeys([projection.name for projection in projections], position)
+        take_in(connection, projections, reached, replace(batch, facts=facts))
+        position = batch.position
+        progress(min(position, up_to), up_to)
+
+
+def _fold_run(
+    connection: Connection, projections: Sequence[Projection], run_id: UUID, up_to: int
+) -> None:
+    """Apply the run's cases, its own and its evaluations' events, and those that belong to it."""
+    nowhere = dict.fromkeys([projection.name for projection in projections], 0)
+    evaluations: set[str] = set()
+    sources: set[UUID] = set()
+
+    def apply(facts: Sequence[Fact]) -> None:
+        batch = Batch(len(facts), 0, facts)
+        take_in(connection, projections, nowhere, batch, in_order=False)
+
+    for facts in _read_streams(connection, _planned_prompts(connection, run_id), up_to):
+        apply(facts)
+    for batch in read_run(connection, run_id, up_to + 1, _topics(projections)):
+        apply(batch.facts)
+        evaluations.update(fact.stream_id for fact in batch.facts)
+        sources.update(
+            fact.event.source_evaluation_id
+            for fact in batch.facts
+            if isinstance(fact.event, CarriedOver)
+        )
+    reviews = (review_id(UUID(evaluation)) for evaluation in evaluations)
+    for facts in _read_streams(connection, [operations_id(run_id), *reviews, *sources], up_to):
+        apply(facts)
+    if run_id in archived_runs(connection):
+        with connection.cursor() as cursor:
+            for projection in projections:
+                if isinstance(projection, Forgetful):
+                    projection.forget_run(cursor, run_id)
+
+
+def _planned_prompts(connection: Connection, run_id: UUID) -> list[UUID]:
+    return [
+        prompt
+        for facts in _read_streams(connection, [run_id])
+        for fact in facts
+        if isinstance(fact.event, CasesPlanned)
+        for prompt in prompts_of(fact.event.digests)
+    ]
+
+
+def _read_streams(
+    connection: Connection, streams: Iterable[UUID], up_to: int | None = None
+) -> Iterator[list[Fact]]:
+    """The events of these streams, portion by portion: a stream's in the order of positions."""
+    ids: dict[str, UUID] = {}
+    for portion in _portions(streams):
+        for rows in _portions(iterate_streams(connection, portion)):
+            facts = [
+                fact_of(
+                    ids, row.position, str(row.stream_id), row.version, row.topic,
+                    None if row.run_id is None else str(row.run_id), row.state,
+                )
+                for row in rows
+                if up_to is None or row.position <= up_to
+            ]  # fmt: skip
+            if facts:
+                yield facts
+
+
+def _portions(values: Iterable[T]) -> Iterator[list[T]]:
+    remaining = iter(values)
+    while portion := list(islice(remaining, _AT_ONCE)):
+        yield portion
+
+
+def _topics(projections: Sequence[Projection]) -> frozenset[str]:
+    return frozenset[str]().union(*(projection.topics for projection in projections))
+
+
+def _compare_tables(
+    connection: Connection, projection: Projection, run_id: UUID | None, comparison: RowComparison
+) -> None:
+    for relation in projection.relations:
+        if relation.kind == "TABLE":
+            comparison.changed += _changed_rows(connection, relation.name, run_id)
+            scratch = sql.Identifier(_SCRATCH, relation.name)
+            row = connection.execute(sql.SQL("SELECT count(*) FROM {}").format(scratch)).fetchone()
+            comparison.rows += 0 if row is None else int(row[0])
+
+
+def _changed_rows(
+    connection: Connection, table: LiteralString, run_id: UUID | None
+) -> list[ChangedRow]:
+    columns = connection.execute(_COLUMNS, (f"{_SCRATCH}.{table}",)).fetchall()
+    key = [name for name, is_key in columns if is_key] or [name for name, _ in columns]
+    of_run, of_run_live = _filters(table, [name for name, _ in columns], key, run_id)
+    statement = _DIFFERENCES.format(
+        scratch=sql.Identifier(_SCRATCH, table), live=sql.Identifier(LIVE, table),
+        of_run=of_run, of_run_live=of_run_live, most=MOST_CHANGED,
+    )  # fmt: skip
+    sides: tuple[dict[tuple[str, ...], Any], dict[tuple[str, ...], Any]] = {}, {}
+    for is_of_log, document in connection.execute(statement):
+        row = _parse(document)
+        sides[is_of_log][tuple(str(row.get(name)) for name in key)] = row
+    in_table, in_log = sides
+    return [
+        ChangedRow(
+            f"{LIVE}.{table}", _names(connection, table, row, key), in_table.get(k), in_log.get(k)
+        )
+        for k, row in (in_table | in_log).items()
+        if in_table.get(k) != in_log.get(k)
+    ]
+
+
+def _filters(
+    table: LiteralString, columns: Sequence[str], key: Sequence[str], run_id: UUID | None
+) -> tuple[sql.Composable, sql.Composable]:
+    """The conditions for the rows to compare: of the fold's table, and of the live one.
+
+    Of a table without a run, such as that of the cases, the rows that the fold made.
+    """
+    if run_id is None:
+        return sql.SQL("true"), sql.SQL("true")
+    for name in _RUN_COLUMNS:
+        if name in columns:
+            condition = sql.SQL("{} = {}").format(sql.Identifier("t", name), run_id)
+            return condition, condition
+    same = sql.SQL(" AND ").join(
+        sql.SQL("{} = {}").format(sql.Identifier("s", name), sql.Identifier("t", name))
+        for name in key
+    )
+    exists = sql.SQL("EXISTS (SELECT FROM {} AS s WHERE {})")
+    return sql.SQL("true"), exists.format(sql.Identifier(_SCRATCH, table), same)
+
+
+def _names(
+    connection: Connection, table: str, row: Mapping[str, Any], key: Sequence[str]
+) -> dict[str, Any]:
+    """The columns that name the row; of an evaluation its case, too."""
+    names = {name: row[name] for name in (*key, *_NAMING) if name in row}
+    if table == "evaluations":
+        case = connection.execute(
+            "SELECT suite_id, case_id FROM prompts WHERE prompt_id = %s", (row["prompt_id"],)
+        ).fetchone()
+        names |= {} if case is None else dict(zip(("suite", "case"), case, strict=True))
+    return names
+
+
+def _parse(document: str) -> dict[str, Any]:
+    """The row; numbers are exact, so that 0.50 and 0.5 are equal."""
+    try:
+        row: dict[str, Any] = json.loads(document, parse_float=Decimal)
+    except RecursionError:  # an answer may be nested as deeply as it likes
+        return {"row": document}
+    return row
+
+
+def _show(value: Any) -> str:
+    return shortened(json.dumps(value, default=str, ensure_ascii=False), _LONGEST_VALUE)
