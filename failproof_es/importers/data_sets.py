@@ -210,12 +210,15 @@ def _named_files(source: Source, folder: Path) -> frozenset[Path] | None:
 
 
 def _add_remark(mapping: ColumnMap, findings: Findings) -> None:
-    if "expected" not in mapping.columns:
-        remark = "no column holds the expected answer: any answer passes (--column expected=COLUMN)"
-    elif "choices" in mapping.columns:
+    match_column = mapping.columns.get("match")
+    if "choices" in mapping.columns and "expected" in mapping.columns:
         remark = "choices are listed with letters, and the answer has to name one of them"
-    else:
+    elif match_column is not None:
+        remark = f"an answer passes as the column {match_column} says, else by {mapping.match}"
+    elif "expected" in mapping.columns:
         remark = f"an answer passes by --match {mapping.match}"
+    else:
+        remark = "no column holds the expected answer: any answer passes (--column expected=COLUMN)"
     if remark not in findings.remarks:
         findings.remarks.append(remark)
 
@@ -228,6 +231,7 @@ _PLAIN = {
     "choices": "choices",
     "tags": "tags",
     "suite": "suite",
+    "severity": "severity",
 }
 CSV = RecordImporter(
     "csv",

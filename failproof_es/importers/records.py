@@ -14,22 +14,18 @@ import orjson
 
 from failproof_es.core.case import Role, Turn
 from failproof_es.dialects.kit.foreign_names import known_name
-from failproof_es.importers.protocol import Check, CheckKind, Findings, ImportedCase, Options, Place
+from failproof_es.importers.matching import WORDS, AnswerMatch, RowExpectation, match_of
+from failproof_es.importers.protocol import Check, Findings, ImportedCase, Options, Place
+from failproof_es.importers.severity import WORDS as SEVERITY_WORDS
+from failproof_es.importers.severity import severity_of
 from failproof_es.problems import Problems
 
-ROLES = ("prompt", "expected", "id", "system", "choices", "tags", "suite", "metadata")
+_NUMBERS = ("", *map(str, range(2, 10)))
+"""What is appended to `expected` and `match` of a further expectation."""
+_ONCE = ("prompt", "id", "system", "choices", "tags", "suite", "severity", "metadata")
+ROLES = (*_ONCE, *(f"{role}{number}" for role in ("expected", "match") for number in _NUMBERS))
 """The roles that a column can have."""
-MATCHES: Mapping[str, tuple[CheckKind, bool] | None] = {
-    "contains": ("contains", False),
-    "icontains": ("contains", True),
-    "equals": ("equals", False),
-    "iequals": ("equals", True),
-    "begins": ("begins", False),
-    "ends": ("ends", False),
-    "regex": ("regex", False),
-    "judge": None,
-}
-"""The kind of check, and whether it ignores case, by `--match`; `None`: judges or people decide."""
+_ROLES_IN_WORDS = f"{', '.join(_ONCE)}, expected, match, expected2, match2 and so on to 9"
 MAX_TEXT = 1_000_000
 """The most characters of a text of a case."""
 _MISSING_VALUES = frozenset(
@@ -57,6 +53,9 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LONGEST_TAG = 100
 _CHOOSE = "Choose one option. End with a line that says `ANSWER:` and the option's letter alone."
 _CHOSEN_LETTER = r"(?is)\bANSWER\W{{0,10}}{letter}\b(?!.*\bANSWER\W{{0,10}}\w)"
+_LOOKS_LIKE_REGEX = (
+    "looks like a regular expression, and is compared as a text (name the match `regex`)"
+)
 _FIELDS_OF_MESSAGE = frozenset({"role", "content", "id"})
 """Fields of a message that need no note. An `id` is only a label."""
 
@@ -77,7 +76,7 @@ class UnusableRecord(Exception):
 class ColumnMap:
     """The column of each role of a case, or a dotted path in a column.
 
-    `match` is a key of `MATCHES`, the comparison with the expected answer.
+    `match` is the word for the comparison with the expected answer where no column has one.
     """
 
     columns: Mapping[str, str]
@@ -116,7 +115,7 @@ def mapping_of(
         if role not in ROLES:
             problems.error(
                 f"--column: there is no {role!r} in a case",
-                remedy=f"there are: {', '.join(ROLES)}",
+                remedy=f"there are: {_ROLES_IN_WORDS}",
             )
         elif column not in names and column.partition(".")[0] not in names:
             problems.error(
@@ -131,9 +130,8 @@ def mapping_of(
             "no column is named that holds the prompt",
             remedy=f"--column prompt={meant}; there are: {_list_names(names)}",
         )
-    if options.match is not None and options.match not in MATCHES:
-        ways = ", ".join(MATCHES)
-        problems.error(f"--match: unknown way {options.match!r}", remedy=f"there are: {ways}")
+    if options.match is not None and match_of(options.match) is None:
+        problems.error(f"--match: unknown way {options.match!r}", remedy=f"there are: {WORDS}")
     problems.raise_errors()
     return ColumnMap(columns, options.match or match, blocking)
 
@@ -153,27 +151,58 @@ def case_of(
             )
     _note_doubtful(record, mapping, place, findings)
     turns = _turns(record, mapping, place, findings)
-    expected = _texts(_value_of_role(record, mapping, "expected"), "expected")
-    if "expected" in mapping.columns and not any(expected):
-        raise UnusableRecord("the expected answer is missing", role="expected")
     options = _choices(_value_of_role(record, mapping, "choices"))
-    checks: tuple[Check, ...] = ()
-    criteria: tuple[str, ...] = ()
     if options:
-        turns, checks = _multiple_choice(turns, options, record, mapping)
-    elif expected:
-        checks, criteria = expectations(expected, mapping.match)
+        turns, check = _multiple_choice(turns, options, record, mapping)
+        expected = RowExpectation([check])
+    else:
+        expected = _expected(record, mapping, place, findings)
     record_id = _value_of_role(record, mapping, "id")
     suite = _text(_value_of_role(record, mapping, "suite"), "suite")
     return ImportedCase(
         case_id=str(number) if record_id is None else _text(record_id, "id") or str(number),
         turns=turns,
         place=place,
-        checks=checks,
-        criteria=criteria,
+        checks=tuple(expected.checks),
+        criteria=tuple(expected.criteria),
         tags=_tags(record, mapping, place, findings),
         suite=suite or None,
+        severity=severity_of(_text(_value_of_role(record, mapping, "severity"), "severity")),
+        refusal=expected.refusal,
     )
+
+
+def _expected(
+    record: Mapping[str, Any], mapping: ColumnMap, place: Place, findings: Findings
+) -> RowExpectation:
+    """All expectations of a record. Raises `UnusableRecord` if none is left of those mapped."""
+    expected = RowExpectation()
+    needs_text = (match_of(mapping.match) or AnswerMatch()).needs_text
+    is_mapped = False
+    for number in _NUMBERS:
+        role, match_role = f"expected{number}", f"match{number}"
+        is_skipped = needs_text or number != ""
+        if not {role, match_role} & mapping.columns.keys() and is_skipped:
+            continue
+        is_mapped = True
+        texts = _texts(_value_of_role(record, mapping, role), role)
+        word = _text(_value_of_role(record, mapping, match_role), match_role).strip()
+        if not any(texts) and not word and is_skipped:
+            continue
+        match = match_of(word or mapping.match)
+        if match is None:
+            raise UnusableRecord(f"the match is none of {WORDS}", role=match_role)
+        if match.needs_text and not any(texts):
+            raise UnusableRecord("the expected answer is missing", role=role)
+        column = place._replace(field=mapping.columns.get(role))
+        if not match.needs_text and any(texts):
+            findings.note(column, "a refusal is expected, whatever its words: the text is not read")
+        if any(map(match.misreads, texts)):
+            findings.note(column, _LOOKS_LIKE_REGEX)
+        expected.add(match, texts)
+    if is_mapped and not (expected.checks or expected.criteria or expected.refusal is not None):
+        raise UnusableRecord("the expected answer is missing", role="expected")
+    return expected
 
 
 def _note_doubtful(
@@ -198,27 +227,13 @@ def _doubt_about(role: str, value: Any) -> str | None:
     if word in _MISSING_VALUES:
         return f"the {role} is {word}, which programs write for a missing value: it is read as text"
     is_whole = isinstance(value, float) and value.is_integer()
-    if role == "expected" and (is_whole or _WHOLE_WITH_POINT.fullmatch(word)):
+    if role.startswith("expected") and (is_whole or _WHOLE_WITH_POINT.fullmatch(word)):
         return "the expected answer is a whole number with a point: without it no answer meets it"
     return None
 
 
 def _is_nan(value: Any) -> bool:
     return isinstance(value, float) and math.isnan(value)
-
-
-def expectations(expected: Sequence[str], match: str) -> tuple[tuple[Check, ...], tuple[str, ...]]:
-    """The checks and the criteria for an answer that matches one of `expected`.
-
-    `match` is a key of `MATCHES`. With `judge` there is one criterion and no check, else one check
-    and no criterion.
-    """
-    way = MATCHES[match]
-    if way is None:
-        one_of = " or: ".join(expected)
-        return (), (f"Gives this answer, or says the same in other words: {one_of}",)
-    kind, ignore_case = way
-    return (Check(kind, tuple(expected), ignore_case=ignore_case),), ()
 
 
 def messages_of(value: Any, place: Place, findings: Findings) -> tuple[Turn, ...]:
@@ -275,7 +290,7 @@ def _multiple_choice(
     options: Sequence[str],
     record: Mapping[str, Any],
     mapping: ColumnMap,
-) -> tuple[tuple[Turn, ...], tuple[Check, ...]]:
+) -> tuple[tuple[Turn, ...], Check]:
     if len(options) > len(_LETTERS):
         raise UnusableRecord("there are more choices than letters", role="choices")
     answer = _value_of_role(record, mapping, "expected")
@@ -295,7 +310,7 @@ def _multiple_choice(
     option_list = "\n".join(f"{_LETTERS[n]}) {text}" for n, text in enumerate(options))
     question = f"{turns[-1].content}\n\n{option_list}\n\n{_CHOOSE}"
     check = Check("regex", (_CHOSEN_LETTER.format(letter=letter),))
-    return (*turns[:-1], Turn(role="user", content=question)), (check,)
+    return (*turns[:-1], Turn(role="user", content=question)), check
 
 
 def _tags(
@@ -306,13 +321,19 @@ def _tags(
     if isinstance(metadata, str) and metadata.strip():
         metadata = _parse_json(metadata)
     for name, value in metadata.items() if isinstance(metadata, dict) else ():
-        text = _plain_text(value)
-        tag = "" if text is None else f"{name}:{text}"
-        if 0 < len(tag) <= _LONGEST_TAG:
-            tags.append(tag)
-        elif value not in (None, "", [], {}):
-            at = place._replace(field=f"{mapping.columns['metadata']}.{str(name)[:60]}")
-            findings.note(at, "only short texts and numbers become tags")
+        for text in map(_plain_text, value if isinstance(value, list) else [value]):
+            tag = "" if text is None else f"{name}:{text}"
+            if 0 < len(tag) <= _LONGEST_TAG:
+                tags.append(tag)
+            elif value not in (None, "", [], {}):
+                at = place._replace(field=f"{mapping.columns['metadata']}.{str(name)[:60]}")
+                findings.note(at, "only short texts and numbers become tags")
+    severity = _text(_value_of_role(record, mapping, "severity"), "severity").strip()
+    if severity:
+        tags.append(f"severity:{severity}"[:_LONGEST_TAG])
+        if severity_of(severity) is None:
+            at = place._replace(field=mapping.columns["severity"])
+            findings.note(at, f"the severity is none of {SEVERITY_WORDS}: it is a tag")
     return tuple(dict.fromkeys(tags))
 
 

@@ -189,7 +189,7 @@ class _CaseWriter:
     def _unused_id(self, suite: str | None, case_id: str) -> str:
         """The id; where a case of the suite has it already, `ID-2` and so on."""
         candidates = (case_id if n == 1 else f"{case_id}-{n}" for n in count(1))
-        unused = next(each for each in candidates if (suite, each) not in self._ids)
+        unused = next(name for name in candidates if (suite, name) not in self._ids)
         self._ids.add((suite, unused))
         return unused
 

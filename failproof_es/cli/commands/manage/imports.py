@@ -43,14 +43,16 @@ _VARIABLE = re.compile(r"[A-Za-z_]\w*\Z")
     "columns",
     multiple=True,
     metavar="WHAT=COLUMN",
-    help="Which column holds what: prompt=question, expected=answer, id, system, choices, tags, "
-    "suite or metadata. A dot leads into a column: expected=answers.text.",
+    help="Which column holds what: prompt=question, expected=answer, match, id, system, choices, "
+    "tags, suite, severity or metadata; expected2 and match2 to 9 for more expectations. A dot "
+    "leads into a column: expected=answers.text.",
 )
 @click.option(
     "--match",
     metavar="HOW",
     help="How an answer is compared with the expected one: contains, icontains, equals, iequals, "
-    "begins, ends, regex or judge. An i ignores case.",
+    "begins, ends, regex or refusal, all also as not-contains and so on; or judge. An i ignores "
+    "case. A column `match` says it for each row.",
 )
 @click.option("--split", metavar="NAME", help="The split of a data set.")
 @click.option("--name", metavar="NAME", help="The name of the suite and of its runs.")
