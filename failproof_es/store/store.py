@@ -42,6 +42,11 @@ if TYPE_CHECKING:
     from failproof_es.store.embedded.server import EmbeddedServer
 
 _NUMBER = "SELECT failproof.number_run(%s)"
+_NOT_CURRENT = {
+    SchemaState.ABSENT: "the database has no schema of failproof-es",
+    SchemaState.OUTDATED: "the database's schema was made by an older version of failproof-es",
+}
+_INIT = "check which database the URL names; `failproof-es db init` makes or upgrades the schema"
 _MOST_IDLE = 2
 """Number of idle connections that are kept: rarely do more readers read a run at once."""
 
@@ -80,22 +85,19 @@ class Store:
 
     @classmethod
     def open(cls, database_url: str | None = None) -> Store:
-        """Reach the database, and create the schema if it has none.
+        """Reach the database; create or upgrade the schema of the embedded server.
 
-        The embedded server's schema is also upgraded. Raises `InvalidInput` when the database
-        cannot be used, or when the schema on another server is of another version.
+        Raises `InvalidInput` when the database cannot be used, or when another server's has no
+        schema, or that of another version.
         """
         store = cls.reach(database_url)
         with _translate_errors(store.url):
             state = store.state()
-            if state is SchemaState.ABSENT or (state is SchemaState.OUTDATED and store.embedded):
+            if state is not SchemaState.CURRENT and store.embedded is None:
+                raise InvalidInput.because(_NOT_CURRENT[state], remedy=_INIT)
+            if state is not SchemaState.CURRENT:
                 done = store.install()
                 store.is_new = any(migration.number == 1 for migration in done.migrations)
-            elif state is SchemaState.OUTDATED:
-                raise InvalidInput.because(
-                    "the database's schema was made by an older version of failproof-es",
-                    remedy="upgrade it with `failproof-es db init`, as a user who may",
-                )
         return store
 
     def state(self) -> SchemaState:

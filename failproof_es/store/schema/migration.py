@@ -22,6 +22,11 @@ from failproof_es.problems import InvalidInput
 
 _LOCK = "hashtextextended('failproof.migrate', 0)"
 _LONGEST_WAIT_MS = 60_000
+_SCHEMAS = ("failproof", "failproof_guard", "failproof_queue")
+_TAKEN = (
+    "SELECT c.oid::regclass::text FROM pg_catalog.pg_class AS c "
+    "WHERE c.relnamespace::regnamespace::text = ANY (%s) ORDER BY c.oid LIMIT 1"
+)
 _HOLDERS = (
     "SELECT held.pid, holder.usename FROM pg_catalog.pg_locks AS held "
     "JOIN pg_catalog.pg_stat_activity AS holder ON holder.pid = held.pid "
@@ -98,12 +103,13 @@ def lock_schema(connection: psycopg.Connection[Any]) -> None:
 def migrate(connection: psycopg.Connection[Any]) -> list[Migration]:
     """Apply the pending migrations, and return them.
 
-    Raises `InvalidInput` as `pending` does.
+    Raises `InvalidInput` as `pending` does, and when another program's schema has one of our names.
     """
     with connection.transaction():
         lock_schema(connection)
         new = pending(connection)
         if new is None:
+            _require_free_names(connection)
             new = migrations()
             connection.execute("CREATE SCHEMA IF NOT EXISTS failproof")
             connection.execute(
@@ -118,6 +124,16 @@ def migrate(connection: psycopg.Connection[Any]) -> list[Migration]:
                 (migration.number, migration.name, migration.sha256),
             )
     return new
+
+
+def _require_free_names(connection: psycopg.Connection[Any]) -> None:
+    with connection.cursor(row_factory=tuple_row) as cursor:
+        taken = cursor.execute(_TAKEN, (list(_SCHEMAS),)).fetchone()
+    if taken is not None:
+        raise InvalidInput.because(
+            f"another program has {taken[0]} in this database",
+            remedy="give failproof-es a database of its own: `createdb evaluations`",
+        )
 
 
 def _applied(connection: psycopg.Connection[Any]) -> dict[int, str] | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from failproof_es.store.embedded.server import EmbeddedServer
+from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke
 from tests.acceptance.conftest import RecordedLog
 from tests.acceptance.runs.test_bad_inputs import CANARY, check_paragraph
@@ -50,10 +51,8 @@ def test_a_wrong_command_is_told(name: str, recorded_log: RecordedLog, tmp_path:
 
 
 @pytest.mark.parametrize("command", ["show", "resume", "results", "replay"])
-def test_the_latest_run_of_an_empty_log_is_told(
-    command: str, database_url: str, tmp_path: Path
-) -> None:
-    done = invoke(database_url, command, "latest", cwd=tmp_path)
+def test_the_latest_run_of_an_empty_log_is_told(command: str, store: Store, tmp_path: Path) -> None:
+    done = invoke(store.url, command, "latest", cwd=tmp_path)
     check_paragraph(done, 2, "no run 'latest': no run exists yet", "failproof-es runs")
 
 

@@ -7,9 +7,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 
-from failproof_es.library.evaluating import evaluate, load, planned_cases
+from failproof_es.library.opened_run import OpenedRun
+from failproof_es.problems import InvalidInput
 from failproof_es.store.store import Store
 from tests.acceptance.commands import (
     begin,
@@ -19,6 +21,7 @@ from tests.acceptance.commands import (
     write_configuration,
     write_suite,
 )
+from tests.acceptance.runs.test_bad_inputs import check_paragraph
 from tests.conftest import as_administrator
 
 _PATIENCE_S = 120.0
@@ -54,26 +57,20 @@ def test_whoever_plans_first_makes_no_key_and_says_that_the_run_stays_unsigned(
     assert invoke(store.url, "verify", "1", cwd=tmp_path).exit_code == 0
 
 
-def test_the_first_command_on_an_empty_database_makes_the_key_aloud(
+def test_no_command_but_db_init_makes_the_schema_or_the_key_on_a_server_of_ones_own(
     database_url: str, tmp_path: Path, home: Path
 ) -> None:
-    first = invoke(database_url, "runs", cwd=tmp_path)
-    assert first.exit_code == 0 and MADE in first.stderr
-    assert len(list(home.rglob("*.key"))) == 1
-    assert MADE not in invoke(database_url, "runs", cwd=tmp_path).stderr
-
-
-def test_the_library_makes_the_key_of_an_empty_database_whatever_it_does_first(
-    database_url: str, tmp_path: Path, home: Path, caplog: pytest.LogCaptureFixture, url: str
-) -> None:
-    """The plug-in of pytest reads the cases of a run before it starts the run."""
-    write_suite(tmp_path, 2)
-    write_configuration(tmp_path, url)
-    loaded = load(tmp_path / "run.yaml")
-    assert len(planned_cases(loaded, database_url)) == 2
-    assert MADE in caplog.text and len(list(home.rglob("*.key"))) == 1
-    assert evaluate(loaded, database_url=database_url).status == "completed"
-    assert invoke(database_url, "verify", "1", cwd=tmp_path).exit_code == 0
+    for command in (("runs",), ("verify",), ("start", "quickstart")):
+        check_paragraph(invoke(database_url, *command, cwd=tmp_path), 2, "no schema", "db init")
+    with pytest.raises(InvalidInput, match="db init"):
+        OpenedRun.open("1", database_url=database_url)
+    assert list(home.rglob("*.key")) == []
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        ours = "SELECT nspname FROM pg_namespace WHERE nspname ~ 'failproof|projections'"
+        assert connection.execute(ours).fetchall() == []
+        connection.execute("CREATE SCHEMA failproof CREATE TABLE events (note text)")
+    refused = invoke(database_url, "db", "init", cwd=tmp_path)
+    check_paragraph(refused, 2, "another program has failproof.events", "createdb")
 
 
 @pytest.mark.slow

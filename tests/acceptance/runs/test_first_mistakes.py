@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, run, write_configuration, write_suite
 from tests.acceptance.conftest import RecordedLog
 
@@ -105,12 +106,12 @@ def test_a_wrong_dialect_is_told_once_for_each_file(
 
 @pytest.mark.parametrize("on_invalid", ["error", "skip"])
 def test_a_wrong_dialect_of_a_run_is_told_once(
-    on_invalid: str, database_url: str, tmp_path: Path
+    on_invalid: str, store: Store, tmp_path: Path
 ) -> None:
     (tmp_path / "suite.jsonl").write_text(JSON_LINES)
     prompts = {"path": "suite.jsonl", "dialect": "promptguard", "on_invalid": on_invalid}
     write_configuration(tmp_path, "http://127.0.0.1:9/v1", prompts=prompts)
-    done = invoke(database_url, "start", "run.yaml", cwd=tmp_path)
+    done = invoke(store.url, "start", "run.yaml", cwd=tmp_path)
     assert done.exit_code == 2
     assert "these look like failproof cases" in done.stderr
     assert len(done.stderr.partition("error: ")[2].splitlines()) <= 4, done.stderr
@@ -210,11 +211,11 @@ def test_a_home_that_cannot_be_made_is_told_without_the_number_of_the_error(
 
 
 def test_a_wrong_port_is_told_without_the_inside_of_the_client(
-    database_url: str, tmp_path: Path
+    store: Store, tmp_path: Path
 ) -> None:
     write_suite(tmp_path, 1)
     write_configuration(tmp_path, "http://127.0.0.1:9/v1")
-    done = invoke(database_url, "start", "run.yaml", cwd=tmp_path)
+    done = invoke(store.url, "start", "run.yaml", cwd=tmp_path)
     assert done.exit_code == 2
     assert (
         "run.yaml:1: models[0].base_url: model mock: http://127.0.0.1:9/v1 cannot be reached: "
@@ -224,13 +225,13 @@ def test_a_wrong_port_is_told_without_the_inside_of_the_client(
 
 
 def test_a_wrong_end_or_beginning_of_the_base_url_is_told_with_the_remedy(
-    database_url: str, mock_url: str, tmp_path: Path
+    store: Store, mock_url: str, tmp_path: Path
 ) -> None:
     write_suite(tmp_path, 1)
 
     def started(base_url: str) -> tuple[int, str]:
         write_configuration(tmp_path, base_url)
-        done = invoke(database_url, "start", "run.yaml", cwd=tmp_path)
+        done = invoke(store.url, "start", "run.yaml", cwd=tmp_path)
         return done.exit_code, done.stderr
 
     code, said = started(f"{mock_url}/chat/completions")

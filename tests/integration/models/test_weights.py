@@ -13,6 +13,7 @@ from failproof_es.cli.starting.missing_models import install_missing
 from failproof_es.configuration.schema import Configuration
 from failproof_es.models.providers.local.weights import SMOLLM2, find, install
 from failproof_es.problems import InvalidInput
+from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, write_configuration, write_suite
 
 
@@ -66,12 +67,12 @@ def test_another_file_than_the_published_one_is_refused(
 
 
 def test_missing_weights_are_a_problem_of_each_model_that_needs_them(
-    home: Path, database_url: str, tmp_path: Path
+    home: Path, store: Store, tmp_path: Path
 ) -> None:
     write_suite(tmp_path, 1)
     embedded = [{"provider": "local", "model": "smollm2", "max_tokens": n} for n in (4, 8)]
     write_configuration(tmp_path, "", models=embedded)
-    done = invoke(database_url, "start", "run.yaml", "--dry-run", cwd=tmp_path)
+    done = invoke(store.url, "start", "run.yaml", "--dry-run", cwd=tmp_path)
     assert done.exit_code == 2
     for number in range(2):
         said = f"run.yaml:1: models[{number}]: the weights of smollm2 are not installed (run `"

@@ -74,7 +74,7 @@ def init(output_format: Format) -> None:
     It also makes the key that signs the log, on this host, if nobody has signed the log before.
     Keep a copy of the key's file. Other hosts record without it; `ledger sign --follow` signs.
 
-    No other command changes an existing schema on a server of your own. It says which layers of
+    No other command makes or changes the schema on a server of your own. It says which layers of
     protection are missing afterwards, and why.
     """
     store = Store.reach(session().database_url)
