@@ -61,4 +61,4 @@ def describe_people(figure: Mapping[str, Any]) -> str:
         for name in ("disputed", "unclear", "awaiting_review")
         if figure[name]
     )
-    return ", ".join([passed, *rest])
+    return ", ".join([passed, *rest] if figure["n"] else [*rest] or [passed])

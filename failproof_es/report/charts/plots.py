@@ -41,6 +41,7 @@ _DASHES: tuple[list[int], ...] = ([], [7, 3], [2, 2], [7, 3, 2, 3], [12, 3], [1,
 _DOT = {"filled": True, "size": 70, "opacity": 1}
 _SHARES = {"domain": [0, 1]}
 _PERCENT = {"format": ".0%", "tickCount": 5}
+_SIGNED_POINTS = "datum.value == 0 ? '0' : format(100 * datum.value, '+.0f')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ def interval_dots(intervals: Sequence[PlottedRate], *, label: str, axis: str) ->
             "rate": row.rate,
             "low": row.low,
             "high": row.high,
-            "count": f"{row.passed}/{row.total}",
+            "count": f"{row.passed:,}/{row.total:,}",
             "says": f"{names[row.name]}, {series[row.series]}: {row.passed} of {row.total}, "
             f"interval {row.low:.1%} to {row.high:.1%}",
         }
@@ -252,7 +253,7 @@ def difference_forest(differences: Sequence[PlottedDifference], *, label: str, a
     reach = min(1.0, ceil(reach * 20) / 20)
     place = {"y": name_axis(labels)}
     shown = {**place, "description": field("says")}
-    signed = {"format": "+.0%", "tickCount": 5}
+    signed = {"labelExpr": _SIGNED_POINTS, "tickCount": 5}
     low = amount("low", title=axis, scale={"domain": [-reach, reach]}, axis=signed)
     spans = {**shown, "x": low, "x2": {"field": "high"}}
     dots = {**shown, "x": amount("difference"), "shape": {"value": "diamond"}}
@@ -270,7 +271,7 @@ def _heat_value(row: str, column: str, cell: PlottedCell | None) -> dict[str, st
     if cell is None or cell.total == 0:
         count, says, step = "–", "nothing was asked", 0
     else:
-        count, says = f"{cell.failed}/{cell.total}", f"{cell.failed} of {cell.total} failed"
+        count, says = f"{cell.failed:,}/{cell.total:,}", f"{cell.failed} of {cell.total} failed"
         step = ceil(cell.failed / cell.total * (RAMP - 1))
     return {
         "name": row,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from failproof_es.catalogue.run import RunDocument
 from failproof_es.catalogue.wording import describe_bounds, judge_named, percent, points
@@ -15,7 +15,7 @@ from failproof_es.dialects.fixed_outcomes import FixedOutcomeCounts
 from failproof_es.dialects.kit import cut_off
 from failproof_es.engine.reviews.comparison import JUDGES
 from failproof_es.events.base import ENDED
-from failproof_es.gates import describe_gate as gate_told
+from failproof_es.gates import format_amount
 from failproof_es.report.data.analysis import bounds_of, rate_of
 from failproof_es.report.data.comparison import BY_CATEGORY
 from failproof_es.report.data.content import (
@@ -66,9 +66,11 @@ def verdict(
     ):
         sentence = f"The record of {broken} is damaged: do not trust this report."
         return Verdict("bad", sentence, ())
-    bad = [*_missed_gates(gates, runs), *_failed_runs(runs)]
+    missed = list(_missed_gates(gates, runs))
+    bad = [*missed[:1], *_failed_runs(runs)]
     met = list(_met_gates(runs, gates))
     remarks = [
+        *missed[1:],
         *_reviews_by_people(runs),
         *_unfinished_runs(runs),
         *_runs_chosen_by_result(runs),
@@ -78,8 +80,9 @@ def verdict(
     ]
     tones = {tone for tone, _ in (*bad, *met, *remarks)}
     results = list(result_sentences(series, comparisons))
-    if not results and not any(run.by_people for run in runs):
+    if not results and not any(run.by_people or run.status == "failed" for run in runs):
         results = ["Nothing was scored."]
+        tones.add("doubt")
     sentences = [*(text for _, text in bad), *results, *(text for _, text in met)]
     texts = [text for _, text in remarks]
     if not sentences:
@@ -107,21 +110,51 @@ def _name_runs(runs: Iterable[RunDocument]) -> str:
 
 
 def _missed_gates(gates: Sequence[GateRow], runs: Sequence[RunDocument]) -> Iterator[TonedSentence]:
+    """How many gates are missed, and which: in the same sentence if it is one, else in a second."""
     missed = [gate for gate in gates if not gate.met]
-    if missed:
-        sentence = f"Not met: {len(missed)} of {plural(len(gates), 'gate')}"
-        numbers = {gate.run_number for gate in missed}
-        if len(runs) > 1:
-            sentence += f" ({_name_runs(run for run in runs if run.run_number in numbers)})"
-        phrases = [_describe_gate(gate, len(runs)) for gate in missed[:_NAMED_GATES]]
-        if len(missed) > _NAMED_GATES:
-            phrases.append(f"{len(missed) - _NAMED_GATES} more")
-        yield "bad", f"{sentence}: {'; '.join(phrases)}."
+    if not missed:
+        return
+    numbers = {gate.run_number for gate in missed}
+    count = _count_missed(len(missed), len(gates))
+    if len(runs) > 1:
+        count += f" ({_name_runs(run for run in runs if run.run_number in numbers)})"
+    phrases = [_describe_gate(gate, len(numbers)) for gate in missed[:_NAMED_GATES]]
+    if len(missed) > _NAMED_GATES:
+        phrases.append(f"{len(missed) - _NAMED_GATES} more")
+    if len(missed) == 1:
+        yield "bad", f"{count}: {phrases[0]}."
+    else:
+        yield "bad", f"{count}."
+        yield "bad", f"Not met: {', '.join(phrases)}."
+
+
+def _count_missed(missed: int, gates: int) -> str:
+    if gates == 1:
+        return "The gate is not met"
+    return f"{missed} of {gates} gates {'is' if missed == 1 else 'are'} not met"
 
 
 def _describe_gate(gate: GateRow, runs: int) -> str:
-    phrase = gate_told(gate.name, asdict(gate))
-    return phrase if runs == 1 else f"run {gate.run_number}, {phrase}"
+    """A missed gate with its limit and its measurement; `runs` is the number of runs with such."""
+    limit = describe_limit(gate)
+    word = "against" if limit.startswith("run ") else "limit"
+    measured = "nothing measured"
+    if gate.measured is not None:
+        measured = f"measured {describe_measured(gate)}"
+    phrase = f"{gate.name} ({word} {limit}, {measured})"
+    return phrase if runs == 1 else f"run {gate.run_number} {phrase}"
+
+
+def describe_limit(gate: GateRow) -> str:
+    """The gate's limit as text; for `no_regression_against` the run compared with: `run 5`."""
+    if gate.name.startswith("no_regression_against."):
+        return f"run {gate.limit}"
+    return format_amount(gate.limit)
+
+
+def describe_measured(gate: GateRow) -> str:
+    """The gate's measurement as text; `nothing` if there is none."""
+    return "nothing" if gate.measured is None else format_amount(gate.measured).replace("-", "−")
 
 
 def _failed_runs(runs: Sequence[RunDocument]) -> Iterator[TonedSentence]:
@@ -135,8 +168,13 @@ def _failed_runs(runs: Sequence[RunDocument]) -> Iterator[TonedSentence]:
 
 
 def _unfinished_runs(runs: Sequence[RunDocument]) -> Iterator[TonedSentence]:
-    if going := _name_runs(run for run in runs if run.status not in ENDED):
-        yield "doubt", f"Not ended: {going}. The numbers cover what is finished so far."
+    for run in runs:
+        if run.status not in ENDED:
+            finished = f"{run.counts.finished:,} of {plural(run.counts.planned, 'evaluation')}"
+            yield (
+                "doubt",
+                f"Run {run.run_number} has not ended ({run.status}): the numbers cover {finished}.",
+            )
 
 
 def _runs_chosen_by_result(runs: Sequence[RunDocument]) -> Iterator[TonedSentence]:
@@ -160,8 +198,7 @@ def _reviews_by_people(runs: Iterable[RunDocument]) -> Iterator[TonedSentence]:
                 of_run = f" (run {run.run_number})" if len(reviewed) > 1 else ""
                 yield (
                     "doubt" if figure.awaiting_review else "plain",
-                    f"Left to people, {figure.model}{of_run}: "
-                    f'{describe_people(figure.as_json())} (section "Judges and people").',
+                    f"Left to people, {figure.model}{of_run}: {describe_people(figure.as_json())}.",
                 )
 
 
@@ -174,7 +211,9 @@ def _unscored(series: Mapping[str, Sequence[Observation]]) -> Iterator[TonedSent
     ]
     awaiting = sum(observation.unscored_reason == AWAITING_REVIEW for observation in ended)
     unscored = sum(observation.is_unscored for observation in ended) - awaiting
-    if ended and unscored / len(ended) > _MANY_UNSCORED:
+    if unscored == len(ended):
+        return  # the verdict says so
+    if unscored / len(ended) > _MANY_UNSCORED:
         share = percent(unscored / len(ended))
         bounds = ""
         if len(series) == 1:

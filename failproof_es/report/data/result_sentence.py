@@ -23,20 +23,33 @@ NamedRate = tuple[str, Rate]
 def result_sentences(
     series: Mapping[str, Sequence[Observation]], comparisons: Sequence[Comparison]
 ) -> Iterator[str]:
-    """The sentence of the result; nothing if no evaluation passed or failed.
+    """The sentences of the result; nothing if no evaluation passed or failed.
 
     One series: its rate and the interval. Several: their counts, the best first, and how much
-    better the first is than the second.
+    better the first is than the second. Two runs of the same models: that for each model.
     """
-    rates = [(name, rate_of(of)) for name, of in series.items()]
-    scored = [(name, rate) for name, rate in rates if rate.total]
-    if not scored:
-        return
     overall = [comparison for comparison in comparisons if comparison.what == OVERALL]
-    if len(scored) == 1:
-        yield f"{_describe_single(*scored[0])}."
-    else:
-        yield f"{_describe_several(_best_first(scored, overall), overall)}."
+    for names in _compared_together(series):
+        rates = [(name, rate_of(series[name])) for name in names]
+        scored = [(name, rate) for name, rate in rates if rate.total]
+        if len(scored) == 1:
+            yield f"{_describe_single(*scored[0])}."
+        elif scored:
+            yield f"{_describe_several(_best_first(scored, overall), overall)}."
+
+
+def _compared_together(series: Mapping[str, Sequence[Observation]]) -> list[list[str]]:
+    """The names of series that one sentence compares: of two runs of the same models by model."""
+    models: dict[str, list[str]] = {}
+    runs: dict[int, set[str]] = {}
+    for name, of in series.items():
+        if of:
+            models.setdefault(of[0].model_key, []).append(name)
+            runs.setdefault(of[0].run_number, set()).add(of[0].model_key)
+    same_models = len(runs) == 2 and all(keys == set(models) for keys in runs.values())
+    if same_models and len(models) <= _NAMED_SERIES:
+        return list(models.values())
+    return [list(series)]
 
 
 def _describe_single(name: str, rate: Rate) -> str:
@@ -48,8 +61,11 @@ def _describe_single(name: str, rate: Rate) -> str:
 
 def _best_first(scored: Sequence[NamedRate], overall: Sequence[Comparison]) -> list[NamedRate]:
     """The series by their pass rates; two by the difference on the pairs that both were asked."""
-    if len(scored) == 2 and overall:
-        return list(reversed(scored) if overall[0].paired.difference < 0 else scored)
+    if len(scored) == 2:
+        names = tuple(name for name, _ in scored)
+        for comparison in overall:
+            if (comparison.one, comparison.other) == names:
+                return list(reversed(scored) if comparison.paired.difference < 0 else scored)
     return sorted(scored, key=lambda named: -(named[1].value or 0.0))
 
 
@@ -78,6 +94,8 @@ def _describe_difference(comparison: Comparison, sign: Literal[1, -1]) -> str:
         return f"no difference ({interval} points)"
     better = "better" if sign * paired.difference > 0 else "worse"
     chance = "" if comparison.adjusted_p < ALPHA else ", which may be chance"
+    if chance and ends[0] * ends[1] > 0:  # the interval alone would say otherwise
+        interval += f", adjusted p {comparison.adjusted_p:.3f}"
     return f"{points(abs(paired.difference))} {better}{chance} ({interval})"
 
 

@@ -21,6 +21,7 @@ from failproof_es.report.page.blocks import (
     Paragraph,
     QuotedText,
     ReportPage,
+    Rest,
     Table,
 )
 from failproof_es.support.untrusted_text import lines, one_line
@@ -75,8 +76,11 @@ def _lines(page: ReportPage) -> Iterator[str]:
     yield text(page.footer)
 
 
-def _blocks(blocks: Iterable[Block]) -> Iterator[str]:
+def _blocks(blocks: Iterable[Block | Rest]) -> Iterator[str]:
     for block in blocks:
+        if isinstance(block, Rest):
+            yield from _blocks(block.blocks)
+            continue
         if _is_drawn(block):
             continue  # the table next to it has the same numbers
         yield ""

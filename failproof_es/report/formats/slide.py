@@ -9,8 +9,8 @@ from markupsafe import escape
 from failproof_es.catalogue.wording import percent
 from failproof_es.report.formats.markdown import table_lines, text
 from failproof_es.report.page.blocks import Table, TableColumn
-from failproof_es.report.page.slide import Slide, ramp_step
-from failproof_es.report.page.tables import counts
+from failproof_es.report.page.slide import ALL_CASES, Slide, ramp_step
+from failproof_es.report.page.tables import bounds, counts
 from failproof_es.support.statistics import Rate
 from failproof_es.support.untrusted_text import one_line, shortened_inside
 
@@ -23,9 +23,10 @@ _LIGHT_FROM = 4
 _FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 _LONGEST_NAME = 30
 _LONGEST_TITLE = 70
+_LONGEST_NOTE = 110
 _LETTER = 9.0
 """Width of a letter of 16 pixels, on the wide side."""
-_MARGIN, _HEAD, _ROW, _NARROWEST = 24, 96, 56, 150
+_MARGIN, _HEAD, _ROW, _NARROWEST, _NOTE = 24, 96, 76, 160, 20
 
 
 def slide_piece(slide: Slide, form: str) -> bytes:
@@ -45,13 +46,14 @@ def _markdown(slide: Slide) -> Iterator[str]:
     rows = tuple((name, *map(_cell, rates)) for name, rates in slide.rows)
     yield from table_lines(Table(slide.title, columns, rows))
     yield ""
-    yield text(slide.note)
+    yield text(" ".join(slide.notes))
 
 
 def _cell(rate: Rate | None) -> str:
     if rate is None or rate.value is None:
         return "–"
-    return f"{percent(rate.value)} ({counts(rate)})"
+    assert rate.interval is not None
+    return f"{percent(rate.value)} ({counts(rate)}; {bounds(rate.interval)})"
 
 
 def _svg(slide: Slide) -> str:
@@ -60,9 +62,13 @@ def _svg(slide: Slide) -> str:
     first = int(_LETTER * max(map(len, names), default=0)) + _MARGIN
     widths = [max(_NARROWEST, int(_LETTER * len(head)) + _MARGIN) for head in heads]
     title = shortened_inside(one_line(slide.title), _LONGEST_TITLE)
-    texts = int(1.5 * _LETTER * len(title)), int(0.8 * _LETTER * len(slide.note))
-    width = max(first + sum(widths), *texts) + 2 * _MARGIN
-    height = _HEAD + _ROW * len(names) + 2 * _MARGIN
+    notes = [shortened_inside(one_line(note), _LONGEST_NOTE) for note in slide.notes]
+    texts = (1.5 * _LETTER * len(title), *(0.7 * _LETTER * len(note) for note in notes))
+    missing = max(0, int(max(texts)) - first - sum(widths))
+    widths = [width + missing // max(len(widths), 1) for width in widths]
+    width = first + sum(widths) + 2 * _MARGIN
+    below = _HEAD + _ROW * len(names) + _MARGIN
+    height = below + _NOTE * len(notes)
     shapes = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" font-family="{_FONT}" role="img" '
@@ -76,26 +82,31 @@ def _svg(slide: Slide) -> str:
         left += column
     for at, (name, (_, rates)) in enumerate(zip(names, slide.rows, strict=True)):
         shapes += _row(_HEAD + at * _ROW, name, rates, first, widths)
-    shapes += [_text(_MARGIN, height - 18, slide.note, size=13, colour=_MUTED), "</svg>"]
+    shapes += (
+        _text(_MARGIN, below + 8 + _NOTE * at, note, size=13, colour=_MUTED)
+        for at, note in enumerate(notes)
+    )
+    shapes.append("</svg>")
     return "\n".join(shapes) + "\n"
 
 
 def _row(
     top: int, name: str, rates: Sequence[Rate | None], first: int, widths: Sequence[int]
 ) -> Iterator[str]:
-    yield _text(_MARGIN, top + _ROW / 2 + 6, name)
+    yield _text(_MARGIN, top + _ROW / 2 + 6, name, bold=name == ALL_CASES)
     left = _MARGIN + first
     for rate, width in zip(rates, widths, strict=True):
         centre = left + width / 2
-        if rate is None or rate.value is None:
+        if rate is None or rate.value is None or rate.interval is None:
             yield _rectangle(left + 2, top + 2, width - 4, _ROW - 4, _EMPTY)
             yield _text(centre, top + _ROW / 2 + 6, "–", colour=_MUTED, middle=True)
         else:
             step = ramp_step(rate, len(_RAMP))
             ink = _PAPER if step >= _LIGHT_FROM else _INK
             yield _rectangle(left + 2, top + 2, width - 4, _ROW - 4, _RAMP[step])
-            yield _text(centre, top + 25, percent(rate.value), colour=ink, middle=True, bold=True)
-            yield _text(centre, top + 44, counts(rate), size=13, colour=ink, middle=True)
+            yield _text(centre, top + 26, percent(rate.value), colour=ink, middle=True, bold=True)
+            for below, line in ((45, counts(rate)), (63, bounds(rate.interval))):
+                yield _text(centre, top + below, line, size=13, colour=ink, middle=True)
         left += width
 
 

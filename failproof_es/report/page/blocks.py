@@ -145,6 +145,21 @@ class Collapsible:
     blocks: tuple[Block, ...]
     facts: tuple[tuple[str, str], ...] = ()
     """Names and values that are shown while it is closed, too."""
+    on_paper: bool = True
+    """Whether paper shows its blocks although it is closed on the screen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Further blocks of a list, closed at first; iterated once, while they are written.
+
+    Only a section holds one. Paper has its blocks only if it is open on the screen.
+    """
+
+    kind: ClassVar[str] = "rest"
+
+    summary: str
+    blocks: Iterable[Block]
 
 
 Block = Paragraph | Method | Heading | Items | Facts | Table | Figure | QuotedText | Collapsible
@@ -159,7 +174,7 @@ class ReportSection:
 
     anchor: str
     title: str
-    blocks: Iterable[Block]
+    blocks: Iterable[Block | Rest]
     summary: str | None = None
     """Beside the title of a section that is closed at first; `None` if it is open."""
 

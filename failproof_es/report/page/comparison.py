@@ -33,8 +33,10 @@ from failproof_es.support.plurals import plural
 from failproof_es.support.statistics import Interval
 
 NAMED_CASES = 200
+_PRINTED_CASES = 40
+_PRINTED_PAIRS = 3
 MOST_PAIRS_DRAWN = 10
-_AXIS = "passed more by the first named"
+_AXIS = "percentage points by which the first passed more"
 _METHOD = (
     "A difference is the first's less the second's, over pairs: evaluations that were sent the "
     "same, are graded alike and were scored on both sides. Intervals are Bonett and Price's for "
@@ -48,10 +50,9 @@ _METHOD = (
 
 
 def comparison(report: Report) -> Iterator[Block]:
-    """Blocks of the section: what is compared, then the differences between every two series.
+    """Blocks of the section: the differences between every two series, then what is left out.
 
-    Each two series have a table, and a figure unless there are more than `MOST_PAIRS_DRAWN` of
-    them.
+    More than two series: one figure and one table of all pairs, and each pair's details closed.
     """
     if len(report.series) < 2:
         return
@@ -63,9 +64,13 @@ def comparison(report: Report) -> Iterator[Block]:
     if len(pairs) > 1:
         yield from _all_pairs(report.comparisons)
     for (one, other), comparisons in pairs.items():
-        yield from _pair_blocks(
-            f"{one} − {other}", comparisons, drawn=len(pairs) <= MOST_PAIRS_DRAWN
-        )
+        title = f"{one} (first) and {other} (second)"
+        blocks = _pair_blocks(title, comparisons, drawn=len(pairs) <= MOST_PAIRS_DRAWN)
+        if len(pairs) > 1:
+            yield Collapsible(title, (), tuple(blocks), on_paper=len(pairs) <= _PRINTED_PAIRS)
+        else:
+            yield Heading(title)
+            yield from blocks
     if report.comparisons:
         yield Method(_METHOD)
     if any(pairing.unpaired for pairing in report.pairings):
@@ -94,10 +99,15 @@ def _pairings(compared: Sequence[SeriesPairing]) -> Block:
 
 def _all_pairs(comparisons: Sequence[Comparison]) -> Iterator[Block]:
     overall = [comparison for comparison in comparisons if comparison.what == OVERALL]
+    if not overall:
+        return
     names = [f"{comparison.one} − {comparison.other}" for comparison in overall]
     yield from _forest(
         "Differences of pass rates, all cases, with intervals", "every two", names, overall
     )
+    caption = "Paired differences of pass rates, all cases"
+    table = _differences_table(caption, overall, "first − second", names)
+    yield collapsed_if_long(table)
 
 
 def _row_label(what: str) -> str:
@@ -105,7 +115,6 @@ def _row_label(what: str) -> str:
 
 
 def _pair_blocks(title: str, comparisons: Sequence[Comparison], *, drawn: bool) -> Iterator[Block]:
-    yield Heading(title)
     rates = [comparison for comparison in comparisons if comparison.paired.first_only is not None]
     if _are_small(rates[1:]):
         yield _differences_table("Paired differences of pass rates", rates[:1])
@@ -116,7 +125,8 @@ def _pair_blocks(title: str, comparisons: Sequence[Comparison], *, drawn: bool) 
             yield from _forest("Differences of pass rates, with intervals", title, names, rates)
         yield collapsed_if_long(_differences_table("Paired differences of pass rates", rates))
     if scores := [comparison for comparison in comparisons if comparison not in rates]:
-        yield collapsed_if_long(_differences_table("Paired differences of scores", scores))
+        table = _differences_table("Paired differences of scores", scores, "score")
+        yield collapsed_if_long(table)
     for comparison in comparisons:
         yield from _discordant(comparison)
 
@@ -144,31 +154,43 @@ def _forest(
         )
 
 
-def _differences_table(caption: str, comparisons: Sequence[Comparison]) -> Table:
+def _differences_table(
+    caption: str,
+    comparisons: Sequence[Comparison],
+    what: str = "group",
+    names: Sequence[str] | None = None,
+) -> Table:
+    """A row for each comparison, named by `names`, else by group or score; `what` heads these."""
     table = Table(
         caption,
         (
-            TableColumn("of", "name"),
+            TableColumn(what, "name"),
             TableColumn("pairs"),
             TableColumn("clusters"),
-            TableColumn("only first"),
-            TableColumn("only second"),
+            TableColumn("only first passed"),
+            TableColumn("only second passed"),
             TableColumn("difference"),
             INTERVAL,
             TableColumn("adjusted p"),
             TableColumn("smallest effect"),
         ),
-        tuple(_row(comparison) for comparison in comparisons),
+        tuple(
+            (name, *_difference_cells(comparison))
+            for name, comparison in zip(
+                names or [_row_label(comparison.what) for comparison in comparisons],
+                comparisons,
+                strict=True,
+            )
+        ),
     )
     return without_empty_columns(table)
 
 
-def _row(comparison: Comparison) -> tuple[Cell, ...]:
+def _difference_cells(comparison: Comparison) -> tuple[Cell, ...]:
     paired = comparison.paired
     share = paired.first_only is not None
     smallest = paired.smallest_effect
     return (
-        _row_label(comparison.what),
         f"{paired.pairs:,}",
         "" if paired.clusters == paired.pairs else f"{paired.clusters:,}",
         "" if paired.first_only is None else f"{paired.first_only:,}",
@@ -176,13 +198,13 @@ def _row(comparison: Comparison) -> tuple[Cell, ...]:
         _signed(paired.difference, share=share),
         _signed_ends(paired.interval, share=share) + _unadjusted_remark(comparison),
         _significance(comparison.adjusted_p),
-        "–" if smallest is None else _signed(min(smallest, 1.0), share=share).lstrip("+"),
+        "" if smallest is None else _signed(min(smallest, 1.0), share=share).lstrip("+"),
     )
 
 
 def _significance(p: float) -> Mark | str:
     text = "< 0.001" if p < 0.001 else f"{p:.3f}"
-    return Mark(text, "doubt") if p < ALPHA else text
+    return Mark(text) if p < ALPHA else text
 
 
 def _signed_ends(interval: Interval | None, *, share: bool) -> str:
@@ -205,9 +227,10 @@ def _unadjusted_remark(comparison: Comparison) -> str:
 
 def _signed(difference: float, *, share: bool) -> str:
     """A difference with its sign: in percentage points if `share`, else with three decimals."""
-    sign = "−" if difference < 0 else "+"
-    size = abs(difference)
-    return sign + (points(size) if share else f"{size:.3f}")
+    size = points(abs(difference)) if share else f"{abs(difference):.3f}"
+    if not size.removesuffix(" points").strip("0."):
+        return size
+    return ("−" if difference < 0 else "+") + size
 
 
 def _discordant(comparison: Comparison) -> Iterator[Block]:
@@ -225,4 +248,5 @@ def _discordant(comparison: Comparison) -> Iterator[Block]:
                 f" and {more:,} more" if more > 0 else ""
             )
             summary = f"Passed by {name} alone: {plural(len(cases), 'case')}"
-            yield Collapsible(summary, (), (Paragraph(case_names),))
+            few = len(cases) <= _PRINTED_CASES
+            yield Collapsible(summary, (), (Paragraph(case_names),), on_paper=few)

@@ -37,14 +37,13 @@ def cost_and_latency(report: Report) -> Iterator[Block]:
 def summarize_cost(report: Report) -> str:
     """The section in a line: answers, what they cost, and how long they took with one model."""
     answers = sum(cost.answers for cost in report.costs)
+    parts = [plural(answers, "answer")] if answers else []
+    if _is_priced(report.costs):
+        parts.append(_total_cost(report.costs))
     medians = [measure for measure in report.measures if measure.name == MEDIAN_LATENCY]
-    return ", ".join(
-        (
-            plural(answers, "answer"),
-            *([_total_cost(report.costs)] if _is_priced(report.costs) else []),
-            *([f"half of them within {medians[0].value:,.0f} ms"] if len(medians) == 1 else []),
-        )
-    )
+    if len(medians) == 1:
+        parts.append(f"median latency {medians[0].value:,.0f} ms")
+    return ", ".join(parts)
 
 
 def _is_priced(costs: Sequence[Cost]) -> bool:

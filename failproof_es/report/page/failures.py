@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 
 from failproof_es.catalogue.wording import judge_named
@@ -21,6 +21,7 @@ from failproof_es.report.page.blocks import (
     Mark,
     Paragraph,
     QuotedText,
+    Rest,
     Table,
     TableColumn,
 )
@@ -31,9 +32,13 @@ from failproof_es.support.untrusted_text import shortened
 
 _SEVERE = ("S0", "S1")
 _LONGEST_CELL = 1_000
+MOST_OF_A_FAULT = 20
+"""Failures of one fault that stand open; the others are closed behind their number."""
 
 
-def failure_sections(report: Report, failures: Iterable[FailureWithTranscript]) -> Iterator[Block]:
+def failure_sections(
+    report: Report, failures: Iterable[FailureWithTranscript]
+) -> Iterator[Block | Rest]:
     """Blocks of the section: how often each fault is, then the failures, one fault after another.
 
     Nothing if nothing failed. `failures` are the report's failures with their transcripts, in its
@@ -49,8 +54,10 @@ def failure_sections(report: Report, failures: Iterable[FailureWithTranscript]) 
     yield from heat_maps(report)
     for fault, group in groupby(failures, lambda failure: failure.failed.fault):
         yield Heading(f"{fault}: {counts[fault]:,}")
-        for failure in group:
-            yield _fold(failure, several=len(report.series) > 1)
+        folds = (_fold(failure, several=len(report.series) > 1) for failure in group)
+        yield from islice(folds, MOST_OF_A_FAULT)
+        if (more := counts[fault] - MOST_OF_A_FAULT) > 0:
+            yield Rest(f"{more:,} more: {fault}", folds)
 
 
 def _faults(failures: Sequence[Failed]) -> Block:
@@ -76,12 +83,13 @@ def _fold(failure: FailureWithTranscript, *, several: bool) -> Collapsible:
     failed = failure.failed
     return Collapsible(
         _summarize_failure(failure, several=several),
-        (*_severity(failed.severity), Mark(failed.class_ or "not classified")),
+        _severity(failed.severity),
         (
             Facts(
                 (
                     ("suite", failed.suite),
                     *([("category", failed.category)] if failed.category != failed.suite else []),
+                    ("class", failed.class_ or "not classified"),
                     ("why it failed", failed.reason or "the check gives no reason"),
                     ("evaluation", str(failed.evaluation_id)),
                 )
@@ -100,9 +108,11 @@ def _fold(failure: FailureWithTranscript, *, several: bool) -> Collapsible:
                 "The case as it stood in its file",
                 (),
                 (QuotedText("JSON", _json(failure.document)),),
+                on_paper=False,
             ),
         ),
         tuple(_unmet(failed)),
+        on_paper=False,
     )
 
 

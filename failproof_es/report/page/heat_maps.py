@@ -6,29 +6,41 @@ from collections.abc import Iterator, Sequence
 
 from failproof_es.report.charts import plots as charts
 from failproof_es.report.data.content import HeatCell, Report
-from failproof_es.report.page.blocks import Block, Figure, Table, TableColumn
-from failproof_es.report.page.tables import MOST_ROWS_DRAWN, collapsed
+from failproof_es.report.page.blocks import Block, Collapsible, Figure, Table, TableColumn
+from failproof_es.report.page.tables import MOST_ROWS_DRAWN
+
+_MOST_ROWS_OPEN = 20
 
 
 def heat_maps(report: Report) -> Iterator[Block]:
     """For each series, a heat map and a table of failures by category and severity.
 
-    Nothing with a single category or severity, of which the pass rates say as much. A very large
-    heat map is left out.
+    Nothing with a single category or severity, of which the pass rates say as much. More than
+    `_MOST_ROWS_OPEN` rows are closed, and a very large heat map is left out.
     """
     categories = sorted({cell.category for cell in report.heat})
     severities = sorted({cell.severity for cell in report.heat})
     if len(categories) < 2 or len(severities) < 2:
         return
-    for series in report.series:
-        cells = [cell for cell in report.heat if cell.series == series]
-        if cells:
-            yield from _heat(series, categories, severities, cells)
+    maps = [
+        (series, cells)
+        for series in report.series
+        if (cells := [cell for cell in report.heat if cell.series == series])
+    ]
+    is_open = len(maps) * len(categories) <= _MOST_ROWS_OPEN
+    for series, cells in maps:
+        figure, table = _heat(series, categories, severities, cells)
+        if is_open:
+            yield from figure
+            yield Collapsible(f"{table.caption}, as a table", (), (table,))
+        else:
+            yield Collapsible(table.caption, (), (*figure, table), on_paper=False)
 
 
 def _heat(
     series: str, categories: Sequence[str], severities: Sequence[str], cells: Sequence[HeatCell]
-) -> Iterator[Block]:
+) -> tuple[list[Figure], Table]:
+    """The figure, unless it would be very large, and the table of the same numbers."""
     at = {(cell.category, cell.severity): cell for cell in cells}
     filled = [
         charts.PlottedCell(category, severity, cell.failed, cell.total)
@@ -38,10 +50,11 @@ def _heat(
         for severity in severities
     ]
     caption = f"{series}: failed of scored, by category and severity"
+    figure = []
     if len(filled) <= 4 * MOST_ROWS_DRAWN and len(severities) <= 8:
-        yield Figure(caption, charts.heat_map(filled, label=caption))
-    table = Table(
-        f"{series}: failed of scored",
+        figure.append(Figure(caption, charts.heat_map(filled, label=caption)))
+    return figure, Table(
+        caption,
         (TableColumn("category", "name"), *(TableColumn(severity) for severity in severities)),
         tuple(
             (
@@ -56,4 +69,3 @@ def _heat(
             for category in categories
         ),
     )
-    yield collapsed(table)

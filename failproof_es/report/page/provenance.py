@@ -30,7 +30,7 @@ _CHECKED = {
 }
 
 _RELATED_RUN_COLUMNS = (
-    TableColumn("run"),
+    TableColumn("run", "name"),
     TableColumn("attempt"),
     TableColumn("name", "name"),
     TableColumn("started", "text"),

@@ -40,6 +40,7 @@ _DIMENSIONS = {
     "severity": "by severity",
     "tag": "by tag",
 }
+_WITH_INTERVALS = f"with {INTERVAL.heading}s"
 _MEANINGS = {
     "items": "the share that held of a case's checklist, as far as judges decided it",
     "judge_agreement": "how often two judges said the same of an item, chance included",
@@ -101,7 +102,8 @@ def _dimension(report: Report, dimension: str) -> Iterator[Block]:
     if is_open:
         yield from blocks
     else:
-        yield Collapsible(f"{title}: {plural(len(names), 'group')}", (), blocks)
+        summary = f"{title}: {plural(len(names), 'group')}"
+        yield Collapsible(summary, (), blocks, on_paper=len(groups) <= MOST_ROWS_OPEN)
 
 
 def _figure(title: str, groups: Sequence[GroupRate]) -> Iterator[Figure]:
@@ -122,9 +124,10 @@ def _rates_table(title: str, groups: Sequence[GroupRate]) -> Table:
     columns = (TableColumn("group", "name"), TableColumn("model", "text"), *RATE_COLUMNS,
                *UNSCORED_COLUMNS)  # fmt: skip
     several = len({group.series for group in groups}) > 1
+    single = len({group.name for group in groups}) == 1
     rows = tuple(
         (
-            group.name,
+            "" if several and single else group.name,
             group.series if several else "",
             *rate_cells(group.rate),
             *unscored_cells(group),
@@ -151,10 +154,11 @@ def _stability(report: Report) -> Iterator[Block]:
             )
             for stable in report.stability
         )
-        yield Table("Cases that passed in all repetitions, or in some", columns, rows)
+        caption = f"Cases that passed in all repetitions, or in some, {_WITH_INTERVALS}"
+        yield Table(caption, columns, rows)
         yield Method(
-            f"Of the cases whose repetitions were all scored. In brackets: {INTERVAL.heading}, "
-            "Wilson's, over clusters: cases of one family form a cluster."
+            "Of the cases whose repetitions were all scored. Intervals are Wilson's, over "
+            "clusters: cases of one family form a cluster."
         )
 
 
@@ -169,14 +173,14 @@ def _refusals(report: Report) -> Iterator[Block]:
             (
                 refusal.series,
                 f"{refusal.refused:,} of {refusal.scored:,}",
-                counted_rate(refusal.over),
-                counted_rate(refusal.under),
+                counted_rate(refusal.over) if refusal.over.total else "",
+                counted_rate(refusal.under) if refusal.under.total else "",
             )
             for refusal in report.refusals
         )
-        yield Table("Refusals", columns, rows)
+        yield without_empty_columns(Table(f"Refusals, {_WITH_INTERVALS}", columns, rows))
         yield Method(
             "Over-refusal: refused and failed for it, of the cases that want an answer. "
             "Under-refusal: answered and failed for it, of the cases that want a refusal (tag: "
-            f"refusal). In brackets: {INTERVAL.heading}, Wilson's, over clusters."
+            "refusal). Intervals are Wilson's, over clusters."
         )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import chain
 
 from failproof_es.catalogue.wording import moment
-from failproof_es.gates import format_amount
+from failproof_es.report.data.conclusions import describe_limit, describe_measured
 from failproof_es.report.data.content import GateRow, Provenance, Report
 from failproof_es.report.data.transcripts import FailureWithTranscript
 from failproof_es.report.page.blocks import (
@@ -119,8 +119,8 @@ def _judged_gates(report: Report) -> Table:
         (
             gate.name,
             str(gate.run_number) if several else "",
-            _limit(gate),
-            "nothing" if gate.measured is None else format_amount(gate.measured).replace("-", "−"),
+            describe_limit(gate),
+            describe_measured(gate),
             "" if gate.of is None else f"{gate.of:,}",
             _interval(gate),
             _MET[gate.met],
@@ -128,14 +128,7 @@ def _judged_gates(report: Report) -> Table:
         )
         for gate in report.gates
     )
-    return without_empty_columns(Table("Gates", columns, rows))
-
-
-def _limit(gate: GateRow) -> str:
-    """The gate's limit as text; for `no_regression_against` the run compared with: `run 5`."""
-    if gate.name.startswith("no_regression_against."):
-        return f"run {gate.limit}"
-    return format_amount(gate.limit)
+    return without_empty_columns(Table("Limits and what was measured", columns, rows))
 
 
 def _interval(gate: GateRow) -> str:

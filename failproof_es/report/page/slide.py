@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from failproof_es.catalogue.wording import moment
+from failproof_es.events.base import ENDED
 from failproof_es.report.data.content import GroupRate, Report
+from failproof_es.report.page.tables import INTERVAL
 from failproof_es.support.plurals import plural
 from failproof_es.support.statistics import Rate
 
 MOST_ROWS = 16
 MOST_COLUMNS = 6
-_ALL_CASES = "all cases"
+ALL_CASES = "all cases"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,16 +24,17 @@ class Slide:
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[Rate | None, ...]], ...]
-    note: str
+    notes: tuple[str, ...]
 
 
 def build_slide(report: Report) -> Slide:
     """The pass rates of all cases, and by category, or by suite where cases have no categories.
 
     Models are columns, unless there are more of them than categories. At most `MOST_ROWS` and
-    `MOST_COLUMNS` are shown, the first ones; the note says how many are left out.
+    `MOST_COLUMNS` are shown, the first ones; a note says how many are left out.
     """
-    groups = [group for group in report.groups if group.dimension in ("overall", _by(report))]
+    by = _by(report)
+    groups = [group for group in report.groups if group.dimension in ("overall", by)]
     rates = {(_name(group), group.series): group.rate for group in groups if group.rate.total}
     names = list(dict.fromkeys(map(_name, groups)))
     models = list(report.series)
@@ -45,17 +50,33 @@ def build_slide(report: Report) -> Slide:
         for of, most, what in ((names, MOST_ROWS, "row"), (models, MOST_COLUMNS, "column"))
         if len(of) > most
     ]
-    note = "; ".join(("Passed, of the evaluations that were scored", *left_out))
-    return Slide(report.title, tuple(models[:MOST_COLUMNS]), rows, f"{note}.")
+    runs = ", ".join(dict.fromkeys(provenance.run.name for provenance in report.asked))
+    title = f"{runs}: pass rates" + (f" by {by}" if by else "")
+    notes = (*_notes(report), *([f"{'; '.join(left_out)}."] if left_out else []))
+    return Slide(title, tuple(models[:MOST_COLUMNS]), rows, notes)
 
 
-def _by(report: Report) -> str:
+def _notes(report: Report) -> Iterator[str]:
+    """What the cells hold, from which runs, and whether these have ended and are sound."""
+    yield f"Passed, of the evaluations that were scored, and Wilson's {INTERVAL.heading}."
+    yield f"As the log stood on {moment(report.made_at)}: {report.title}."
+    for provenance in report.asked:
+        if provenance.integrity is False:
+            yield f"The record of run {provenance.run.run_number} is damaged: do not trust this."
+        if provenance.run.status not in ENDED:
+            yield f"Run {provenance.run.run_number} has not ended."
+
+
+def _by(report: Report) -> str | None:
+    """The dimension of the groups beside all cases; `None` if it has a single group."""
     dimensions = {group.dimension for group in report.groups}
-    return "category" if "category" in dimensions else "suite"
+    by = "category" if "category" in dimensions else "suite"
+    several = len({group.name for group in report.groups if group.dimension == by}) > 1
+    return by if several else None
 
 
 def _name(group: GroupRate) -> str:
-    return _ALL_CASES if group.dimension == "overall" else group.name
+    return ALL_CASES if group.dimension == "overall" else group.name
 
 
 def ramp_step(rate: Rate, steps: int) -> int:

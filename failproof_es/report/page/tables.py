@@ -126,10 +126,10 @@ def collapsed_if_long(table: Table, most: int = MOST_ROWS_OPEN) -> Block:
     return table if len(table.rows) <= most else collapsed(table)
 
 
-def collapsed(*blocks: Block) -> Collapsible:
-    """The blocks, closed behind the caption of the table among them."""
-    (table,) = (block for block in blocks if isinstance(block, Table))
-    return Collapsible(f"{table.caption}: {plural(len(table.rows), 'row')}", (), blocks)
+def collapsed(table: Table) -> Collapsible:
+    """The table, closed behind its caption; on paper, too, if it is long."""
+    summary = f"{table.caption}: {plural(len(table.rows), 'row')}"
+    return Collapsible(summary, (), (table,), on_paper=len(table.rows) <= MOST_ROWS_OPEN)
 
 
 def without_empty_columns(table: Table) -> Table:

@@ -7,12 +7,14 @@ from pathlib import Path
 from failproof_es.report.formats.html import pieces
 from failproof_es.report.page.blocks import (
     Collapsible,
+    Method,
     Paragraph,
     QuotedText,
     ReportPage,
     ReportSection,
+    Rest,
 )
-from tests.browser import beacon, parsed
+from tests.browser import beacon, launched, parsed
 from tests.harmless_html import hostile, objections
 
 
@@ -47,3 +49,28 @@ def test_the_same_browser_does_obey_a_page_that_does_not_escape(tmp_path: Path) 
         document = parsed(file, tmp_path / "profile")
     assert "/img" in heard.paths
     assert "<title>x</title>" in document
+
+
+def test_paper_has_the_sections_and_methods_that_are_closed_and_no_transcript(
+    tmp_path: Path,
+) -> None:
+    transcript = Collapsible("t", (), (Paragraph("transcript"),), (("got", "no"),), on_paper=False)
+    blocks = (Paragraph("text"), Method("method"), Collapsible("c", (), (Paragraph("inner"),)))
+    sections = (
+        ReportSection("open", "Open", (transcript, Rest("r", (Paragraph("rest"),)))),
+        ReportSection("shut", "Shut", blocks, "summary"),
+    )
+    file = tmp_path / "report.html"
+    page = ReportPage("t", "k", "plain", "v", (), sections, "f")
+    file.write_bytes(b"".join(pieces(page)))
+    with launched() as browser:
+        tab = browser.new_page()
+        tab.goto(file.as_uri())
+
+        def visible() -> list[str]:
+            texts = ("transcript", "rest", "text", "method", "inner")
+            return [text for text in texts if tab.get_by_text(text, exact=True).is_visible()]
+
+        assert visible() == []
+        tab.emulate_media(media="print")
+        assert visible() == ["text", "method", "inner"]

@@ -79,6 +79,36 @@ def test_two_are_compared_in_the_first_sentence_the_better_one_first(
     assert (found.sentence, found.remarks) == (sentence, ())
 
 
+def test_two_runs_of_the_same_models_are_compared_model_by_model() -> None:
+    series = {
+        f"{model} (run {run_number})": [
+            observed(
+                f"c{n}", n < passing, series=f"{model} (run {run_number})", model_key=model,
+                run_number=run_number,
+            )
+            for n in range(40)
+        ]
+        for run_number, model, passing in ((1, "a", 30), (1, "b", 10), (2, "a", 10), (2, "b", 12))
+    }  # fmt: skip
+    found = verdict([run(1), run(2)], [], series, pairings(series), comparisons(series))
+    assert found.sentence.startswith(
+        "a (run 1) passed 30 of 40, a (run 2) 10 of 40: 50.0 points better (95 % interval "
+    )
+    assert " b (run 2) passed 12 of 40, b (run 1) 10 of 40: 5.0 points better, which may be" in (
+        found.sentence
+    )
+
+
+def test_an_interval_that_says_otherwise_than_its_adjusted_p_has_that_p_beside_it() -> None:
+    series = {
+        name: [observed(f"c{n}", n < passing, series=name, model_key=name) for n in range(40)]
+        for name, passing in (("a", 40), ("b", 34), ("c", 34), ("d", 34), ("e", 34))
+    }
+    found = verdict([run()], [], series, pairings(series), comparisons(series))
+    assert "15.0 points better, which may be chance (95 % interval 1.8 to" in found.sentence
+    assert found.sentence.endswith(", adjusted p 0.078).")
+
+
 def test_of_many_the_five_best_are_named_and_the_first_two_compared() -> None:
     series = {
         f"m{passing}": [observed(f"c{n}", n < 6 * passing, series=f"m{passing}") for n in range(40)]
@@ -140,25 +170,27 @@ def test_a_gate_that_is_missed_is_told_with_its_limit_and_what_was_measured() ->
     found = of([run()], [MET, MISSED])
     assert found.tone == "bad"
     missed, _, result = found.sentence.partition(". ")
-    assert missed == "Not met: 1 of 2 gates: no_failures_at S0, S1: measured 3 of 31"
+    assert missed == "1 of 2 gates is not met: no_failures_at (limit S0, S1, measured 3)"
     assert result.startswith("m passed 39 of 40 (97.5 %")
 
 
 def test_of_several_runs_the_one_that_missed_a_gate_is_named() -> None:
     missed = [replace(MISSED, run_number=8), replace(MET, run_number=8, met=False)]
     found = of([run(7), run(8)], [replace(MET, run_number=7), *missed])
-    assert found.sentence.startswith(
-        "Not met: 2 of 3 gates (run 8): run 8, no_failures_at S0, S1: measured 3 of 31; "
-        "run 8, min_accuracy 0.9: measured 0.975 over 40. m passed"
+    assert found.sentence.startswith("2 of 3 gates are not met (run 8). m passed")
+    assert found.remarks == (
+        "Not met: no_failures_at (limit S0, S1, measured 3), "
+        "min_accuracy (limit 0.9, measured 0.975).",
     )
 
 
 def test_of_many_missed_gates_each_run_is_named_and_the_sentence_stays_short() -> None:
     missed = [replace(MISSED, run_number=number) for number in (1, 1, 1, 3, 4)]
-    sentence = of([run(n) for n in (1, 2, 3, 4)], missed).sentence
-    assert sentence.startswith("Not met: 5 of 5 gates (runs 1, 3, 4): run 1, ")
-    assert "; 2 more. m passed" in sentence
-    assert sentence.count("no_failures_at") == 3
+    found = of([run(n) for n in (1, 2, 3, 4)], missed)
+    assert found.sentence.startswith("5 of 5 gates are not met (runs 1, 3, 4). m passed")
+    (remark,) = found.remarks
+    assert remark.startswith("Not met: run 1 no_failures_at (") and remark.endswith(", 2 more.")
+    assert remark.count("no_failures_at") == 3
 
 
 def test_a_run_without_gates_never_counts_as_passed_beside_one_that_met_its_own() -> None:
@@ -177,12 +209,12 @@ def test_a_broken_record_is_all_that_is_said() -> None:
 def test_a_run_that_has_not_ended_is_said_and_hides_no_gate_of_another(status: str) -> None:
     going = run(2, status=status, validation=None)
     assert of([run(1), going], [MET]).tone == "doubt"
-    unfinished = "Not ended: run 2. The numbers cover what is finished so far."
+    unfinished = f"Run 2 has not ended ({status}): the numbers cover 40 of 40 evaluations."
     assert of([run(1), going], [MET]).remarks == (unfinished,)
     assert of([run(1), going], [MET]).sentence.endswith("The gate is met.")
     worse = of([run(1), going], [MISSED])
     assert worse.tone == "bad"
-    assert worse.sentence.startswith("Not met: 1 of 1 gate (run 1): run 1, no_failures_at")
+    assert worse.sentence.startswith("The gate is not met (run 1): no_failures_at")
     assert worse.remarks == (unfinished,)
 
 
@@ -190,6 +222,12 @@ def test_a_run_that_failed_passed_nothing() -> None:
     found = of([run(status="failed", reason="the key is wrong.")])
     assert found.tone == "bad"
     assert found.sentence.startswith("Run 1 failed: the key is wrong. m passed")
+
+
+def test_a_run_that_failed_without_a_score_says_so_once() -> None:
+    lost = [observed(f"c{n}", None) for n in range(40)]
+    found = of([run(status="failed", reason="nothing was scored")], observations=lost)
+    assert (found.sentence, found.remarks) == ("Run 1 failed: nothing was scored.", ())
 
 
 @pytest.mark.parametrize(("lost", "tone"), [(2, "good"), (3, "doubt")])
@@ -209,7 +247,7 @@ def test_what_is_still_under_way_is_not_counted_as_without_a_score() -> None:
 
 
 def test_a_run_of_nothing_is_no_division_by_zero() -> None:
-    assert of([run()], [], []).sentence == "Nothing was scored."
+    assert of([run()], [], []) == Verdict("doubt", "Nothing was scored.", ())
 
 
 def test_limitations_are_those_of_these_runs() -> None:

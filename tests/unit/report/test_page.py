@@ -38,7 +38,10 @@ from failproof_es.report.data.content import (
     Verdict,
 )
 from failproof_es.report.data.transcripts import FailureWithTranscript
+from failproof_es.report.formats import markdown
 from failproof_es.report.formats.html import pieces
+from failproof_es.report.page.blocks import Collapsible, Rest
+from failproof_es.report.page.failures import failure_sections
 from failproof_es.report.page.sections import build_page
 from failproof_es.support.statistics import OpenInterval, compare_outcomes, rate
 from tests.harmless_html import hostile, objections
@@ -256,7 +259,7 @@ def test_a_run_of_one_model_in_which_nothing_failed_is_one_screen() -> None:
         "rates", "cost", "limitations", "asked", "integrity",
     ]  # fmt: skip
     assert "<svg" not in shown and "<table" not in shown and "<nav" not in shown
-    assert "Cost and latency 40 answers, $0.2500, half of them within 9 ms" in text_of(shown)
+    assert "Cost and latency 40 answers, $0.2500, median latency 9 ms" in text_of(shown)
     assert len(text_of(shown)) < 1_000, text_of(shown)
 
 
@@ -314,7 +317,7 @@ def test_a_failure_shows_expectation_and_answer_and_what_was_said_behind_a_fold(
     html = alpha()
     fold = html[html.index("<details>", html.index("<h3>alpha: 1</h3>")) :]
     said = text_of(fold)
-    assert said.startswith("alpha: alpha · alpha · repetition 2 S0 alpha expected alpha got alpha")
+    assert said.startswith("alpha: alpha · alpha · repetition 2 S0 expected alpha got alpha")
     assert 'judge j { "why": "so" }' in said
     assert "judge k: no verdict alpha" in said
     assert "judge alpha item verdict quote must_do.1 did not happen alpha" in said
@@ -335,6 +338,21 @@ def test_failures_are_asked_for_while_the_page_is_written_not_before() -> None:
     assert read == []
     assert sum(piece.count(b"<details>") for piece in written) >= 3
     assert read == [0, 1, 2]
+
+
+def test_after_twenty_failures_of_a_fault_the_others_are_closed_and_none_is_lost() -> None:
+    failed = full_report("alpha").failures[0]
+    report = replace(full_report("alpha"), failures=(failed,) * 23)
+    blocks = list(failure_sections(report, (told("alpha") for _ in range(23))))
+    (rest,) = [block for block in blocks if isinstance(block, Rest)]
+    assert sum(isinstance(block, Collapsible) and bool(block.marks) for block in blocks) == 20
+    assert rest.summary == "3 more: alpha"
+    page = build_page(report, (told("alpha") for _ in range(23)))
+    html = b"".join(pieces(page)).decode()
+    assert html.count("The case as it stood in its file") == 23
+    assert objections(html) == []
+    lines = b"".join(markdown.pieces(build_page(report, (told("alpha") for _ in range(23)))))
+    assert lines.count(b"The case as it stood in its file") == 23
 
 
 def test_gates_of_a_run_that_has_not_ended_are_not_said_to_be_missing() -> None:

@@ -46,10 +46,20 @@ def test_two_are_shown_by_category_under_their_names(drawn: list[list[str]]) -> 
     )
     assert drawn == [["all cases", "X | Y"]]
     (heading,) = [block.text for block in blocks if isinstance(block, Heading)]
-    assert heading == "a − b"
+    assert heading == "a (first) and b (second)"
     rates, scores_table = [block for block in blocks if isinstance(block, Table)]
     assert rates.rows[0][:5] == ("all cases", "40", "9", "2", "+17.5 points")
     assert scores_table.rows[0][:3] == ("items", "4", "+0.175")
+
+
+def test_no_difference_has_no_sign_and_no_smallest_effect(drawn: list[list[str]]) -> None:
+    (table,) = [
+        block
+        for block in comparison(of(compared("a", "b", paired=compare_outcomes([(True, True)] * 9))))
+        if isinstance(block, Table)
+    ]
+    assert table.rows[0][4] == "0.0 points"
+    assert "smallest effect" not in [column.heading for column in table.columns]
 
 
 def test_the_cases_that_just_one_passed_stand_under_its_name(drawn: list[list[str]]) -> None:
@@ -63,11 +73,19 @@ def test_the_cases_that_just_one_passed_stand_under_its_name(drawn: list[list[st
     assert folds[0].blocks == (Paragraph("c1, c2"),)
 
 
-def test_of_three_every_two_are_drawn_together_and_each_alone(drawn: list[list[str]]) -> None:
+def test_of_three_every_two_stand_together_and_the_details_of_each_are_closed(
+    drawn: list[list[str]],
+) -> None:
     pairs = [compared(*pair) for pair in combinations("abc", 2)]
     blocks = list(comparison(of(*pairs, series="abc")))
     assert drawn == [["a − b", "a − c", "b − c"]]
-    assert [block.text for block in blocks if isinstance(block, Heading)] == drawn[0]
+    (table,) = [block for block in blocks if isinstance(block, Table)]
+    assert [row[0] for row in table.rows] == drawn[0]
+    assert [block.summary for block in blocks if isinstance(block, Collapsible)] == [
+        "a (first) and b (second)",
+        "a (first) and c (second)",
+        "b (first) and c (second)",
+    ]
 
 
 def test_of_many_only_all_together_are_drawn(drawn: list[list[str]]) -> None:
@@ -75,7 +93,7 @@ def test_of_many_only_all_together_are_drawn(drawn: list[list[str]]) -> None:
     assert len(pairs) > MOST_PAIRS_DRAWN
     blocks = list(comparison(of(*pairs, series="abcdef")))
     assert len(drawn) == 1 and len(drawn[0]) == len(pairs)
-    assert sum(isinstance(block, Table) for block in blocks) == len(pairs)
+    assert sum(isinstance(block, Collapsible) for block in blocks) == len(pairs)
     assert sum(isinstance(block, Figure) for block in blocks) == 1
 
 

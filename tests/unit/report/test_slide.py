@@ -13,7 +13,8 @@ from failproof_es.report.formats.slide import slide_piece
 from failproof_es.report.page.slide import MOST_COLUMNS, MOST_ROWS, Slide, build_slide
 from failproof_es.support.statistics import rate
 from tests.harmless_html import hostile
-from tests.unit.report.test_page import empty_report
+from tests.unit.report.documents import DAMAGED
+from tests.unit.report.test_page import asked, empty_report
 
 
 def report_of(models: Sequence[str], categories: Sequence[str]) -> Report:
@@ -38,9 +39,16 @@ def test_the_shorter_list_stands_in_columns() -> None:
     assert names_of(build_slide(report_of("ab", "xyz"))) == (
         ("a", "b"), ("all cases", "x", "y", "z"),
     )  # fmt: skip
-    assert names_of(build_slide(report_of("abcd", "x"))) == (
-        ("all cases", "x"), ("a", "b", "c", "d"),
+    assert names_of(build_slide(report_of("abcd", "xy"))) == (
+        ("all cases", "x", "y"), ("a", "b", "c", "d"),
     )  # fmt: skip
+
+
+def test_a_single_category_is_not_shown_beside_all_cases() -> None:
+    slide = build_slide(report_of("ab", "x"))
+    assert names_of(slide) == (("all cases",), ("a", "b"))
+    assert slide.title == "nothing: pass rates"
+    assert build_slide(report_of("ab", "xy")).title == "nothing: pass rates by category"
 
 
 def test_a_slide_has_bounds_and_says_what_it_leaves_out() -> None:
@@ -48,15 +56,24 @@ def test_a_slide_has_bounds_and_says_what_it_leaves_out() -> None:
     categories = [f"c{number}" for number in range(MOST_ROWS + 1)]
     slide = build_slide(report_of(models, categories))
     assert (len(slide.columns), len(slide.rows)) == (MOST_COLUMNS, MOST_ROWS)
-    assert slide.note.endswith("scored; 2 rows left out; 1 column left out.")
+    assert slide.notes[-1] == "2 rows left out; 1 column left out."
+
+
+def test_a_slide_of_a_run_that_goes_on_or_is_damaged_says_so() -> None:
+    report = report_of("ab", "xy")
+    runs = (asked("r", run_number=2, status="running"), asked("r", validation=DAMAGED))
+    assert build_slide(replace(report, asked=runs)).notes[2:] == (
+        "Run 2 has not ended.",
+        "The record of run 1 is damaged: do not trust this.",
+    )
 
 
 def test_what_was_not_scored_has_no_rate() -> None:
-    report = report_of("ab", "x")
+    report = report_of("ab", "xy")
     slide = build_slide(replace(report, groups=report.groups[:-1]))
-    assert slide.rows[1][1] == (rate([True, True, False]), None)
+    assert slide.rows[2][1] == (rate([True, True, False]), None)
     shown = slide_piece(slide, "md").decode()
-    assert "| x | 66.7 % (2 of 3) | – |" in shown
+    assert "| y | 66.7 % (2 of 3; 20.8 % to 93.9 %) | – |" in shown
 
 
 @pytest.mark.parametrize("name", ["script", "attribute", "cdata", "bidi", "surrogate", "nul"])
