@@ -198,7 +198,8 @@ def _reviews_by_people(runs: Iterable[RunDocument]) -> Iterator[TonedSentence]:
                 of_run = f" (run {run.run_number})" if len(reviewed) > 1 else ""
                 yield (
                     "doubt" if figure.awaiting_review else "plain",
-                    f"Left to people, {figure.model}{of_run}: {describe_people(figure.as_json())}.",
+                    f"Left to people, {figure.model}{of_run}: "
+                    f'{describe_people(figure.as_json())} (section "Judges and people").',
                 )
 
 
