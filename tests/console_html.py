@@ -31,7 +31,7 @@ class _Page(Shape):
         super().__init__()
         self._isolated: list[bool] = []
         """Of each element that is open, whether its text orders itself alone."""
-        self._scripts = iter(("console.js", "keys.js"))
+        self._scripts = iter(("console.js", "cards.js", "keys.js"))
 
     def handle_starttag(self, tag: str, attributes: Attributes) -> None:
         super().handle_starttag(tag, attributes)

@@ -155,7 +155,10 @@ def test_every_page_of_every_kind_of_run(world: World, walker: Walker, path: str
 BAD_PAGE = b"""<!doctype html><title>no</title><h1>a</h1><h1>b</h1>
 <style>p { color: #ddd } a { outline: 0 !important }
 @media print { div { min-width: 9000px } }</style><p>pale</p><a href=/ id=one>one</a>
-<div style="width: 400px">wide</div><time>today</time><script src="/s.js"></script>
+<button style="height: 9px">low</button>
+<div style="width: 400px">wide</div>
+<div class=scroll style="overflow: auto"><p style="width: 999px">cut</div><time>today</time>
+<script src="/s.js"></script>
 <img src="http://localhost:9/x"><script>throw new Error("oops")</script>"""
 
 
@@ -167,7 +170,8 @@ def test_a_bad_page_is_seen_to_be_bad(opened: Browser) -> None:
         walker.close()
     for each in (
         "2 headings", "its title is 'no'", "html-has-lang", "image-alt", "color-contrast",
-        "in the dark: color-contrast", "the focus is on", "/ does not lead to the search",
+        "in the dark: color-contrast", "the focus is on", "/ does not lead to the palette",
+        "too low for a finger: <button", "one does not see all on screen of cut",
         "wider than 320 on screen", "wider than 700 on print", "asked http://localhost:9/x",
         "threw", "without JavaScript a date has no zone", "without JavaScript wider than 320",
     ):  # fmt: skip
