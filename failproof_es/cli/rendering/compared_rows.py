@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import groupby, islice
 from typing import Any
 
 import click
@@ -13,7 +14,8 @@ from failproof_es.support.plurals import plural
 from failproof_es.support.untrusted_text import one_line
 from projections.comparison import ChangedRow, NotComparable, RowComparison
 
-_MOST_LISTED = 20
+_MOST_LISTED = 10
+"""Most changed rows of a table that are listed."""
 REMEDY = (
     "`failproof-es projections rebuild` makes the rows again from the log. Reports and other files "
     "on record are made from the log, not from rows"
@@ -40,9 +42,14 @@ def rows_document(comparison: RowComparison | None) -> dict[str, Any] | None:
         "projections": comparison.projections,
         "not_compared": comparison.not_compared,
         "rows": comparison.rows,
-        "changed": [_row(row) for row in comparison.changed[:_MOST_LISTED]],
-        "more_changed": max(0, len(comparison.changed) - _MOST_LISTED),
+        "changed": [_row(row) for row in _listed(comparison.changed)],
+        "changed_rows": len(comparison.changed),
     }
+
+
+def _listed(changed: Sequence[ChangedRow]) -> list[ChangedRow]:
+    of_tables = groupby(changed, key=lambda row: row.table)
+    return [row for _, rows in of_tables for row in islice(rows, _MOST_LISTED)]
 
 
 def _row(row: ChangedRow) -> dict[str, Any]:
@@ -51,16 +58,16 @@ def _row(row: ChangedRow) -> dict[str, Any]:
 
 def print_comparison(comparison: RowComparison) -> None:
     """Print each changed row, and how many agree with the log."""
-    changed = comparison.changed
-    for row in changed[:_MOST_LISTED]:
+    changed, listed = comparison.changed, _listed(comparison.changed)
+    for row in listed:
         click.echo(one_line(f"row of a read model changed: {row}"))
-    if (more := len(changed) - _MOST_LISTED) > 0:
-        click.echo(f"row of a read model changed: {more:,} more")
+    if len(changed) > len(listed):
+        click.echo(f"row of a read model changed: {len(changed) - len(listed):,} more")
     for name, why in comparison.not_compared.items():
         say(f"not compared with the log: {name}: {why}")
     names = ", ".join(comparison.projections)
     if changed:
-        click.echo(f"read models ({names}): CHANGED, {plural(len(changed), 'row')} or more")
+        click.echo(f"read models ({names}): CHANGED, at least {plural(len(changed), 'row')}")
         say(REMEDY)
     elif comparison.projections:
         click.echo(f"read models ({names}): {plural(comparison.rows, 'row')} as the log gives them")

@@ -1,0 +1,67 @@
+"""Attacks on the rows that results are read from: the log is whole, and a run seems to pass."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import psycopg
+import pytest
+
+from failproof_es.store.schema.installation import PROJECTOR, WRITER
+from tests.acceptance.attacks.conftest import Attacked
+from tests.acceptance.attacks.world import CASES, FAILED, PASSED
+
+FORGED = (
+    f"UPDATE projections.evaluations SET passed = true, class = 'pass' WHERE run_id = '{FAILED}'",
+    f"UPDATE projections.run_groups SET passed = scored, failed = 0 WHERE run_id = '{FAILED}'",
+    f"UPDATE projections.run_classes SET class = 'pass' WHERE run_id = '{FAILED}'",
+)
+"""What makes a run in which everything failed pass in `results`, `show` and `runs`."""
+
+
+@pytest.fixture
+def shown(log: Attacked) -> Attacked:
+    """The log, with its read models."""
+    assert log.command("runs", url=log.url).exit_code == 0
+    return log
+
+
+def by_projector(log: Attacked) -> None:
+    url = log.url.replace(f"//{WRITER}@", f"//{PROJECTOR}@")
+    with psycopg.connect(url, autocommit=True) as projector:
+        for statement in FORGED:
+            projector.execute(statement.encode())
+
+
+def by_superuser(log: Attacked) -> None:
+    log.tamper(*FORGED)
+
+
+@pytest.mark.parametrize("attack", [by_projector, by_superuser])
+def test_rows_changed_are_named_and_in_no_file_on_record(
+    shown: Attacked, attack: Callable[[Attacked], None]
+) -> None:
+    attack(shown)
+    assert shown.command("results", FAILED, "--failed", "--json").stdout == "[]\n"
+    verified = shown.command("verify", FAILED, "--json")
+    told = json.loads(verified.stdout)
+    assert (verified.exit_code, told["genuine"], told["verdict"]) == (1, False, "rows changed")
+    named = [row for row in told["tables"]["changed"] if row["table"] == "projections.evaluations"]
+    assert len(named) == 10 and told["tables"]["changed_rows"] > CASES
+    assert "passed is true, by the log false" in named[0]["message"]
+    assert named[0]["row"]["case"].startswith("asked-")
+    assert shown.command("verify", PASSED).exit_code == 0
+    whole = shown.command("verify", "--tables")
+    assert whole.exit_code == 1
+    assert "passed is true, by the log false" in whole.stdout
+    report = shown.folder / "report.json"
+    made = shown.command("report", FAILED, "-o", report, "--junit", "junit.xml", url=shown.url)
+    assert made.exit_code == 0
+    (asked,) = json.loads(report.read_text("utf-8"))["asked"]
+    assert asked["run"]["as_of"]["source"] == "log"
+    assert (asked["run"]["passed"]["passed"], asked["run"]["passed"]["total"]) == (0, CASES)
+    assert f'failures="{CASES}"' in (shown.folder / "junit.xml").read_text("utf-8")
+    assert shown.command("audit", "--file", report).exit_code == 0
+    assert shown.command("projections", "rebuild", url=shown.url).exit_code == 0
+    assert shown.command("verify", FAILED).exit_code == 0
