@@ -14,6 +14,7 @@ import orjson
 from pydantic import ValidationError
 
 from failproof_es.configuration.explain import report_schema_errors
+from failproof_es.configuration.other_tools import problem_of_content, problem_of_file
 from failproof_es.configuration.overrides import override, place_of_model, set_folder
 from failproof_es.configuration.place import EntryFolders
 from failproof_es.configuration.recorded import LIMITS
@@ -148,9 +149,13 @@ def load_configuration(
         hint = f"did you mean {close[0]!r}? " if close else ""
         remedy = f"{hint}check the path, or name one that ships: {', '.join(names)}"
         raise InvalidInput([Problem("does not exist", path=path, remedy=remedy)])
+    if (problem := problem_of_file(path)) is not None:
+        raise InvalidInput([problem])
     tree = read_yaml(path, problems)
     if tree is None:
         raise InvalidInput(problems.errors)
+    if (problem := problem_of_content(path, tree.value)) is not None:
+        raise InvalidInput([problem])
     if not isinstance(tree.value, dict):
         problems.error(
             "is not a configuration: a mapping is expected at the top",

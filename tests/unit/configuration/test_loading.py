@@ -494,3 +494,29 @@ def test_two_texts_make_two_streams_and_a_uuid_is_its_own() -> None:
     assert str(run_id(uuid)) == str(run_id(uuid.upper())) == uuid
     assert run_id("nightly") == run_id("nightly") != run_id("nightly ")
     assert run_id("nightly") == UUID("1204e531-82fe-8302-8317-f10b25ea9acd")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "kind"),
+    [
+        ("promptfooconfig.yaml", "a: &x 1", "promptfoo"),
+        ("promptfooconfig.mjs", "export default {}", "promptfoo"),
+        ("evals.yaml", "prompts: ['{{q}}']\nproviders: [openai:m]\ntests: []", "promptfoo"),
+        ("evals.json", '{"prompts": "a", "targets": ["openai:m"]}', "promptfoo"),
+        ("out.json", '{"evalId": "a", "results": {}, "config": {}}', "promptfoo-results"),
+        ("log.json", '{"version": 2, "status": "success", "eval": {}}', "inspect-log"),
+        ("log.eval", "", "inspect-log"),
+        ("samples.json", '[{"input": "a", "target": "b"}]', "inspect"),
+        ("task.py", "import inspect_ai", "inspect"),
+        ("cases.csv", "q,a", "csv"),
+    ],
+)
+def test_a_file_of_another_tool_is_named_with_its_import_and_nothing_else(
+    tmp_path: Path, name: str, content: str, kind: str
+) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(InvalidInput) as refused:
+        load_configuration(path)
+    [problem] = refused.value.problems
+    assert f"failproof-es import {kind} " in (problem.remedy or "")
