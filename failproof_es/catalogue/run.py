@@ -16,7 +16,7 @@ from failproof_es.catalogue.pass_rate import PassRate
 from failproof_es.core.selection import describe_part
 from failproof_es.core.unscored import WORDS, UnscoredGroup
 from failproof_es.engine.related_runs.attempts import Attempts
-from failproof_es.engine.workers.presence import ShareRecord
+from failproof_es.engine.workers.presence import ShareRecord, Undriven
 from failproof_es.events import (
     Again,
     Finding,
@@ -342,6 +342,8 @@ class RunDocument(Document):
     """Who has which share of a provider key's limits now, of the servers of this run."""
     holders: tuple[str, ...]
     """Who drives it now."""
+    undriven: Undriven | None
+    """Since when nobody drives it, though it is running; else `None`."""
     workers: tuple[RunWorker, ...]
     """The processes that drove it together; none where one process drove it alone."""
     history: tuple[Happening, ...]

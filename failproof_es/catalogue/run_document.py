@@ -36,7 +36,7 @@ from failproof_es.engine.related_runs.asked_again import chosen_by_result
 from failproof_es.engine.related_runs.attempts import attempts_of
 from failproof_es.engine.related_runs.retried_evaluations import retried_evaluations
 from failproof_es.engine.reviews.closings import closings_of
-from failproof_es.engine.workers.presence import list_holders, list_shares
+from failproof_es.engine.workers.presence import list_holders, list_shares, undriven_runs
 from failproof_es.events import RUN_STATUS, LimitChanged, RunImported, RunStarted
 from failproof_es.events.line import line_of
 from failproof_es.reading.as_of import AsOf
@@ -79,6 +79,7 @@ def run_document(
     servers = {limit.server for limit in limits} | set(_servers(run.started))
     started = run.started
     people = summary.total.awaiting and not unread
+    running = [run_id] if run.status == "running" and recorded.up_to is None else []
     return RunDocument(
         as_of=as_of,
         run_id=run_id,
@@ -138,6 +139,7 @@ def run_document(
         limits=limits,
         shares=tuple(share for share in list_shares(connection) if share.server in servers),
         holders=tuple(list_holders(connection).get(str(run_id), ())),
+        undriven=undriven_runs(connection, running).get(run_id),
         workers=tuple(workers_of(connection, run_id, up_to)),
         history=tuple(_history(recorded, up_to)),
         configuration=started.configuration,

@@ -31,6 +31,7 @@ _OF_EXECUTION = (
     "retry_attempts",
     "retry_delay_ms",
     "rate_limit_wait_ms",
+    "pause_after_lost",
     "max_spend_usd",
 )
 _MAY_BE_SET = (

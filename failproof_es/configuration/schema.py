@@ -258,8 +258,11 @@ class Execution(Section):
     """How long a request may take before it counts as a transient error; for `local`, how long
     the model may make no progress, however long the answer takes."""
     rate_limit_wait_ms: Annotated[int, Field(ge=0, le=_DAY_MS)] = 900_000
-    """How long a server may refuse everything (429, 529, 503 with `Retry-After`) before the
-    run is paused; it can be resumed. 15 minutes unless given."""
+    """How long a server may refuse everything (429, 529, 503 with `Retry-After`), or be down,
+    before the run is paused; it can be resumed. 15 minutes unless given."""
+    pause_after_lost: Annotated[int | None, Field(ge=1, le=_LARGEST)] = 10
+    """The run is paused after this many evaluations in a row without a usable reply of a model or
+    of a judge; it can be resumed. 10 unless given; null never pauses it."""
     repetitions: Annotated[int, Field(ge=1, le=10_000)] = 1
     """How often each model is asked each case."""
     allow_unlisted: bool = False

@@ -347,7 +347,9 @@ def _apply_judgement(state: Evaluation, event: Judged) -> Changes:
     read = {**_NO_ERRORS, "judge_reply": None, "last_error": None}
     if not event.final:
         return {**read, "unread": state.unread + 1}
-    verdict = JudgeVerdict(event.judge, event.verdict, event.problem)
+    reply = None if event.problem is None else state.judge_reply
+    words = None if reply is None else reply.text
+    verdict = JudgeVerdict(event.judge, event.verdict, event.problem, words)
     return {**read, "attempts": 0, "unread": 0, "verdicts": (*state.verdicts, verdict)}
 
 

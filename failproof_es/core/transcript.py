@@ -125,6 +125,8 @@ class JudgeVerdict:
     judge: str
     verdict: dict[str, Any] | None
     problem: str | None = None
+    words: str | None = field(default=None, compare=False)
+    """The judge's last reply, if there is a problem with it; `None` for one that never came."""
 
     @property
     def is_whole(self) -> bool:

@@ -154,8 +154,8 @@ class ResponseReceived(EvaluationEvent):
 
 class ErrorRecorded(EvaluationEvent):
     """An attempt failed. `transient` is tried again within `retry_attempts`, `deferred` (the
-    server turned the request away for now) however often, `final` is not, and `halting`
-    (a wrong key, an unknown model) stops the run, which can be resumed.
+    server turned the request away for now, or is down) however often, `final` is not, and
+    `halting` (a wrong key, an unknown model) stops the run, which can be resumed.
 
     Of a body, a message or a stack trace that is long, the beginning is recorded, and that
     it is the beginning."""

@@ -144,6 +144,7 @@ def say_what_next(counted_up: RunSummary, status: str, config: Path | None = Non
         say(f"resume it with `failproof-es resume {number}`")
         if not total.finished:
             say(_CONFIGURATION_STAYS)
+        _say_what_is_missing(counted_up)
         return
     if awaiting := total.awaiting:
         await_ = "awaits" if awaiting == 1 else "await"
@@ -154,14 +155,7 @@ def say_what_next(counted_up: RunSummary, status: str, config: Path | None = Non
         )
     if recorded_configuration(counted_up.run.started).gates.by == "people":
         say(f"people decide the gates on rates: `failproof-es review close {number}` judges them")
-    if missing := total.missing:
-        lost = counted_up.lost()
-        were = "was" if missing == 1 else "were"
-        of_those = f", {lost:,} of them lost" if lost else ""
-        say(
-            f"{plural(missing, 'evaluation')} {were} abandoned{of_those}: `failproof-es resume "
-            f"{number} --retry-abandoned` asks again in a run that carries over the rest"
-        )
+    _say_what_is_missing(counted_up)
     if total.failed:
         name = "CONFIG" if config is None else quote(str(config))
         say(
@@ -169,6 +163,20 @@ def say_what_next(counted_up: RunSummary, status: str, config: Path | None = Non
             f"`failproof-es start {name} --only failed:{number}`"
         )
     say_where_to_look(counted_up)
+
+
+def _say_what_is_missing(counted_up: RunSummary) -> None:
+    """Say on stderr how to ask again the evaluations that ended without a score, if any did."""
+    if not (missing := counted_up.total.missing):
+        return
+    lost = counted_up.lost()
+    were = "was" if missing == 1 else "were"
+    of_those = f", {lost:,} of them lost" if lost else ""
+    say(
+        f"{plural(missing, 'evaluation')} {were} abandoned{of_those}: `failproof-es resume "
+        f"{counted_up.run.started.run_number} --retry-abandoned` asks again in a run that carries "
+        "over the rest"
+    )
 
 
 def say_where_to_look(counted_up: RunSummary) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
 import click
 
@@ -24,7 +25,7 @@ from failproof_es.cli.rendering.output import (
 from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.cli.rendering.suite_table import bounds_text, passed_of, percent
 from failproof_es.engine.related_runs.attempts import GATES
-from failproof_es.engine.workers.presence import list_holders
+from failproof_es.engine.workers.presence import list_holders, undriven_runs
 from failproof_es.reading.listed_runs import ListedRun, list_runs
 from failproof_es.reading.recorded_run import reader_for
 from failproof_es.reading.result_reader import ResultReader, RunFilter
@@ -55,8 +56,8 @@ _MOST_MODELS = 2
 _KEYS = (
     "run_id", "run_number", "name", "status", "started_at", "dialect", "models", "experiment",
     "attempt", "attempts", "overlapping", "planned", "selection", "finished", "passed", "gates_met",
-    "cost_usd", "workers", "problem", "archived", "imported", "branch", "given_name", "tags",
-    "note", "hidden",
+    "cost_usd", "workers", "undriven", "problem", "archived", "imported", "branch", "given_name",
+    "tags", "note", "hidden",
 )  # fmt: skip
 """The keys of a run as JSON, in this order."""
 _REMARKS = ("imported", "selection", "branch")
@@ -99,7 +100,8 @@ def runs(
     remark       tags; which part of the cases and models was asked, if it is not all; which run
                  it carries over evaluations from; which tool recorded it
     passed       the share that passed, of those that passed or failed, for each model
-    workers      who drives it now; `workers` says more of each
+    workers      who drives it now; `workers` says more of each. The remark of a running run that
+                 nobody drives says since when, and how to resume it
     cost         of all answers, judges included; `-` if a price or a token count is unknown
 
     A run that is archived is listed as `archived`; in JSON `archived` says where it is, and how to
@@ -118,7 +120,7 @@ def runs(
         say_warning(reader)
         holders = list_holders(connection)
         rows = (
-            {**row, "workers": holders.get(row["run_id"], [])}
+            _with_drivers(connection, row, holders)
             for row in _collect_problems(page.read(connection, reader, which), problems)
         )
         if output_format is Format.TABLE:
@@ -198,8 +200,19 @@ def _row(run: ListedRun) -> dict[str, Any]:
         "tags": list(run.tags),
         "passed": [{name: getattr(one, name) for name in _RATE_KEYS} for one in run.passed],
         "workers": None if run.problem else [],
+        "undriven": None,
     }
     return {name: computed[name] if name in computed else getattr(run, name) for name in _KEYS}
+
+
+def _with_drivers(
+    connection: Connection, row: dict[str, Any], holders: Mapping[str, Sequence[str]]
+) -> dict[str, Any]:
+    """The row with the processes that drive its run, or since when none does."""
+    workers, undriven = holders.get(row["run_id"], []), None
+    if row["status"] == "running" and not workers:
+        undriven = undriven_runs(connection, [run_id := UUID(row["run_id"])]).get(run_id)
+    return {**row, "workers": workers, "undriven": undriven}
 
 
 def _describe_passed(passed: Sequence[dict[str, Any]], models: Sequence[str]) -> str:
@@ -238,7 +251,9 @@ def _describe_tags(tags: Sequence[str]) -> str | None:
 
 
 def _for_people(row: dict[str, Any]) -> dict[str, Any]:
-    remarks = (_describe_tags(row["tags"]), *map(row.get, _REMARKS))
+    undriven = row["undriven"]
+    gone = None if undriven is None else undriven.describe(row["run_number"])
+    remarks = (gone, _describe_tags(row["tags"]), *map(row.get, _REMARKS))
     return {
         **row,
         "name_shown": row["given_name"] or row["name"],

@@ -202,7 +202,8 @@ def _for_people(run: RecordedRun, document: RunDocument) -> dict[str, Any]:
     started, summary, counts = run.started, run.summary, document.counts
     versions = ", ".join(sorted(set(document.price_sources.values())))
     cost = None if summary.cost_usd is None else f"${summary.cost_usd:.4f} ({versions})"
-    reason = document.reason
+    undriven = document.undriven
+    reason = document.reason if undriven is None else undriven.describe(document.run_number)
     status = document.status if reason is None else f"{document.status}: {reason}"
     spent, ended = summary.spent, document.ended_at
     return {

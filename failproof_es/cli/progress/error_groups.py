@@ -28,6 +28,7 @@ class ErrorGroups:
     """Counts failed requests by model or judge and by the first line of their message."""
 
     _counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _latest: tuple[str, str] | None = None
 
     def add(self, error: ErrorRecorded) -> None:
         """Count one failed request."""
@@ -35,6 +36,7 @@ class ErrorGroups:
         if key not in self._counts and len(self._counts) >= MOST_GROUPS:
             key = (key[0], OTHER_MESSAGES)
         self._counts[key] += 1
+        self._latest = key
 
     def most_frequent(self, limit: int | None = None) -> list[ErrorCount]:
         """At most `limit` groups, or all: most frequent first, equally frequent ones by arrival."""
@@ -42,6 +44,12 @@ class ErrorGroups:
         counts = list(self._counts.copy().items())
         counts.sort(key=lambda pair: -pair[1])
         return [ErrorCount(count, *key) for key, count in counts[:limit]]
+
+    def present_first(self, limit: int) -> list[ErrorCount]:
+        """At most `limit` groups: that of the latest error, then the most frequent others."""
+        groups = self.most_frequent()
+        groups.sort(key=lambda group: (group.model, group.message) != self._latest)
+        return groups[:limit]
 
     @property
     def groups(self) -> int:

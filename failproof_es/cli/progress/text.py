@@ -118,11 +118,12 @@ def _abandoned(model: ModelProgressState) -> str:
 
 
 def error_lines(state: ProgressState, limit: int) -> list[str]:
-    """The most frequent error messages, at most `limit`, each with its count and model.
+    """The latest error message, then the most frequent others, at most `limit`.
 
-    If there are more, a last line says how many. Empty without errors.
+    Each has its count and model. If there are more, a last line says how many. Empty without
+    errors.
     """
-    groups = state.errors.most_frequent(limit)
+    groups = state.errors.present_first(limit)
     lines = [
         f"{group.count:,}x {shortened(one_line(group.model), LONGEST_NAME)}: "
         f"{shortened(one_line(group.message), _LONGEST_ERROR)}"

@@ -217,6 +217,8 @@ class EvaluationDrive:
                 self.hooks.check_end(job, finished)
             if evaluation.finished:
                 tally.add(evaluation)
+                if (why := self.targets.lost.add(evaluation)) is not None:
+                    raise Halted(why)
 
 
 def drain_s(configuration: Configuration) -> float:

@@ -329,6 +329,7 @@ class Interpreter:
             answer = await send_once(target.provider, prepared, on_text, target.stuck_after_s)
         except ModelError as error:
             self._redact_tokens(target)
+            error.disposition = target.limiter.disposition_of(error, key.evaluation_id)
             return [error_recorded(header, state, request, error, self.redactor)]
         self._redact_tokens(target)
         if streaming is not None:
@@ -422,4 +423,5 @@ def _notify_limiter(
     if isinstance(first, ResponseReceived):
         gate.on_answer(sent_at)
     elif isinstance(first, ErrorRecorded) and first.disposition != "final":
-        gate.on_error(sent_at, first.kind, first.retry_after_s)
+        deferred = first.disposition == "deferred"
+        gate.on_error(sent_at, first.kind, first.retry_after_s, deferred=deferred)

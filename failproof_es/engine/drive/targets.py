@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.core.limits import KeyLimits, ProviderKey, lowest_of
+from failproof_es.core.lost_in_a_row import LostInARow
 from failproof_es.core.run import Run
 from failproof_es.engine.drive.redaction import Redactor
 from failproof_es.engine.history import Connection
@@ -66,7 +67,8 @@ class Targets:
         self.gates = self._gates(everyone)
         self.models = {key: self._target(model) for key, model in models.items()}
         self.judges = {key: self._target(model) for key, model in judging.items()}
-
+        self.lost = LostInARow(configuration.execution.pause_after_lost)
+        """Evaluations in a row without a usable reply, over all drives of this process."""
         self.limited = {
             account: (_provider_key(account), _limits([everyone[key] for key in keys]))
             for account, keys in self._grouped.items()

@@ -13,12 +13,14 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from failproof_es.core.limits import Permit
 from failproof_es.engine.limits.fair_semaphore import FairSemaphore
 from failproof_es.engine.limits.key_share import NO_TOKENS, KeyShare
-from failproof_es.engine.limits.limit_policy import RATE_LIMIT_KINDS, Limit, Reason
-from failproof_es.events import RequestSent
+from failproof_es.engine.limits.limit_policy import RATE_LIMIT_KINDS, Limit, Reason, is_outage
+from failproof_es.events import Disposition, RequestSent
+from failproof_es.models.protocol import ModelError
 from failproof_es.support import clock
 
 
@@ -145,16 +147,28 @@ class ConcurrencyLimiter:
         if self._limit.allowed != before.allowed:
             self._report_change(before, "recovered", None)
 
-    def on_error(self, sent_at: float, kind: str, retry_after_s: float | None) -> None:
+    def disposition_of(self, error: ModelError, evaluation_id: UUID) -> Disposition:
+        """The disposition of an error of this evaluation: `deferred` if the server is down.
+
+        Otherwise that of the error.
+        """
+        if not is_outage(error):
+            return error.disposition
+        self._limit = self._limit.after_outage(evaluation_id)
+        return "deferred" if self._limit.is_down else error.disposition
+
+    def on_error(
+        self, sent_at: float, kind: str, retry_after_s: float | None, *, deferred: bool = False
+    ) -> None:
         """Note that the request sent at `sent_at` (seconds of the monotonic clock) failed.
 
         `kind` is the kind of its error, `retry_after_s` are the seconds that the server asks to
-        wait; `None` if it did not ask.
+        wait; `None` if it did not ask. `deferred` is whether its disposition is `deferred`.
         """
         before, now = self._limit, clock.monotonic_s()
         if kind in RATE_LIMIT_KINDS:
             self._limit = self._limit.after_rate_limit(sent_at, now)
-        turned_away = kind in RATE_LIMIT_KINDS or retry_after_s is not None
+        turned_away = deferred or kind in RATE_LIMIT_KINDS or retry_after_s is not None
         if turned_away:
             self._limit = self._limit.after_refusal(sent_at)
         if retry_after_s:

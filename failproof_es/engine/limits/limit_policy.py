@@ -1,18 +1,27 @@
 """The policy of a concurrency limiter: its limit, `Retry-After`, and the time of refusal. Pure.
 
 Additive increase, multiplicative decrease: a 429 halves the limit, every whole round of
-answers raises it by one step. Times are seconds of one monotonic clock.
+answers raises it by one step. A server that fails several questions in a row without an answer
+is down. Times are seconds of one monotonic clock.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Literal, Self
+from uuid import UUID
+
+from failproof_es.models.protocol import ModelError
 
 Reason = Literal["rate_limited", "retry_after", "released", "recovered"]
 
 RATE_LIMIT_KINDS = frozenset({"rate_limited", "overloaded"})
 """The kinds of error for too many requests."""
+_OUTAGE_STATUSES = frozenset({502, 503, 521, 522, 523, 530})
+"""The HTTP statuses of a server, or of a proxy before it, that cannot be reached."""
+_QUESTIONS_OF_OUTAGE = 2
+"""Number of questions that a server must fail in a row to count as down: one alone may be what
+breaks it."""
 _STEPS = 20
 """Number of rounds of answers in which the limit grows from nothing to the ceiling."""
 _LONGER_S = 1.0
@@ -35,6 +44,8 @@ class Limit:
     held_until: float | None = None
     refused_since: float | None = None
     """When the first request of the present refusals was sent; `None` after any answer."""
+    unreached: frozenset[UUID] = frozenset()
+    """Evaluations whose requests did not reach the server since its last answer, some of them."""
 
     @classmethod
     def open(cls, ceiling: int) -> Self:
@@ -47,7 +58,9 @@ class Limit:
         As many answers as requests are allowed make a round; a full round raises the limit one
         step.
         """
-        heard = self if self.refused_since is None else replace(self, refused_since=None)
+        heard = self
+        if self.refused_since is not None or self.unreached:
+            heard = replace(self, refused_since=None, unreached=frozenset())
         if self.allowed >= self.ceiling or self._was_sent_before_the_cut(sent_at):
             return heard
         if self.answers + 1 < self.allowed:
@@ -59,6 +72,17 @@ class Limit:
         """The limit after the server refused a request sent at `sent_at`: refusals last from the
         first such request until any answer."""
         return self if self.refused_since is not None else replace(self, refused_since=sent_at)
+
+    def after_outage(self, evaluation_id: UUID) -> Limit:
+        """The limit after a request of this evaluation did not reach the server."""
+        if evaluation_id in self.unreached or self.is_down:
+            return self
+        return replace(self, unreached=self.unreached | {evaluation_id})
+
+    @property
+    def is_down(self) -> bool:
+        """Whether the server has failed several questions in a row, without an answer between."""
+        return len(self.unreached) >= _QUESTIONS_OF_OUTAGE
 
     def after_answer_elsewhere(self, at: float) -> Limit:
         """The limit after another process was answered at time `at`: the server does not refuse
@@ -107,3 +131,10 @@ class Limit:
 
     def _was_sent_before_the_cut(self, sent_at: float) -> bool:
         return self.cut_at is not None and sent_at < self.cut_at
+
+
+def is_outage(error: ModelError) -> bool:
+    """Whether the error says that the server could not be reached, whatever the question: a status
+    that says so, or no connection on which the request could be written."""
+    not_written = error.kind == "connection" and error.latency_ms is None
+    return error.disposition == "transient" and (error.status in _OUTAGE_STATUSES or not_written)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from uuid import UUID
 
 import orjson
@@ -173,3 +173,28 @@ def list_holders(connection: Connection) -> dict[str, list[str]]:
     several workers."""
     rows = connection.execute(query("list_holders")).fetchall()
     return {str(run_id): list(holders) for run_id, holders in rows}
+
+
+@dataclass(frozen=True, slots=True)
+class Undriven:
+    """A run that is running by its record, and that no process drives."""
+
+    since: datetime
+    """The end of its last lease, by the database's clock: at most 15 s after its process ended."""
+    by_workers: bool
+    """Whether workers may drive it."""
+
+    def describe(self, run_number: int) -> str:
+        """Since when nobody drives the run, and the command that goes on with it."""
+        since = f"{self.since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        if self.by_workers:
+            return f"no worker drives it since {since}; start one: `failproof-es worker`"
+        return f"its process is gone since {since}; resume it: `failproof-es resume {run_number}`"
+
+
+def undriven_runs(connection: Connection, run_ids: Sequence[UUID]) -> dict[UUID, Undriven]:
+    """Of these running runs those that no process drives, by id."""
+    if not run_ids:
+        return {}
+    rows = connection.execute(query("undriven_runs"), {"runs": list(run_ids)})
+    return {run_id: Undriven(since, by_workers) for run_id, since, by_workers in rows}

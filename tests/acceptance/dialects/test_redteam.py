@@ -271,10 +271,13 @@ def test_a_judge_that_says_nothing_leaves_the_cases_unscored(
     store: Store, server: str, tmp_path: Path
 ) -> None:
     write_run(tmp_path, server, judges=("judge-silent",))
-    done = invoke(store.url, "start", "run.yaml", "--quiet", "--json", cwd=tmp_path)
+    start = ("start", "run.yaml", "--quiet", "--json", "--set", "execution.pause_after_lost=null")
+    done = invoke(store.url, *start, cwd=tmp_path)
     counts = json.loads(done.stdout.splitlines()[-1])["counts"]
     assert (counts["scored"], counts["abandoned"]) == (0, CASES)
-    assert {each["error"] for each in printed(store, tmp_path)} == {"judge_failed"}
+    results = printed(store, tmp_path)
+    assert {each["error"] for each in results} == {"judge_failed"}
+    assert all(each["judgements"][0]["reply"] for each in results), "the judge's own words"
     (summary,) = printed(store, tmp_path, "--shape", "summary")
     assert (summary["rate"], summary["unscored"]) == (None, {"judge_failed": CASES})
     assert summary["judges"]["problems"] == {"judge:judge-silent": CASES}

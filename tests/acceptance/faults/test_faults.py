@@ -25,6 +25,7 @@ EXECUTION = {
     "retry_attempts": RETRIES,
     "retry_delay_ms": DELAY_MS,
     "timeout_per_request_ms": TIMEOUT_MS,
+    "pause_after_lost": None,
 }
 
 

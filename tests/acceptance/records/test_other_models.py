@@ -71,7 +71,8 @@ def test_a_later_answer_under_another_name_is_an_error_of_its_evaluation_alone(
     halting = [line.replace("Say ", f"{tmp_path.name} [fault:http404*1] ") for line in lines[10:11]]
     other = [line.replace("Say ", f"{tmp_path.name} [fault:othermodel] ") for line in lines[11:]]
     (tmp_path / "suite.jsonl").write_text("\n".join([*lines[:10], *halting, *other]))
-    done = run(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+    never = ("--set", "execution.pause_after_lost=null")
+    done = run(store.url, "start", "run.yaml", "--quiet", *never, cwd=tmp_path)
     assert (done.returncode, "paused" in done.stderr) == (1, True)
     gates = run(store.url, "resume", "1", "--quiet", "--json", cwd=tmp_path)
     counts = orjson.loads(gates.stdout.splitlines()[-1])["counts"]

@@ -52,7 +52,7 @@ def configured(folder: Path, *models: dict[str, Any], **sections: Any) -> None:
         "test_run": {"name": "gated"},
         "models": models,
         "prompts": {"path": "suite.jsonl", "dialect": "failproof"},
-        "execution": {"retry_attempts": 0},
+        "execution": {"retry_attempts": 0, "pause_after_lost": None},
         **sections,
     }
     (folder / "run.yaml").write_bytes(orjson.dumps(document))

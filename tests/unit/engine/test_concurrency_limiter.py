@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 import pytest
 
@@ -14,6 +15,7 @@ from failproof_es.configuration.schema import Model
 from failproof_es.engine.limits.concurrency_limiter import ConcurrencyLimiter, LimitUpdate
 from failproof_es.engine.limits.fair_semaphore import FairSemaphore
 from failproof_es.models import server_of
+from failproof_es.models.protocol import ModelError
 
 PATIENCE_S = 900.0
 
@@ -325,6 +327,23 @@ def test_errors_that_say_nothing_of_coming_back_later_try_nobodys_patience() -> 
         for kind in ("server_error", "timeout", "connection"):
             gate.on_error(time.monotonic() - 2 * PATIENCE_S, kind, None)
         assert gate.wait_exceeded is None
+
+    at_a_gate(work)
+
+
+def test_errors_of_a_server_that_is_down_are_deferred_and_end_the_wait() -> None:
+    async def work(gate: ConcurrencyLimiter) -> None:
+        refused = ModelError("connection", "refused", "transient")
+        assert gate.disposition_of(refused, UUID(int=1)) == "transient"
+        assert gate.disposition_of(refused, UUID(int=2)) == "deferred"
+        assert gate.disposition_of(refused, UUID(int=1)) == "deferred"
+        broken = ModelError("server_error", "HTTP 500", "transient", status=500)
+        assert gate.disposition_of(broken, UUID(int=1)) == "transient"
+        gate.on_error(time.monotonic() - 2 * PATIENCE_S, "connection", None, deferred=True)
+        assert gate.wait_exceeded is not None
+        gate.on_answer(await entered(gate))
+        assert gate.wait_exceeded is None
+        assert gate.disposition_of(refused, UUID(int=1)) == "transient"
 
     at_a_gate(work)
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.engine.limits.limit_policy import Limit
+from failproof_es.engine.limits.limit_policy import Limit, is_outage
+from failproof_es.models.protocol import ModelError
 
 CEILING = 40
 
@@ -83,3 +87,29 @@ def test_whatever_happens_between_one_and_the_ceiling_may_go(
                 limit = limit.hold(now, seconds)
                 assert limit.held_until is not None and limit.held_until >= now + seconds
         assert 1 <= limit.allowed <= ceiling
+
+
+def test_a_server_is_down_once_it_failed_two_questions_in_a_row_and_until_it_answers() -> None:
+    limit = Limit.open(CEILING)
+    for _ in range(5):
+        limit = limit.after_outage(UUID(int=1))
+        assert not limit.is_down  # this question alone may be what breaks it
+    limit = limit.after_outage(UUID(int=2))
+    assert limit.is_down
+    assert not limit.after_answer(0.0).after_outage(UUID(int=3)).is_down
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (ModelError("connection", "refused", "transient"), True),
+        (ModelError("connection", "reset", "transient", latency_ms=3.0), False),
+        (ModelError("server_error", "", "transient", status=503), True),
+        (ModelError("server_error", "", "transient", status=502), True),
+        (ModelError("server_error", "", "transient", status=500), False),
+        (ModelError("timeout", "", "transient"), False),
+        (ModelError("server_error", "x-should-retry: false", "final", status=503), False),
+    ],
+)
+def test_an_outage_is_what_no_question_can_cause(error: ModelError, expected: bool) -> None:
+    assert is_outage(error) == expected

@@ -57,6 +57,7 @@ def result(case: Case, evaluation: Evaluation) -> dict[str, Any]:
                 "judge": verdict.judge,
                 "items": verdict.verdict["items"] if verdict.verdict else None,
                 "problem": verdict.problem,
+                "reply": verdict.words,
             }
             for verdict in evaluation.verdicts
         ],

@@ -284,7 +284,7 @@ def test_what_is_not_all_done_is_not_100_percent() -> None:
     assert plain_line(after(events)).startswith("run 3 smoke: 1,999 of 2,000 (99 %)")
 
 
-def test_errors_are_grouped_by_their_first_line_and_counted() -> None:
+def test_errors_are_grouped_by_their_first_line_and_counted_the_latest_first() -> None:
     def an_error(case: int, message: str, status: int | None = None) -> ErrorRecorded:
         return failed(case).model_copy(update={"message": message, "status": status})
 
@@ -297,11 +297,11 @@ def test_errors_are_grouped_by_their_first_line_and_counted() -> None:
         ]
     )
     assert error_lines(state, 2) == [
+        "1x a: timeout",
         "3x a: 401: bad\\x1b[2J key",
-        "1x a: timeout: too slow",
         "and 1 other kind of error",
     ]
-    assert error_lines(state, 3)[2] == "1x a: timeout"
+    assert error_lines(state, 3)[2] == "1x a: timeout: too slow"
 
 
 def test_messages_without_end_are_counted_together_from_some_number_on() -> None:
