@@ -13,10 +13,10 @@ from pydantic_core import ErrorDetails
 from failproof_es.configuration.yaml_tree import Location, YamlTree, dotted
 from failproof_es.declared_gates import DECLARED
 from failproof_es.problems import Problems
+from failproof_es.support.key_shapes import may_hold_key
 
 _SECRET = re.compile(r"key|secret|token|password|credential", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
-_LOOKS_SECRET = re.compile(r"\b(sk|pk|hf|ghp|xox[a-z])[-_]\w|://[^/]*@|[\w+/=-]{32,}")
 
 
 def report_schema_errors(
@@ -197,7 +197,7 @@ def _keys_at(location: Location, owner: type[BaseModel]) -> list[str]:
 def _describe_value(value: Any) -> str:
     if isinstance(value, dict | list):  # its content may be a secret
         return "a mapping" if isinstance(value, dict) else "a list"
-    if isinstance(value, str) and _LOOKS_SECRET.search(value):
+    if isinstance(value, str) and may_hold_key(value):
         return "what looks like a key"
     if value is None:
         return "empty"

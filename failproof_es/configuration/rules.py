@@ -34,6 +34,7 @@ from failproof_es.configuration.schema import (
 )
 from failproof_es.configuration.yaml_tree import Location, YamlTree, dotted
 from failproof_es.problems import InvalidInput, Problems
+from failproof_es.support.key_shapes import find_key
 
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 _VARIABLE = re.compile(r"\$\{[A-Za-z_]\w*[^}]*\}|\{\{-?\s*env\s*[.\[][^{}]*\}\}")
@@ -49,6 +50,7 @@ _KEY = re.compile(
     re.IGNORECASE,
 )
 """Names of parameters whose value, if it is a text, is a secret."""
+_USE_VARIABLE = "put it into an environment variable, named in `api_key_env` or under `headers`"
 _TIMESTAMP = "{timestamp}"
 _PLACEHOLDERS = (_TIMESTAMP, "{test_name}")
 
@@ -90,6 +92,18 @@ def check_rules(
             f"{variable} would be sent literally: environment variables are not expanded",
             "write the value; a key's variable is named in `api_key_env`",
         )
+    about_keys = tuple(
+        problem.field
+        for problem in problems.errors
+        if problem.field and "environment variable" in (problem.remedy or "")
+    )
+    for location in _keys_in(tree.value):
+        if not dotted(location).startswith(about_keys):
+            error(
+                location,
+                "has the shape of a key: a configuration is recorded, and a key never is",
+                _USE_VARIABLE,
+            )
 
 
 def check_variants(
@@ -217,6 +231,13 @@ def _check_file(output: FileOutput, error: Report) -> None:
             )
 
 
+def _keys_in(configuration: Any) -> Iterator[Location]:
+    """The location of each text that has the shape of a key."""
+    for at, value in _leaves(configuration):
+        if isinstance(value, str) and find_key(value) is not None:
+            yield at
+
+
 def _variable_references(configuration: Any) -> Iterator[tuple[Location, str]]:
     """The location and text of each value that looks like `${VARIABLE}` or `{{env.VARIABLE}}`.
 
@@ -323,8 +344,7 @@ def _model_problems(model: Model, rules: EntryRules) -> Iterator[EntryProblem]:
         names = [step for step in at if isinstance(step, str)]
         if names and isinstance(value, str) and _KEY.fullmatch(names[-1]):
             message = f"must not hold `{names[-1]}`: parameters are recorded, and a key never is"
-            env = "put it into an environment variable, named in `api_key_env` or under `headers`"
-            yield EntryProblem("parameters", message, env)
+            yield EntryProblem("parameters", message, _USE_VARIABLE)
 
 
 def _version_problems(model: Model, can: Capabilities) -> Iterator[EntryProblem]:

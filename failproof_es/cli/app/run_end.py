@@ -141,7 +141,8 @@ def say_what_next(counted_up: RunSummary, status: str, config: Path | None = Non
                 f"`failproof-es give-up {number}` ends this one"
             )
             return
-        say(f"resume it with `failproof-es resume {number}`")
+        if not counted_up.run.at_ceiling:  # its reason names the command
+            say(f"resume it with `failproof-es resume {number}`")
         if not total.finished:
             say(_CONFIGURATION_STAYS)
         _say_what_is_missing(counted_up)

@@ -134,9 +134,11 @@ class SpendLimiter:
 
     def _ceiling_reached(self, request: RequestSent, worst: Decimal) -> SpendCeilingReached:
         spending = self._budget.spending
+        in_flight = f", up to {usd_text(spending.reserved)} in flight" if spending.reserved else ""
         return SpendCeilingReached(
             f"the spend ceiling of {usd_text(self._budget.ceiling)} is reached: "
-            f"{usd_text(spending.known_usd)} spent{_unknown_costs(spending)}; the next request to "
+            f"{usd_text(spending.known_usd)} spent{_unknown_costs(spending)}{in_flight}; the next "
+            "request to "
             f"{_get_model_key(request)} may cost {usd_text(worst)}. "
             f"`failproof-es resume {self._run_number} --max-spend USD` goes on with a higher one"
         )
@@ -147,8 +149,16 @@ def require_room(run: Run, ceiling: Decimal | None) -> None:
     it would be paused again at once. `ceiling` is in USD; `None` leaves the run's ceiling as it
     is."""
     present = ceiling_of(run)
-    if run.at_ceiling and present is not None and (ceiling is None or ceiling <= present):
+    if not run.at_ceiling or present is None or (ceiling is not None and ceiling > present):
+        return
+    if ceiling is None:
         raise InvalidInput.because(f"run {run.started.run_number} is paused: {run.reason}")
+    raise InvalidInput.because(
+        f"{usd_text(ceiling)} is not higher than the spend ceiling of {usd_text(present)}, at "
+        f"which run {run.started.run_number} is paused",
+        field="--max-spend",
+        remedy=f"give more than {usd_text(present)}",
+    )
 
 
 def require_ceiling_above(spending: SpendState, ceiling: Decimal) -> None:

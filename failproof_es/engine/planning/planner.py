@@ -22,6 +22,7 @@ from failproof_es.dialects import refuse_other_dialects
 from failproof_es.dialects.protocol import Dialect, LoadsByFile
 from failproof_es.engine.planning.asked_cases import PlannedCases
 from failproof_es.engine.planning.case_spool import CaseSpool, SpooledCase
+from failproof_es.engine.planning.keys_in_cases import key_warning
 from failproof_es.events import Branch, Selection, SuiteSnapshot
 from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.store.mapper import prompt_entry
@@ -161,6 +162,8 @@ def check_files(
     of_it = refuse_other_dialects(dialect, files, problems)
     for path, case in _load_with_files(dialect, of_it, problems):
         _require_plain(case, dialect.name)
+        if (warning := key_warning([path], case)) is not None:
+            problems.problems.append(warning)
         take(path, case)
         cases += 1
     if len(of_it) < len(files):  # `skip_invalid` skips cases, never a whole file

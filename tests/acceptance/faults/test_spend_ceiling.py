@@ -125,8 +125,12 @@ def test_a_run_at_its_ceiling_is_not_resumed_without_a_higher_one(
         before = newest(store)
         again = resume(store, tmp_path, *way, *amount)
         assert again.exit_code == 2, again.output
-        assert "run 1 is paused: the spend ceiling of $0.29 is reached" in again.stderr
-        assert "--max-spend USD" in again.stderr and again.stdout == ""
+        said = "run 1 is paused: the spend ceiling of $0.29 is reached"
+        if amount:
+            said = f"--max-spend: ${amount[1]} is not higher than the spend ceiling of $0.29"
+        assert said in again.stderr
+        assert amount or "--max-spend USD" in again.stderr
+        assert again.stdout == ""
         assert newest(store) == before, "something was recorded"
         assert sum(asked(url).values()) == CASES - 1
 

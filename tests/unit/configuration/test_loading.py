@@ -92,6 +92,7 @@ AZURE = "provider: azure, model: m, api_key_env: KEY"
 OPENAI = "provider: openai, model: m, base_url: 'http://127.0.0.1:9/v1'"
 GPT = "provider: openai-responses, model: m"
 OWN = "provider: python, model: m, class: 'a:B'"
+KEY = "sk-proj-" + "Ab3" * 16
 
 
 @pytest.mark.parametrize(
@@ -160,6 +161,9 @@ OWN = "provider: python, model: m, class: 'a:B'"
             "judge.seed",
             "not supported by provider `openai-responses`",
         ),
+        (f"judge: {{{GPT}, parameters: {{user: {KEY}}}}}", "judge.parameters.user", "of a key"),
+        (f"judge: {{{GPT}, parameters: {{api_key: {KEY}}}}}", "judge.parameters", "`api_key`"),
+        (f"output: {{file: {{path: '{KEY}/{{timestamp}}.jsonl'}}}}", "output.file.path", "a key"),
         (f"judge: {{{GPT}, options: {{leave: [x]}}}}", "judge.options", "has no `leave`"),
         (f"judge: {{{GPT}, options: {{leave_out: [model]}}}}", "judge.options", "`temperature`"),
         (f"judge: {{{GPT}, options: {{leave_out: x}}}}", "judge.options", "is a list"),

@@ -1,0 +1,55 @@
+"""Keys are recognised by their shape: in configurations they are errors, in cases a warning."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from failproof_es.core.case import Case, Turn
+from failproof_es.engine.planning.keys_in_cases import key_warning
+from failproof_es.support.key_shapes import find_key
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "sk-proj-" + "Ab3" * 16,
+        "sk-ant-api03-" + "x1" * 20,
+        "AKIA" + "ABCDEFGH12345678",
+        "AIza" + "b" * 35,
+        "ghp_" + "a" * 36,
+        "hf_" + "c" * 34,
+        "xoxb-1234567890-abcdefgh",
+        "-----BEGIN RSA PRIVATE KEY-----",
+        "://me:hunter22@",
+    ],
+)
+def test_a_key_is_found_within_any_text(key: str) -> None:
+    assert find_key(f"Use {key} for it.") is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A task-oriented, risk-adjusted-assistant-of-2026 with a long-name-of-many-words-1",
+        "https://example.org/a:b@c and user@example.org",
+        "sk-is-a-short-word-for-secret-key",
+        "d41d8cd98f00b204e9800998ecf8427e",
+    ],
+)
+def test_other_texts_are_no_keys(text: str) -> None:
+    assert find_key(text) is None
+
+
+def test_a_case_with_a_key_is_warned_of_with_its_line_and_without_the_key(tmp_path: Path) -> None:
+    key = "sk-proj-" + "Ab3" * 16
+    file = tmp_path / "cases.yaml"
+    file.write_text(f"- id: a\n  turns:\n    - content: My key is {key}.\n")
+    turns = (Turn(role="user", content=f"My key is {key}."),)
+    case = Case(dialect="d", case_id="a", suite_id="s", turns=turns)
+    warning = key_warning([file], case)
+    assert warning is not None
+    assert (warning.path, warning.line, warning.severity) == (file, 3, "warning")
+    assert key not in str(warning)
+    assert key_warning([file], case.model_copy(update={"turns": ()})) is None
