@@ -9,16 +9,31 @@ or cannot be read has `trouble`.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from failproof_es.assurance.signing.integrator import LedgerBroken, sign_checkpoint
-from failproof_es.assurance.signing.kept_checkpoints import Forked, check_and_keep, default_place
-from failproof_es.assurance.signing.signing_key import has_key, key_path, log_key, signs_here
+from failproof_es.assurance.signing.kept_checkpoints import (
+    Forked,
+    check_and_keep,
+    check_continues,
+    default_place,
+    newest_signed,
+    read_kept,
+)
+from failproof_es.assurance.signing.signing_key import (
+    has_key,
+    key_path,
+    log_key,
+    own_public_key,
+    signs_here,
+)
+from failproof_es.ledger import checkpoint
 from failproof_es.ledger.checkpoint import Checkpoint
-from failproof_es.ledger.note import SigningKey
+from failproof_es.ledger.note import NoteError, SigningKey
 from failproof_es.problems import InvalidInput
 from failproof_es.store import ledger
 from failproof_es.store.ledger import Connection
@@ -88,6 +103,27 @@ def sign_and_keep_checkpoint(connection: Connection) -> Checkpoint:
     sign_checkpoint(connection, key, place)
     newest, _ = check_and_keep(connection, place, key.public)
     return newest
+
+
+def require_continued_log(store: Store) -> None:
+    """Raise `Forked` if the log does not continue the checkpoint that this user keeps.
+
+    Does nothing where none is kept, or where key, file or checkpoint cannot be read: the signer has
+    that as `trouble`.
+    """
+    with store.connect() as connection, contextlib.suppress(InvalidInput, NoteError):
+        origin = ledger.origin(connection)
+        key = own_public_key(origin)
+        before = None if key is None else read_kept(str(default_place(origin)), key)
+        if key is None or before is None:
+            return
+        signed = newest_signed(connection, key)
+        if signed is None:
+            raise Forked(
+                f"the checkpoint kept signs {before.size} events, and this log has none: its "
+                "checkpoints were deleted, or an older backup restored"
+            )
+        check_continues(connection, before, checkpoint.opened(signed, key))
 
 
 def own_key(connection: Connection) -> SigningKey:

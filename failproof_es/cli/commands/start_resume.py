@@ -12,7 +12,7 @@ from uuid import UUID
 
 import click
 
-from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
+from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner, require_continued_log
 from failproof_es.cli.app.amounts import usd_argument
 from failproof_es.cli.app.chosen_run import with_warning
 from failproof_es.cli.app.console_beside import (
@@ -146,6 +146,7 @@ def start(
         if dry_run:
             print_preflight(loaded, store, output_format, allow)
             return
+        require_continued_log(store)
         permissions = permitted(
             demands_of(loaded.configuration), allow, own=True, placed=loaded.placed
         )
@@ -283,6 +284,7 @@ def resume(
         console_beside(store, console, console_port, open_it=open_it) as live_console,
         telemetry_beside(store, otlp, otel_content) as telemetry,
     ):
+        require_continued_log(store)
         state = ProgressState()
         with store.connect() as connection:
             run_id = resolve_run(connection, run)
