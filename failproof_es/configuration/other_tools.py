@@ -8,9 +8,7 @@ from typing import Any
 
 from failproof_es.problems import Problem
 
-_TABLES: Mapping[str, str] = {
-    ".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".arrow": "hf",
-}  # fmt: skip
+_TABLES: Mapping[str, str] = {".parquet": "parquet", ".arrow": "hf"}
 _OURS = frozenset({"test_run", "models", "matrix", "judge", "judges"})
 _PROMPTFOO = frozenset({"providers", "targets", "tests", "defaultTest", "scenarios"})
 _SAMPLE = frozenset({"input", "target"})

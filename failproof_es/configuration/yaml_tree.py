@@ -78,7 +78,7 @@ def read_yaml(
         problems.error(f"cannot be read: {reason}", path=path, remedy="check the path")
         return None
     if path.suffix.lower() in _CASES:  # a single line of JSON would parse as YAML
-        remedy = "name it under `prompts.path` of a configuration"
+        remedy = "name it under `prompts.path` of a configuration, or see `failproof-es import`"
         problems.error("is a file of cases, not YAML", path=path, remedy=remedy)
         return None
     if len(raw) > largest:

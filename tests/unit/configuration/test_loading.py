@@ -512,7 +512,7 @@ def test_two_texts_make_two_streams_and_a_uuid_is_its_own() -> None:
         ("log.eval", "", "inspect-log"),
         ("samples.json", '[{"input": "a", "target": "b"}]', "inspect"),
         ("task.py", "import inspect_ai", "inspect"),
-        ("cases.csv", "q,a", "csv"),
+        ("cases.parquet", "PAR1", "parquet"),
     ],
 )
 def test_a_file_of_another_tool_is_named_with_its_import_and_nothing_else(
