@@ -62,7 +62,7 @@ def in_loop(request: pytest.FixtureRequest) -> Callable[[Coroutine[Any, Any, T]]
 
     def run(work: Coroutine[Any, Any, T]) -> T:
         with asyncio.Runner(loop_factory=FACTORIES[request.param]) as runner:
-            return runner.run(work)
+            return runner.run(asyncio.wait_for(work, 60))
 
     return run
 
@@ -212,9 +212,12 @@ def test_a_long_request_that_is_refused_at_once_has_its_answer(
 def test_a_request_that_was_not_sent_to_its_end_leaves_no_connection_to_the_next_one(
     in_loop: Callable[[Coroutine[Any, Any, None]], None],
 ) -> None:
+    replied = threading.Event()
+
     def script(server: Server, connection: socket.socket) -> None:
         came = connection.recv(1000)
         connection.sendall(b"HTTP/1.1 413 Too Large\r\ncontent-length: 2\r\n\r\nno")
+        replied.wait()  # a request that is read as fast as it is written comes to its end
         while came:
             came = connection.recv(2**16)  # it reads on, so that nothing waits to be written
 
@@ -222,6 +225,7 @@ def test_a_request_that_was_not_sent_to_its_end_leaves_no_connection_to_the_next
         headers = {"host": "x", "content-length": str(2**25)}
         async with Transport(1) as transport:
             reply = await post(transport, Endpoint(url), headers, RequestBody(b"x" * 2**25))
+            replied.set()
             await asyncio.sleep(0.3)
             await reply.aclose()
             assert await answer_to(transport, url) == (413, b"no")
