@@ -1,34 +1,62 @@
-"""Checks the run numbers, which are in a table that no leaf covers."""
+"""Checks the number of each run, and when it was recorded: no leaf covers either."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import orjson
 
 from failproof_es.store.ledger import Connection, LeafRow
+from failproof_es.support.plurals import plural
+
+_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+"""From which PostgreSQL counts."""
+APART = timedelta(days=1)
+"""How far the database's clock may be from the clock of the host that began a run.
+
+Nothing bounds it: hosts have clocks of their own. A larger difference is remarked, no finding.
+"""
+_MOST_REMARKS = 10
 
 
 class RunListCheck:
     """Compares the list of runs with the number in each run's first event.
 
-    A run that is taken off the list is no longer shown, though its events are in the log.
+    A run that is taken off the list is no longer shown, though its events are in the log. Times of
+    recording never go back, so those of all events of a run were moved where that of its first
+    event was.
     """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._before = self._read_run_list()
         self._started: dict[UUID, object] = {}
+        self._times_apart: list[str] = []
+        """Runs whose first event was recorded far from its signed time, in words."""
 
     def at(self, row: LeafRow) -> None:
         """Take in the next row of the log."""
         if row.topic == b"RunStarted" and row.version == 1:
             try:
-                number = orjson.loads(row.state)["run_number"]
+                state = orjson.loads(row.state)
+                number = state["run_number"]
             except (ValueError, KeyError, TypeError):
-                number = None
+                state, number = None, None
             self._started[UUID(bytes=row.stream_id)] = number
+            with suppress(ValueError, KeyError, TypeError, OverflowError):
+                self._compare_times(row, number, datetime.fromisoformat(state["timestamp"]))
+
+    def _compare_times(self, row: LeafRow, number: object, signed: datetime) -> None:
+        recorded = _EPOCH + timedelta(microseconds=row.recorded_at_us)
+        if abs(recorded - signed) > APART:
+            self._times_apart.append(
+                f"run {number} began at {signed:%Y-%m-%d %H:%M}Z by its signed time, and was "
+                f"recorded at {recorded:%Y-%m-%d %H:%M}Z (position {row.position}): a host's clock "
+                "was wrong, or recorded_at was changed"
+            )
 
     def differences(self, *, whole: bool) -> Iterator[tuple[UUID, str]]:
         """Ids of runs whose number in the list differs from that in their first event, and how.
@@ -49,6 +77,12 @@ class RunListCheck:
                     run_id,
                     f"run {run_id} is listed as number {self._before[run_id]}: no such run",
                 )
+
+    def remarks(self) -> list[str]:
+        """The runs whose first event was recorded more than `APART` from its signed time."""
+        more = len(self._times_apart) - _MOST_REMARKS
+        rest = [f"{plural(more, 'more run')} with such times"] if more > 0 else []
+        return self._times_apart[:_MOST_REMARKS] + rest
 
     def _read_run_list(self) -> dict[UUID, object]:
         rows = self._connection.execute("SELECT run_id, run_number FROM failproof.run_list")

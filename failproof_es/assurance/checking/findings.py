@@ -138,6 +138,8 @@ class Verification:
     has_key: bool = False
     """Whether the log's public key was given or found, to check signatures with."""
     findings: list[VerificationFinding] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    """What may have a reason of its own, such as a wrong clock, and decides nothing."""
     replaced: list[SupersededTree] = field(default_factory=list)
     """The earlier trees of the log."""
     verified: VerifiedPrefix | None = None

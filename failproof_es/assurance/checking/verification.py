@@ -128,6 +128,7 @@ def _verify_once(
         extra = len(archived) - result.archived
         message = f"{extra} events are kept as archived that are in the log, or not in the tree"
         result.add(VerificationFinding(ARCHIVE_CHANGED, message))
+    result.remarks += numbers.remarks()
     for run_id, message in numbers.differences(whole=before is None):
         result.add(VerificationFinding(RUN_RENUMBERED, message, stream_id=run_id))
     if before is None or of_older:

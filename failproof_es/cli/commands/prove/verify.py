@@ -297,6 +297,7 @@ def document(result: Verification) -> dict[str, Any]:
         "anchored_outside": result.anchored_size,
         "not_anchored_outside": result.tree_size - result.anchored_size,
         "replaced": [asdict(tree) for tree in result.replaced],
+        "remarks": result.remarks,
         "findings": [asdict(finding) for finding in result.findings],
         "more_findings": result.more,
     }
@@ -309,6 +310,8 @@ def _print(result: Verification) -> None:
         click.echo(f"{kind}: {count:,} more")
     for replaced in result.replaced:
         _print_replaced(replaced)
+    for remark in result.remarks:
+        click.echo(one_line(f"remark: {remark}"))
     log = result.origin or "a log without a name"
     click.echo(f"{plural(result.events, 'event')} of {log}: {_RESULT_WORDS[result.verdict]}")
     _print_archived(result)
