@@ -30,6 +30,11 @@ _CLASSES = {
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _EXTRAS = {"command": "commands", "redteam": "redteam"}
 _JUDGED_DIALECTS = ("benchmark",)
+_MIN_ACCURACY = "  min_accuracy: 0.8\n"
+_MIN_ACCURACY_EXPLAINED = (
+    "  # Less makes the pipeline fail (exit code 3). Raise it to what the model reaches.\n"
+    + _MIN_ACCURACY
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +82,21 @@ def _configuration(answers: Answers, suite: str) -> str:
         document["judge"] = dict(model)
     document |= {
         "prompts": {"path": suite, "dialect": answers.dialect},
-        "gates": {"max_unscored_rate": 0.05},
+        "gates": _gates(answers),
     }
     comments = "# Every key: docs/reference/configuration.md\n"
     if answers.dialect in _JUDGED_DIALECTS:
         comments += "# The model judges itself here: name a strong model under `judge` instead.\n"
     if answers.dialect == "redteam":
         comments += "# No judge is named: people decide, with `failproof-es review RUN`.\n"
-    return comments + yaml_text(document)
+    return comments + yaml_text(document).replace(_MIN_ACCURACY, _MIN_ACCURACY_EXPLAINED)
+
+
+def _gates(answers: Answers) -> dict[str, float]:
+    """The gates: with a pipeline also one on the accuracy, unless people decide it."""
+    unscored = {"max_unscored_rate": 0.05}
+    has_accuracy = CI[answers.ci] is not None and answers.dialect != "redteam"
+    return {"min_accuracy": 0.8, **unscored} if has_accuracy else unscored
 
 
 def _model(answers: Answers) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from failproof_es.engine.history import Connection
 from failproof_es.engine.planning.planner import CaseSource, SourceReading, Take
 from failproof_es.engine.planning.sources import source_of
 from failproof_es.engine.preflight.estimates import Estimates
+from failproof_es.engine.preflight.gate_checks import UnmeasuredGates, unused_prices
 from failproof_es.engine.preflight.looking import CaseEstimator
 from failproof_es.engine.related_runs.baseline_gates import check_gates
 from failproof_es.events import Branch
@@ -141,7 +142,9 @@ def _read_and_check_cases(
     except InvalidInput as error:
         problems.extend(error.problems)
     estimates = Estimates(source.dialect, loaded.configuration, targets)
-    problems.extend(map(loaded.placed, estimates.ceiling_problems()))
+    costs = estimates.ceiling_problems() or estimates.cost_gate_problems()
+    problems.extend(map(loaded.placed, costs))
+    gates = UnmeasuredGates(loaded.configuration.gates)
 
     reuses = counts_reuse and loaded.configuration.reuse.from_run is not None
     reading_it: AbstractContextManager[Connection | None]
@@ -157,6 +160,7 @@ def _read_and_check_cases(
 
         def look(case: Case) -> None:
             looking.add(case)
+            gates.add(case)
             take(case)
 
         try:
@@ -166,6 +170,6 @@ def _read_and_check_cases(
         if problems:
             raise InvalidInput(problems)
         reused = looking.end()
-    ceiling = map(loaded.placed, estimates.warnings())
-    findings = (*judges, *ceiling, *reading.findings, *reused)
+    warnings = (*unused_prices(loaded.configuration), *estimates.warnings(), *gates.warnings())
+    findings = (*judges, *map(loaded.placed, warnings), *reading.findings, *reused)
     return source, reading, estimates, findings, looking.branch

@@ -15,6 +15,7 @@ from failproof_es.core.evaluation import ModelReply, Transcript
 from failproof_es.dialects.fixed_outcomes import FixedOutcomeCounts, fixed_outcomes_of
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.drive.targets import Targets
+from failproof_es.engine.preflight.gate_checks import cost_gate_problems
 from failproof_es.engine.preflight.spend_checks import ceiling_problems, estimate_warnings
 from failproof_es.events import ModelPrices, Usage
 from failproof_es.models.catalog.prices import PriceBook
@@ -137,8 +138,14 @@ class Estimates:
     def ceiling_problems(self) -> list[Problem]:
         """An error for each model and judge with which the run's spend ceiling cannot be kept,
         since its costs have no bound. Empty without a ceiling."""
-        prices = {key: tally.prices for key, tally in self._of.items()}
-        return list(ceiling_problems(self._configuration, self._models, prices))
+        return list(ceiling_problems(self._configuration, self._models, self._prices()))
+
+    def cost_gate_problems(self) -> list[Problem]:
+        """An error for each model and judge without a price, if a gate judges the cost."""
+        return list(cost_gate_problems(self._configuration, self._models, self._prices()))
+
+    def _prices(self) -> dict[str, ModelPrices]:
+        return {key: tally.prices for key, tally in self._of.items()}
 
     def warnings(self) -> list[Problem]:
         """Warnings about what was counted so far: the spend ceiling, cases with a fixed outcome."""

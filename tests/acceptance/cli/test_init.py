@@ -69,13 +69,20 @@ def test_each_choice_makes_a_configuration_and_a_suite_that_are_valid(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ci", CI)
-def test_a_pipeline_is_one_file_more_and_changes_no_other(ci: str) -> None:
+def test_a_pipeline_is_one_file_more_and_a_gate_on_the_accuracy_and_changes_no_other(
+    ci: str,
+) -> None:
     for provider in PROVIDERS.names():
         for dialect in names():
             files = files_of(answers(provider, dialect, ci))
             if (written := CI[ci]) is not None:
                 assert YAML(typ="safe").load(files.pop(written).decode())
-            assert files == files_of(answers(provider, dialect, "none"))
+            configuration = YAML(typ="safe").load(files.pop(CONFIGURATION).decode())
+            without = files_of(answers(provider, dialect, "none"))
+            plain = YAML(typ="safe").load(without.pop(CONFIGURATION).decode())
+            judged = {"min_accuracy": 0.8} if written and dialect != "redteam" else {}
+            assert configuration == plain | {"gates": {**judged, **plain["gates"]}}
+            assert files == without
 
 
 @pytest.mark.parametrize(("provider", "dialect"), [*zip(PROVIDERS.names(), cycle(names()))])

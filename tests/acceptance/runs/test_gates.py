@@ -243,7 +243,7 @@ def test_a_run_that_cannot_be_held_against_is_told_before_anything_is_sent(
         assert not list(find(connection, topics=["RunStarted"]))
 
 
-def test_the_cost_is_that_of_every_answer_and_unknown_is_not_met(
+def test_the_cost_is_that_of_every_answer_and_without_a_price_nothing_is_asked(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:
     asked = {"provider": "openai", "base_url": mock_url, "model": "mock"}
@@ -260,11 +260,26 @@ def test_the_cost_is_that_of_every_answer_and_unknown_is_not_met(
     assert row is not None
     assert gate["measured"] == pytest.approx(float(row[0])) and gate["measured"] > 0
 
-    configured(tmp_path, asked, gates={"max_cost_usd": 1e9})
-    done = start(store, tmp_path)
-    assert done.exit_code == 3
-    said = "nothing measured (what it took is not known of mock (20 of 20 answers)), NOT MET"
-    assert said in done.output
+    prices["models"] = [{"model": "mok", **PRICE}]
+    told = invoke(store.url, "validate", "run.yaml", "--offline", cwd=tmp_path).stderr
+    assert told.count("prices.models") == 0, "without another name"
+    configured(tmp_path, asked, gates={"max_cost_usd": 1e9}, prices=prices)
+    for command in (("validate", "run.yaml", "--offline"), ("start", "run.yaml")):
+        done = invoke(store.url, *command, cwd=tmp_path)
+        assert (
+            done.exit_code == 2 and "models[0].model: the price of mock is not known" in done.stderr
+        )
+        assert "correct the name 'mok' in `prices`, or give its prices" in done.stderr
+    gates_on_nothing = {
+        "min_accuracy_by_suite": {"even": 0.1, "evn": 0.1},
+        "no_failures_at": ["S0"],
+    }
+    configured(tmp_path, asked, gates=gates_on_nothing, prices=prices)
+    told = invoke(store.url, "validate", "run.yaml", "--offline", cwd=tmp_path).stderr
+    assert "no model and no judge is named 'mok' (did you mean 'mock'? there are: mock)" in told
+    assert "gates.min_accuracy_by_suite.evn: no case of the suite 'evn' is asked" in told
+    assert "gates.no_failures_at: no case of the severity S0 is asked" in told
+    assert "min_accuracy_by_suite.even" not in told
 
 
 def spent(store: Store, run: int) -> float:

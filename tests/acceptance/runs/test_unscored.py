@@ -117,7 +117,7 @@ def test_a_missed_gate_cannot_be_bought_by_asking_only_the_failures_again(
     store: Store, tmp_path: Path, mock_url: str
 ) -> None:
     """Nor by a branch of that branch, nor by a run that reuses its answers."""
-    configured(tmp_path, mock_url, FLAKY, min_accuracy=0.9, no_failures_at=["S0"], max_cost_usd=9)
+    configured(tmp_path, mock_url, FLAKY, min_accuracy=0.9, no_failures_at=["S0"])
     assert start(store, tmp_path, "--quiet").exit_code == 3
     assert gates(store, 1)["min_accuracy"]["measured"] == 0.25
 
