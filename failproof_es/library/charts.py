@@ -15,7 +15,7 @@ from uuid import UUID
 
 from failproof_es.report.data.builder import build_report
 from failproof_es.report.formats.html import stylesheet
-from failproof_es.report.page.blocks import Block, Collapsible, Figure
+from failproof_es.report.page.blocks import Collapsible, Figure
 from failproof_es.report.page.sections import build_page
 from failproof_es.store.reading.reader import Connection
 from failproof_es.support.untrusted_text import one_line
@@ -80,7 +80,7 @@ def charts_of(connection: Connection, run_id: UUID) -> Charts:
     return Charts([_chart(f) for section in page.sections for f in _figures(section.blocks)])
 
 
-def _figures(blocks: Iterable[Block]) -> Iterator[Figure]:
+def _figures(blocks: Iterable[object]) -> Iterator[Figure]:
     """The figures among the blocks, closed ones, too."""
     for block in blocks:
         if isinstance(block, Figure):

@@ -84,7 +84,11 @@ RESULTS = {"failed:7": ODD_FAILED, "errors:7": {("even", "case-004")}, "unscored
     ("selection", "left", "part"),
     [
         ({"only": ["failed:7"]}, [1, 3], "2 of 6 cases: only failed:7; chosen by their scores"),
-        ({"only": ["failed:7", "errors:7"]}, [1, 3, 4], "3 of 6 cases: only failed:7 errors:7; chosen"),
+        (
+            {"only": ["failed:7", "errors:7"]},
+            [1, 3, 4],
+            "3 of 6 cases: only failed:7 errors:7; chosen",
+        ),
         ({"only": ["failed:7", "tag:slow"]}, [3], "1 of 6 cases: only failed:7 tag:slow; chosen"),
         ({"only": ["errors:7"]}, [4], "1 of 6 cases: only errors:7"),
         ({"exclude": ["errors:7"]}, [0, 1, 2, 3, 5], "5 of 6 cases: without errors:7; chosen by"),
