@@ -16,6 +16,7 @@ from failproof_es.importers.protocol import Check
 
 _LONGEST_SAID = 120
 _ANYWHERE = "(?s:.*?)"
+_WHOLE = r"\A"
 _REFERENCE = re.compile(r"\\(?:[1-9]|k<|g<)|\(\?P[=>]")
 
 
@@ -60,14 +61,17 @@ def _pattern(checks: Sequence[Check]) -> str:
     if _is_plain_text(checks):
         [text] = checks[0].texts
         return text if len(text) > MAX_PATTERN_CHARACTERS else escaped(text)
-    if len(checks) == 1 and not checks[0].negated and len(checks[0].texts) == 1:
-        [text] = checks[0].texts
-        if checks[0].kind == "regex" and not checks[0].ignore_case:
-            return text
     expressions = [text for check in checks if check.kind == "regex" for text in check.texts]
     if len(expressions) > 1 and any(map(_REFERENCE.search, expressions)):
         raise NotExpressible("one of several expressions refers to its groups by number")
-    return rf"\A{''.join(map(_lookahead, checks))}(?s:.+)"
+    if len(checks) == 1 and not checks[0].negated:
+        return _at_its_place(checks[0])
+    return rf"{_WHOLE}{''.join(map(_lookahead, checks))}(?s:.+)"
+
+
+def matches_whole(pattern: str) -> bool:
+    """Whether the pattern of several checks matches a whole answer, its refusing words included."""
+    return pattern.startswith((rf"{_WHOLE}(?=", rf"{_WHOLE}(?!"))
 
 
 def escaped(text: str) -> str:
@@ -75,10 +79,24 @@ def escaped(text: str) -> str:
     return str(regex.escape(text, special_only=True))
 
 
-def _lookahead(check: Check) -> str:
+def _at_its_place(check: Check) -> str:
+    """A pattern that matches a text of the check where it stands in the answer."""
+    if check.kind == "regex" and len(check.texts) == 1 and not check.ignore_case:
+        return check.texts[0]
+    begin = _WHOLE if check.kind in ("equals", "begins") else ""
+    end = r"\Z" if check.kind in ("equals", "ends") else ""
+    return f"{begin}{_one_of(check)}{end}"
+
+
+def _one_of(check: Check) -> str:
+    """A group that matches one of the check's texts."""
     texts = check.texts if check.kind == "regex" else [escaped(text) for text in check.texts]
-    one_of = "|".join(f"(?:{text})" for text in texts)
-    group = f"(?i:{one_of})" if check.ignore_case else f"(?:{one_of})"
+    one_of = texts[0] if len(texts) == 1 else "|".join(f"(?:{text})" for text in texts)
+    return f"(?i:{one_of})" if check.ignore_case else f"(?:{one_of})"
+
+
+def _lookahead(check: Check) -> str:
+    group = _one_of(check)
     match check.kind:
         case "equals":
             pattern = rf"{group}\Z"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,8 @@ import orjson
 
 from failproof_es.dialects.kit.taken_ids import SeenIds
 from failproof_es.dialects.registry import dialect_named
-from failproof_es.importers.expected import NotExpressible, expected_response
-from failproof_es.importers.protocol import Findings, ImportedCase
+from failproof_es.importers.expected import NotExpressible, expected_response, matches_whole
+from failproof_es.importers.protocol import PARTLY, Findings, ImportedCase
 from failproof_es.problems import InvalidInput, Problem, Problems
 
 CASES, JUDGED = "cases.jsonl", "judged.jsonl"
@@ -113,6 +113,9 @@ def _documents(
         if not judged:
             return
     else:
+        if case.refusal is False and expected is not None and matches_whole(expected):
+            findings.note(case.place, "an answer that refuses passes, too, if all else holds")
+            case = replace(case, tags=(PARTLY, *case.tags))
         if case.checks or case.refusal is not None or not judged:
             yield CASES, _failproof_document(case, name, expected)
     if judged:

@@ -22,15 +22,13 @@ from failproof_es.importers.promptfoo.tests import (
     read_default_test,
     read_tests,
 )
-from failproof_es.importers.protocol import Findings, ImportedCase, Options, Place
+from failproof_es.importers.protocol import PARTLY, Findings, ImportedCase, Options, Place
 from failproof_es.importers.records import MAX_TEXT, UnusableRecord
 from failproof_es.importers.source import Source
 from failproof_es.problems import InvalidInput, Problem
 
 _READ = frozenset({"prompts", "tests", "defaultTest", "scenarios", "providers", "targets"})
 _WITHOUT_EFFECT = frozenset({"description", "$schema"})
-PARTLY = "partly-imported"
-"""The tag of a case with an assertion that was not imported: the case passes more easily."""
 
 
 class PromptfooImporter:

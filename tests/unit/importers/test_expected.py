@@ -45,6 +45,22 @@ def test_exactly_the_answers_pass_that_meet_all_checks(
     assert [text for text in missed if passes(checks, text)] == []
 
 
+@pytest.mark.parametrize(
+    ("check", "pattern"),
+    [
+        (Check("contains", ("C++",), ignore_case=True), r"(?i:C\+\+)"),
+        (Check("contains", ("a", "b")), "(?:(?:a)|(?:b))"),
+        (Check("equals", ("Oslo",)), r"\A(?:Oslo)\Z"),
+        (Check("begins", ("Yes",)), r"\A(?:Yes)"),
+        (Check("regex", (r"(?i)\boslo\b",)), r"(?i)\boslo\b"),
+    ],
+)
+def test_one_check_matches_the_text_alone_so_that_no_refusal_passes_by_repeating_it(
+    check: Check, pattern: str
+) -> None:
+    assert expected_response([check]) == pattern
+
+
 def test_without_checks_any_answer_will_do() -> None:
     assert expected_response(()) is None
 

@@ -374,6 +374,9 @@ def test_a_refusal_is_decided_by_the_program(tmp_path: Path) -> None:
     assert suites["judged.jsonl"][0]["expected_behavior"]["pass_criteria"] == ["is kind"]
     [none] = asserting(tmp_path, "{type: not-is-refusal}").cases
     assert none.refusal is False and not none.criteria and not none.checks
+    found = asserting(tmp_path, "{type: not-is-refusal}, {type: not-contains, value: a}")
+    [document] = written(found.cases, tmp_path / "whole", found.findings)["cases.jsonl"]
+    assert document["tags"] == ["partly-imported"] and "refuses passes" in found.lost[0]
     found = asserting(tmp_path, "{type: is-refusal}, {type: not-is-refusal}")
     assert "asks for a refusal, and another" in found.lost[0]
 
