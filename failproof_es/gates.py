@@ -9,7 +9,7 @@ show it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from math import ceil
@@ -225,6 +225,15 @@ def _describe_inconclusive(what: str, distance: float, reach: float, cases: int)
 _RATES = ("min_accuracy", "min_accuracy_by_suite", "no_failures_at")
 """The gates on rates, besides those that dialects declare."""
 _OTHER_GATES = ("max_unscored_rate", "max_cost_usd", "no_regression_against")
+
+
+_NOT_ON_RESULTS = ("max_unscored_rate", "max_cost_usd")
+"""The gates that no wrong answer misses."""
+
+
+def judges_results(gates: Iterable[str]) -> bool:
+    """Whether one of the gates of these names is on pass rates, severities or regressions."""
+    return any(not name.startswith(_NOT_ON_RESULTS) for name in gates)
 
 
 def limits_at_the_end(limits: Gates) -> Gates:

@@ -13,7 +13,7 @@ from failproof_es.catalogue.wording import usd
 from failproof_es.console.page import PageModel
 from failproof_es.core.run import Run
 from failproof_es.core.summary import RunSummary
-from failproof_es.gates import describe_gate
+from failproof_es.gates import describe_gate, judges_results
 from failproof_es.reading.listed_runs import TrendPoint
 from failproof_es.support.document import Document
 from failproof_es.support.plurals import plural
@@ -80,6 +80,17 @@ class RunPage(RunDocument, PageModel):
         """For each gate, whether it is met, and its description."""
         for name, gate in self.gates.items():
             yield gate["met"], describe_gate(name, gate)
+
+    @property
+    def gates_judged(self) -> tuple[str, str]:
+        """The tone and the words of all gates: good only if a gate on results is met."""
+        met, gates = sum(met for met, _ in self.gates_told), len(self.gates)
+        words = f"{met} of {gates} met"
+        if met < gates:
+            return "bad", words
+        if judges_results(self.gates):
+            return "good", words
+        return "plain", f"{words}, none on pass rates or severities"
 
     @property
     def cost_note(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -10,12 +11,13 @@ from failproof_es.catalogue.wording import describe_bounds, judge_named, percent
 from failproof_es.core.evaluation import AWAITING_REVIEW
 from failproof_es.core.pairing import what_differs
 from failproof_es.core.people import describe_people
+from failproof_es.core.severity import severity_rank
 from failproof_es.core.transcript import WITHHELD
 from failproof_es.dialects.fixed_outcomes import FixedOutcomeCounts
 from failproof_es.dialects.kit import cut_off
 from failproof_es.engine.reviews.comparison import JUDGES
 from failproof_es.events.base import ENDED
-from failproof_es.gates import format_amount
+from failproof_es.gates import format_amount, judges_results
 from failproof_es.report.data.analysis import bounds_of, rate_of
 from failproof_es.report.data.comparison import BY_CATEGORY
 from failproof_es.report.data.content import (
@@ -56,7 +58,8 @@ def verdict(
 ) -> Verdict:
     """The verdict in a few sentences, and remarks on how far it holds. The worst sets the tone.
 
-    Missed gates and failed runs come first, then the result, then gates that are met. The remarks
+    Missed gates and failed runs come first, then the result with its most severe failures, then
+    gates that are met: those on results alone are good. The remarks
     are doubts, and results by people. A damaged record is the whole verdict. `series` maps the name
     of each series to its observations.
     """
@@ -68,7 +71,7 @@ def verdict(
         return Verdict("bad", sentence, ())
     missed = list(_missed_gates(gates, runs))
     bad = [*missed[:1], *_failed_runs(runs)]
-    met = list(_met_gates(runs, gates))
+    met = [*_most_severe(series, gates), *_met_gates(runs, gates)]
     remarks = [
         *missed[1:],
         *_reviews_by_people(runs),
@@ -240,6 +243,27 @@ def _fixed_outcomes(series: Mapping[str, Sequence[Observation]]) -> Iterator[Ton
     yield from (("doubt", f"{line}.") for line in counts.lines())
 
 
+def _most_severe(
+    series: Mapping[str, Sequence[Observation]], gates: Sequence[GateRow]
+) -> Iterator[TonedSentence]:
+    """How many failures have the highest severity that failed: a doubt, if no gate is on severities
+    and none is higher; nothing if no failed case has one."""
+    severities = Counter(
+        observation.severity
+        for of in series.values()
+        for observation in of
+        if observation.passed is False and observation.severity is not None
+    )
+    if not severities:
+        return
+    worst = min(severities, key=severity_rank)
+    gated = any(gate.name.startswith("no_failures_at") for gate in gates)
+    tone: Tone = "plain" if gated or severity_rank(worst) else "doubt"
+    failures = plural(severities.total(), "failure")
+    are = "is" if severities[worst] == 1 else "are"
+    yield tone, f"{severities[worst]:,} of {failures} {are} of severity {worst}."
+
+
 def _met_gates(runs: Sequence[RunDocument], gates: Sequence[GateRow]) -> Iterator[TonedSentence]:
     """A sentence if every gate is met; nothing if one is missed, or if no run has gates.
 
@@ -253,8 +277,15 @@ def _met_gates(runs: Sequence[RunDocument], gates: Sequence[GateRow]) -> Iterato
     met = "The gate is met." if len(gates) == 1 else f"All {len(gates)} gates are met."
     if without:
         yield "plain", f"{met} None is set for {without}."
-    else:
+    elif any(_people_judge(run) for run in runs) or judges_results(gate.name for gate in gates):
         yield "good", met
+    else:
+        yield "plain", f"{met} No gate is set on pass rates or severities."
+
+
+def _people_judge(run: RunDocument) -> bool:
+    """Whether people decide the run's gates on rates (`gates.by`)."""
+    return (run.configuration.get("gates") or {}).get("by") == "people"
 
 
 def limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> Report:

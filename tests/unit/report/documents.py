@@ -96,6 +96,7 @@ def document(name: str = "r", **more: Any) -> RunDocument:
         "limits": (),
         "shares": (),
         "holders": (),
+        "undriven": None,
         "workers": (RunWorker(UUID(int=2), name, name, 7, "1", MOMENT),),
         "history": (),
         "configuration": {},

@@ -166,6 +166,32 @@ def test_gates_that_are_met_make_it_good() -> None:
     assert of([run()], [MET, MET]).sentence.endswith(" to 99.6 %). All 2 gates are met.")
 
 
+def test_a_gate_on_no_result_alone_is_not_good_and_says_so() -> None:
+    found = of([run()], [replace(MET, name="max_unscored_rate")])
+    assert found.tone == "plain"
+    assert found.sentence.endswith("The gate is met. No gate is set on pass rates or severities.")
+
+
+@pytest.mark.parametrize(
+    ("worst", "gate", "tone"),
+    [
+        ("S0", MET, "doubt"),
+        ("S1", MET, "good"),
+        ("S0", replace(MET, name="no_failures_at"), "good"),
+    ],
+)
+def test_the_most_severe_failures_are_counted(worst: str, gate: GateRow, tone: str) -> None:
+    failed = [
+        observed(f"f-{n}", False, severity=severity)
+        for n, severity in enumerate((worst, worst, "S2"))
+    ]
+    found = verdict([run()], [gate], {"m": [observed(), *failed]})
+    assert (f"2 of 3 failures are of severity {worst}." in found.sentence, found.tone) == (
+        True,
+        tone,
+    )
+
+
 def test_a_gate_that_is_missed_is_told_with_its_limit_and_what_was_measured() -> None:
     found = of([run()], [MET, MISSED])
     assert found.tone == "bad"
