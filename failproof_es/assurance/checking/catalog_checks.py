@@ -12,8 +12,8 @@ import orjson
 from failproof_es.store.ledger import Connection, LeafRow
 from failproof_es.support.plurals import plural
 
-_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
-"""From which PostgreSQL counts."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+"""From which `recorded_at_us` counts."""
 APART = timedelta(days=1)
 """How far the database's clock may be from the clock of the host that began a run.
 

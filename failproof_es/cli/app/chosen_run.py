@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from uuid import UUID
 
 import click
@@ -10,9 +11,11 @@ from failproof_es.cli.app.as_of import position_of
 from failproof_es.cli.rendering.output import say
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.result_reader import ResultReader
-from failproof_es.store.reading.archives import RunIsArchived, archive_of
+from failproof_es.store.reading.archives import RunIsArchived, archive_of, archived_runs
 from failproof_es.store.reading.reader import Connection, resolve_run
+from failproof_es.support.plurals import plural
 
+_MOST_ARCHIVES = 5
 _META_KEY = "failproof_es.cli.app.chosen_run.said"
 
 
@@ -38,6 +41,25 @@ def say_archived(connection: Connection, run_id: UUID) -> bool:
     if archive is not None:
         say(f"what happened in its evaluations is not here: {RunIsArchived(archive)}")
     return archive is not None
+
+
+def say_left_out(connection: Connection, runs: Collection[UUID] | None = None) -> None:
+    """Say on stderr which of these runs are archived, and what attaches each; `None`: of all runs.
+
+    For commands that read events or rows of several runs: those of archived runs are missing.
+    """
+    archives = [
+        archive
+        for run_id, archive in archived_runs(connection).items()
+        if runs is None or run_id in runs
+    ]
+    if not archives:
+        return
+    say(f"not in this answer, because archived: {plural(len(archives), 'run')}")
+    for archive in archives[-_MOST_ARCHIVES:]:
+        say(f"  {RunIsArchived(archive)}")
+    if (more := len(archives) - _MOST_ARCHIVES) > 0:
+        say(f"  and {plural(more, 'older one')}: `failproof-es runs`")
 
 
 def say_warning(reader: ResultReader) -> None:

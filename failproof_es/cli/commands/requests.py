@@ -10,7 +10,7 @@ from uuid import UUID
 
 import click
 
-from failproof_es.cli.app.chosen_run import say_archived
+from failproof_es.cli.app.chosen_run import say_left_out
 from failproof_es.cli.app.moments import moment_argument
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import Format, format_option, moment, print_json, say
@@ -20,6 +20,7 @@ from failproof_es.core.case import Case
 from failproof_es.core.request_body import RequestBodies, SentBody
 from failproof_es.engine.history import UNREADABLE, stored_case
 from failproof_es.events import Event, RequestSent
+from failproof_es.reading.runs_in_window import runs_in_window
 from failproof_es.store.reading.reader import (
     Connection,
     RecordedEvent,
@@ -57,21 +58,25 @@ def requests(
 ) -> None:
     """Print what was sent, whole, with who started the run and for which case.
 
-    Of RUN or of all runs, in the order of the log. Times are the database's own. A request whose
-    text is not the one of the recorded SHA-256 says so. Name a run or a time: requests have no
-    index of their own.
+    Of RUN or of all runs, in the order of the log. Times are those that the log signs, by the clock
+    of the host that sent. A request whose text is not the one of the recorded SHA-256 says so. Name
+    a run or a time: requests have no index of their own.
     """
     with session().open_store() as store, store.connect() as connection:
-        run_id = None if run is None else resolve_run(connection, run)
-        if run_id is not None:
-            say_archived(connection, run_id)
+        run_ids = None if run is None else [resolve_run(connection, run)]
+        if run_ids is None and (since or until):
+            run_ids = runs_in_window(connection, since, until)
+        say_left_out(connection, run_ids)
         sent = _SentRequests(connection)
         printed = 0
         topics = (RequestSent.__name__,)
-        for row in find(connection, run_id=run_id, topics=topics, since=since, until=until):
+        for row in find(connection, run_ids=run_ids, topics=topics):
             request = row.event()
             assert isinstance(request, RequestSent)
             body = sent.body(request)
+            sent_at = request.timestamp
+            if (since and sent_at < since) or (until and sent_at > until):
+                continue
             if models and not {request.model, request.judge or request.model_key} & set(models):
                 continue
             if cases and sent.case_id(request) not in cases:
@@ -102,6 +107,7 @@ class _SentRequests:
         started = self._run(row.run_id)
         return {
             "position": row.position,
+            "sent_at": request.timestamp.astimezone(UTC).isoformat().replace("+00:00", "Z"),
             "recorded_at": row.recorded_at.astimezone(UTC).isoformat().replace("+00:00", "Z"),
             "run_number": started.get("run_number"),
             "who": started.get("who"),
@@ -121,10 +127,9 @@ class _SentRequests:
         """The request as lines for people, not escaped yet."""
         document = self.document(row, request, sent)
         judge = "" if request.judge is None else f" as {request.judge}"
-        yield (
-            f"{moment(row.recorded_at)} UTC  run {document['run_number']} by {document['who']} on "
-            f"{document['where']}  {document['case']}"
-        )
+        by = f"by {document['who']} on {document['where']}"
+        sent_at = moment(request.timestamp)
+        yield f"{sent_at} UTC  run {document['run_number']} {by}  {document['case']}"
         yield f"  to {request.model}{judge} at {request.endpoint}, attempt {request.attempt}"
         yield from body_lines(document["body"], is_as_sent=document["is_as_sent"])
 

@@ -232,6 +232,7 @@ def find(
     connection: Connection,
     *,
     run_id: UUID | None = None,
+    run_ids: Collection[UUID] | None = None,
     stream_id: UUID | None = None,
     topics: Sequence[str] = (),
     after: int | None = None,
@@ -250,6 +251,7 @@ def find(
         (sql.SQL(text), value)
         for text, value in (
             ("run_id = %s", run_id),
+            ("run_id = ANY (%s)", None if run_ids is None else list(run_ids)),
             ("originator_id = %s", stream_id),
             ("topic = ANY (%s)", list(topics) or None),
             ("notification_id > %s", after),
