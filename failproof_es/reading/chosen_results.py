@@ -19,6 +19,7 @@ from failproof_es.core.people import PeopleOutcome
 from failproof_es.reading.result_conditions import (
     BY_PEOPLE,
     PLACE,
+    SEVERITY_RANK,
     STATES,
     STATUSES,
     UNFINISHED,
@@ -83,11 +84,15 @@ EVERY_RESULT = ResultFilter()
 
 
 class ResultKey(NamedTuple):
-    """The place of a result in the list: index of its state in `STATES`, last position, id."""
+    """The place of a result in the list: index of its state in `STATES`, last position, id.
+
+    In a list by severity its `severity_rank` comes after the state; in others it is 0.
+    """
 
     place: int
     last_position: int
     evaluation_id: UUID
+    severity: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,26 +171,39 @@ def page_of_results(
     after: ResultKey | None = None,
     limit: int,
     backwards: bool = False,
+    by_severity: bool = False,
 ) -> ResultPage:
     """At most `limit` results that match `which`, after the key `after`, or from the first one.
 
-    With `backwards`, those before the key, in reverse order. Only results whose last event is at or
+    With `backwards`, those before the key, in reverse order. `by_severity` puts the most severe
+    results of a state first; it reads all results of the run, so that only runs that are not large
+    are listed in this order. Only results whose last event is at or
     before the position `up_to` are listed. A filter that may match few scans only the next
     `LOOKED_AT` results (`LOOKED_INTO` for a text), so that the cost is bounded. A page whose scan
     was stopped has a following page, even if it has no row.
     """
     most = LOOKED_AT if which.text is None else LOOKED_INTO
-    results = _scan_results(connection, run_id, which, up_to, after, limit + 1, most, backwards)
+    results, keys = _scan_results(
+        connection, run_id, which, up_to, after, limit + 1, most, backwards, by_severity
+    )
     if len(results) > limit:
-        return ResultPage(tuple(results[:limit]), results[limit - 1].key, None)
+        return ResultPage(tuple(results[:limit]), keys[limit - 1], None)
     key = None
     if which.seldom:
-        key = key_at_distance(connection, run_id, which, up_to, after, most, backwards=backwards)
+        key = key_at_distance(
+            connection, run_id, which, up_to, after, most,
+            backwards=backwards, by_severity=by_severity,
+        )  # fmt: skip
     return ResultPage(tuple(results), key, None if key is None else most)
 
 
 def list_results(
-    connection: Connection, run_id: UUID, which: ResultFilter, *, up_to: int
+    connection: Connection,
+    run_id: UUID,
+    which: ResultFilter,
+    *,
+    up_to: int,
+    by_severity: bool = False,
 ) -> Iterator[ListedResult]:
     """All results that match `which`, in the order of the list; reads 500 at a time.
 
@@ -193,11 +211,13 @@ def list_results(
     """
     after = None
     while True:
-        results = _scan_results(connection, run_id, which, up_to, after, 500, None, False)
+        results, keys = _scan_results(
+            connection, run_id, which, up_to, after, 500, None, False, by_severity
+        )
         yield from results
         if len(results) < 500:
             return
-        after = results[-1].key
+        after = keys[-1]
 
 
 def read_listed(
@@ -222,12 +242,18 @@ def _scan_results(
     limit: int,
     most: int | None,
     backwards: bool,
-) -> list[ListedResult]:
-    """At most `limit` matching results, as `scan_rows` finds them."""
+    by_severity: bool,
+) -> tuple[list[ListedResult], list[ResultKey]]:
+    """At most `limit` matching results, as `scan_rows` finds them, and the key of each."""
     rows = scan_rows(
-        connection, SELECTED, run_id, which, up_to, after, limit, most, backwards=backwards
-    )
-    return [build_result(row) for row in rows]
+        connection, f"{SELECTED}, e.in_rank", run_id, which, up_to, after, limit, most,
+        backwards=backwards, by_severity=by_severity,
+    )  # fmt: skip
+    results = [build_result(row) for row in rows]
+    keys = [
+        result.key._replace(severity=row[-1]) for result, row in zip(results, rows, strict=True)
+    ]
+    return results, keys
 
 
 def scan_rows(
@@ -241,24 +267,25 @@ def scan_rows(
     most: int | None,
     *,
     backwards: bool = False,
+    by_severity: bool = False,
 ) -> Sequence[Sequence[Any]]:
     """The columns `selected` of at most `limit` matching results among the next `most` after a key.
 
     `selected` is the SELECT of a statement with the aliases of `where_of`. `None` for `most` scans
-    all; `after` and `backwards` mean the same as in `page_of_results`.
+    all; `after`, `backwards` and `by_severity` mean the same as in `page_of_results`.
     """
-    near, values = _from_key(run_id, which, up_to, after, backwards)
+    near, values = _from_key(run_id, which, up_to, after, backwards, by_severity)
     where, more = where_of(which)
     direction = "DESC" if backwards else "ASC"
-    order = _ORDER.format(direction)
+    order, rank = _order(direction, by_severity), SEVERITY_RANK if by_severity else "0"
     # The outer ORDER BY uses the place of the inner query, so that the planner sees the order:
     # otherwise it would read and sort all scanned rows instead of the first few.
     return connection.execute(
-        f"{selected} FROM (SELECT e.*, {PLACE} AS in_place {near} ORDER BY {order} "
-        "LIMIT %(most)s) AS e "
+        f"{selected} FROM (SELECT e.*, {PLACE} AS in_place, {rank} AS in_rank {near} "
+        f"ORDER BY {order} LIMIT %(most)s) AS e "
         f"LEFT JOIN projections.prompts AS p USING (prompt_id) WHERE true {where} "
-        f"ORDER BY e.in_place {direction}, e.last_position {direction}, "
-        f"e.evaluation_id {direction} LIMIT %(limit)s",
+        f"ORDER BY e.in_place {direction}, {f'e.in_rank {direction},' if by_severity else ''} "
+        f"e.last_position {direction}, e.evaluation_id {direction} LIMIT %(limit)s",
         values | more | {"most": most, "limit": limit},
     ).fetchall()
 
@@ -272,24 +299,41 @@ def key_at_distance(
     number: int,
     *,
     backwards: bool = False,
+    by_severity: bool = False,
 ) -> ResultKey | None:
     """The key of the `number`th result after a key, filtered by status only; `None` if there are
     fewer."""
-    near, values = _from_key(run_id, which, up_to, after, backwards)
-    order = _ORDER.format("DESC" if backwards else "ASC")
+    near, values = _from_key(run_id, which, up_to, after, backwards, by_severity)
+    order = _order("DESC" if backwards else "ASC", by_severity)
     row = connection.execute(
-        f"SELECT {PLACE}, e.last_position, e.evaluation_id {near} ORDER BY {order} "
-        "OFFSET %(most)s LIMIT 1",
+        f"SELECT {_key_columns(by_severity)} {near} ORDER BY {order} OFFSET %(most)s LIMIT 1",
         values | {"most": number - 1},
     ).fetchone()
     return None if row is None else ResultKey(*row)
 
 
-_ORDER = f"{PLACE} {{0}}, e.last_position {{0}}, e.evaluation_id {{0}}"
+def _ordered(by_severity: bool) -> list[str]:
+    """The columns of the list's order."""
+    return [PLACE, *([SEVERITY_RANK] if by_severity else []), "e.last_position", "e.evaluation_id"]
+
+
+def _order(direction: str, by_severity: bool) -> str:
+    return ", ".join(f"{column} {direction}" for column in _ordered(by_severity))
+
+
+def _key_columns(by_severity: bool) -> str:
+    """The columns of a `ResultKey`."""
+    rank = f", {SEVERITY_RANK}" if by_severity else ""
+    return f"{PLACE}, e.last_position, e.evaluation_id{rank}"
 
 
 def _from_key(
-    run_id: UUID, which: ResultFilter, up_to: int, after: ResultKey | None, backwards: bool
+    run_id: UUID,
+    which: ResultFilter,
+    up_to: int,
+    after: ResultKey | None,
+    backwards: bool,
+    by_severity: bool,
 ) -> tuple[str, dict[str, Any]]:
     """FROM and WHERE for the indexed part of the filter, and their values.
 
@@ -304,24 +348,30 @@ def _from_key(
     if after is not None:
         not_over = after.place.__ge__ if backwards else after.place.__le__
         places = list(filter(not_over, places))
-        key = f"({PLACE}, e.last_position, e.evaluation_id)"
+        values |= {f"k_{name}": part for name, part in after._asdict().items()}
+        names = ["place", *(["severity"] if by_severity else []), "last_position", "evaluation_id"]
+        key = f"({', '.join(_ordered(by_severity))})"
+        bound = f"({', '.join(f'%(k_{name})s' for name in names)})"
         if after.place in places and backwards:
-            ends = f"{key} < (%(k0)s, %(k1)s, %(k2)s)"
+            ends = f"{key} < {bound}"
         elif after.place in places:
-            begins = f"{key} > (%(k0)s, %(k1)s, %(k2)s)"
-        values |= {f"k{n}": part for n, part in enumerate(after)}
+            begins = f"{key} > {bound}"
     values |= {"first": places[0], "last": places[-1]} if places else {"first": None, "last": None}
+    cases = "LEFT JOIN projections.prompts AS p USING (prompt_id) " if by_severity else ""
     return (
-        "FROM projections.evaluations AS e WHERE e.run_id = %(run)s AND e.counted "
+        f"FROM projections.evaluations AS e {cases}WHERE e.run_id = %(run)s AND e.counted "
         f"AND {begins} AND {ends} AND e.last_position <= %(up_to)s ",
         values,
     )
 
 
-def place_of(connection: Connection, evaluation_id: UUID) -> ResultKey | None:
+def place_of(
+    connection: Connection, evaluation_id: UUID, *, by_severity: bool = False
+) -> ResultKey | None:
     """The key of an evaluation in the list of its run; `None` if the list does not have it."""
     row = connection.execute(
-        f"SELECT {PLACE}, e.last_position, e.evaluation_id FROM projections.evaluations AS e "
+        f"SELECT {_key_columns(by_severity)} FROM projections.evaluations AS e "
+        "LEFT JOIN projections.prompts AS p USING (prompt_id) "
         "WHERE e.evaluation_id = %s AND e.counted",
         (evaluation_id,),
     ).fetchone()

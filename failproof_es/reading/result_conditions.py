@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from failproof_es.core.people import OUTCOMES
+from failproof_es.core.severity import TAG, WORDS, severity_rank
 from failproof_es.reading.recorded_run import PlannedOutcome
 from projections.protocol import visible
 
@@ -29,6 +30,18 @@ PLACE = (
     "WHEN e.passed IS NULL THEN 4 ELSE 5 END)"
 )
 """SQL for the index in `STATES`. The database index `evaluations_order_idx` has this expression."""
+_SEVERITY = (
+    f"coalesce(p.severity, (SELECT substr(tag::text, {len(TAG) + 2}, length(tag::text) - "
+    f"{len(TAG) + 2}) FROM json_array_elements(p.tags) AS each (tag) "
+    f"WHERE starts_with(tag::text, '\"{TAG}') LIMIT 1))"
+)
+SEVERITY_RANK = (
+    f"(CASE WHEN {_SEVERITY} IS NULL THEN {severity_rank(None)} ELSE CASE "
+    f"lower(btrim({_SEVERITY})) "
+    + " ".join(f"WHEN '{word}' THEN {n}" for n, words in enumerate(WORDS) for word in words)
+    + f" ELSE {len(WORDS)} END END)"
+)
+"""SQL for `core.severity.severity_rank(severity_of(case))`, with the alias `p` (`prompts`)."""
 BY_PEOPLE = (
     "coalesce((SELECT people.outcome FROM projections.people_results AS people "
     f"WHERE people.evaluation_id = e.evaluation_id), '{OUTCOMES['awaiting']}')"

@@ -10,8 +10,11 @@ import gzip
 import json
 import os
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
+from typing import Any
 from uuid import UUID
 
 import psycopg
@@ -19,11 +22,21 @@ import pytest
 from psycopg import sql
 
 from failproof_es.cli.rendering.suite_table import PARTS
+from failproof_es.core.severity import WORDS, severity_of, severity_rank
+from failproof_es.reading.chosen_results import (
+    EVERY_RESULT,
+    ListedResult,
+    ResultKey,
+    page_of_results,
+    place_of,
+)
 from failproof_es.reading.failure_reasons import failure_reasons
 from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
 from failproof_es.reading.result_conditions import (
     PLACE,
     PROPERTIES,
+    SEVERITY_RANK,
+    STATES,
     STATUSES,
     UNFINISHED,
     Conditions,
@@ -32,7 +45,7 @@ from failproof_es.reading.result_conditions import (
 from failproof_es.reading.sorted_results import worst_first
 from failproof_es.reading.summary_rows import model_rows, suite_rows, total_row
 from failproof_es.store.embedded.server import EmbeddedServer
-from failproof_es.store.reading.reader import resolve_run
+from failproof_es.store.reading.reader import Connection, resolve_run
 from failproof_es.store.schema.installation import WRITER
 from tests.acceptance.commands import invoke
 from tests.conftest import create_database, database_url_as, drop_database, home_of
@@ -123,6 +136,48 @@ def test_rows_and_outcomes_are_chosen_alike(golden: tuple[str, Path]) -> None:
                 assert {row[0] for row in rows} == expected, (number, conditions)
                 chosen.append(0 < len(expected) < len(results))
     assert sum(chosen) > 100, "most conditions choose some of the results"
+
+
+def test_a_list_by_severity_is_in_the_order_of_the_terminal(golden: tuple[str, Path]) -> None:
+    with psycopg.connect(golden[0], autocommit=True) as connection:
+        for number in ATTACHED:
+            run = RecordedRun.read(connection, resolve_run(connection, str(number)))
+            ranks = {
+                planned.outcome.evaluation_id: severity_rank(severity_of(planned.case))
+                for planned in run.outcomes()
+            }
+            read = partial(
+                page_of_results, connection, run.run_id, EVERY_RESULT,
+                up_to=2**62, limit=3, by_severity=True,
+            )  # fmt: skip
+            page = read()
+            listed: list[ListedResult] = []
+            while page.rows:
+                listed += page.rows
+                page = read(after=_key_of(connection, page.rows[-1]))
+            order = [(STATES.index(row.state), ranks[row.evaluation_id]) for row in listed]
+            assert order == sorted(order) and len({row.evaluation_id for row in listed}) == len(
+                order
+            )
+            before = read(after=_key_of(connection, listed[-1]), backwards=True).rows
+            assert [row.evaluation_id for row in before] == [
+                row.evaluation_id for row in listed[-2:-5:-1]
+            ]
+        words = [None, *(word for same in WORDS for word in same), " High ", "odd"]
+        rated: list[tuple[str | None, list[str]]] = [(word, []) for word in words] + [
+            (None, ["a", f"severity:{word}"]) for word in words
+        ]
+        for severity, tags in rated:
+            row = connection.execute(
+                f"SELECT {SEVERITY_RANK} FROM (SELECT %s::text, %s::json) AS p (severity, tags)",
+                (severity, json.dumps(tags)),
+            ).fetchone()
+            case: Any = SimpleNamespace(severity=severity, tags=tags)
+            assert row == (severity_rank(severity_of(case)),), (severity, tags)
+
+
+def _key_of(connection: Connection, result: ListedResult) -> ResultKey | None:
+    return place_of(connection, result.evaluation_id, by_severity=True)
 
 
 def restore(connection: psycopg.Connection[tuple[object, ...]]) -> None:

@@ -60,6 +60,7 @@ from failproof_es.reading.exchanges import (
     is_evaluation,
     read_history,
 )
+from failproof_es.reading.overviews.counted_results import is_large
 from failproof_es.reading.rows import RowReader
 from failproof_es.reading.same_case import SameCase, same_case
 from failproof_es.support.untrusted_text import shortened
@@ -233,7 +234,8 @@ def _find_neighbours(
     """The results before and after this one within the filter."""
     if not isinstance(request.reader, RowReader):
         return None, None
-    own = place_of(request.connection, key.evaluation_id)
+    by_severity = not is_large(request.reader.run(key.run_id).started.planned_evaluations)
+    own = place_of(request.connection, key.evaluation_id, by_severity=by_severity)
     if own is None:
         return None, None
     reached = request.as_of.events_up_to
@@ -247,6 +249,7 @@ def _find_neighbours(
             after=own,
             limit=1,
             backwards=backwards,
+            by_severity=by_severity,
         ).rows
         for backwards in (True, False)
     )

@@ -103,7 +103,10 @@ class FilterPart(Document):
 
 
 class ResultsPage(PageModel):
-    """The results of one page, those that failed first."""
+    """The results of one page, those that failed first, and the most severe of them first.
+
+    In a large run results of one state are in the order in which they ended.
+    """
 
     run_id: UUID
     run_number: int
@@ -137,6 +140,7 @@ def read_results(request: PageRequest[ResultsQuery]) -> ResultsPage:
     run_id = run_of_results(request)
     run = request.reader.run(run_id)
     up_to = position_of_results(request)
+    planned = run.started.planned_evaluations
     page = page_of_results(
         connection,
         run_id,
@@ -144,8 +148,8 @@ def read_results(request: PageRequest[ResultsQuery]) -> ResultsPage:
         up_to=up_to,
         after=read_result_cursor(query.after),
         limit=query.limit,
+        by_severity=not is_large(planned),
     )
-    planned = run.started.planned_evaluations
     numbers = count_results(connection, run_id, query.filter, up_to=up_to, planned=planned)
     facets = facets_of(
         connection, run_id, query.filter, up_to=up_to, planned=planned, newer=numbers.newer
@@ -199,11 +203,13 @@ def chosen_of(query: ChosenResults) -> Iterator[FilterPart]:
 
 def every_result(request: PageRequest[ResultsQuery]) -> Iterator[ListedResult]:
     """All results that match the filter, in the order of the list."""
+    run_id = run_of_results(request)
     yield from list_results(
         request.connection,
-        run_of_results(request),
+        run_id,
         request.query.filter,
         up_to=position_of_results(request),
+        by_severity=not is_large(request.reader.run(run_id).started.planned_evaluations),
     )
 
 
@@ -222,7 +228,7 @@ def position_of_results(request: PageRequest[Any]) -> int:
 
 def read_result_cursor(text: str | None) -> ResultKey | None:
     """The key in the cursor of a list of results. Raises `BadParameter`."""
-    return None if text is None else ResultKey(*read_cursor(text, _small, _big, UUID))
+    return None if text is None else ResultKey(*read_cursor(text, _small, _big, UUID, _small))
 
 
 def _small(text: str) -> int:

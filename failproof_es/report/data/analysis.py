@@ -10,6 +10,7 @@ from statistics import fmean
 import numpy as np
 
 from failproof_es.core.case import FAMILY
+from failproof_es.core.severity import severity_of, severity_rank
 from failproof_es.core.tally import RateBounds
 from failproof_es.core.transcript import AWAITING_REVIEW
 from failproof_es.report.data.content import (
@@ -34,7 +35,6 @@ ACCURACY = "accuracy"
 MEDIAN_LATENCY = "latency, 50th percentile"
 """Name of the measure."""
 NO_SEVERITY = "no severity"
-_MOST_SEVERE_FIRST = ("S0", "S1", "S2", "S3")
 
 
 def by_series(observations: Iterable[Observation]) -> dict[str, list[Observation]]:
@@ -99,8 +99,13 @@ def groups(series: str, of: Sequence[Observation]) -> Iterator[GroupRate]:
                 members[name].append(observation)
         if dimension == "category" and set(members) == {observation.suite for observation in ended}:
             continue  # the suite stands in for a missing category, and was shown
-        for name in sorted(members):
+        rank = severity_rank if dimension == "severity" else _unranked
+        for name in sorted(members, key=lambda name: (rank(name), name)):
             yield _group(dimension, name, series, members[name])
+
+
+def _unranked(_: str) -> int:
+    return 0
 
 
 def _group(dimension: Dimension, name: str, series: str, of: Sequence[Observation]) -> GroupRate:
@@ -306,10 +311,9 @@ def latencies(series: str, of: Sequence[Observation]) -> Distribution:
 
 
 def failures(observations: Iterable[Observation]) -> tuple[Failed, ...]:
-    """The evaluations that failed, those with the same fault one after another.
+    """The evaluations that failed, the most severe first (`core.severity`).
 
-    Faults are ordered by their most severe failure (S0 to S3, then another severity or none), then
-    by their number of failures; failures of a fault by severity.
+    Those of one severity are ordered by their fault, the most frequent first.
     """
     failed_evaluations = [
         Failed(
@@ -322,7 +326,7 @@ def failures(observations: Iterable[Observation]) -> tuple[Failed, ...]:
             suite=observation.suite,
             case=observation.case,
             category=observation.category,
-            severity=observation.severity,
+            severity=severity_of(observation),
             repetition=observation.repetition,
             class_=observation.class_,
             fault=observation.fault,
@@ -332,17 +336,11 @@ def failures(observations: Iterable[Observation]) -> tuple[Failed, ...]:
         for observation in observations
         if observation.passed is False
     ]
-    by_severity = sorted(failed_evaluations, key=lambda failed: _rank(failed.severity))
-    most_severe = {failed.fault: _rank(failed.severity) for failed in reversed(by_severity)}
-    counts = Counter(failed.fault for failed in by_severity)
-    by_severity.sort(key=lambda f: (most_severe[f.fault], -counts[f.fault], f.fault))
-    return tuple(by_severity)
-
-
-def _rank(severity: str | None) -> int:
-    if severity in _MOST_SEVERE_FIRST:
-        return _MOST_SEVERE_FIRST.index(severity)
-    return len(_MOST_SEVERE_FIRST)
+    counts = Counter(failed.fault for failed in failed_evaluations)
+    failed_evaluations.sort(
+        key=lambda failed: (severity_rank(failed.severity), -counts[failed.fault], failed.fault)
+    )
+    return tuple(failed_evaluations)
 
 
 def _counted(kinds: Iterable[str | None]) -> tuple[tuple[str, int], ...]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from typing import Any
 
@@ -33,13 +33,13 @@ from failproof_es.support.untrusted_text import shortened
 _SEVERE = ("S0", "S1")
 _LONGEST_CELL = 1_000
 MOST_OF_A_FAULT = 20
-"""Failures of one fault that stand open; the others are closed behind their number."""
+"""Failures of one severity and fault that stand open; the others are closed behind their number."""
 
 
 def failure_sections(
     report: Report, failures: Iterable[FailureWithTranscript]
 ) -> Iterator[Block | Rest]:
-    """Blocks of the section: how often each fault is, then the failures, one fault after another.
+    """Blocks of the section: how often each fault is, then the failures, the most severe first.
 
     Nothing if nothing failed. `failures` are the report's failures with their transcripts, in its
     order; they are read while the page is written.
@@ -48,19 +48,28 @@ def failure_sections(
         return
     scored = sum(funnel.scored for funnel in report.funnels)
     yield Paragraph(f"{len(report.failures):,} of {plural(scored, 'scored evaluation')} failed.")
-    counts = Counter(failed.fault for failed in report.failures)
-    if len(counts) > 1:
-        yield _faults(report.failures)
+    counts = Counter(map(_severity_and_fault, report.failures))
+    by_fault: defaultdict[str, list[Failed]] = defaultdict(list)
+    for failed in report.failures:
+        by_fault[failed.fault].append(failed)
+    if len(by_fault) > 1:
+        yield _faults(by_fault)
     yield from heat_maps(report)
-    for fault, group in groupby(failures, lambda failure: failure.failed.fault):
-        yield Heading(f"{fault}: {counts[fault]:,}")
+    for key, group in groupby(failures, lambda failure: _severity_and_fault(failure.failed)):
+        name = ", ".join(filter(None, key))
+        yield Heading(f"{name}: {counts[key]:,}")
         folds = (_fold(failure, several=len(report.series) > 1) for failure in group)
         yield from islice(folds, MOST_OF_A_FAULT)
-        if (more := counts[fault] - MOST_OF_A_FAULT) > 0:
-            yield Rest(f"{more:,} more: {fault}", folds)
+        if (more := counts[key] - MOST_OF_A_FAULT) > 0:
+            yield Rest(f"{more:,} more: {name}", folds)
 
 
-def _faults(failures: Sequence[Failed]) -> Block:
+def _severity_and_fault(failed: Failed) -> tuple[str | None, str]:
+    return failed.severity, failed.fault
+
+
+def _faults(by_fault: Mapping[str, Sequence[Failed]]) -> Block:
+    """How often each fault is; `by_fault` has the failures of each, the most severe first."""
     columns = (
         TableColumn("why", "name"), TableColumn("most severe", "text"), TableColumn("evaluations"),
         TableColumn("cases"), TableColumn("models"),
@@ -73,8 +82,7 @@ def _faults(failures: Sequence[Failed]) -> Block:
             f"{len({failed.prompt_id for failed in group}):,}",
             f"{len({failed.series for failed in group}):,}",
         )
-        for fault, members in groupby(failures, lambda failed: failed.fault)
-        for group in [list(members)]
+        for fault, group in by_fault.items()
     )
     return collapsed_if_long(without_empty_columns(Table("Why they failed", columns, rows)))
 

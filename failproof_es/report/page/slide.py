@@ -28,13 +28,18 @@ class Slide:
 
 
 def build_slide(report: Report) -> Slide:
-    """The pass rates of all cases, and by category, or by suite where cases have no categories.
+    """The pass rates of all cases, by severity, and by category, or by suite without categories.
 
     Models are columns, unless there are more of them than categories. At most `MOST_ROWS` and
     `MOST_COLUMNS` are shown, the first ones; a note says how many are left out.
     """
     by = _by(report)
-    groups = [group for group in report.groups if group.dimension in ("overall", by)]
+    groups = [
+        group
+        for dimension in ("overall", *by)
+        for group in report.groups
+        if group.dimension == dimension
+    ]
     rates = {(_name(group), group.series): group.rate for group in groups if group.rate.total}
     names = list(dict.fromkeys(map(_name, groups)))
     models = list(report.series)
@@ -51,7 +56,7 @@ def build_slide(report: Report) -> Slide:
         if len(of) > most
     ]
     runs = ", ".join(dict.fromkeys(provenance.run.name for provenance in report.asked))
-    title = f"{runs}: pass rates" + (f" by {by}" if by else "")
+    title = f"{runs}: pass rates" + (f" by {' and '.join(by)}" if by else "")
     notes = (*_notes(report), *([f"{'; '.join(left_out)}."] if left_out else []))
     return Slide(title, tuple(models[:MOST_COLUMNS]), rows, notes)
 
@@ -67,16 +72,20 @@ def _notes(report: Report) -> Iterator[str]:
             yield f"Run {provenance.run.run_number} has not ended."
 
 
-def _by(report: Report) -> str | None:
-    """The dimension of the groups beside all cases; `None` if it has a single group."""
+def _by(report: Report) -> list[str]:
+    """The dimensions of the groups beside all cases, without those that have a single group."""
     dimensions = {group.dimension for group in report.groups}
-    by = "category" if "category" in dimensions else "suite"
-    several = len({group.name for group in report.groups if group.dimension == by}) > 1
-    return by if several else None
+    return [
+        by
+        for by in ("severity", "category" if "category" in dimensions else "suite")
+        if len({group.name for group in report.groups if group.dimension == by}) > 1
+    ]
 
 
 def _name(group: GroupRate) -> str:
-    return ALL_CASES if group.dimension == "overall" else group.name
+    if group.dimension == "overall":
+        return ALL_CASES
+    return f"severity {group.name}" if group.dimension == "severity" else group.name
 
 
 def ramp_step(rate: Rate, steps: int) -> int:

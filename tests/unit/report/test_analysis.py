@@ -185,18 +185,17 @@ def test_what_judges_agree_on_is_no_score_of_a_model() -> None:
     assert [each.what for each in comparisons({"x": of, "y": of})] == ["pass rate", "items"]
 
 
-def test_failures_stand_by_fault_the_one_with_the_most_severe_first_then_the_most_frequent() -> (
-    None
-):
+def test_failures_stand_by_severity_and_those_of_one_by_their_most_frequent_fault() -> None:
     listed = [
         observed(case, False, fault=fault, severity=severity)
         for case, fault, severity in (
             ("a", "refuses", "S2"), ("b", "too long", None), ("c", "leaks", "S1"),
             ("d", "too long", None), ("e", "leaks", "S0"), ("f", "odd", None),
+            ("g", "leaks", "S3"),
         )
     ]  # fmt: skip
     shown = [(failed.fault, failed.case) for failed in failures([observed("p"), *listed])]
     assert shown == [
-        ("leaks", "e"), ("leaks", "c"), ("refuses", "a"),
+        ("leaks", "e"), ("leaks", "c"), ("refuses", "a"), ("leaks", "g"),
         ("too long", "b"), ("too long", "d"), ("odd", "f"),
     ]  # fmt: skip

@@ -315,7 +315,7 @@ def test_every_picture_has_a_table_in_its_section() -> None:
 
 def test_a_failure_shows_expectation_and_answer_and_what_was_said_behind_a_fold() -> None:
     html = alpha()
-    fold = html[html.index("<details>", html.index("<h3>alpha: 1</h3>")) :]
+    fold = html[html.index("<details>", html.index("<h3>S0, alpha: 1</h3>")) :]
     said = text_of(fold)
     assert said.startswith("alpha: alpha · alpha · repetition 2 S0 expected alpha got alpha")
     assert 'judge j { "why": "so" }' in said
@@ -346,7 +346,7 @@ def test_after_twenty_failures_of_a_fault_the_others_are_closed_and_none_is_lost
     blocks = list(failure_sections(report, (told("alpha") for _ in range(23))))
     (rest,) = [block for block in blocks if isinstance(block, Rest)]
     assert sum(isinstance(block, Collapsible) and bool(block.marks) for block in blocks) == 20
-    assert rest.summary == "3 more: alpha"
+    assert rest.summary == "3 more: S0, alpha"
     page = build_page(report, (told("alpha") for _ in range(23)))
     html = b"".join(pieces(page)).decode()
     assert html.count("The case as it stood in its file") == 23

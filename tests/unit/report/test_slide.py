@@ -51,6 +51,14 @@ def test_a_single_category_is_not_shown_beside_all_cases() -> None:
     assert build_slide(report_of("ab", "xy")).title == "nothing: pass rates by category"
 
 
+def test_severities_stand_before_categories_in_the_order_of_the_report() -> None:
+    report = report_of("a", "xy")
+    rated = [GroupRate("severity", name, "a", rate([True])) for name in ("S0", "S1")]
+    slide = build_slide(replace(report, groups=(*report.groups, *rated)))
+    assert names_of(slide) == (("a",), ("all cases", "severity S0", "severity S1", "x", "y"))
+    assert slide.title == "nothing: pass rates by severity and category"
+
+
 def test_a_slide_has_bounds_and_says_what_it_leaves_out() -> None:
     models = [f"m{number}" for number in range(MOST_COLUMNS + 1)]
     categories = [f"c{number}" for number in range(MOST_ROWS + 1)]
