@@ -11,9 +11,10 @@ from failproof_es.core.evaluation import EvaluationKey, Judging
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.drive.grading.grader import Grader
 from failproof_es.engine.drive.targets import Targets
-from failproof_es.engine.history import Connection, read_run
+from failproof_es.engine.history import Connection
 from failproof_es.engine.preflight.estimates import Estimates
-from failproof_es.engine.replays.reuse import Reuse, ReuseCount, reuse_from
+from failproof_es.engine.replays.reuse import Reuse, reuse_from
+from failproof_es.engine.replays.reuse_count import ReuseCount
 from failproof_es.engine.requests import Requests
 from failproof_es.events import Branch
 from failproof_es.problems import Problem
@@ -72,40 +73,39 @@ class CaseEstimator:
             ),
             (*targets.snapshots(), *targets.judge_snapshots()),
         )
-        self._count = ReuseCount(self.branch, reuse)
+        self._count = ReuseCount(self._connection, self.branch, reuse)
 
     def add(self, case: Case) -> None:
         """Count the next case in the estimates, without its reused evaluations."""
-        if self._count is None or self._connection is None:
+        if self._count is None:
             self._estimates.add(case)
             return
         self._waiting.append(case)
         if len(self._waiting) == _AT_ONCE:
-            self._flush(self._connection, self._count)
+            self._flush(self._count)
 
     def end(self) -> tuple[Problem, ...]:
         """Count the cases that are left; return the remark on reused answers, or nothing without
         reuse."""
-        if self._count is None or self.branch is None or self._connection is None:
+        if self._count is None:
             return ()
-        self._flush(self._connection, self._count)
-        number = read_run(self._connection, self.branch.run_id).started.run_number
-        return (self._count.remark(number),)
+        self._flush(self._count)
+        return (self._count.remark(),)
 
-    def _flush(self, connection: Connection, count: ReuseCount) -> None:
+    def _flush(self, count: ReuseCount) -> None:
         repetitions = range(1, self._configuration.execution.repetitions + 1)
-        planned = {
-            at: [
+        prompts = [prompt_id(case.digest()) for case in self._waiting]
+        planned = [
+            [
                 EvaluationKey(_NO_RUN, prompt, model, repetition)
                 for model in self._targets.models
                 for repetition in repetitions
             ]
-            for at, case in enumerate(self._waiting)
-            for prompt in (prompt_id(case.digest()),)
-        }
-        keys = [key for of_case in planned.values() for key in of_case]
-        reused = count.look(connection, keys)
-        for case, of_case in zip(self._waiting, planned.values(), strict=True):
+            for prompt in prompts
+        ]
+        keys = [key for of_case in planned for key in of_case]
+        reused = count.look(keys, dict(zip(prompts, self._waiting, strict=True)))
+        for case, of_case in zip(self._waiting, planned, strict=True):
             remaining = Counter(key.model_key for key in of_case if key not in reused)
             self._estimates.add(case, remaining)
         self._waiting.clear()

@@ -29,7 +29,7 @@ from failproof_es.engine.drive.judging import judging_of
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.targets import Targets
 from failproof_es.engine.history import UNREADABLE, Connection, read_run, stored_case
-from failproof_es.engine.related_runs.carried_over import FinishedEvaluation, endings, last_position
+from failproof_es.engine.related_runs.carried_over import FinishedEvaluation, last_position
 from failproof_es.engine.replays.rederiving import retries_made
 from failproof_es.engine.replays.regrading import rederive_within_limits
 from failproof_es.engine.requests import Requests
@@ -199,48 +199,3 @@ async def reuse_in(run: Run, targets: Targets, reader: RetryingReader) -> Reuse 
         Grader(dialect, judging_of(manifest), bound, manifest.configuration),
         (*manifest.models, *manifest.judges),
     )
-
-
-class ReuseCount:
-    """Counts how many planned evaluations are reused, and why the others are not.
-
-    `reused`, `other_request` (something else would be sent or concluded) and `not_there` (no score)
-    are the counts.
-    """
-
-    def __init__(self, branch: Branch, reuse: Reuse) -> None:
-        self.branch, self._reuse = branch, reuse
-        self.reused = self.other_request = self.not_there = 0
-
-    def look(
-        self, connection: Connection, keys: Sequence[EvaluationKey]
-    ) -> dict[EvaluationKey, FinishedEvaluation]:
-        """Count these evaluations, whose run id does not matter; return the reused ones, with how
-        they had ended."""
-        ended = endings(connection, self.branch, keys)
-        scored = {key: ending for key, ending in ended.items() if not ending.abandoned}
-        reused = self._reuse.choose(connection, scored)
-        self.reused += len(reused)
-        self.other_request += len(scored) - len(reused)
-        self.not_there += len(keys) - len(scored)
-        return reused
-
-    def remark(self, number: int) -> Problem:
-        """A remark on the counts, as a warning if no evaluation is reused.
-
-        `number` is the number of the run whose answers are reused.
-        """
-        planned = self.reused + self.other_request + self.not_there
-        why = [
-            f"{count:,} {reason}"
-            for count, reason in (
-                (self.other_request, "would send or conclude something else"),
-                (self.not_there, "have no score there"),
-            )
-            if count
-        ]
-        suffix = f"; asked: {', '.join(why)}" if why else ""
-        message = (
-            f"reuse: {self.reused:,} of {planned:,} evaluations carried over from run {number}"
-        )
-        return Problem(message + suffix, severity="remark" if self.reused else "warning")

@@ -140,9 +140,14 @@ def test_an_answer_is_reused_only_where_the_request_would_be_the_same_to_the_byt
     told(store, folder, "start", "run.yaml", "--quiet")
     edit(folder, 5, prompt="another question")
     edit(folder, 6, expected_response="another answer")
+    edit(folder, 3, tags=["another"])
     before = asked(mock_url)
     checked = invoke(store.url, "validate", "run.yaml", "--offline", "--reuse", 1, cwd=folder)
-    said = "reuse: 4 of 8 evaluations carried over from run 1; asked: 4 have no score there"
+    said = (
+        "reuse: 4 of 8 evaluations carried over from run 1; asked: 1 of cases whose question "
+        "changed, 1 of cases whose expectation changed, 1 of cases whose tags or notes changed, "
+        "1 have no score there"
+    )
     assert said in checked.stderr, checked.stderr
     assert "Ready to run: 8 cases, 4 evaluations, 4 requests" in checked.stdout
     done = invoke(store.url, "start", "run.yaml", "--reuse", 1, cwd=folder)
