@@ -66,6 +66,12 @@ _FACETS = (
     "GROUP BY GROUPING SETS ((model_key), (suite_id), (category), (severity))"
 )
 _COUNT = f"SELECT {_PLACE}, count(*) FROM projections.evaluations WHERE run_id = %(run)s GROUP BY 1"
+_TREND = (
+    "SELECT run_number, model_key, sum(passed), sum(failed) FROM projections.run_groups "
+    "JOIN projections.runs USING (run_id) WHERE run_number IN (SELECT run_number FROM "
+    "projections.runs AS r WHERE r.name = (SELECT name FROM projections.runs WHERE "
+    "run_id = %(run)s) ORDER BY run_number DESC LIMIT 30) GROUP BY 1, 2 ORDER BY 1, 2"
+)
 _SPREAD = (
     "SELECT model_key, percentile_disc(array[0.1, 0.5, 0.9]) WITHIN GROUP (ORDER BY latency_ms), "
     "percentile_disc(array[0.1, 0.5, 0.9]) WITHIN GROUP (ORDER BY cost_usd) "
@@ -155,6 +161,7 @@ def _pages(connection: Connection) -> Iterator[Address]:
         yield Address(f"cost, {name}", f"/runs/{number}/cost", _RUN, values)
         yield Address(f"charts, {name}", f"/runs/{number}/charts", (*_RUN, _SPREAD), values)
         yield Address(f"live numbers, {name}", f"/runs/{number}/live", _RUN, values)
+        yield Address(f"trend, {name}", f"/runs/{number}/trend", (_TREND,), values)
     values = {"run": large}
     whole = (_RESULTS.format("true"), _FACETS, _COUNT)
     yield Address("results", "/runs/1/results", whole, values)
