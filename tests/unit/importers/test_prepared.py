@@ -43,6 +43,26 @@ def test_a_model_whose_settings_are_none_here_is_left_out_and_its_key_is_not_rep
     assert "123456" not in text + repr(found.findings.not_mapped) and "pass123" not in text
 
 
+def test_every_prompt_is_a_variant_and_the_embedded_model_stands_for_one_that_is_left_out(
+    tmp_path: Path,
+) -> None:
+    prompts = "".join(f"  - '{n} {{{{q}}}}'\n" for n in range(70))
+    providers = "providers: [{id: 'openai:m', config: {apiHost: '{{env.H}}'}}]\n"
+    (tmp_path / "promptfooconfig.yaml").write_text(
+        f"prompts:\n{prompts}{providers}"
+        "tests: [{vars: {q: a}, assert: [{type: llm-rubric, value: is kind}]}, {vars: {q: b}}]\n"
+    )
+    with CaseImport("promptfoo", tmp_path, tmp_path / "out") as importing:
+        found = prepared(importing)
+        staged = [each.staged for each in found.files if each.path.suffix == ".yaml"]
+        configurations = [load_configuration(path).configuration for path in staged]
+    assert any("the embedded one is asked" in remark for remark in found.findings.remarks)
+    for configuration in configurations:
+        assert len(configuration.models) == 70
+        assert {model.provider for model in configuration.models} == {"local"}
+        assert configuration.models[1].prompt_template.user == "1 {prompt}"  # type: ignore[union-attr]
+
+
 def test_suites_of_our_own_keep_their_folders_and_links_do_not_lead_out(tmp_path: Path) -> None:
     folder = tmp_path / "suites"
     (folder / "sub").mkdir(parents=True)
