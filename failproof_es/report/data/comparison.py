@@ -9,6 +9,7 @@ from itertools import combinations
 
 from failproof_es.core.exact_numbers import difference
 from failproof_es.core.pairing import Pairing, graded_alike, pair_evaluations
+from failproof_es.core.severity import severity_rank
 from failproof_es.report.data.content import Comparison, SeriesPairing
 from failproof_es.report.data.observations import Observation
 from failproof_es.support.statistics import (
@@ -19,7 +20,8 @@ from failproof_es.support.statistics import (
 )
 
 OVERALL = "pass rate"
-BY_CATEGORY = "pass rate in "
+BY_GROUP = "pass rate in "
+"""Prefix of the name of a comparison on the cases of one severity or category."""
 NOT_COMPARED = ("accuracy", "judge_agreement")
 """Not compared: `accuracy` repeats pass and fail, `judge_agreement` measures the judges."""
 
@@ -39,11 +41,12 @@ def pairings(series: Mapping[str, Sequence[Observation]]) -> tuple[SeriesPairing
 
 
 def comparisons(series: Mapping[str, Sequence[Observation]]) -> tuple[Comparison, ...]:
-    """For every two series, the differences in pass rates (overall, by category) and in scores.
+    """For every two series, the differences in pass rates and in scores.
 
-    `series` maps names to observations; two series without a common scored question have none. The
-    p values of overall pass rates form one family, those of categories and scores another. Each is
-    adjusted by itself, so that more categories change no verdict on the whole.
+    Of pass rates overall, by severity and by category. `series` maps names to observations; two
+    series without a common scored question have none. The p values of overall pass rates form one
+    family, those of groups and scores another. Each is adjusted by itself, so that more groups
+    change no verdict on the whole.
     """
     unadjusted = [
         comparison
@@ -98,17 +101,31 @@ def _compared(one: str, other: str, pairs: Sequence[Pair]) -> Iterator[Compariso
     yield Comparison(
         one, other, OVERALL, outcomes, outcomes.p, tuple(only_first), tuple(only_second)
     )
-    categories: defaultdict[str, list[Pair]] = defaultdict(list)
-    for pair in pairs:
-        categories[pair[0].category].append(pair)
-    if len(categories) > 1:
-        for category in sorted(categories):
-            outcomes = _outcomes(categories[category])
-            yield Comparison(one, other, f"{BY_CATEGORY}{category}", outcomes, outcomes.p)
+    for group, members in _groups(pairs):
+        outcomes = _outcomes(members)
+        yield Comparison(one, other, f"{BY_GROUP}{group}", outcomes, outcomes.p)
     for name in sorted({name for a, b in pairs for name in a.scores.keys() & b.scores}):
         if name not in NOT_COMPARED:
             scores = _scores(name, pairs)
             yield Comparison(one, other, name, scores, scores.p)
+
+
+def _groups(pairs: Sequence[Pair]) -> Iterator[tuple[str, list[Pair]]]:
+    """The pairs of each severity, the most severe first, and of each category, by its name.
+
+    No group that has all pairs.
+    """
+    severities: defaultdict[str, list[Pair]] = defaultdict(list)
+    categories: defaultdict[str, list[Pair]] = defaultdict(list)
+    for pair in pairs:
+        categories[pair[0].category].append(pair)
+        if (severity := pair[0].severity) is not None:
+            severities[severity].append(pair)
+    ranked = sorted(severities, key=lambda severity: (severity_rank(severity), severity))
+    for groups, named in ((severities, ranked), (categories, sorted(categories))):
+        for name in named:
+            if len(groups[name]) < len(pairs):
+                yield (f"severity {name}" if groups is severities else name), groups[name]
 
 
 def _outcomes(pairs: Sequence[Pair]) -> Paired:

@@ -19,7 +19,7 @@ from failproof_es.engine.reviews.comparison import JUDGES
 from failproof_es.events.base import ENDED
 from failproof_es.gates import format_amount, judges_results
 from failproof_es.report.data.analysis import bounds_of, rate_of
-from failproof_es.report.data.comparison import BY_CATEGORY
+from failproof_es.report.data.comparison import BY_GROUP
 from failproof_es.report.data.content import (
     Comparison,
     GateRow,
@@ -381,8 +381,8 @@ def _limitations_of_series(name: str, of: Sequence[Observation]) -> Iterator[str
 
 def _undetectable_differences(report: Report) -> Iterator[str]:
     for comparison in report.comparisons:
-        if comparison.what.startswith(BY_CATEGORY):
-            continue  # one sentence a category would be too many: the table has them
+        if comparison.what.startswith(BY_GROUP):
+            continue  # one sentence a group would be too many: the table has them
         smallest = comparison.paired.smallest_effect
         if smallest is not None and comparison.adjusted_p > 0.05:
             share = comparison.paired.first_only is not None

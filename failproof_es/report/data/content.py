@@ -244,7 +244,7 @@ class Comparison:
     """Two series on what both were asked.
 
     `adjusted_p` takes the questions of a family together: those over all cases, of every two
-    series, are one; categories and scores are the other.
+    series, are one; severities, categories and scores are the other.
     """
 
     one: str

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from failproof_es.catalogue.wording import points
 from failproof_es.report.charts import plots as charts
-from failproof_es.report.data.comparison import BY_CATEGORY, OVERALL
+from failproof_es.report.data.comparison import BY_GROUP, OVERALL
 from failproof_es.report.data.content import Comparison, Report, SeriesPairing
 from failproof_es.report.data.result_sentence import ALPHA
 from failproof_es.report.page.blocks import (
@@ -111,14 +111,14 @@ def _all_pairs(comparisons: Sequence[Comparison]) -> Iterator[Block]:
 
 
 def _row_label(what: str) -> str:
-    return "all cases" if what == OVERALL else what.removeprefix(BY_CATEGORY)
+    return "all cases" if what == OVERALL else what.removeprefix(BY_GROUP)
 
 
 def _pair_blocks(title: str, comparisons: Sequence[Comparison], *, drawn: bool) -> Iterator[Block]:
     rates = [comparison for comparison in comparisons if comparison.paired.first_only is not None]
     if _are_small(rates[1:]):
         yield _differences_table("Paired differences of pass rates", rates[:1])
-        yield collapsed(_differences_table("The same by category", rates[1:]))
+        yield collapsed(_differences_table("The same by group", rates[1:]))
     else:
         if drawn:
             names = [_row_label(comparison.what) for comparison in rates]
@@ -131,10 +131,10 @@ def _pair_blocks(title: str, comparisons: Sequence[Comparison], *, drawn: bool) 
         yield from _discordant(comparison)
 
 
-def _are_small(categories: Sequence[Comparison]) -> bool:
-    """Whether categories have so few pairs on average that their differences say little."""
-    pairs = sum(comparison.paired.pairs for comparison in categories)
-    return pairs < FEWEST_OF_A_GROUP * len(categories)
+def _are_small(groups: Sequence[Comparison]) -> bool:
+    """Whether groups have so few pairs on average that their differences say little."""
+    pairs = sum(comparison.paired.pairs for comparison in groups)
+    return pairs < FEWEST_OF_A_GROUP * len(groups)
 
 
 def _forest(

@@ -185,6 +185,26 @@ def test_what_judges_agree_on_is_no_score_of_a_model() -> None:
     assert [each.what for each in comparisons({"x": of, "y": of})] == ["pass rate", "items"]
 
 
+def test_severities_are_compared_as_categories_are_and_the_most_severe_comes_first() -> None:
+    rated = [(str(n), ("low", "critical", "S2")[n % 3]) for n in range(30)]
+    first, second = (
+        [
+            observed(case, int(case) % step == 0, category=word, severity=word)
+            for case, word in rated
+        ]
+        for step in (2, 5)
+    )
+    found = comparisons({"x": first, "y": second})
+    assert [each.what.removeprefix("pass rate in ") for each in found] == [
+        "pass rate", "severity critical", "severity S2", "severity low", "S2", "critical", "low",
+    ]  # fmt: skip
+    by_what = {each.what.removeprefix("pass rate in "): each.paired for each in found}
+    for word in ("S2", "critical", "low"):
+        assert by_what[f"severity {word}"] == by_what[word]
+        assert by_what[word].pairs == 10 and by_what[word].interval is not None
+    assert {each.adjusted_for for each in found[1:]} == {6}
+
+
 def test_failures_stand_by_severity_and_those_of_one_by_their_most_frequent_fault() -> None:
     listed = [
         observed(case, False, fault=fault, severity=severity)
