@@ -68,6 +68,22 @@ class AuditRecord(NamedTuple):
     test_run_id: str | None
     details: Any
 
+    def document(self) -> dict[str, Any]:
+        """The record as JSON: the position is the first of its details.
+
+        A field of the event itself that has the same name is `own_position`.
+        """
+        own = {
+            "own_position" if name == "position" else name: value
+            for name, value in self.details.items()
+        }
+        return {
+            "event": self.event,
+            "timestamp": self.timestamp,
+            "test_run_id": self.test_run_id,
+            "details": {"position": self.position, **own},
+        }
+
 
 def log_record(fact: Fact) -> AuditRecord:
     """The record of any event, with all fields of its payload that have no column of their own.

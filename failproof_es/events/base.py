@@ -50,6 +50,8 @@ class Event(Record):
     """What the trail calls it, where that is not its topic."""
     not_in_trail: ClassVar[frozenset[str]] = frozenset()
     """Fields that the trail leaves to the log, because they are long."""
+    throws_away: ClassVar[bool] = False
+    """Whether something that was begun or planned is without a result after it."""
     tells_progress: ClassVar[bool] = False
     """Whether it says how far a run has come."""
     says: ClassVar[str]

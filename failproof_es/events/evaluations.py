@@ -193,6 +193,7 @@ class AttemptLost(EvaluationEvent):
 
     audited: ClassVar[bool] = True
     tells_progress: ClassVar[bool] = True
+    throws_away: ClassVar[bool] = True
     says: ClassVar[str] = "{reason}"
 
     purpose: Purpose
@@ -267,6 +268,7 @@ class EvaluationAbandoned(EvaluationEvent):
     ends_stream: ClassVar[bool] = True
     audited: ClassVar[bool] = True
     tells_progress: ClassVar[bool] = True
+    throws_away: ClassVar[bool] = True
     says: ClassVar[str] = "{kind}: {reason}"
 
     kind: str

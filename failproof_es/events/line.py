@@ -9,7 +9,9 @@ from failproof_es.events import AUDITED, EVENTS
 
 _PLACE = ("path", "line", "field")
 """Where a defect stands, as far as it is known: `place`, in one."""
-MADE = frozenset({"place", "priced", "outcome", "score_words", "class_words", "verdict_words"})
+MADE = frozenset(
+    {"place", "counted", "priced", "outcome", "score_words", "class_words", "verdict_words"}
+)
 """What a format may name besides the fields of its event: words that are made of them."""
 
 _OUTCOMES: Mapping[str, str] = {
@@ -56,6 +58,8 @@ def _made(payload: Mapping[str, Any]) -> dict[str, str]:
             for model in models
             if "model_key" in model
         )
+    if isinstance(counts := payload.get("counts"), dict):
+        made["counted"] = f"{counts['finished']:,} of {counts['planned']:,} evaluations finished"
     if "passed" in payload:
         made["outcome"] = {True: "passed", False: "failed"}.get(payload["passed"], "scored")
     if isinstance(scores := payload.get("scores"), dict):

@@ -219,6 +219,7 @@ class CaseSkipped(RunEvent):
 
     plan_place: ClassVar[int | None] = 2
     audited: ClassVar[bool] = True
+    throws_away: ClassVar[bool] = True
     says: ClassVar[str] = "{place}: {why}"
 
     path: str
@@ -280,7 +281,8 @@ class RunFailed(RunEvent):
     run_status: ClassVar[RunStatus | None] = "failed"
     audited: ClassVar[bool] = True
     tells_progress: ClassVar[bool] = True
-    says: ClassVar[str] = "{reason}"
+    throws_away: ClassVar[bool] = True
+    says: ClassVar[str] = "{reason}; {counted}"
 
     reason: str
     counts: Counts
@@ -292,7 +294,8 @@ class RunGivenUp(RunEvent):
     comes_while: ClassVar[tuple[RunStatus, ...]] = ("paused",)
     run_status: ClassVar[RunStatus | None] = "given_up"
     audited: ClassVar[bool] = True
-    says: ClassVar[str] = "{reason}"
+    throws_away: ClassVar[bool] = True
+    says: ClassVar[str] = "{reason}; {counted}"
 
     reason: str
     counts: Counts

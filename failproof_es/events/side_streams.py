@@ -94,6 +94,7 @@ class ValidationPassed(OperationEvent):
 class ValidationFailed(OperationEvent):
     """These problems stop the run: it is not started, or not resumed."""
 
+    throws_away: ClassVar[bool] = True
     says: ClassVar[str] = "{problems}"
 
     problems: tuple[str, ...]
@@ -212,6 +213,7 @@ class RunArchived(OperationEvent):
     each, in order: 8, 8 and 32 bytes, integers big-endian.
     """
 
+    throws_away: ClassVar[bool] = True
     says: ClassVar[str] = "{file}, events: {events}"
 
     run_number: int
@@ -254,6 +256,7 @@ class RunAnnotated(OperationEvent):
     asked for it; it still counts as an attempt.
     """
 
+    throws_away: ClassVar[bool] = True
     says: ClassVar[str] = "name: {name}, tags: {tags}, hidden: {hidden}, note: {note}"
 
     name: str | None

@@ -15,12 +15,13 @@ from uuid import UUID
 import click
 import orjson
 
-from failproof_es.cli.app.chosen_run import say_archived
+from failproof_es.cli.app.chosen_run import say_archived, say_left_out
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.audit_rows import AuditRows
 from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows, say
 from failproof_es.core.case import operations_id, prompt_id, run_id
+from failproof_es.core.transcript import AWAITING_REVIEW
 from failproof_es.engine.reviews.people import review_rows
 from failproof_es.events import EVENTS, CasesPlanned
 from failproof_es.problems import InvalidInput
@@ -48,6 +49,8 @@ _ACTS = sorted(
     topic for topic in AuditTrail.topics if {"who", "where"} <= set(EVENTS[topic].model_fields)
 )
 """The topics of what people did. All of them have an index."""
+_THROWN_AWAY = sorted(topic for topic in AuditTrail.topics if EVENTS[topic].throws_away)
+"""The topics of what left no result. All of them have an index."""
 _FILE_LISTS = ("suites", "sources", "written")
 """The fields of events that list files with their SHA-256."""
 
@@ -60,8 +63,15 @@ _FILE_LISTS = ("suites", "sources", "written")
     help="Print which events name this file, such as a report: its run, position, time and writer. "
     "Exits 1 if it is not on record.",
 )  # fmt: skip
+@click.option(
+    "--only", type=click.Choice(["thrown-away"]),
+    help="thrown-away: refused starts, skipped cases, lost attempts, abandoned evaluations, and "
+    "runs that failed, were given up, archived or hidden.",
+)  # fmt: skip
 @format_option(Format.TABLE, Format.JSONL)
-def audit(run: str | None, every: bool, file: Path | None, output_format: Format) -> None:
+def audit(
+    run: str | None, every: bool, file: Path | None, only: str | None, output_format: Format
+) -> None:
     """Print the audit trail of RUN, of a validation that failed, or of all runs.
 
     A validation that failed is named by the id that its run would have had, an import by the id
@@ -73,18 +83,25 @@ def audit(run: str | None, every: bool, file: Path | None, output_format: Format
     `audit_trail` holds the same.
 
     Without RUN it has what people did about any run: starts, also refused ones, resumptions,
-    runs given up or archived, written files, reviews.
+    runs given up or archived, written files, reviews. With --only thrown-away it has what left no
+    result.
 
     With --all what went as planned is there, too: stored prompts, requests, responses, classes,
     scores, with bodies and stack traces. The view failproof.audit_log holds the same.
     """
     if every and (run is None or file is not None):
         raise click.UsageError("--all needs RUN, and does not go with --file")
+    if only is not None and (every or file is not None):
+        raise click.UsageError("--only does not go with --all and --file")
     digest = None if file is None else _digest(file)
     with session().open_store() as store, store.connect() as connection:
         run_id = None if run is None else _run_id(connection, run)
+        if run_id is None:
+            say_left_out(connection)
         was_archived = run_id is None or say_archived(connection, run_id)
-        if run_id is None or digest is not None:
+        if only is not None:
+            records = _thrown_away(connection, run_id)
+        elif run_id is None or digest is not None:
             records = _acts(connection, run_id, digest)
         else:
             records = _every_record(connection, run_id) if every else _records(connection, run_id)
@@ -98,19 +115,21 @@ def audit(run: str | None, every: bool, file: Path | None, output_format: Format
 
 def _print(
     connection: Connection,
-    records: Iterable[dict[str, Any]],
+    records: Iterable[AuditRecord],
     columns: Sequence[Column],
     output_format: Format,
 ) -> None:
     if output_format is Format.JSONL:
         for record in records:
-            sys.stdout.buffer.write(orjson.dumps(record, option=orjson.OPT_UTC_Z) + b"\n")
+            sys.stdout.buffer.write(
+                orjson.dumps(record.document(), option=orjson.OPT_UTC_Z) + b"\n"
+            )
         sys.stdout.buffer.flush()
     else:
         print_rows(map(AuditRows(connection).row, records), columns, output_format)
 
 
-def _require_recorded(records: Iterable[dict[str, Any]], digest: str) -> list[dict[str, Any]]:
+def _require_recorded(records: Iterable[AuditRecord], digest: str) -> list[AuditRecord]:
     """The records that name a file; exits 1 if there are none."""
     recorded = list(records)
     if not recorded:
@@ -128,9 +147,7 @@ def _digest(file: Path) -> str:
         raise InvalidInput.because(f"{file}: {error.strerror}", remedy="check the path") from None
 
 
-def _acts(
-    connection: Connection, run_id: UUID | None, digest: str | None
-) -> Iterator[dict[str, Any]]:
+def _acts(connection: Connection, run_id: UUID | None, digest: str | None) -> Iterator[AuditRecord]:
     """What people did, about one run or any; with `digest`, the events that name such a file."""
     for row in find(connection, topics=_ACTS):
         if digest is not None and digest.encode() not in row.state:
@@ -141,7 +158,19 @@ def _acts(
             and (run_id is None or record.test_run_id == str(run_id))
             and (digest is None or digest in _files_named(record.details))
         ):
-            yield _as_specified(record)
+            yield record
+
+
+def _thrown_away(connection: Connection, run_id: UUID | None) -> Iterator[AuditRecord]:
+    """What left no result, in one run or any."""
+    for row in find(connection, topics=_THROWN_AWAY):
+        record = audit_record(_fact(row))
+        if record is None or (run_id is not None and record.test_run_id != str(run_id)):
+            continue
+        is_shown = record.details.get("hidden") is False  # an annotation that hides no run
+        is_left_to_people = record.details.get("kind") == AWAITING_REVIEW
+        if not (is_shown or is_left_to_people):
+            yield record
 
 
 def _files_named(details: Mapping[str, Any]) -> Iterator[str | None]:
@@ -163,7 +192,7 @@ def _run_id(connection: Connection, run: str) -> UUID:
     return resolve_run(connection, run)
 
 
-def _records(connection: Connection, run_id: UUID) -> Iterator[dict[str, Any]]:
+def _records(connection: Connection, run_id: UUID) -> Iterator[AuditRecord]:
     topics = sorted(AuditTrail.topics)
     reviews = review_rows(connection, run_id)
     operations = list(find(connection, stream_id=operations_id(run_id), topics=topics))
@@ -171,10 +200,10 @@ def _records(connection: Connection, run_id: UUID) -> Iterator[dict[str, Any]]:
     for row in merge(own, operations, reviews, key=attrgetter("position")):
         record = audit_record(_fact(row))
         if record is not None:
-            yield _as_specified(record)
+            yield record
 
 
-def _every_record(connection: Connection, run_id: UUID) -> Iterator[dict[str, Any]]:
+def _every_record(connection: Connection, run_id: UUID) -> Iterator[AuditRecord]:
     """Every event of the run, of operations on it, and of the prompts that it planned.
 
     The records have the keys of specification 001 § 8.2, in the order of the log.
@@ -190,13 +219,7 @@ def _every_record(connection: Connection, run_id: UUID) -> Iterator[dict[str, An
     own = find(connection, run_id=run_id)
     for row in merge(own, operations, reviews, prompts, key=attrgetter("position")):
         record = log_record(_fact(row))
-        yield _as_specified(record._replace(test_run_id=record.test_run_id or str(run_id)))
-
-
-def _as_specified(record: AuditRecord) -> dict[str, Any]:
-    fields = record._asdict()
-    place = {"position": fields.pop("position")}
-    return {**fields, "details": {**place, **fields["details"]}}
+        yield record._replace(test_run_id=record.test_run_id or str(run_id))
 
 
 def _fact(row: RecordedEvent) -> Fact:

@@ -12,6 +12,7 @@ from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.engine.history import UNREADABLE, stored_case
 from failproof_es.events.line import line_of
 from failproof_es.store.reading.reader import Connection, read_event, read_streams
+from projections.audit_trail import AuditRecord
 
 _WIDTH = 100
 
@@ -27,21 +28,21 @@ class AuditRows:
         self._cases: dict[str, str] = {}
         self._runs: dict[str | None, str | None] = {None: None}
 
-    def row(self, record: Mapping[str, Any]) -> dict[str, Any]:
+    def row(self, record: AuditRecord) -> dict[str, Any]:
         """The record as a row: position, run, time, event, who, case, model and says."""
-        details = record["details"]
+        details = record.details
         of = self._evaluation(details["evaluation_id"]) if "evaluation_id" in details else details
         who = f"{details['who']}@{details['where']}" if "who" in details else None
-        moment = datetime.fromisoformat(record["timestamp"]).astimezone(UTC)
+        moment = datetime.fromisoformat(record.timestamp).astimezone(UTC)
         return {
-            "position": details["position"],
-            "run": self._run(record["test_run_id"]),
+            "position": record.position,
+            "run": self._run(record.test_run_id),
             "time": moment.strftime("%Y-%m-%d %H:%M:%S.%f")[:-3],
-            "event": record["event"],
+            "event": record.event,
             "who": who,
             "case": self._case(of.get("prompt_id")),
             "model": of.get("model_key"),
-            "says": says(record["event"], details),
+            "says": says(record.event, details),
         }
 
     def _run(self, run: str | None) -> str | None:

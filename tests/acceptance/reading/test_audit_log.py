@@ -126,5 +126,7 @@ def test_without_a_run_the_trail_has_what_people_did_also_refused_starts(
     names = [each["event"] for each in events]
     assert {"ValidationFailed", "RunStarted", "FileWritten"} <= set(names)
     assert all(each["details"]["who"] for each in events)
+    thrown = invoke(store.url, "audit", "--only", "thrown-away", "--json", cwd=tmp_path).stdout
+    assert [json.loads(line)["event"] for line in thrown.splitlines()] == ["ValidationFailed"]
     table = invoke(store.url, "audit", cwd=tmp_path).stdout
     assert re.search(r"FileWritten +\S+@\S+\s+(run \S+,? *\s+)?says report: ", table), table

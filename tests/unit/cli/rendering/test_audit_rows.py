@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import orjson
 import pytest
 
-from failproof_es.cli.rendering.audit_rows import says
-from failproof_es.events import Event
+from failproof_es.cli.rendering.audit_rows import AuditRows, says
+from failproof_es.events import EVENTS, Event
 from failproof_es.store.mapper import encode
-from projections.audit_trail import AuditTrail, audit_record
+from projections.audit_trail import AuditRecord, AuditTrail, audit_record
 from projections.protocol import Fact
 from tests.unit.event_samples import SAMPLES
 
@@ -31,6 +31,26 @@ def test_every_event_of_the_trail_says_what_is_most_telling(sample: Event) -> No
     said = says(event, details)
     assert bool(said) == (event not in SILENT)
     assert "None" not in said and "{}" not in said and "::" not in said
+
+
+def test_the_position_of_an_event_is_its_place_in_the_log_whatever_its_fields_are_named() -> None:
+    record_fields = {*AuditRecord._fields, "stream_id"} - {"timestamp"}
+    same = {
+        (topic, field)
+        for topic, kind in EVENTS.items()
+        for field in set(kind.model_fields) & record_fields
+    }
+    assert same == {
+        ("ReviewExported", "position"), ("ReviewClosed", "position"), ("Classified", "details"),
+    }, "a field of this name would hide a place in the log"  # fmt: skip
+    [closed] = [sample for sample in SAMPLES if type(sample).__name__ == "ReviewClosed"]
+    payload = {**orjson.loads(encode(closed)), "position": 77}
+    found = audit_record(Fact(1, "stream", "ReviewClosed", None, payload))
+    assert found is not None
+    details = found.document()["details"]
+    assert (details["position"], details["own_position"]) == (1, 77)
+    row = AuditRows(cast(Any, None)).row(found._replace(test_run_id=None))
+    assert (row["position"], row["says"][:23]) == (1, "as of position 77, gate")
 
 
 @pytest.mark.parametrize("topic", ["RequestSent", "Judged"])
