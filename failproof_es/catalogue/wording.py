@@ -11,6 +11,7 @@ from failproof_es.support.percentages import ratio
 from failproof_es.support.plurals import plural
 
 if TYPE_CHECKING:  # scipy takes a third of a second, and a terminal wants percentages, too
+    from failproof_es.core.summary import RunSummary
     from failproof_es.support.statistics import Interval, Rate
 
 _NOTHING = "nothing to count"
@@ -91,6 +92,17 @@ def describe_bounds(bounds: tuple[float, float] | None) -> str:
         return ""
     low, high = map(percent, bounds)
     return f"; {low} to {high} if everything unscored had failed or passed"
+
+
+def describe_run_cost(summary: RunSummary) -> str | None:
+    """The cost of a run, and of 1,000 evaluations at it: `$0.3436 for 65 evaluations, $5.29 for
+    1,000`. Judges and requests that were repeated count. `None` if it is unknown or nothing."""
+    evaluations = summary.total.finished - summary.asking().carried_over
+    if not summary.cost_usd or evaluations <= 0:
+        return None
+    cost = float(summary.cost_usd)
+    of_all = f"{usd(cost)} for {plural(evaluations, 'evaluation')}"
+    return f"{of_all}, {usd(1_000 * cost / evaluations)} for 1,000"
 
 
 def usd(cost: float | None) -> str:

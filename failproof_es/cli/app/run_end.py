@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from failproof_es.catalogue.wording import describe_run_cost
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.rendering.failed_results import worst_lines
 from failproof_es.cli.rendering.findings import finding_lines, fixed_outcomes
@@ -109,6 +110,8 @@ def print_outcome(outcome: Outcome, counted_up: RunSummary, failures: FailureRea
         click.echo(line)
     if counted_up.asking().errors and (outcome.status != "completed" or counts.abandoned):
         print_line(f"failed requests: {describe_messages(counted_up)}")
+    if counts.finished == counts.planned and (cost := describe_run_cost(counted_up)) is not None:
+        click.echo(f"cost: {cost}")
     for name, gate in outcome.gates.items():
         print_line(gate_line(name, gate))
     if outcome.validation is not None:

@@ -150,7 +150,8 @@ def print_preflight(
         f"{plural(document['evaluations'], 'evaluation')}, "
         f"{plural(document['requests'], 'request')} if no request fails"
     )
-    print_table((_row(row) for row in document["models"]), _COLUMNS)
+    rows = document["models"]
+    print_table(map(_row, [*rows, _total(rows)] if len(rows) > 1 else rows), _COLUMNS)
     unpriced = [
         model
         for row, (_, model) in zip(document["models"], models_of(configuration), strict=True)
@@ -175,6 +176,18 @@ async def _check(
         return preflight, preflight.estimates
     finally:
         await targets.close()
+
+
+def _total(estimates: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The estimate of all models and judges together; its cost is `None` if one is unknown."""
+    costs = [estimate["cost_usd"] for estimate in estimates]
+    return {
+        "key": "total",
+        "requests": sum(estimate["requests"] for estimate in estimates),
+        "characters": sum(estimate["characters"] for estimate in estimates),
+        "cost_usd": None if None in costs else tuple(map(sum, zip(*costs, strict=True))),
+        "priced_by": None,
+    }
 
 
 def _row(estimate: dict[str, Any]) -> dict[str, Any]:

@@ -96,6 +96,7 @@ def test_a_cent_less_pauses_before_the_last_and_a_higher_ceiling_goes_on(
 
         more = resume(store, tmp_path, "--max-spend", "0.30")
         assert more.exit_code == 0, more.stderr
+        assert "cost: $0.3000 for 6 evaluations, $50.00 for 1,000" in more.stdout
         assert sum(asked(url).values()) == CASES
     (changed,) = recorded(store, "SpendCeilingChanged")
     assert changed["max_spend_usd"] == "0.30" and changed["who"]

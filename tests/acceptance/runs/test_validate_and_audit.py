@@ -64,8 +64,13 @@ def test_validate_counts_what_a_run_would_ask_and_asks_and_stores_nothing(
         assert 0 < least < most == pytest.approx(longest, abs=60 / 1e6)  # whole tokens
     assert asked(mock_url) == before
     assert events(store) == []
+    configuration = json.loads((tmp_path / "run.yaml").read_bytes())
+    configuration["models"] *= 2
+    (tmp_path / "run.yaml").write_text(json.dumps(configuration))
     table = validated(store, tmp_path, "validate", "run.yaml")
     assert "Ready to run: 20 cases" in table.stdout
+    total = next(line.split() for line in table.stdout.splitlines() if "total" in line)
+    assert (total[0], total[1], total[-1]) == ("total", "120", "-")
 
 
 def test_an_unknown_price_is_unknown_in_the_estimate_too(
@@ -75,6 +80,7 @@ def test_an_unknown_price_is_unknown_in_the_estimate_too(
     write_configuration(tmp_path, mock_url)
     done = validated(store, tmp_path, "validate", "run.yaml")
     assert "unknown" in done.stdout and "The cost is" not in done.stdout
+    assert "total" not in done.stdout, "there is one model"
     assert "no price is known for mock: `prices: {version: YYYY-MM-DD, models: [{" in done.stderr
 
 
