@@ -1,11 +1,17 @@
 """Which pages of the console are pictured in `docs/`, and how the pictures are made again.
 
 `FAILPROOF_PICTURES=write pytest tests/acceptance/console/test_walks.py -k pictures` writes them.
+
+`docs/report.png` is the report of `failproof-es start quickstart` with the embedded model:
+`failproof-es report latest -o report.html`, then `python -m tests.pictures report.html`.
 """
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+
+from tests.browser import launched
 
 WRITE = "FAILPROOF_PICTURES"
 FOLDER = Path(__file__).parents[1] / "docs" / "reference" / "console"
@@ -31,3 +37,19 @@ PICTURED: dict[str, tuple[str, int]] = {
 """The path of each page, and how many pixels of it are shown at most."""
 NOT_PICTURED = frozenset({"matrix", "trend"})
 """Pages whose pictures are still to be made."""
+REPORT = Path(__file__).parents[1] / "docs" / "report.png"
+_REPORT_SIZE = (1000, 970)
+"""What is shown of the report: the verdict and the failures."""
+
+
+def picture_report(page: Path) -> None:
+    """Write the picture of this report, an HTML file."""
+    width, height = _REPORT_SIZE
+    with launched() as browser:
+        tab = browser.new_page(viewport={"width": width, "height": height}, device_scale_factor=2)
+        tab.goto(page.resolve().as_uri())
+        tab.screenshot(path=REPORT)
+
+
+if __name__ == "__main__":
+    picture_report(Path(sys.argv[1]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
@@ -31,6 +32,7 @@ from failproof_es.support.plurals import plural
 from failproof_es.support.untrusted_text import shortened
 
 _SEVERE = ("S0", "S1")
+_BLANKS = re.compile(r"[ \t]+")
 _LONGEST_CELL = 1_000
 MOST_OF_A_FAULT = 20
 """Failures of one severity and fault that stand open; the others are closed behind their number."""
@@ -126,8 +128,13 @@ def _fold(failure: FailureWithTranscript, *, several: bool) -> Collapsible:
 
 def _unmet(failed: Failed) -> Iterator[tuple[str, str]]:
     for unmet in failed.unmet:
-        yield "expected", " ".join(unmet.expected.split())
-        yield "got", " ".join(unmet.got.split())
+        yield "expected", _on_one_line(unmet.expected)
+        yield "got", _on_one_line(unmet.got)
+
+
+def _on_one_line(text: str) -> str:
+    """The text with a sign for each line break: a format may fail for one alone."""
+    return " ↵ ".join(_BLANKS.sub(" ", line.strip(" \t")) for line in text.strip().split("\n"))
 
 
 def _summarize_failure(failure: FailureWithTranscript, *, several: bool) -> str:

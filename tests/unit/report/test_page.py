@@ -340,6 +340,14 @@ def test_failures_are_asked_for_while_the_page_is_written_not_before() -> None:
     assert read == [0, 1, 2]
 
 
+def test_line_breaks_and_hidden_characters_of_an_answer_are_seen_beside_its_expectation() -> None:
+    unmet = UnmetExpectation("two lines", "\none\n two \t three\u202e")
+    failure = failed("alpha", unmet=(unmet,))
+    report = replace(empty_report(), failures=(failure,))
+    html = html_of(report, [replace(told("alpha"), failed=failure)])
+    assert '<span>one ↵ two three<mark class="unseen">\\u202e</mark></span>' in html
+
+
 def test_after_twenty_failures_of_a_fault_the_others_are_closed_and_none_is_lost() -> None:
     failed = full_report("alpha").failures[0]
     report = replace(full_report("alpha"), failures=(failed,) * 23)
