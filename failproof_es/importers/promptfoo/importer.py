@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Any
 
 from failproof_es.core.case import Turn
@@ -22,6 +21,7 @@ from failproof_es.importers.promptfoo.tests import (
     read_default_test,
     read_tests,
 )
+from failproof_es.importers.promptfoo.unused_names import UnusedNames
 from failproof_es.importers.protocol import PARTLY, Findings, ImportedCase, Options, Place
 from failproof_es.importers.records import MAX_TEXT, UnusableRecord
 from failproof_es.importers.source import Source
@@ -91,7 +91,8 @@ class _CaseWriter:
     findings: Findings
     _reported: set[tuple[Place, str]] = field(default_factory=set)
     """The notes on assertions already made: a note for all tests is made once."""
-    _ids: set[tuple[str | None, str]] = field(default_factory=set)
+    _ids: UnusedNames = field(default_factory=UnusedNames)
+    """The ids in use, in groups by suite."""
 
     def cases_of(self, test: Test, number: int) -> Iterator[ImportedCase]:
         """Yield the cases of the test, which is the configuration's `number`th."""
@@ -159,7 +160,7 @@ class _CaseWriter:
             return
         is_one_of_several = prompt is not None and len(self.prompts) > 1
         yield ImportedCase(
-            self._unused_id(attributes.suite, case_id),
+            self._ids.take(case_id, attributes.suite),
             turns,
             place,
             tuple(expected.checks),
@@ -183,13 +184,6 @@ class _CaseWriter:
         if len(text) > MAX_TEXT:
             raise UnusableRecord(f"the prompt is longer than {MAX_TEXT:,} characters")
         return (Turn(role="user", content=text),)
-
-    def _unused_id(self, suite: str | None, case_id: str) -> str:
-        """The id; where a case of the suite has it already, `ID-2` and so on."""
-        candidates = (case_id if n == 1 else f"{case_id}-{n}" for n in count(1))
-        unused = next(name for name in candidates if (suite, name) not in self._ids)
-        self._ids.add((suite, unused))
-        return unused
 
     def _expected(self, test: Test, variables: Mapping[str, Any]) -> TestExpectation | None:
         """The expectation from the test's assertions; `None` if there are some and none maps."""

@@ -26,6 +26,9 @@ from failproof_es.importers.promptfoo.tests import Test
 from failproof_es.importers.protocol import Findings
 from failproof_es.importers.records import UnusableRecord
 
+MAX_TEMPLATES = 100
+"""The most templates: with the most models they make as many variants as a matrix may."""
+
 
 class NoMatrix(Exception):
     """The prompts cannot become templates that ask the same. `str` is the reason."""
@@ -54,6 +57,8 @@ def matrix_of(prompts: Sequence[Prompt], tests: Iterable[Test], default: Test) -
     `default` is the default test: its variables are filled in where no test changes them. Raises
     `NoMatrix` if the templates would not ask the same, or a prompt cannot be split.
     """
+    if len(prompts) > MAX_TEMPLATES:
+        raise NoMatrix(f"there are more than {MAX_TEMPLATES}")
     messages = {prompt.name: _messages(prompt) for prompt in prompts}
     variables = _VariableTexts([text for pair in messages.values() for text in pair])
     affixes: set[tuple[str, str]] = set()

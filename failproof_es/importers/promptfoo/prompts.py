@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,8 @@ from failproof_es.importers.promptfoo.documents import (
     referred,
 )
 from failproof_es.importers.promptfoo.templates import TemplateError, fill, paths_in
-from failproof_es.importers.protocol import Findings, Place
+from failproof_es.importers.promptfoo.unused_names import UnusedNames
+from failproof_es.importers.protocol import MOST_LISTED, Findings, Place
 from failproof_es.importers.records import MAX_TEXT, UnusableRecord, messages_of
 from failproof_es.importers.source import Source
 from failproof_es.problems import Problems
@@ -93,7 +93,8 @@ def read_prompts(source: Source, configuration: DocumentNode, findings: Findings
             findings.note(document.place(), f"the prompt {error}", error.subject)
         except ValueError as error:
             findings.note(document.place(), f"the prompt {error}")
-    return _with_own_names(prompt for prompt in prompts if _is_usable(source, prompt, findings))
+    usable = (prompt for prompt in prompts if _is_usable(source, prompt, findings))
+    return list(_with_own_names(usable))
 
 
 def _prompts_of_entry(source: Source, document: DocumentNode, number: int) -> Iterator[Prompt]:
@@ -143,15 +144,12 @@ def _build_prompt(label: Any, name: Any, text: str, place: Place, file: Path) ->
     return Prompt(short_label, text if messages is None else messages, place, file, short_name)
 
 
-def _with_own_names(prompts: Iterable[Prompt]) -> list[Prompt]:
-    """The prompts with names that are keys, the second prompt of a name as `NAME-2`."""
-    named: dict[str, Prompt] = {}
+def _with_own_names(prompts: Iterable[Prompt]) -> Iterator[Prompt]:
+    """Yield the prompts with names that are keys, the second prompt of a name as `NAME-2`."""
+    names = UnusedNames()
     for prompt in prompts:
         plain = _NOT_IN_A_NAME.sub("-", prompt.name).strip("-")[:_LONGEST_NAME] or "prompt"
-        numbered = (f"{plain}-{number}" for number in count(2))
-        name = plain if plain not in named else next(n for n in numbered if n not in named)
-        named[name] = replace(prompt, name=name)
-    return list(named.values())
+        yield replace(prompt, name=names.take(plain))
 
 
 def _is_usable(source: Source, prompt: Prompt, findings: Findings) -> bool:
@@ -161,7 +159,8 @@ def _is_usable(source: Source, prompt: Prompt, findings: Findings) -> bool:
             for _ in paths_in(text):
                 pass
         except TemplateError as error:
-            place = _place_of(source, prompt, error.expression)
+            is_listed = len(findings.not_mapped.entries) < MOST_LISTED
+            place = _place_of(source, prompt, error.expression) if is_listed else prompt.place
             findings.note(place, f"the prompt is not taken over: {error}", error.expression)
             return False
     return True
