@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from failproof_es.core.transcript import JUDGE_FAILED
+from failproof_es.events import ResponseReceived
 from failproof_es.reading.chosen_results import SELECTED, ListedResult, build_result
-from failproof_es.store.reading.reader import Connection
+from failproof_es.store.reading.reader import Connection, find
 from projections.protocol import exact_text, visible
 
 _MOST_NAMES = 5
@@ -70,3 +72,21 @@ def similar_cases(connection: Connection, text: str) -> list[str]:
     """The ids of some stored cases that contain `text`, in any case."""
     values = {"case": visible(text), "limit": _MOST_NAMES}
     return [exact_text(name) for (name,) in connection.execute(_NAMES, values)]
+
+
+def judge_words(connection: Connection, result: ListedResult) -> str | None:
+    """The last reply of a judge whose votes are missing; `None` if none is missing or it gave none.
+
+    Read from the log; a result that was carried over has its replies in another run.
+    """
+    if result.error_kind != JUDGE_FAILED:
+        return None
+    topics = [ResponseReceived.__name__]
+    rows = find(
+        connection, stream_id=result.evaluation_id, topics=topics, newest_first=True, limit=1
+    )
+    for row in rows:
+        event = row.event()
+        if isinstance(event, ResponseReceived) and event.judge is not None:
+            return event.text
+    return None

@@ -10,14 +10,22 @@ import click
 from failproof_es.cli.app.next_page import say_next_page
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows
+from failproof_es.cli.rendering.sanitise import shortened
 from failproof_es.core.people import describe_outcome
 from failproof_es.problems import InvalidInput
-from failproof_es.reading.case_results import CaseResult, case_results, similar_cases
+from failproof_es.reading.case_results import (
+    CaseResult,
+    case_results,
+    judge_words,
+    similar_cases,
+)
 from failproof_es.reading.recorded_run import reader_for
 from failproof_es.store.reading.reader import Connection
 from failproof_es.support.document import json_name
 
 _LIMIT = 20
+_JUDGE_WIDTH = 200
+"""Characters of a judge's reply that the table shows at most."""
 _COLUMNS = (
     Column("run", "run_number", right=True),
     Column("when", "when"),
@@ -68,11 +76,13 @@ def case(
         found = list(case_results(connection, case, suite=suite, before=before, limit=limit + 1))
         if not found and before is None:
             raise _no_result(connection, case, suite)
-    rows = found[:limit]
+        rows = found[:limit]
+        words = [judge_words(connection, row.result) for row in rows]
     suites = {row.result.suite_id for row in rows}
     if output_format is Format.TABLE:
         columns = (_COLUMNS[0], _SUITE, *_COLUMNS[1:]) if len(suites) > 1 else _COLUMNS
-        print_rows(map(_for_people, rows), columns, output_format, when_empty="no earlier result")
+        shown = map(_for_people, rows, words)
+        print_rows(shown, columns, output_format, when_empty="no earlier result")
     else:
         print_rows(map(_as_json, rows), (), output_format)
     if len(found) > limit:
@@ -88,10 +98,12 @@ def _no_result(connection: Connection, case: str, suite: str | None) -> InvalidI
     return InvalidInput.because(message, remedy=remedy)
 
 
-def _for_people(row: CaseResult) -> dict[str, Any]:
+def _for_people(row: CaseResult, judge_wrote: str | None) -> dict[str, Any]:
     result = row.result
     failed = result.by_people is None and result.state != "passed"
     why = result.reason or result.error_message
+    if judge_wrote is not None:
+        why = f"{why}; the judge wrote: {shortened(judge_wrote, _JUDGE_WIDTH)}"
     return {
         "run_number": row.run_number,
         "suite_id": result.suite_id,

@@ -277,7 +277,9 @@ def test_a_judge_that_says_nothing_leaves_the_cases_unscored(
     assert (counts["scored"], counts["abandoned"]) == (0, CASES)
     results = printed(store, tmp_path)
     assert {each["error"] for each in results} == {"judge_failed"}
-    assert all(each["judgements"][0]["reply"] for each in results), "the judge's own words"
+    (words,) = {each["judgements"][0]["reply"] for each in results}
+    told = invoke(store.url, "case", results[0]["case_id"], cwd=tmp_path).stdout
+    assert words and f"the judge wrote: {words}" in " ".join(told.split())
     (summary,) = printed(store, tmp_path, "--shape", "summary")
     assert (summary["rate"], summary["unscored"]) == (None, {"judge_failed": CASES})
     assert summary["judges"]["problems"] == {"judge:judge-silent": CASES}
