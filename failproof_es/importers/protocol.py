@@ -141,7 +141,11 @@ class Findings:
 
     not_mapped: NotMappedList = field(default_factory=NotMappedList)
     models: list[dict[str, Any]] = field(default_factory=list)
-    """Entries for `models:` of a configuration."""
+    """Entries for `models:` of a configuration.
+
+    An entry asks the address that the source asks, with the key that the source sends there. A
+    model whose address cannot be told is left out (`leave_out_model`).
+    """
     prompts: dict[str, Mapping[str, str]] = field(default_factory=dict)
     """Templates by name for `matrix.prompts:` of a configuration."""
     models_left_out: int = 0

@@ -47,6 +47,7 @@ _LEFT_OUT = (
     "may decide where the key goes, and is not taken over: the model is left out "
     "(name it with --provider, --model, --base-url and --api-key-env)"
 )
+_ENV_FILE = "`.env` is not read: if it names the address of a server, name it with --base-url"
 _SAME_ADDRESS = frozenset(
     {
         *(
@@ -106,6 +107,8 @@ def read_models(configuration: DocumentNode, findings: Findings) -> Iterator[dic
     settings = list(_environment_settings(configuration)) if entries else []
     for place in settings:
         findings.leave_out_model(place, _LEFT_OUT)
+    if entries and (configuration.path.parent / ".env").is_file():
+        findings.remarks.append(_ENV_FILE)
     seen: list[dict[str, Any]] = []
     for index, entry in enumerate([] if settings else entries):
         steps: tuple[str | int, ...] = (name, index) if entries is definition else (name,)

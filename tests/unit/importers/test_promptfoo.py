@@ -457,9 +457,11 @@ def test_an_address_in_the_environment_of_promptfoo_is_not_the_vendors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://gateway/v1")
+    (tmp_path / ".env").write_text("OPENAI_BASE_URL=http://gateway/v1")
     own = "{id: 'openai:chat:own', config: {apiBaseUrl: 'http://own/v1'}}"
     found = importing(tmp_path, f"prompts: [hi]\nproviders: ['openai:m', {own}]\n")
     assert [model["base_url"] for model in found.findings.models] == ["http://own/v1"]
+    assert "`.env` is not read" in found.findings.remarks[0]
     assert found.lost[0].startswith(f"promptfooconfig.yaml:2:$OPENAI_BASE_URL {_ELSEWHERE}")
 
 
