@@ -29,6 +29,8 @@ class ErrorGroups:
 
     _counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     _latest: tuple[str, str] | None = None
+    is_waiting: bool = False
+    """Whether the latest error is `deferred`: its server turned the request away, or is down."""
 
     def add(self, error: ErrorRecorded) -> None:
         """Count one failed request."""
@@ -36,7 +38,7 @@ class ErrorGroups:
         if key not in self._counts and len(self._counts) >= MOST_GROUPS:
             key = (key[0], OTHER_MESSAGES)
         self._counts[key] += 1
-        self._latest = key
+        self._latest, self.is_waiting = key, error.disposition == "deferred"
 
     def most_frequent(self, limit: int | None = None) -> list[ErrorCount]:
         """At most `limit` groups, or all: most frequent first, equally frequent ones by arrival."""

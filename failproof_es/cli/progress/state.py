@@ -193,6 +193,7 @@ class ProgressState:
                 model = self._model(event.model_key)
                 model.in_flight.discard(event.originator_id)
                 model.asking.answers += 1
+                self.errors.is_waiting = False
                 model.spent.add(event.usage, answer_cost(self._prices, event))
                 if (open_ := self._open.get(event.originator_id)) is not None:
                     open_.last_error = None

@@ -120,8 +120,8 @@ def _abandoned(model: ModelProgressState) -> str:
 def error_lines(state: ProgressState, limit: int) -> list[str]:
     """The latest error message, then the most frequent others, at most `limit`.
 
-    Each has its count and model. If there are more, a last line says how many. Empty without
-    errors.
+    Each has its count and model; the first begins with `waiting: ` while its server answers
+    nothing. If there are more, a last line says how many. Empty without errors.
     """
     groups = state.errors.present_first(limit)
     lines = [
@@ -129,6 +129,8 @@ def error_lines(state: ProgressState, limit: int) -> list[str]:
         f"{shortened(one_line(group.message), _LONGEST_ERROR)}"
         for group in groups
     ]
+    if state.errors.is_waiting and state.phase == "evaluating":
+        lines[0] = f"waiting: {lines[0]}"
     if (more := state.errors.groups - len(groups)) > 0:
         lines.append(f"and {more:,} other {'kind' if more == 1 else 'kinds'} of error")
     return lines

@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any, cast
 from uuid import UUID
 
+import pytest
+
 from failproof_es.configuration.schema import Model
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import NO_JUDGES, Classification, EvaluationKey, Score, Transcript
@@ -22,6 +24,7 @@ from failproof_es.events import Event
 from failproof_es.models.protocol import (
     DEFAULT_RESPONSE_OPTIONS,
     Answer,
+    ModelError,
     PreparedRequest,
     Provider,
     ResponseOptions,
@@ -176,5 +179,26 @@ def test_a_request_on_record_that_a_stop_finds_held_back_is_lost_and_not_sent() 
         await asyncio.sleep(0.05)
         await stopped(gate, stop, evaluation)
         assert (wire.sent, journal.appends) == (0, [["RequestSent"], ["AttemptLost"]])
+
+    at_a_gate(work)
+
+
+@pytest.mark.parametrize(("others", "ended"), [(1, "Scored"), (0, "EvaluationAbandoned")])
+def test_a_server_that_is_down_ends_no_evaluation_and_one_question_that_breaks_it_does(
+    others: int, ended: str
+) -> None:
+    """It has one retry, and three requests find no connection. Then the server is there again."""
+
+    async def work(gate: ConcurrencyLimiter) -> None:
+        def refuse() -> None:
+            if wire.sent <= 3:
+                raise ModelError("connection", "refused", "transient")
+
+        journal, wire = Recorded(), Wire(refuse)
+        for number in range(others):
+            gate.disposition_of(ModelError("connection", "", "transient"), UUID(int=number))
+        await evaluating(gate, journal, wire, asyncio.Event())
+        assert journal.appends[-1][-1] == ended
+        assert wire.sent == (5 if others else 2)
 
     at_a_gate(work)

@@ -302,6 +302,10 @@ def test_errors_are_grouped_by_their_first_line_and_counted_the_latest_first() -
         "and 1 other kind of error",
     ]
     assert error_lines(state, 3)[2] == "1x a: timeout: too slow"
+    state.observe(an_error(6, "busy", 429).model_copy(update={"disposition": "deferred"}))
+    assert error_lines(state, 1)[0] == "waiting: 1x a: 429: busy"
+    state.observe(answered(7))
+    assert error_lines(state, 1)[0] == "1x a: 429: busy"
 
 
 def test_messages_without_end_are_counted_together_from_some_number_on() -> None:
