@@ -44,6 +44,7 @@ _AT_ONCE = 5_000
 MOST_CHANGED = 1_000
 """Most changed rows of a table that are looked at."""
 _LONGEST_VALUE = 100
+_BEHIND = "it is behind the archiving of a run: `failproof-es runs` brings it up"
 
 _COLUMNS = """
 SELECT a.attname, coalesce(a.attnum = ANY (i.indkey), false)
@@ -109,6 +110,11 @@ class RowComparison:
     """Rows that the log gives."""
     changed: list[ChangedRow] = field(default_factory=list)
     """At most `MOST_CHANGED` of each table."""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether no row that a reader may see is changed, or could not be compared."""
+        return not self.changed and _BEHIND not in self.not_compared.values()
 
 
 def compare_run(connection: Connection, run_id: UUID) -> RowComparison:
@@ -176,7 +182,7 @@ def _current_projections(
         elif position.version != projection.version:
             comparison.not_compared[name] = "another version of this program built its tables"
         elif position.position < last_archiving:
-            comparison.not_compared[name] = "it is behind the archiving of a run"
+            comparison.not_compared[name] = _BEHIND
         else:
             comparison.projections.append(name)
             by_position.setdefault(position.position, []).append(projection)

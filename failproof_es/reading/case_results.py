@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
+from failproof_es.core.case import Case, prompt_id
+from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.transcript import JUDGE_FAILED
-from failproof_es.events import ResponseReceived
+from failproof_es.engine.history import stored_case
+from failproof_es.engine.reviews.people import read_reviews
+from failproof_es.events import CasesPlanned, ResponseReceived, Reviewed
 from failproof_es.reading.chosen_results import SELECTED, ListedResult, build_result
-from failproof_es.store.reading.reader import Connection, find
+from failproof_es.store.reading.archives import archived_runs
+from failproof_es.store.reading.reader import Connection, find, read_streams
 from projections.protocol import exact_text, visible
+from projections.results.outcome_rows import SELECTED as OUTCOME_COLUMNS
+from projections.results.outcome_rows import outcome_of_row
 
 _MOST_NAMES = 5
 _BEYOND = 2**63 - 1
@@ -28,6 +36,13 @@ CROSS JOIN LATERAL (
 JOIN projections.runs AS r USING (run_id)
 ORDER BY e.last_position DESC LIMIT %(limit)s
 """
+_OUTCOMES = (
+    f"SELECT {OUTCOME_COLUMNS} FROM projections.evaluations AS e WHERE e.evaluation_id = ANY (%s)"
+)
+_PROMPTS = (
+    "SELECT prompt_id FROM projections.prompts "
+    "WHERE case_id = %(case)s AND (%(suite)s::text IS NULL OR suite_id = %(suite)s)"
+)
 _NAMES = """
 SELECT DISTINCT case_id FROM (
     SELECT case_id FROM projections.prompts WHERE strpos(lower(case_id), lower(%(case)s)) > 0
@@ -45,6 +60,16 @@ class CaseResult:
     started_at: datetime
     """When the run began."""
     result: ListedResult
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRecord:
+    """What is on record of one result: the case as it was asked, the whole outcome, the reviews."""
+
+    case: Case
+    outcome: EvaluationOutcome
+    reviews: tuple[Reviewed, ...]
+    """First to last; of a reviewer the last one counts."""
 
 
 def case_results(
@@ -66,6 +91,42 @@ def case_results(
     }  # fmt: skip
     for *row, number, name, started_at in connection.execute(_RESULTS.encode(), values):
         yield CaseResult(number, exact_text(name), started_at, build_result(row))
+
+
+def case_records(connection: Connection, evaluations: Sequence[UUID]) -> dict[UUID, CaseRecord]:
+    """What is on record of these evaluations, by evaluation. Cases and reviews are events.
+
+    Raises `ImpossibleHistory` or `UnreadableState` if one of those is damaged.
+    """
+    rows = connection.execute(_OUTCOMES, (list(evaluations),), binary=True)
+    outcomes = [outcome_of_row(row) for row in rows]
+    prompts = {outcome.prompt_id for outcome in outcomes}
+    streams = read_streams(connection, list(prompts))
+    cases = {prompt: stored_case(streams, prompt) for prompt in prompts}
+    reviews = read_reviews(connection, list(evaluations))
+    return {
+        outcome.evaluation_id: CaseRecord(
+            cases[outcome.prompt_id], outcome, tuple(reviews.get(outcome.evaluation_id, ()))
+        )
+        for outcome in outcomes
+    }
+
+
+def archived_runs_with(connection: Connection, case: str, suite: str | None) -> list[UUID]:
+    """The archived runs that planned a case of this id, of any suite or of one."""
+    archived = archived_runs(connection)
+    if not archived:
+        return []
+    values = {"case": visible(case), "suite": None if suite is None else visible(suite)}
+    prompts = {prompt for (prompt,) in connection.execute(_PROMPTS, values)}
+    return [run_id for run_id in archived if not prompts.isdisjoint(_planned(connection, run_id))]
+
+
+def _planned(connection: Connection, run_id: UUID) -> Iterator[UUID]:
+    for row in find(connection, stream_id=run_id, topics=[CasesPlanned.__name__]):
+        event = row.event()
+        assert isinstance(event, CasesPlanned)
+        yield from map(prompt_id, event.digests)
 
 
 def similar_cases(connection: Connection, text: str) -> list[str]:

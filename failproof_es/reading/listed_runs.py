@@ -131,6 +131,18 @@ class ListedRun:
     """Whether lists leave it out. It counts as an attempt."""
 
     @property
+    def unscored(self) -> int | None:
+        """Evaluations that ended without a score; `None` if the run cannot be counted."""
+        return sum(rate.unscored for rate in self.passed) if self.passed else None
+
+    @property
+    def unfinished(self) -> int | None:
+        """Planned evaluations that have not ended; of a run that is over they never will."""
+        if self.planned is None or self.finished is None:
+            return None
+        return self.planned - self.finished
+
+    @property
     def title(self) -> str | None:
         """The name to show: the one that people gave it, else the configured one."""
         return self.given_name or self.name

@@ -96,7 +96,7 @@ def audit(
     digest = None if file is None else _digest(file)
     with session().open_store() as store, store.connect() as connection:
         run_id = None if run is None else _run_id(connection, run)
-        if run_id is None:
+        if run_id is None and only is not None:
             say_left_out(connection)
         was_archived = run_id is None or say_archived(connection, run_id)
         if only is not None:

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
 import click
 
+from failproof_es.cli.app.chosen_run import say_left_out
 from failproof_es.cli.app.next_page import say_next_page
 from failproof_es.cli.app.program import CliCommand, session
-from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows
-from failproof_es.cli.rendering.sanitise import shortened
+from failproof_es.cli.rendering.output import (
+    Column,
+    Format,
+    format_option,
+    print_rows,
+    print_table,
+)
+from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.core.people import describe_outcome
+from failproof_es.events import Reviewed
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.case_results import (
+    CaseRecord,
     CaseResult,
+    archived_runs_with,
+    case_records,
     case_results,
     judge_words,
     similar_cases,
@@ -24,6 +36,7 @@ from failproof_es.store.reading.reader import Connection
 from failproof_es.support.document import json_name
 
 _LIMIT = 20
+_LONGEST_QUESTION = 300
 _JUDGE_WIDTH = 200
 """Characters of a judge's reply that the table shows at most."""
 _COLUMNS = (
@@ -63,8 +76,12 @@ def case(
     """Print every result of the case ID, of all runs and models, newest first.
 
     ID is the case's name in its suite. Cases of this name in several suites, and the versions of a
-    case that changed between runs, are listed together. Long reasons are cut: `results RUN --case
-    ID --json` prints them whole, with the answers.
+    case that changed between runs, are listed together. Archived runs that asked it are named on
+    stderr.
+
+    Below each result are its reviews and the versions of its graders. As JSON a result has
+    everything that is known of it: the question as it was asked, what was expected, the whole
+    answer, the scores, the graders with their versions, every review.
     """
     with session().open_store() as store, store.connect() as connection:
         reader = reader_for(connection)
@@ -74,17 +91,28 @@ def case(
                 remedy="print those of one run: `failproof-es results RUN --case ID`",
             )
         found = list(case_results(connection, case, suite=suite, before=before, limit=limit + 1))
+        if archived := archived_runs_with(connection, case, suite):
+            say_left_out(connection, archived)
         if not found and before is None:
             raise _no_result(connection, case, suite)
         rows = found[:limit]
-        words = [judge_words(connection, row.result) for row in rows]
+        evaluations = [row.result.evaluation_id for row in rows]
+        of_evaluations = case_records(connection, evaluations)
+        judges_wrote = [judge_words(connection, row.result) for row in rows]
+    records = [of_evaluations[evaluation] for evaluation in evaluations]
     suites = {row.result.suite_id for row in rows}
     if output_format is Format.TABLE:
         columns = (_COLUMNS[0], _SUITE, *_COLUMNS[1:]) if len(suites) > 1 else _COLUMNS
-        shown = map(_for_people, rows, words)
-        print_rows(shown, columns, output_format, when_empty="no earlier result")
+        _say_once("question", map(_question, records))
+        is_one = _say_once("graded by", map(_graders, records)) == 1
+        print_table(
+            map(_for_people, rows, records, judges_wrote),
+            columns,
+            when_empty="no earlier result",
+            details=_reviews if is_one else _details,
+        )
     else:
-        print_rows(map(_as_json, rows), (), output_format)
+        print_rows(map(_as_json, rows, records), (), output_format)
     if len(found) > limit:
         say_next_page("older results", before=rows[-1].result.last_position)
 
@@ -98,7 +126,38 @@ def _no_result(connection: Connection, case: str, suite: str | None) -> InvalidI
     return InvalidInput.because(message, remedy=remedy)
 
 
-def _for_people(row: CaseResult, judge_wrote: str | None) -> dict[str, Any]:
+def _question(record: CaseRecord) -> str:
+    """The user's turns of the case as one line."""
+    turns = [turn.content for turn in record.case.turns if turn.role == "user"]
+    return shortened(one_line(" / ".join(turns)), _LONGEST_QUESTION)
+
+
+def _say_once(label: str, texts: Iterable[str]) -> int:
+    """Print each different text, and return how many there are."""
+    different = dict.fromkeys(texts)
+    for text in different:
+        click.echo(f"{label}: {text}")
+    return len(different)
+
+
+def _graders(record: CaseRecord) -> str:
+    graders = record.outcome.graded_by.items()
+    return one_line(", ".join(f"{name} {version}" for name, version in graders)) or "nothing"
+
+
+def _details(row: dict[str, Any]) -> list[tuple[str, str]]:
+    """The reviews of a result, and the versions of its graders, with labels."""
+    return [*_reviews(row), ("graded by", _graders(row["record"]))]
+
+
+def _reviews(row: dict[str, Any]) -> list[tuple[str, str]]:
+    return [
+        ("review", ", ".join(filter(None, (f"{review.reviewer}: {review.verdict}", review.notes))))
+        for review in row["record"].reviews
+    ]
+
+
+def _for_people(row: CaseResult, record: CaseRecord, judge_wrote: str | None) -> dict[str, Any]:
     result = row.result
     failed = result.by_people is None and result.state != "passed"
     why = result.reason or result.error_message
@@ -113,10 +172,11 @@ def _for_people(row: CaseResult, judge_wrote: str | None) -> dict[str, Any]:
         "result": result.state if result.by_people is None else describe_outcome(result.by_people),
         "accuracy": result.accuracy,
         "why": why if failed else None,
+        "record": record,
     }
 
 
-def _as_json(row: CaseResult) -> dict[str, Any]:
+def _as_json(row: CaseResult, record: CaseRecord) -> dict[str, Any]:
     result = {
         json_name(name): value
         for name, value in asdict(row.result).items()
@@ -127,4 +187,17 @@ def _as_json(row: CaseResult) -> dict[str, Any]:
         "run_name": row.run_name,
         "started_at": row.started_at,
         **result,
+        "question": [turn.model_dump(mode="json") for turn in record.case.turns],
+        "expected": record.case.expectation,
+        "answer": record.outcome.answer,
+        "reason": record.outcome.reason,
+        "scores": dict(record.outcome.scores),
+        "graded_by": dict(record.outcome.graded_by),
+        "reviews": [_review(review) for review in record.reviews],
     }
+
+
+def _review(review: Reviewed) -> dict[str, Any]:
+    fields = ("reviewer", "verdict", "items", "severity", "tags", "notes", "blind")
+    document = review.model_dump(mode="json", include=set(fields))
+    return {"at": review.timestamp, **{name: document[name] for name in fields}}

@@ -14,7 +14,7 @@ from uuid import UUID
 import click
 import orjson
 
-from failproof_es.cli.app.chosen_run import say_archived
+from failproof_es.cli.app.chosen_run import say_archived, say_left_out
 from failproof_es.cli.app.moments import moment_argument
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import Format, format_option
@@ -92,6 +92,8 @@ def log(
         }
         run_id = filters["run_id"]
         skips_warning = run_id is None or say_archived(connection, run_id)
+        if run_id is None and stream is None:
+            say_left_out(connection)
         events = _follow if follow else find
         rows = events(connection, after=after, limit=limit, **filters)
         if output_format is Format.JSONL:

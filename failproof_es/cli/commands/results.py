@@ -179,6 +179,8 @@ def results(
                 say(gate_line(name, gate))
         if recorded.started.branched_from is not None:
             _say_carried_over(recorded)
+        if choice["unscored"]:
+            _say_unfinished(recorded)
         _say_next(recorded, page, places)
 
 
@@ -294,6 +296,17 @@ def _say_carried_over(run: RecordedRun) -> None:
     carried_over = run.summary.asking().carried_over
     finished = plural(run.summary.total.finished, "finished evaluation")
     say(f"{carried_over:,} of {finished} carried over: `failproof-es show` says from where")
+
+
+def _say_unfinished(run: RecordedRun) -> None:
+    """Say on stderr how many planned evaluations have not ended, so that no result tells why."""
+    planned, status = run.started.planned_evaluations, run.run.status.replace("_", " ")
+    if unfinished := planned - run.summary.total.finished:
+        say(
+            f"{unfinished:,} of {planned:,} planned evaluations did not end (the run is {status}): "
+            f"`failproof-es results {run.started.run_number}` lists the plan, `failproof-es runs "
+            "--unscored` every run with such evaluations"
+        )
 
 
 def _say_next(run: RecordedRun, page: PlanPage, places: Sequence[int]) -> None:

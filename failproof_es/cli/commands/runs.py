@@ -48,6 +48,11 @@ _COLUMNS = (
     Column("cost", "cost_shown", right=True, folds=True),
     Column("id", "run_id", is_spare=True),
 )
+_MISSING = (
+    Column("no score", "unscored", right=True),
+    Column("not ended", "unfinished", right=True),
+)
+"""Printed with --unscored."""
 _WORKERS = Column("workers", "workers_shown", folds=True)
 """Printed if a run is being driven now."""
 _LINES_BELOW = 2
@@ -55,9 +60,9 @@ _MOST_MODELS = 2
 """Number of models whose rates the table shows."""
 _KEYS = (
     "run_id", "run_number", "name", "status", "started_at", "dialect", "models", "experiment",
-    "attempt", "attempts", "overlapping", "planned", "selection", "finished", "passed", "gates_met",
-    "cost_usd", "workers", "undriven", "problem", "archived", "imported", "branch", "given_name",
-    "tags", "note", "hidden",
+    "attempt", "attempts", "overlapping", "planned", "selection", "finished", "unfinished",
+    "unscored", "passed", "gates_met", "cost_usd", "workers", "undriven", "problem", "archived",
+    "imported", "branch", "given_name", "tags", "note", "hidden",
 )  # fmt: skip
 """The keys of a run as JSON, in this order."""
 _REMARKS = ("imported", "selection", "branch")
@@ -81,6 +86,10 @@ _RATE_KEYS = ("model", "passed", "failed", "scored", "unscored", "rate", "bounds
 )
 @click.option("--tag", metavar="TAG", help="Print only runs with this tag (`annotate --tag`).")
 @click.option("--hidden", is_flag=True, help="Print hidden runs, too (`annotate --hide`).")
+@click.option(
+    "--unscored", is_flag=True,
+    help="Print only runs with evaluations that have no score: ended without one, or never ended.",
+)  # fmt: skip
 @click.option("--all", "everything", is_flag=True, help="Print all runs, however many there are.")
 @format_option()
 def runs(
@@ -88,6 +97,7 @@ def runs(
     before: int | None,
     tag: str | None,
     hidden: bool,
+    unscored: bool,
     everything: bool,
     output_format: Format,
 ) -> None:
@@ -97,6 +107,8 @@ def runs(
     attempt      which attempt at the same experiment this is: same cases, models, judges
     overlapping  how many earlier runs overlap with it (share many cases); `show RUN` names them
     finished     the evaluations scored or abandoned, of those planned
+    no score     the evaluations that ended without a score (with --unscored)
+    not ended    the planned evaluations that did not end; `results RUN --unscored` has reasons
     remark       tags; which part of the cases and models was asked, if it is not all; which run
                  it carries over evaluations from; which tool recorded it
     passed       the share that passed, of those that passed or failed, for each model
@@ -114,7 +126,7 @@ def runs(
     """
     problems: list[str] = []
     with session().open_store() as store, store.connect() as connection:
-        page = _NewestRuns(None if everything else limit, before)
+        page = _NewestRuns(None if everything else limit, before, only_unscored=unscored)
         which = RunFilter(tag=tag, hidden=None if hidden else False)
         reader = reader_for(connection)
         say_warning(reader)
@@ -124,11 +136,12 @@ def runs(
             for row in _collect_problems(page.read(connection, reader, which), problems)
         )
         if output_format is Format.TABLE:
-            columns = (*_COLUMNS[:-1], _WORKERS, _COLUMNS[-1]) if holders else _COLUMNS
+            extra = (*(_MISSING if unscored else ()), *((_WORKERS,) if holders else ()))
+            columns = (*_COLUMNS[:-1], *extra, _COLUMNS[-1])
             print_table(
                 map(_for_people, rows),
                 columns,
-                when_empty=_when_empty(before, tag),
+                when_empty=_when_empty(before, tag, unscored),
                 below=BelowRows(most_phrases=_LINES_BELOW),
             )
             if not hidden and (left_out := reader.count_hidden()):
@@ -143,11 +156,13 @@ def runs(
         click.get_current_context().exit(ExitCode.FAILED)
 
 
-def _when_empty(before: int | None, tag: str | None) -> str:
+def _when_empty(before: int | None, tag: str | None, unscored: bool) -> str:
     """The message if there is no run to list: why, and what to do.
 
-    `before` and `tag` are the values of the options.
+    `before`, `tag` and `unscored` are the values of the options.
     """
+    if unscored:
+        return "every planned evaluation of these runs has a score"
     if tag is not None:
         return f"no run has the tag {one_line(tag)}; `failproof-es annotate RUN --tag` adds one"
     if before is None:
@@ -172,8 +187,10 @@ class _NewestRuns:
     `None` as `before` begins with the newest run, as `limit` lists all.
     """
 
-    def __init__(self, limit: int | None, before: int | None) -> None:
-        self._limit, self._before = limit, before
+    def __init__(
+        self, limit: int | None, before: int | None, *, only_unscored: bool = False
+    ) -> None:
+        self._limit, self._before, self._only_unscored = limit, before, only_unscored
         self.next_before: int | None = None
         """The `before` of the next page, set once this one is read; `None` without a next page."""
 
@@ -181,9 +198,11 @@ class _NewestRuns:
         self, connection: Connection, reader: ResultReader, which: RunFilter
     ) -> Iterator[dict[str, Any]]:
         """The rows to print, newest run first. Sets `next_before` when it is exhausted."""
-        limit = None if self._limit is None else self._limit + 1
+        limit = None if self._limit is None or self._only_unscored else self._limit + 1
         last = None
         listed = list_runs(connection, reader, limit=limit, before=self._before, which=which)
+        if self._only_unscored:
+            listed = (run for run in listed if run.unscored or run.unfinished)
         for n, row in enumerate(map(_row, listed)):
             if n == self._limit:
                 self.next_before = last

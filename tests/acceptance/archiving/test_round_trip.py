@@ -73,6 +73,16 @@ def test_a_run_is_archived_and_attached_again_byte_for_byte(archive: Archive) ->
     checked = archive.does("verify", "--archive", "old")
     assert ": checked" in checked and "not checked" not in checked
     assert "genuine and whole" in archive.does("verify", "2")
+    assert "behind the archiving of a run" in archive.does("verify", "--tables", code=1)
+    archive.does("runs")
+    assert "as the log gives them" in archive.does("verify", "--tables")
+    attach = f"attach it with `failproof-es attach {file}`"
+    since, thrown_away = ("--since", "2026-01-01"), ("audit", "--only", "thrown-away")
+    for words in (("requests",), ("requests", *since), ("requests", "1"), ("log",), thrown_away):
+        assert attach in archive.does(*words), words
+    assert attach in archive.does("case", "case-00001")
+    for words in (("requests", "2"), ("requests", "--until", "2026-01-01"), ("audit",)):
+        assert attach not in archive.does(*words), words
     without = _read_models(archive)
     assert not any(str(archive.run_id()) in row for row in without["evaluations"] + without["runs"])
     assert len(without["evaluations"]) == 3
@@ -88,6 +98,7 @@ def test_a_run_is_archived_and_attached_again_byte_for_byte(archive: Archive) ->
     assert "genuine and whole" in archive.does("verify", "1")
     assert archive.does("results", "1") == shown[1]
     assert archive.does("runs") == shown[2]
+    assert "as the log gives them" in archive.does("verify", "--tables")
     assert archive.does("show", "1").splitlines()[:5] == shown[0].splitlines()[:5]
     assert _read_models(archive) == models
     with Store.open(archive.url) as store, store.connect() as connection:

@@ -190,6 +190,10 @@ def test_a_case_is_shown_over_all_runs(program: Program) -> None:
     assert re.search(r'1 +20[-0-9: ]+ +\S+ +fail +failed +0 +does not contain "2"', table)
     (row,) = json.loads(program("case", "sum-1", "--json").stdout)
     assert (row["run_number"], row["case_id"], row["state"]) == (1, "sum-1", "failed")
+    assert [turn["role"] for turn in row["question"]] == ["user"]
+    assert f"question: {row['question'][0]['content']}" in table and "graded by: " in table
+    assert row["answer"] == "ok" and row["scores"]["accuracy"] == 0
+    assert row["graded_by"] and row["reviews"] == []
     for arguments, message in (
         (("case", "sum"), "no run has a result of a case 'sum' (similar names: 'sum-1')"),
         (("case", "sum-1", "--suite", "x"), "a case 'sum-1' of the suite 'x'"),

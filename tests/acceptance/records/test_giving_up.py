@@ -55,6 +55,13 @@ def test_a_run_that_was_given_up_is_sealed_and_is_never_asked_again(
     assert "it has ended, nothing was sent" in worker.stderr
     assert requests(store) == before
 
+    unscored = invoke(store.url, "results", "1", "--unscored", cwd=paused).stderr
+    assert "5 of 5 planned evaluations did not end (the run is given up)" in unscored
+    (listed,) = orjson.loads(invoke(store.url, "runs", "--unscored", "--json", cwd=paused).stdout)
+    assert (listed["unfinished"], listed["unscored"]) == (5, 0)
+    thrown = invoke(store.url, "audit", "--only", "thrown-away", cwd=paused).stdout
+    assert "no such model; 0 of 5 evaluations finished" in " ".join(thrown.split())
+
     for words in (("runs", "--json"), ("show", "1", "--json")):
         assert "given_up" in invoke(store.url, *words, cwd=paused).stdout
     assert invoke(store.url, "verify", "1", cwd=paused).exit_code == 0

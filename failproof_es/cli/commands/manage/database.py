@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -13,6 +14,7 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 
 from failproof_es.assurance.signing.opened_store import make_key_aloud
+from failproof_es.cli.app.chosen_run import say_left_out
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.program import CliGroup, session
 from failproof_es.cli.rendering.database_url import mask_message, mask_url
@@ -155,6 +157,9 @@ def shell(arguments: tuple[str, ...], role: str | None, insist: bool) -> None:
     url = _url_as("auditor" if refused else role or "auditor", is_explicit=role is not None)
     if role == "administrator":
         say(_NO_ADMINISTRATOR if refused else _ADMINISTRATOR)
+    if role != "administrator" or refused:
+        with suppress(psycopg.Error, InvalidInput), connect(url) as connection:
+            say_left_out(connection)
     conninfo, environment = without_password(url)
     done = subprocess.run(
         [_psql(), *arguments, conninfo], env={**os.environ, **environment}, check=False

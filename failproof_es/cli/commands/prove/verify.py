@@ -155,7 +155,7 @@ def verify(
         print_json(facts, indent=output_format is Format.JSON)
     accepted = result.genuine or (unsigned and result.verdict is VerificationResult.UNSIGNED)
     if tables:
-        accepted = accepted and comparison is not None and not comparison.changed
+        accepted = accepted and comparison is not None and comparison.agrees
     click.get_current_context().exit(ExitCode.DONE if accepted else ExitCode.FAILED)
 
 
