@@ -4,7 +4,7 @@
 # not copied here.
 FROM python:3.13.7-slim-bookworm AS build
 
-ARG EXTRAS="report,commands,redteam,console"
+ARG EXTRAS="report,commands,redteam,console,otel"
 ARG VERSION=""
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /source

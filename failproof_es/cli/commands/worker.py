@@ -25,9 +25,15 @@ from failproof_es.cli.app.process import raise_descriptor_limit
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.signing_trouble import report_missing_key, report_signing_error
+from failproof_es.cli.starting.telemetry_beside import (
+    collector_of,
+    telemetry_of_worker,
+    telemetry_options,
+)
 from failproof_es.configuration.providers import rules_of
 from failproof_es.core.run import Run
 from failproof_es.core.sharding.decisions import Choice
+from failproof_es.engine.drive.run_stream import Observe
 from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.engine.finish.shared_checks import SharedChecks
 from failproof_es.engine.history import read_run
@@ -73,6 +79,7 @@ _LINE_EVERY_S = 10.0
 )
 @allow_option
 @allow_class_option
+@telemetry_options
 @click.option("--quiet", "-q", is_flag=True, help="Print no progress.")
 @click.option("--attached", is_flag=True, hidden=True)
 @click.option(
@@ -91,6 +98,8 @@ def worker(
     alive_file: Path | None,
     allow: tuple[str, ...],
     allow_class: tuple[str, ...],
+    otlp: str | None,
+    otel_content: bool,
     quiet: bool,
     attached: bool,
     shared_checks: Path | None,
@@ -115,7 +124,8 @@ def worker(
     host, --allow-class lets a class run. A run that wants more is left to other workers.
     """
     permissions = permissions_of(allow, allow_class)
-    if not attached:
+    if not attached:  # else the process that it is attached to does this
+        otlp = collector_of(otlp, otel_content, detach=False)
         for line in permissions.describe():
             say(line)
     for name in providers:
@@ -137,7 +147,8 @@ def worker(
                 knows_missing = report_missing_key(store)
                 keeper = stack.enter_context(CheckpointSigner(store))
                 stack.enter_context(following(store))
-            working = _work(store, options, alive_file, quiet=quiet, attached=attached)
+            observe = stack.enter_context(telemetry_of_worker(store, otlp, otel_content))
+            working = _work(store, options, alive_file, observe, quiet=quiet, attached=attached)
             done = event_loop.run(working)
         ended = [] if attached else _read_ended(store, done.joined if run_id is None else {run_id})
     if keeper is not None:
@@ -240,7 +251,13 @@ def _run_to_join(store: Store, run: str) -> UUID | None:
 
 
 async def _work(
-    store: Store, options: WorkerOptions, alive_file: Path | None, *, quiet: bool, attached: bool
+    store: Store,
+    options: WorkerOptions,
+    alive_file: Path | None,
+    observe: Observe,
+    *,
+    quiet: bool,
+    attached: bool,
 ) -> Worker:
     """Work on runs until no work is left, or until a signal; return the worker with its counts.
 
@@ -248,7 +265,7 @@ async def _work(
     """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    working = Worker(store, options, observe=lambda event: None, stop=stop, say=say)
+    working = Worker(store, options, observe=observe, stop=stop, say=say)
 
     def on_signal() -> None:
         if not stop.is_set():

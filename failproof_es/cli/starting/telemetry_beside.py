@@ -1,4 +1,4 @@
-"""`--otlp` of the commands that drive a run: sends its telemetry while it runs.
+"""`--otlp` of the commands that drive runs: sends their telemetry while they run.
 
 `OTEL_EXPORTER_OTLP_ENDPOINT` does the same without the option.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -18,6 +19,7 @@ from failproof_es.problems import InvalidInput
 from failproof_es.support import extras
 
 if TYPE_CHECKING:
+    from failproof_es.events import Event
     from failproof_es.exports.otel.beside import TelemetryBeside
     from failproof_es.store.store import Store
 
@@ -55,9 +57,10 @@ def telemetry_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def collector_of(otlp: str | None, otel_content: bool, *, detach: bool) -> str | None:
     """The address of the collector: `otlp`, else that of the environment; `None` without one.
 
-    Raises `UsageError` for `otel_content` without a collector and for `otlp` with `--detach`;
-    `InvalidInput` if the extra `otel` is not installed, the address is none, or the headers in the
-    environment are for another host.
+    With `--detach` the workers send it, if they get the same. Raises `UsageError` for
+    `otel_content` without a collector and for `otlp` with `--detach`; `InvalidInput` if the extra
+    `otel` is not installed, the address is none, or the headers in the environment are for another
+    host.
     """
     endpoint = otlp if otlp is not None else _of_environment(detach=detach)
     if otel_content and endpoint is None:
@@ -66,8 +69,8 @@ def collector_of(otlp: str | None, otel_content: bool, *, detach: bool) -> str |
         return None
     if detach:
         raise click.UsageError(
-            "--detach leaves at once, and what sends telemetry would end with that: "
-            "`failproof-es export RUN --shape otel` sends it afterwards"
+            "--detach leaves at once: give --otlp to `failproof-es worker`, which sends while it "
+            "drives"
         )
     from failproof_es.exports.otel.endpoint import require_endpoint
 
@@ -84,12 +87,15 @@ def _of_environment(*, detach: bool) -> str | None:
     is obeyed where that is possible, and never an obstacle.
     """
     endpoint = os.environ.get(ENDPOINT)
-    if not endpoint or detach or os.environ.get(_DISABLED, "").lower() == "true":
+    if not endpoint or os.environ.get(_DISABLED, "").lower() == "true":
         return None
     if os.environ.get(_PROTOCOL) == "grpc":
         why = f"{_PROTOCOL} is grpc, and only http/protobuf is spoken here"
     elif not extras.is_installed("otel"):
         why = "that needs the extra `otel`: pip install 'failproof-es[otel]'"
+    elif detach:
+        say(f"telemetry is sent by the workers for which {ENDPOINT} is set")
+        return None
     else:
         return endpoint
     say(f"warning: no telemetry is sent to {ENDPOINT}: {why}")
@@ -125,7 +131,28 @@ def telemetry_beside(
         return
     from failproof_es.exports.otel.beside import TelemetryBeside
 
-    for name in (*_header_variables(), *([ENDPOINT] if os.environ.get(ENDPOINT) == otlp else [])):
-        say(f"{name} -> {urlsplit(otlp).netloc}")
+    _name_destination(otlp)
     with TelemetryBeside(store.auditor_url, otlp, say, content=otel_content) as telemetry:
         yield telemetry
+
+
+@contextmanager
+def telemetry_of_worker(
+    store: Store, otlp: str | None, otel_content: bool
+) -> Iterator[Callable[[Event], None]]:
+    """The observer of a worker's events that sends the telemetry of each run it drives."""
+    if otlp is None:
+        yield lambda event: None
+        return
+    from failproof_es.exports.otel.beside import TelemetryBeside, TelemetryOfRuns
+
+    _name_destination(otlp)
+    make = partial(TelemetryBeside, store.auditor_url, otlp, say, content=otel_content, shared=True)
+    with TelemetryOfRuns(make) as telemetry:
+        yield telemetry.observe
+
+
+def _name_destination(otlp: str) -> None:
+    """Say where the variables of the environment are sent."""
+    for name in (*_header_variables(), *([ENDPOINT] if os.environ.get(ENDPOINT) == otlp else [])):
+        say(f"{name} -> {urlsplit(otlp).netloc}")

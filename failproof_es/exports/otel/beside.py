@@ -1,11 +1,11 @@
-"""Starts the process that sends a run's telemetry, and ends it after the run."""
+"""Starts the processes that send the telemetry of runs, and ends them after the runs."""
 
 from __future__ import annotations
 
 import json
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from socket import create_connection
 from types import TracebackType
 from typing import Self
@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 from uuid import UUID
 
+from failproof_es.events import Event
 from failproof_es.exports.otel.endpoint import LEAVE_S
 from failproof_es.support.machine.sidecar import Sidecar
 from failproof_es.support.untrusted_text import one_line
@@ -30,19 +31,29 @@ class TelemetryBeside:
     """Sends the telemetry of one run from a separate process, whose failures never stop the run.
 
     A context manager: at its end, unsent telemetry is reported by `say`, with the command that
-    sends it. `content` includes prompts and answers.
+    sends it. `content` includes prompts and answers. `shared`: other workers of the run do the
+    same, and one of the processes sends at a time.
     """
 
     def __init__(
-        self, database_url: str, endpoint: str, say: Callable[[str], None], *, content: bool
+        self,
+        database_url: str,
+        endpoint: str,
+        say: Callable[[str], None],
+        *,
+        content: bool,
+        shared: bool = False,
     ) -> None:
-        self._settings = {"database_url": database_url, "endpoint": endpoint, "content": content}
+        self._settings = {
+            "database_url": database_url, "endpoint": endpoint, "content": content,
+            "shared": shared,
+        }  # fmt: skip
         self._say = say
         self._endpoint = endpoint
         self._process: Sidecar | None = None
-        self._run_number = 0
+        self._run: int | UUID = 0
 
-    def follow(self, run_id: UUID, run_number: int) -> None:
+    def follow(self, run_id: UUID, run_number: int | None = None) -> None:
         """Start to send the events of this run, from its first one on.
 
         Only the first call starts a process. A process that cannot be started is reported, not
@@ -50,7 +61,7 @@ class TelemetryBeside:
         """
         if self._process is not None:
             return
-        self._run_number = run_number
+        self._run = run_id if run_number is None else run_number
         message = json.dumps({**self._settings, "run_id": str(run_id)}).encode() + b"\n"
         try:
             self._process = Sidecar("failproof_es.exports.otel.follow", message, answers=True)
@@ -69,7 +80,7 @@ class TelemetryBeside:
         process, self._process = self._process, None
         if process is None:
             return
-        if is_reachable(self._endpoint):
+        if process.has_ended or is_reachable(self._endpoint):
             code = process.stop(LEAVE_S + _TO_SAY_WHY_S)
             with process.output as output:
                 reason = _describe_end(output.read(_LONGEST_LINE))
@@ -79,9 +90,33 @@ class TelemetryBeside:
         if code != 0:
             self._say(
                 f"warning: not all telemetry reached {self._endpoint}{reason}. The log has it: "
-                f"`failproof-es export {self._run_number} --shape otel --with "
+                f"`failproof-es export {self._run} --shape otel --with "
                 f"endpoint={self._endpoint} -o FOLDER`"
             )
+
+
+class TelemetryOfRuns:
+    """Sends the telemetry of every run that a worker drives; a context manager.
+
+    `make` makes the sender of one run.
+    """
+
+    def __init__(self, make: Callable[[], TelemetryBeside]) -> None:
+        self._make = make
+        self._senders = ExitStack()
+        self._runs: set[UUID] = set()
+
+    def observe(self, event: Event) -> None:
+        """Start to send the telemetry of the event's run, unless that began before."""
+        if event.run_id is not None and event.run_id not in self._runs:
+            self._runs.add(event.run_id)
+            self._senders.enter_context(self._make()).follow(event.run_id)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._senders.close()
 
 
 def is_reachable(endpoint: str) -> bool:

@@ -5,6 +5,10 @@ It reads committed events only, so the run does not depend on it. A batch is sen
 collector takes it, and nothing is read meanwhile: delivery is in order and at least once, and a
 collector that is down costs no memory. Standard input ends when the run has ended or its process
 is gone; the process then sends the rest for a few seconds, and exits.
+
+Of the workers of a run each has such a process. The one with the run's advisory lock sends; the
+others wait until its session has ended, then the next one sends everything again, under the same
+ids. After the run's end nobody waits.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ from uuid import UUID
 
 import psycopg
 
+from failproof_es.events import RunCompleted, RunFailed, RunGivenUp
 from failproof_es.exports.otel.encoding import Sender
 from failproof_es.exports.otel.endpoint import LEAVE_S, LEFT_S, SILENT_S, Delivery
 from failproof_es.exports.otel.telemetry import MOST_AT_ONCE, Telemetry, TelemetryOf, first_part
@@ -36,6 +41,13 @@ _EVENTS = 500
 _LOOK_AGAIN_S = 0.5
 _LONGEST_PAUSE_S = 30.0
 _LOOK_AT_SILENCE_S = 0.05
+_HANDOVER_S = 5.0
+"""Seconds after the end of a run for which its lock is held, so that those who wait leave."""
+_TAKE_TURN = "SELECT pg_try_advisory_lock(hashtextextended('failproof.otel ' || %s, 0))"
+_IS_OVER = (
+    "SELECT EXISTS (SELECT FROM failproof.stored_events WHERE originator_id = %s "
+    "AND topic IN ('RunCompleted', 'RunFailed', 'RunGivenUp'))"
+)
 _NOT_YET = (Delivery.AGAIN, Delivery.SILENT)
 
 
@@ -43,7 +55,7 @@ class CommitSender:
     """Sends the committed events of a run, each batch by calling `send`.
 
     `ended` is set when no more events will come; unsent telemetry is then retried for `left_s`
-    seconds. `content` includes prompts and answers.
+    seconds. `content` includes prompts and answers. `shared`: other processes send the same run's.
     """
 
     def __init__(
@@ -53,12 +65,15 @@ class CommitSender:
         ended: threading.Event,
         *,
         content: bool = False,
+        shared: bool = False,
         left_s: float = LEFT_S,
     ) -> None:
         self._run_id = run_id
         self._send = send
         self._ended = ended
         self._maker = TelemetryOf(content)
+        self._shared = shared
+        self._is_over = False
         self._left_s = left_s
         self._position = 0
         self._unsent: list[Telemetry] = []
@@ -74,6 +89,8 @@ class CommitSender:
         Raises `psycopg.Error` if the log cannot be read: a call with another connection continues
         without loss.
         """
+        if self._shared and not self._take_turn(connection):
+            return True
         while True:
             # Read before the events: one that is committed later is read in another round.
             ended = self._ended.is_set()
@@ -82,15 +99,30 @@ class CommitSender:
                 return False
             if ended and not events:
                 return True
+            if self._shared and self._is_over and not events:
+                self._ended.wait(_HANDOVER_S)
+                return True
             if not events:
                 self._ended.wait(_LOOK_AGAIN_S)
+
+    def _take_turn(self, connection: Connection) -> bool:
+        """Wait for the lock of the run; false if the process that has it will send the rest."""
+        while True:
+            [[is_ours]] = connection.execute(_TAKE_TURN, (str(self._run_id),)).fetchall()
+            if is_ours:
+                return True
+            [[is_over]] = connection.execute(_IS_OVER, (self._run_id,)).fetchall()
+            if is_over or self._ended.wait(_LOOK_AGAIN_S):
+                return False
 
     def _read_events(self, connection: Connection) -> int:
         """Read the next events and make their telemetry; return the number of events read."""
         events = 0
         for row in find(connection, run_id=self._run_id, after=self._position, limit=_EVENTS):
             with suppress(UnreadableEvent):  # `verify` says what is wrong with it
-                self._unsent.extend(self._maker.take(row.event()))
+                event = row.event()
+                self._is_over |= isinstance(event, RunCompleted | RunFailed | RunGivenUp)
+                self._unsent.extend(self._maker.take(event))
             events += 1
             self._position = row.position
         return events
@@ -174,8 +206,9 @@ def main() -> None:
 
     sender = Sender(settings["endpoint"], timeout_s=LEFT_S)
     following = CommitSender(
-        UUID(settings["run_id"]), sender.send, ended, content=settings["content"]
-    )
+        UUID(settings["run_id"]), sender.send, ended,
+        content=settings["content"], shared=settings["shared"],
+    )  # fmt: skip
     threading.Thread(target=watch, name="parent", daemon=True).start()
     while True:
         try:

@@ -53,6 +53,51 @@ def test_the_environment_names_a_collector_as_the_option_does(
     assert f"OTEL_EXPORTER_OTLP_ENDPOINT -> {kept.url.removeprefix('http://')}" in said
 
 
+def test_a_worker_sends_the_telemetry_of_the_runs_that_it_drives(
+    store: Store, mock_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_suite(tmp_path, 2)
+    write_configuration(tmp_path, mock_url)
+    with collector() as kept:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", kept.url)
+        _, said = started(store, tmp_path, "--detach")
+        assert "sent by the workers for which OTEL_EXPORTER_OTLP_ENDPOINT is set" in said
+        done = invoke(store.url, "worker", "--drain", cwd=tmp_path)
+        assert done.exit_code == 0, done.output
+        assert f"OTEL_EXPORTER_OTLP_ENDPOINT -> {kept.url.removeprefix('http://')}" in done.stderr
+        assert len({span.span_id for span in kept.spans}) == 2 * 2 + 1
+
+
+def test_of_the_workers_of_a_run_one_sends_and_another_goes_on_when_it_is_gone(
+    store: Store, mock_url: str, tmp_path: Path
+) -> None:
+    write_suite(tmp_path, 1)
+    write_configuration(tmp_path, mock_url)
+    run_id, _ = started(store, tmp_path, "--detach")
+    taken: list[Telemetry] = []
+
+    def send(batch: list[Telemetry]) -> Delivery:
+        taken.extend(batch)
+        return Delivery.TAKEN
+
+    left = threading.Event()
+    left.set()
+    with store.connect() as holds, store.connect() as waits:
+        holder = CommitSender(run_id, send, left, shared=True)
+        assert holder.follow(holds)
+        second = CommitSender(run_id, send, threading.Event(), shared=True)
+        thread = threading.Thread(target=second.follow, args=(waits,))
+        thread.start()
+        invoke(store.url, "worker", "--drain", "--quiet", cwd=tmp_path)
+        thread.join(10)
+        assert not thread.is_alive() and taken == []  # the first one would send the rest
+        holds.close()
+        until = time.monotonic() + 10
+        while not taken and time.monotonic() < until:  # the server ends the session in a moment
+            CommitSender(run_id, send, left, shared=True).follow(waits)
+    assert len(taken) == 3 + 2  # spans and events
+
+
 def test_a_collector_that_is_down_changes_nothing_but_a_warning(
     store: Store, mock_url: str, tmp_path: Path
 ) -> None:
