@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 import psycopg
@@ -29,6 +31,7 @@ CONTENTION = (
     psycopg.errors.LockNotAvailable,
 )
 """The errors of a statement that conflicts with another session. It can be repeated at once."""
+_WORTH_SAYING_S = 1.0
 _GONE = ("08", "57P")
 """Prefixes of the SQLSTATEs with which a server ends a session."""
 
@@ -47,16 +50,44 @@ UNAVAILABLE = (*AWAY, LogUnavailable, JournalError, ReadOnlyLog)
 """Errors after which another worker, or a later try, may go on: `AWAY`, and those after waiting."""
 
 
+class OutageReport:
+    """Says once that the database is away, and once that it is back, however many threads wait."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._lock = Lock()
+        self._since: float | None = None
+
+    def away(self, error: BaseException | None, lasted_s: float) -> None:
+        """Report an outage that lasts long enough to be more than a lost connection."""
+        if lasted_s < _WORTH_SAYING_S or (
+            isinstance(error, psycopg.Error) and server_answered(error)
+        ):
+            return
+        with self._lock:
+            if self._since is None:
+                self._since = time.monotonic() - lasted_s
+                self._say(f"the database is away: {' '.join(str(error).split())}; waiting for it")
+
+    def back(self) -> None:
+        """Report the end of the outage, if its begin was reported."""
+        with self._lock:
+            if self._since is not None:
+                self._say(f"the database is back after {time.monotonic() - self._since:.0f} s")
+            self._since = None
+
+
 @dataclass(frozen=True, slots=True)
 class Outage:
     """How long to wait for an unreachable server, and how to recover it.
 
     `recover` is called between tries, in the waiting thread; it returns the reason why the server
-    cannot be started now, if known.
+    cannot be started now, if known. `report` says that the server is away, and that it is back.
     """
 
     longest_s: float = 300.0
     recover: Callable[[], str | None] | None = None
+    report: OutageReport | None = None
 
     def retry(self, call: Callable[[], T], away: tuple[type[Exception], ...] = AWAY) -> T:
         """Return what `call` returns; call it again while it raises one of `away`.
@@ -68,7 +99,9 @@ class Outage:
 
         reasons: list[str | None] = [None]
 
-        def recover(_: RetryCallState) -> None:
+        def recover(state: RetryCallState) -> None:
+            if self.report is not None and state.outcome is not None:
+                self.report.away(state.outcome.exception(), state.seconds_since_start or 0.0)
             if self.recover is not None:
                 reasons.append(self.recover())
 
@@ -80,7 +113,10 @@ class Outage:
             reraise=True,
         )
         try:
-            return retrying(call)
+            result = retrying(call)
+            if self.report is not None and retrying.statistics["attempt_number"] > 1:
+                self.report.back()
+            return result
         except away as error:
             reason = reasons[-1] or error
             raise LogUnavailable(

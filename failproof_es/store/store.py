@@ -22,7 +22,13 @@ from failproof_es.store.environment import DATABASE_URL
 from failproof_es.store.errors import DatabaseAway
 from failproof_es.store.lending import Lender
 from failproof_es.store.named_database import named_database
-from failproof_es.store.outage import CONTENTION, LogUnavailable, Outage, server_answered
+from failproof_es.store.outage import (
+    CONTENTION,
+    LogUnavailable,
+    Outage,
+    OutageReport,
+    server_answered,
+)
 from failproof_es.store.pooler import require_sessions
 from failproof_es.store.reading.experiments import NewRun, try_index_runs
 from failproof_es.store.schema.installation import (
@@ -64,6 +70,8 @@ class Store:
         self._log: EventLog | None = None
         self._making_log = Lock()
         self._lender = Lender(partial(self.connect, prepare_threshold=None), _MOST_IDLE)
+        self.outage_report: OutageReport | None = None
+        """What says that the database is away, and back; `None` where nobody is told."""
         self.is_new = False
         """Whether `open` created the schema."""
 
@@ -168,7 +176,7 @@ class Store:
     @property
     def outage(self) -> Outage:
         """How to wait for this database while it is unreachable."""
-        return Outage(recover=self._recover)
+        return Outage(recover=self._recover, report=self.outage_report)
 
     def _recover(self) -> str | None:
         """Start the embedded server again if it is down; do nothing for any other server.

@@ -23,6 +23,7 @@ from failproof_es.cli.app.following import following
 from failproof_es.cli.app.options import allow_class_option, allow_option
 from failproof_es.cli.app.process import raise_descriptor_limit
 from failproof_es.cli.app.program import CliCommand, session
+from failproof_es.cli.rendering.database_url import mask_message
 from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.signing_trouble import report_missing_key, report_signing_error
 from failproof_es.cli.starting.telemetry_beside import (
@@ -43,7 +44,7 @@ from failproof_es.engine.workers.worker import MOST_SHARDS, Worker, WorkerOption
 from failproof_es.gates import gate_line
 from failproof_es.models.trust.permissions import permissions_of
 from failproof_es.problems import InvalidInput
-from failproof_es.store.outage import Outage
+from failproof_es.store.outage import Outage, OutageReport
 from failproof_es.store.reading.reader import resolve_run
 from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import LEASE_S
@@ -144,6 +145,7 @@ def worker(
         with ExitStack() as stack:
             keeper, knows_missing = None, False
             if not attached:  # else the process that it is attached to does this
+                store.outage_report = OutageReport(lambda line: say(mask_message(line)))
                 knows_missing = report_missing_key(store)
                 keeper = stack.enter_context(CheckpointSigner(store))
                 stack.enter_context(following(store))
