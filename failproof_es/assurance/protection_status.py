@@ -46,6 +46,15 @@ def protection_status(connection: Connection, *, sealed: bool) -> ProtectionStat
     return ProtectionStatus(sealed, signed, anchored, tail, missing, events.exact)
 
 
+def unsigned_events(connection: Connection) -> int:
+    """Events of the log behind its newest checkpoint; at most so many where they are not counted.
+
+    Signatures are not checked.
+    """
+    newest = ledger.newest_checkpoint(connection)
+    return max(0, _events(connection).events - (newest.tree_size if newest else 0))
+
+
 def _events(connection: Connection) -> EventsBehind:
     """Number of events in the log: those in the tree, and those behind it.
 

@@ -19,6 +19,7 @@ from failproof_es.console import drawing, rendering
 from failproof_es.console.database import ReadOnlyDatabase
 from failproof_es.console.errors import response_to
 from failproof_es.console.follower import ProjectionUpdater
+from failproof_es.console.health import add_health
 from failproof_es.console.live.stream import add_live
 from failproof_es.console.page import PageRequest
 from failproof_es.console.pages import all_pages
@@ -87,6 +88,7 @@ def pages_app(settings: ConsoleSettings) -> FastAPI:
     )
     app.add_api_route("/", _first_page, include_in_schema=False)
     app.add_api_route("/static/{name}", _static, include_in_schema=False)
+    add_health(app, database)
     reading = SnapshotOpener(database, follower)
     for page in all_pages():
         add_page(app, page, reading)

@@ -67,6 +67,7 @@ RUN_ELSEWHERE = {
         "docs/how-to/auditing.md": "tests/acceptance/reading/test_auditing_questions.py",
         "docs/how-to/command-evaluation.md": "tests/acceptance/reading/test_documented_queries.py",
         "docs/how-to/export.md": "tests/acceptance/exports/test_shapes.py",
+        "docs/how-to/monitoring.md": "tests/acceptance/reading/test_documented_queries.py",
         "docs/how-to/projections.md": "tests/integration/projections/test_documentation.py",
         "docs/how-to/promptguard.md": "tests/acceptance/reading/test_documented_queries.py",
         "docs/how-to/review.md": "tests/acceptance/reading/test_documented_queries.py",

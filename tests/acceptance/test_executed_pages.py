@@ -25,6 +25,7 @@ from tests.documented import PAGES, ROOT, Block, blocks, matches
 
 ELSEWHERE = {
     "docs/how-to/auditing.md": "tests/acceptance/reading/test_auditing_questions.py",
+    "docs/how-to/backup.md": "tests/acceptance/test_backup_page.py",
 }
 """Pages whose sessions another test runs."""
 BEFORE: dict[str, list[str]] = {

@@ -15,6 +15,8 @@ from failproof_es.console.security.refusals import Refusal, refusal
 COOKIE = "failproof_es_console"
 WITHOUT = "/static/"
 """Paths below this need no token: they are the same for everybody."""
+HEALTH = "/healthz"
+"""This path needs none either: probes have none, and it tells numbers of events alone."""
 
 
 def refuse_without_token(token: str | None, *, secure: bool, ticket: str | None = None) -> Refusal:
@@ -28,7 +30,8 @@ def refuse_without_token(token: str | None, *, secure: bool, ticket: str | None 
     tickets = [] if ticket is None else [ticket]
 
     def refuse(request: Request) -> Response | None:
-        if token is None or request.url.path.startswith(WITHOUT):
+        path = request.url.path
+        if token is None or path.startswith(WITHOUT) or path == HEALTH:
             return None
         query = parse_qsl(request.scope["query_string"].decode("latin-1"), keep_blank_values=True)
         tokens = [value for name, value in query if name == "token"]

@@ -17,7 +17,13 @@ DOCS = Path(__file__).parents[3] / "docs"
 
 @pytest.mark.parametrize(
     "page",
-    ["how-to/promptguard", "how-to/command-evaluation", "how-to/review", "how-to/projections"],
+    [
+        "how-to/promptguard",
+        "how-to/command-evaluation",
+        "how-to/review",
+        "how-to/projections",
+        "how-to/monitoring",
+    ],
 )
 def test_the_queries_of_a_page_are_taken_as_they_stand(
     page: str, store: Store, tmp_path: Path
