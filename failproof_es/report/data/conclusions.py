@@ -39,9 +39,9 @@ _FEW = 30
 _MANY_UNSCORED = 0.05
 _WIDE = 0.1
 _NOT_GRADED = {
-    WITHHELD: "withheld by the provider",
-    "broken": "broken off, or of no use to the server",
-    "unknown": "ended for a reason of unknown meaning",
+    WITHHELD: "Withheld by the provider",
+    "broken": "Broken off, or of no use to the server",
+    "unknown": "Ended for a reason of unknown meaning",
 }
 """Descriptions of the classes of replies that nobody grades."""
 
@@ -293,9 +293,7 @@ def limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> 
 
     `series` maps the name of each series to its observations.
     """
-    sentences = [
-        sentence for name, of in series.items() for sentence in _limitations_of_series(name, of)
-    ]
+    sentences = list(_limitations_of_series(series))
     runs = [provenance.run for provenance in report.asked]
     if all(run.repetitions == 1 for run in runs):
         sentences.append("Every case was asked once, so the stability of the answers is unknown.")
@@ -361,33 +359,44 @@ def _earlier_attempts(report: Report) -> Iterator[str]:
             )
 
 
-def _limitations_of_series(name: str, of: Sequence[Observation]) -> Iterator[str]:
+def _limitations_of_series(series: Mapping[str, Sequence[Observation]]) -> Iterator[str]:
+    """A sentence for each limitation that a series has: it names them all, each with its number."""
+    named: dict[str, list[str]] = {}
+    for name, of in series.items():
+        for limitation, number in _limitations_of_one(of):
+            named.setdefault(limitation, []).append(f"{name} ({number})")
+    yield from (f"{limitation}: {', '.join(names)}." for limitation, names in named.items())
+
+
+def _limitations_of_one(of: Sequence[Observation]) -> Iterator[tuple[str, str]]:
     overall = rate_of(of)
     if 0 < overall.clusters < _FEW:
-        yield f"{name}: the rates rest on {plural(overall.clusters, 'independent case')} only."
+        yield "The rates rest on few independent cases", f"{overall.clusters:,}"
     if overall.half_width is not None and overall.half_width > _WIDE:
-        yield (
-            f"{name}: the interval of the pass rate is {points(2 * overall.half_width)} wide: "
-            "more cases would narrow it."
-        )
-    if lost := sum(observation.unscored_reason is not None for observation in of):
-        yield f"{name}: not scored, {lost:,} of {plural(len(of), 'evaluation')}: in no rate."
-    if cut := sum(observation.class_ == cut_off.CLASS for observation in of):
-        yield f"{name}: cut off at max_tokens, {cut:,} of {plural(len(of), 'evaluation')}."
-    for class_, meaning in _NOT_GRADED.items():
-        if count := sum(observation.class_ == class_ for observation in of):
-            yield f"{name}: {meaning}, {count:,} of {plural(len(of), 'evaluation')}."
+        width = points(2 * overall.half_width)
+        yield "The interval of the pass rate is wide, and more cases would narrow it", width
+    for limitation, count in (
+        ("Not scored, and in no rate", sum(seen.unscored_reason is not None for seen in of)),
+        ("Cut off at max_tokens", sum(seen.class_ == cut_off.CLASS for seen in of)),
+        *(
+            (meaning, sum(seen.class_ == class_ for seen in of))
+            for class_, meaning in _NOT_GRADED.items()
+        ),
+    ):
+        if count:
+            yield limitation, f"{count:,} of {plural(len(of), 'evaluation')}"
 
 
 def _undetectable_differences(report: Report) -> Iterator[str]:
+    """A sentence that names every two series which so few pairs can hardly tell apart."""
+    effects: list[str] = []
     for comparison in report.comparisons:
         if comparison.what.startswith(BY_GROUP):
-            continue  # one sentence a group would be too many: the table has them
+            continue  # the table has them
         smallest = comparison.paired.smallest_effect
         if smallest is not None and comparison.adjusted_p > 0.05:
             share = comparison.paired.first_only is not None
             effect = points(min(smallest, 1.0)) if share else f"{smallest:.3f}"
-            yield (
-                f"{comparison.one} and {comparison.other} ({comparison.what}): a difference "
-                f"smaller than {effect} would probably not have been detected."
-            )
+            effects.append(f"{comparison.one} and {comparison.other} ({comparison.what}: {effect})")
+    if effects:
+        yield f"A smaller difference would probably not have been detected: {', '.join(effects)}."

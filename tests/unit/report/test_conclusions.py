@@ -284,10 +284,11 @@ def test_limitations_are_those_of_these_runs() -> None:
     ]
     report = replace(empty_report(), asked=(run(repetitions=1, judges=()),))
     said = limitations(report, {"m": few}).limitations
-    assert said[0] == "m: the rates rest on 2 independent cases only."
-    assert said[1].startswith("m: the interval of the pass rate is 81.1 points wide")
-    assert said[2] == "m: not scored, 1 of 3 evaluations: in no rate."
-    assert said[3] == "m: cut off at max_tokens, 1 of 3 evaluations."
+    assert said[0] == "The rates rest on few independent cases: m (2)."
+    assert said[1].startswith("The interval of the pass rate is wide, and")
+    assert said[1].endswith(": m (81.1 points).")
+    assert said[2] == "Not scored, and in no rate: m (1 of 3 evaluations)."
+    assert said[3] == "Cut off at max_tokens: m (1 of 3 evaluations)."
     assert said[4].startswith("Every case was asked once")
     assert "judged" not in " ".join(said)
 
@@ -301,6 +302,12 @@ def test_limitations_are_those_of_these_runs() -> None:
         "Models judged, and no person has reviewed what they said.",
         "The cases are a chosen sample: the intervals do not generalise to other cases.",
     )
+
+
+def test_a_limitation_of_several_series_is_one_sentence_that_names_them() -> None:
+    series = {"a": [observed("x"), observed("y", None)], "b": [observed("x", None)] * 2}
+    said = limitations(empty_report(), series).limitations
+    assert "Not scored, and in no rate: a (1 of 2 evaluations), b (2 of 2 evaluations)." in said
 
 
 def test_a_run_that_asked_every_case_once_is_named_beside_one_with_repetitions() -> None:
