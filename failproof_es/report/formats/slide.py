@@ -24,9 +24,9 @@ _FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 _LONGEST_NAME = 30
 _LONGEST_TITLE = 70
 _LONGEST_NOTE = 110
-_LETTER = 9.0
-"""Width of a letter of 16 pixels, on the wide side."""
-_MARGIN, _HEAD, _ROW, _NARROWEST, _NOTE = 24, 96, 76, 160, 20
+_LETTER, _SMALL = 9.0, 6.3
+"""Widths of letters of 16 and of 13 pixels, on the wide side."""
+_MARGIN, _HEAD, _ROW, _NOTE = 24, 96, 56, 20
 
 
 def slide_piece(slide: Slide, form: str) -> bytes:
@@ -52,18 +52,25 @@ def _markdown(slide: Slide) -> Iterator[str]:
 def _cell(rate: Rate | None) -> str:
     if rate is None or rate.value is None:
         return "–"
-    assert rate.interval is not None
-    return f"{percent(rate.value)} ({counts(rate)}; {bounds(rate.interval)})"
+    return f"{percent(rate.value)}, {_counts(rate)}"
+
+
+def _counts(rate: Rate | None) -> str:
+    """The counts of a rate and its interval; empty without any."""
+    if rate is None or rate.interval is None:
+        return ""
+    return f"{counts(rate)} ({bounds(rate.interval)})"
 
 
 def _svg(slide: Slide) -> str:
     names = [_label(name) for name, _ in slide.rows]
     heads = [_label(name) for name in slide.columns]
     first = int(_LETTER * max(map(len, names), default=0)) + _MARGIN
-    widths = [max(_NARROWEST, int(_LETTER * len(head)) + _MARGIN) for head in heads]
+    widest = max((len(_counts(rate)) for _, rates in slide.rows for rate in rates), default=0)
+    widths = [int(max(_LETTER * len(head), _SMALL * widest)) + _MARGIN for head in heads]
     title = shortened_inside(one_line(slide.title), _LONGEST_TITLE)
     notes = [shortened_inside(one_line(note), _LONGEST_NOTE) for note in slide.notes]
-    texts = (1.5 * _LETTER * len(title), *(0.7 * _LETTER * len(note) for note in notes))
+    texts = (1.5 * _LETTER * len(title), *(_SMALL * len(note) for note in notes))
     missing = max(0, int(max(texts)) - first - sum(widths))
     widths = [width + missing // max(len(widths), 1) for width in widths]
     width = first + sum(widths) + 2 * _MARGIN
@@ -97,16 +104,15 @@ def _row(
     left = _MARGIN + first
     for rate, width in zip(rates, widths, strict=True):
         centre = left + width / 2
-        if rate is None or rate.value is None or rate.interval is None:
+        if rate is None or rate.value is None:
             yield _rectangle(left + 2, top + 2, width - 4, _ROW - 4, _EMPTY)
             yield _text(centre, top + _ROW / 2 + 6, "–", colour=_MUTED, middle=True)
         else:
             step = ramp_step(rate, len(_RAMP))
             ink = _PAPER if step >= _LIGHT_FROM else _INK
             yield _rectangle(left + 2, top + 2, width - 4, _ROW - 4, _RAMP[step])
-            yield _text(centre, top + 26, percent(rate.value), colour=ink, middle=True, bold=True)
-            for below, line in ((45, counts(rate)), (63, bounds(rate.interval))):
-                yield _text(centre, top + below, line, size=13, colour=ink, middle=True)
+            yield _text(centre, top + 25, percent(rate.value), colour=ink, middle=True, bold=True)
+            yield _text(centre, top + 44, _counts(rate), size=13, colour=ink, middle=True)
         left += width
 
 

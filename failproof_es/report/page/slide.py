@@ -57,8 +57,12 @@ def build_slide(report: Report) -> Slide:
     ]
     runs = ", ".join(dict.fromkeys(provenance.run.name for provenance in report.asked))
     title = f"{runs}: pass rates" + (f" by {' and '.join(by)}" if by else "")
-    notes = (*_notes(report), *([f"{'; '.join(left_out)}."] if left_out else []))
-    return Slide(title, tuple(models[:MOST_COLUMNS]), rows, notes)
+    notes = [*_notes(report)]
+    if any(rate is None for _, of_row in rows for rate in of_row):
+        notes.append("–: nothing was scored.")
+    if left_out:
+        notes.append(f"{'; '.join(left_out)}.")
+    return Slide(title, tuple(models[:MOST_COLUMNS]), rows, tuple(notes))
 
 
 def _notes(report: Report) -> Iterator[str]:

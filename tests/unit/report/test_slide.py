@@ -79,9 +79,14 @@ def test_a_slide_of_a_run_that_goes_on_or_is_damaged_says_so() -> None:
 def test_what_was_not_scored_has_no_rate() -> None:
     report = report_of("ab", "xy")
     slide = build_slide(replace(report, groups=report.groups[:-1]))
+    assert slide.notes[-1] == "–: nothing was scored."
     assert slide.rows[2][1] == (rate([True, True, False]), None)
     shown = slide_piece(slide, "md").decode()
-    assert "| y | 66.7 % (2 of 3; 20.8 % to 93.9 %) | – |" in shown
+    assert "| y | 66.7 %, 2 of 3 (20.8 % to 93.9 %) | – |" in shown
+
+
+def test_a_run_of_nothing_has_a_slide() -> None:
+    assert slide_piece(build_slide(empty_report()), "svg").startswith(b"<svg")
 
 
 @pytest.mark.parametrize("name", ["script", "attribute", "cdata", "bidi", "surrogate", "nul"])
