@@ -13,6 +13,8 @@ Outcome = ResponseReceived | ErrorRecorded | AttemptLost
 _NOTHING = Decimal(0)
 _TIMED_OUT = (408, 499)
 """4xx statuses after which the server may have produced an answer all the same."""
+_BAD_GATEWAY = 502
+"""The status of a proxy whose server is down, or broke off its answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,4 +48,4 @@ def costs_nothing(error: ErrorRecorded) -> bool:
     if error.status is None:
         return error.kind == "connection" and error.latency_ms is None  # nothing was written to it
     refused = 400 <= error.status < 500 and error.status not in _TIMED_OUT
-    return refused or error.disposition == "deferred"
+    return refused or (error.disposition == "deferred" and error.status != _BAD_GATEWAY)

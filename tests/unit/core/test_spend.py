@@ -194,6 +194,7 @@ def test_a_lost_attempt_is_charged_its_worst_case() -> None:
     [
         (error(429, "deferred"), True),
         (error(503, "deferred"), True),
+        (error(502, "deferred"), False),
         (error(400, "final"), True),
         (error(401, "halting"), True),
         (error(408), False),
