@@ -46,6 +46,14 @@ def read(
     )
 
 
+def importing(folder: Path, configuration: str, **files: str) -> ImportedSource:
+    """What becomes of a promptfoo configuration beside other files, `a__txt` for `a.txt`."""
+    (folder / "promptfooconfig.yaml").write_text(configuration)
+    for name, content in files.items():
+        (folder / name.replace("__", ".")).write_text(content)
+    return read("promptfoo", folder)
+
+
 def written(cases: list[ImportedCase], folder: Path, findings: Findings | None = None) -> Any:
     """The documents of each suite that is written, by its file's name."""
     folder.mkdir()

@@ -10,37 +10,14 @@ import pytest
 
 from failproof_es.importers.protocol import Check
 from failproof_es.problems import InvalidInput
-from tests.unit.importers.reading import FILES, ImportedSource, read, written
+from tests.unit.importers.reading import FILES, ImportedSource, importing, read, written
 
 RICH = FILES.parents[1] / "recorded_runs" / "files" / "promptfoo_rich"
 ASK = "prompts: ['{{q}}']\n"
 
 
-def importing(folder: Path, configuration: str, **files: str) -> ImportedSource:
-    (folder / "promptfooconfig.yaml").write_text(configuration)
-    for name, content in files.items():
-        (folder / name.replace("__", ".")).write_text(content)
-    return read("promptfoo", folder)
-
-
 def asserting(folder: Path, assertion: str) -> ImportedSource:
     return importing(folder, f"{ASK}tests: [{{vars: {{q: a, x: y}}, assert: [{assertion}]}}]\n")
-
-
-@pytest.mark.parametrize(
-    ("name", "refuses"),
-    [
-        *(("gpt-5", True), ("gpt-5-mini", True), ("gpt-5.6-luna", True), ("o3", True)),
-        *(("o4-mini", True), ("gpt-5.1-chat-latest", False), ("gpt-4o", False), ("omni", False)),
-    ],
-)
-def test_a_reasoning_model_is_asked_as_promptfoo_asks_it(
-    name: str, refuses: bool, tmp_path: Path
-) -> None:
-    """Such models refuse a temperature and `max_tokens`: each case would end as an error."""
-    found = importing(tmp_path, f"prompts: [hi]\nproviders: ['openai:{name}']\n")
-    options = {"leave_out": ["temperature"], "max_tokens_as": "max_completion_tokens"}
-    assert found.findings.models[0].get("options") == (options if refuses else None)
 
 
 @pytest.mark.parametrize(
@@ -250,93 +227,6 @@ def test_nothing_is_read_out_of_the_folder_fetched_or_run(
     assert kept[-1] == "a" and "secret" not in kept
 
 
-@pytest.mark.parametrize(
-    ("template", "reason"),
-    [
-        ("{{q | upper}}", "logic or filters"),
-        ("{% for x in q %}", "logic or filters"),
-        ("{# c #}", "logic or filters"),
-        ("{{ env.HOME }}", "an environment variable"),
-    ],
-)
-def test_a_template_that_is_more_than_variables_is_no_prompt_and_named(
-    tmp_path: Path, template: str, reason: str
-) -> None:
-    found = importing(
-        tmp_path,
-        "prompts: ['{{q}}', 'file://b.txt']\ntests: [{vars: {q: a}}, {vars: {q: b}}]\n",
-        b__txt=f"Say\n{{{{q}}}} as\n{template}\n",
-    )
-    assert [case.turns[0].content for case in found.cases] == ["a", "b"]
-    [line] = found.lost
-    assert line.startswith(f"b.txt:3: {template}: the prompt is not taken over: ")
-    assert reason in line and found.findings.prompts == {"prompt-1": {}}
-
-
-def test_a_variable_that_a_test_lacks_is_named(tmp_path: Path) -> None:
-    found = importing(tmp_path, "prompts: ['{{q}} {{r}}']\ntests: [{vars: {q: a}}]\n")
-    assert found.lost == [
-        "promptfooconfig.yaml:2:tests[0] {{r}}: the case is not written: "
-        "a template names a variable that has no value"
-    ]
-
-
-# -- prompts as templates of a matrix ---------------------------------------------------------
-
-TESTS = "tests: [{vars: {q: a, c: x, s: Ada}}, {vars: {q: b, c: y, s: Ada}}]\n"
-
-
-@pytest.mark.parametrize(
-    ("configuration", "templates", "texts"),
-    [
-        ("prompts: ['{{q}}']", {"prompt-1": {}}, ["a", "b"]),
-        ("prompts: ['Say {{ q }}!', 'Not {{q}}: {{q}}']",
-         {"prompt-1": {"user": "Say {prompt}!"}, "prompt-2": {"user": "Not {prompt}: {prompt}"}},
-         ["a", "b"]),
-        ('prompts: [{label: my label, raw: "Of {{c}}\\nsay {{q}}."}]',
-         {"my-label": {"user": "Of {prompt}."}}, None),
-        ("prompts: ['I am {{n}}: {{q}}']\ndefaultTest: {vars: {n: Bo}}",
-         {"prompt-1": {"user": "I am Bo: {prompt}"}}, ["a", "b"]),
-        ("prompts: ['{{q}}']\ndefaultTest: {options: {prefix: 'Hi ', suffix: '?'}}",
-         {"prompt-1": {"user": "Hi {prompt}?"}}, ["a", "b"]),
-        ('prompts: [\'[{"role":"system","content":"You are {{s}}"},'
-         '{"role":"user","content":"{{q}}"}]\']',
-         {"prompt-1": {"system": "You are Ada"}}, ["a", "b"]),
-    ],
-)  # fmt: skip
-def test_prompts_become_templates_around_the_questions(
-    tmp_path: Path, configuration: str, templates: object, texts: list[str] | None
-) -> None:
-    found = importing(tmp_path, f"{configuration}\n{TESTS}")
-    assert found.findings.prompts == templates and found.findings.remarks == []
-    texts = texts or ["x\nsay a", "y\nsay b"]
-    assert [[turn.content for turn in case.turns] for case in found.cases] == [[t] for t in texts]
-    assert [case.case_id for case in found.cases] == ["test-1", "test-2"]
-
-
-@pytest.mark.parametrize(
-    ("prompts", "tests", "reason"),
-    [
-        ("['{{q}}', '{{c}}']", TESTS, "insert different variables"),
-        ("['hi']", TESTS, "inserts no variable"),
-        ("['{{q}} {prompt}']", TESTS, "holds {prompt}"),
-        ("['{ {{q}} } {{{q}}}']", TESTS, "braces around a variable"),
-        ("['{{q}}']", "tests: [{vars: {q: a}, options: {prefix: A}}, {vars: {q: b}}]",
-         "different prefixes"),
-        ('[\'[{"role":"system","content":"{{c}}"},{"role":"user","content":"{{q}}"}]\']', TESTS,
-         "differs from test to test"),
-        ('[\'[{"role":"user","content":"{{q}}"},{"role":"assistant","content":"x"},'
-         '{"role":"user","content":"y"}]\']', TESTS, "of several turns"),
-    ],
-)  # fmt: skip
-def test_prompts_that_no_template_says_stay_in_the_cases_and_the_import_says_so(
-    tmp_path: Path, prompts: str, tests: str, reason: str
-) -> None:
-    found = importing(tmp_path, f"prompts: {prompts}\n{tests}\n")
-    assert found.findings.prompts == {} and reason in found.findings.remarks[0]
-    assert len(found.cases) == 2 * len(prompts.split("', '"))
-
-
 # -- what metadata says of a case --------------------------------------------------------------
 
 
@@ -386,105 +276,6 @@ def test_a_variable_that_is_a_template_is_no_case_and_one_with_braces_stays(tmp_
         tmp_path, f"{ASK}tests: [{{vars: {{q: '{{{{x}}}}'}}}}, {{vars: {{q: '{{x}}'}}}}]"
     )
     assert [case.turns[0].content for case in found.cases] == ["{x}"]
-
-
-def test_models_come_over_and_keys_never_do(tmp_path: Path) -> None:
-    found = importing(
-        tmp_path,
-        "prompts: [hi]\nproviders:\n"
-        "  - openai:chat:gpt-4o-mini\n"
-        "  - {id: 'anthropic:messages:claude-x', config: {apiKey: sk-SECRET, temperature: 0.5}}\n"
-        "  - {'ollama:chat:llama3.2:1b': {config: {seed: 7, top_p: 0.9}}}\n"
-        "  - 'openai:responses:gpt-5'\n  - exec:./x.sh\n  - file://p.py\n  - {}\n",
-    )
-    assert [(each["provider"], each["model"]) for each in found.findings.models] == [
-        ("openai", "gpt-4o-mini"), ("anthropic", "claude-x"), ("ollama", "llama3.2:1b"),
-        ("openai-responses", "gpt-5"),
-    ]  # fmt: skip
-    assert found.findings.models[1]["temperature"] == 0.5
-    assert [each.get("options") for each in found.findings.models[::3]] == [
-        None,
-        {"leave_out": ["temperature"]},
-    ]
-    assert found.findings.models[2]["parameters"] == {"top_p": 0.9}
-    assert "sk-SECRET" not in repr(found) and len(found.lost) == 4
-
-
-_ELSEWHERE = "may decide where the key goes, and is not taken over: the model is left out"
-
-
-@pytest.mark.parametrize(
-    ("settings", "field"),
-    [
-        (
-            "config: {apiKeyEnvar: K, apiBaseUrl: '{{env.URL}}/v1'}",
-            "providers[0].config.apiBaseUrl",
-        ),
-        ("config: {apiKeyEnvar: K, apiBaseUrl: [a]}", "providers[0].config.apiBaseUrl"),
-        ("config: {apiKeyEnvar: K, apiHost: '{{env.HOST}}'}", "providers[0].config.apiHost"),
-        ("config: {apiKeyEnvar: K, headers: {X-Route: eu}}", "providers[0].config.headers"),
-        ("config: {apiKeyEnvar: K, headers: file://h.yaml}", "providers[0].config.headers"),
-        ("config: {apiKeyEnvar: K, proxy: 'http://p'}", "providers[0].config.proxy"),
-        ("config: {apiKeyEnvar: K, baseURL: 'http://g/v1'}", "providers[0].config.baseURL"),
-        (
-            "config: {apiKeyEnvar: K, aSettingOfTomorrow: 1}",
-            "providers[0].config.aSettingOfTomorrow",
-        ),
-        ("config: file://settings.yaml", "providers[0].config"),
-        ("env: {OPENAI_BASE_URL: 'http://g/v1'}", "providers[0].env"),
-        ("a_key_of_tomorrow: 1", "providers[0].a_key_of_tomorrow"),
-    ],
-)
-def test_a_key_never_goes_to_the_vendor_where_a_setting_may_send_it_elsewhere(
-    tmp_path: Path, settings: str, field: str
-) -> None:
-    source = f"prompts: [hi]\nproviders:\n  - id: openai:chat:m\n    {settings}\n"
-    found = importing(tmp_path, source)
-    assert found.findings.models == [] and found.findings.models_left_out == 1
-    assert found.lost[0].startswith(f"promptfooconfig.yaml:4:{field} {_ELSEWHERE}")
-
-
-@pytest.mark.parametrize("setting", ["env: {A: b}", "commandLineOptions: {envPath: .env.gateway}"])
-def test_environment_variables_of_the_source_may_send_every_key_elsewhere(
-    tmp_path: Path, setting: str
-) -> None:
-    providers = "providers: ['openai:m', 'anthropic:messages:m', 'mistral:m']"
-    found = importing(tmp_path, f"prompts: [hi]\n{providers}\n{setting}\n")
-    assert found.findings.models == [] and any(_ELSEWHERE in line for line in found.lost)
-
-
-def test_an_address_in_the_environment_of_promptfoo_is_not_the_vendors(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://gateway/v1")
-    (tmp_path / ".env").write_text("OPENAI_BASE_URL=http://gateway/v1")
-    own = "{id: 'openai:chat:own', config: {apiBaseUrl: 'http://own/v1'}}"
-    found = importing(tmp_path, f"prompts: [hi]\nproviders: ['openai:m', {own}]\n")
-    assert [model["base_url"] for model in found.findings.models] == ["http://own/v1"]
-    assert "`.env` is not read" in found.findings.remarks[0]
-    assert found.lost[0].startswith(f"promptfooconfig.yaml:2:$OPENAI_BASE_URL {_ELSEWHERE}")
-
-
-@pytest.mark.parametrize(
-    ("kind", "config", "entry"),
-    [
-        ("openai:chat", "{apiHost: 'g.example:8443'}", {"base_url": "https://g.example:8443/v1"}),
-        ("anthropic:messages", "{apiBaseUrl: 'http://g/'}", {"base_url": "http://g/v1"}),
-        ("openai", "{apiKey: '{{ env.SHOP_KEY }}'}", {"api_key_env": "SHOP_KEY"}),
-        ("openai", "{headers: {X-Team: '{{env.TEAM}}'}}", {"headers": {"X-Team": "TEAM"}}),
-        ("openai", "{max_completion_tokens: 7, apiBaseUrl: null}", {"max_tokens": 7}),
-        # no key of the vendor for a server that has its own
-        ("anthropic", "{apiKey: sk-1, apiBaseUrl: 'http://g'}", {"api_key_env": None}),
-    ],
-)
-def test_an_address_and_variables_of_keys_come_over(
-    tmp_path: Path, kind: str, config: str, entry: dict[str, object]
-) -> None:
-    found = importing(
-        tmp_path, f"prompts: [hi]\nproviders: [{{id: '{kind}:m', config: {config}}}]\n"
-    )
-    [model] = found.findings.models
-    assert {name: model.get(name, "absent") for name in entry} == entry
 
 
 @pytest.mark.parametrize(
