@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,7 +10,10 @@ import orjson
 
 from failproof_es.cli.app.chosen_run import read_run
 from failproof_es.cli.app.program import CliCommand, session
-from failproof_es.cli.commands.results import first_line
+from failproof_es.cli.rendering.changed_cases import (
+    LONGEST_ANSWER,
+    ShownCases,
+)
 from failproof_es.cli.rendering.output import (
     Column,
     Format,
@@ -23,19 +25,20 @@ from failproof_es.cli.rendering.output import (
     print_table,
     say,
 )
+from failproof_es.cli.rendering.result_texts import first_line
 from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.core.exact_numbers import exact
 from failproof_es.core.pairing import advice_on
 from failproof_es.core.tally import Group
 from failproof_es.engine.related_runs.differences import (
     Absent,
-    CaseDifferences,
     Value,
     case_differences,
     configuration_differences,
     model_differences,
 )
 from failproof_es.engine.related_runs.paired_results import Scores, scores_of_both
+from failproof_es.reading.changed_cases import read_changes
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.remarks import branch_of, remarks_on
 from failproof_es.store.reading.experiments import related_runs
@@ -46,13 +49,6 @@ if TYPE_CHECKING:
 
 _SIDES = ("left", "right")
 _VALUES = (Column("path", "path"), Column("left", "left"), Column("right", "right"))
-_CASES = (
-    Column("suite", "suite"),
-    Column("case", "case"),
-    Column("what", "what"),
-    Column("left", "left"),
-    Column("right", "right"),
-)
 _GRADING = (
     Column("model", "model"),
     Column("grader", "grader"),
@@ -60,8 +56,6 @@ _GRADING = (
     Column("right version", "right"),
 )
 _AT_ONCE = 200
-LONGEST_ANSWER = 100_000
-"""Maximum characters of an answer that are read; a longer answer is marked as cut."""
 _COUNTS = ("finished", "scored", "passed")
 
 
@@ -74,7 +68,8 @@ def diff(left: str, right: str, output_format: Format) -> None:
 
     Each value is shown with its path, as the first RUN has it and as the second. If a case
     differs between the runs, its most important difference is shown: what is sent, how it is
-    graded, or only its notes. Results are compared on pairs: evaluations that were sent the
+    graded, or only its notes. Of the first 200 both questions or expectations are shown, with the
+    answers of both runs. Results are compared on pairs: evaluations that were sent the
     same, graded alike by the same versions of the graders, and scored in both runs. Of what one run
     carries over from the other, both sides are the same evaluation: how many there are stands
     beside its name.
@@ -111,7 +106,8 @@ class _RunDifferences:
         self.same_experiment = str(right.run_id) in {attempt.run_id for attempt in attempts}
         self.configuration = configuration_differences(left.started, right.started)
         self.models = model_differences(left.run, right.run)
-        self.cases: CaseDifferences = case_differences(left.connection, left.run, right.run)
+        cases = case_differences(left.connection, left.run, right.run)
+        self.cases = ShownCases(cases, read_changes(left, right, cases.changed))
         both = list(scores_of_both(left.connection, left.run_id, right.run_id))
         self.results = list(_results(left, right, both))
         self.advice = advice_on(unpaired for scores in both for unpaired in scores.unpaired)
@@ -137,7 +133,7 @@ class _RunDifferences:
             "same_experiment": self.same_experiment,
             "configuration": [_value(difference) for difference in self.configuration],
             "models": [_value(difference) for difference in self.models],
-            "cases": asdict(self.cases),
+            "cases": self.cases.document(),
             "grading": self.grading,
             "results": self.results,
             "changed": self.changed,
@@ -147,20 +143,13 @@ class _RunDifferences:
         """One object for each difference, and for each model's results; `kind` says which."""
         for kind, values in (("configuration", self.configuration), ("model", self.models)):
             yield from ({"kind": kind, **_value(difference)} for difference in values)
-        yield from ({"kind": "case", **row} for row in self._case_rows())
+        yield from ({"kind": "case", **row} for row in self.cases.rows())
         yield from ({"kind": "grading", **row} for row in self.grading)
         yield from ({"kind": "results", **row} for row in self.results)
         yield from ({"kind": "changed", **row} for row in self.changed or ())
 
     def print(self) -> None:
         """Print all differences on stdout as facts and tables."""
-        cases = self.cases
-        counts = {
-            "the same": cases.same,
-            "changed": len(cases.changed),
-            "only left": len(cases.only_left),
-            "only right": len(cases.only_right),
-        }
         print_facts(
             {
                 side: ", ".join(
@@ -174,7 +163,7 @@ class _RunDifferences:
             }
             | {
                 "experiment": "the same" if self.same_experiment else "another one",
-                "cases": ", ".join(f"{n:,} {what}" for what, n in counts.items() if n) or "none",
+                "cases": self.cases.describe(),
             }
         )
         self._print_changed()
@@ -183,8 +172,7 @@ class _RunDifferences:
             say(self.advice)
         if self.grading:
             print_table(self.grading, _GRADING, title="graded otherwise, and so not compared")
-        if rows := list(self._case_rows()):
-            print_table(map(_shorten_digests, rows), _CASES, title="cases")
+        self.cases.print()
         for title, values in (("configuration", self.configuration), ("models", self.models)):
             if shown := [row for row in map(_format_value, values) if row["left"] != row["right"]]:
                 print_table(shown, _VALUES, title=title)
@@ -247,28 +235,6 @@ class _RunDifferences:
     def _carried_over(self, side: str) -> Iterator[str]:
         if count := self.carried_over[side]:
             yield f"{plural(count, 'evaluation')} carried over"
-
-    def _case_rows(self) -> Iterator[dict[str, Any]]:
-        cases = self.cases
-        for difference in cases.changed:
-            what = f"{difference.differs} differs"
-            yield _case_row(
-                difference.suite,
-                difference.case,
-                what,
-                left=difference.left,
-                right=difference.right,
-            )
-        for one in cases.only_left:
-            yield _case_row(one.suite, one.case, "only left", left=one.digest)
-        for one in cases.only_right:
-            yield _case_row(one.suite, one.case, "only right", right=one.digest)
-
-
-def _case_row(
-    suite: str, case: str, what: str, *, left: str | None = None, right: str | None = None
-) -> dict[str, Any]:
-    return {"suite": suite, "case": case, "what": what, "left": left, "right": right}
 
 
 def _grading(both: Sequence[Scores]) -> Iterator[dict[str, Any]]:
@@ -433,8 +399,3 @@ def _value_text(value: Any) -> str:
             return value
         case _:
             return orjson.dumps(value).decode()
-
-
-def _shorten_digests(row: dict[str, Any]) -> dict[str, Any]:
-    """A row of cases for the table, with digests of 12 characters."""
-    return {**row, **{side: row[side] and row[side][:12] for side in ("left", "right")}}

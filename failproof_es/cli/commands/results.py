@@ -44,6 +44,7 @@ from failproof_es.cli.rendering.result_columns import (
 )
 from failproof_es.cli.rendering.result_pages import PlanPage, results_of
 from failproof_es.cli.rendering.result_rows import result_rows, rows_of, run_shape_of, shape_of
+from failproof_es.cli.rendering.result_texts import first_line
 from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.dialects.protocol import RunShape
@@ -56,7 +57,6 @@ from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
 from failproof_es.reading.result_conditions import CHOICES, Conditions
 from failproof_es.support.plurals import plural
 
-ANSWER_WIDTH = 60
 WHY_WIDTH = 100
 QUESTION_WIDTH = 40
 
@@ -393,9 +393,3 @@ def _added(outcome: EvaluationOutcome, scorers: Sequence[str]) -> str | None:
         if name.partition(BETWEEN)[0] in scorers
     )
     return ", ".join(f"{name} {value:.4g}" for name, value in numbers) or None
-
-
-def first_line(text: str) -> str:
-    """The first line of an answer that is not blank, sanitised and shortened for a table."""
-    line = next((line for line in text.split("\n") if line.strip()), "")
-    return shortened(one_line(line.strip()), ANSWER_WIDTH)

@@ -25,9 +25,9 @@ def print_people(figures: Sequence[PeopleFigure]) -> None:
         Column("of", "decided", right=True),
         Column("rate", "rate", right=True),
         Column("95 % interval", "interval", right=True),
-        Column("disputed", "disputed", right=True),
-        Column("unclear", "unclear", right=True),
-        Column("awaiting review", "awaiting_review", right=True),
+        Column("disputed", "disputed", right=True, folds=True),
+        Column("unclear", "unclear", right=True, folds=True),
+        Column("awaiting review", "awaiting_review", right=True, folds=True),
     ]
     print_table(_rows(figures), columns, title=_TITLE)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -275,6 +276,12 @@ def test_diff_names_what_differs_and_nothing_else(
         ("case-00002", "what grades it"),
         ("case-00003", "what is noted"),
     ]
+    sent, graded, noted = cases["changed"]
+    assert "left_answers" not in noted and sent["left_expected"] == sent["right_expected"]
+    assert graded["right_expected"] == ['contains "n"'] != graded["left_expected"]
+    for side in ("left", "right"):
+        (answer,) = graded[f"{side}_answers"]
+        assert answer["model"] == "mock" and answer["answer"] and not answer["cut"]
     (results,) = found["results"]
     assert (results["left_scored"], results["right_scored"]) == (CASES, CASES - 1)
     assert results["pairs"] == CASES - 3, "a case with another name or note asks the same"
@@ -289,7 +296,10 @@ def test_diff_names_what_differs_and_nothing_else(
     assert kinds == ["configuration"] * 3 + ["model"] * 2 + ["case"] * 6 + ["results"]
     table = invoke(database_url, "diff", "1", "2", cwd=folder).stdout
     assert "models[0].temperature" in table
-    assert "what grades it differs" in table
+    assert re.search(
+        r'what grades it differs +- +- *\n +expected +contains ".*" → contains "n"', table
+    )
+    assert re.search(r"left asks .*\n +right asks +Say something else\. *\n +left +\w+: ", table)
     assert "a secret" not in said.output + lines + table
 
 

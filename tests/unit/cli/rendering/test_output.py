@@ -13,7 +13,6 @@ from rich.cells import cell_len
 
 from failproof_es.cli.app.moments import parse_moment
 from failproof_es.cli.commands.log import json_line, summary
-from failproof_es.cli.commands.results import ANSWER_WIDTH, first_line
 from failproof_es.cli.rendering import output
 from failproof_es.cli.rendering.failed_results import worst_lines
 from failproof_es.cli.rendering.output import (
@@ -28,6 +27,7 @@ from failproof_es.cli.rendering.output import (
     print_table,
     say,
 )
+from failproof_es.cli.rendering.result_texts import ANSWER_WIDTH, first_line
 from failproof_es.cli.rendering.wrapping import wrapped
 from failproof_es.reading.failure_reasons import FailureReasons
 from failproof_es.reading.recorded_run import PlannedOutcome

@@ -1,0 +1,133 @@
+"""Shows cases that changed between two runs: what they ask and expect, and the answers of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+from failproof_es.cli.rendering.output import Column, print_table
+from failproof_es.cli.rendering.result_texts import first_line
+from failproof_es.engine.related_runs.differences import (
+    CaseDifferences,
+    ChangedCase,
+    UnmatchedCase,
+)
+from failproof_es.reading.changed_cases import CaseAnswer, CaseChange, CaseSide
+
+LONGEST_ANSWER = 100_000
+"""Maximum characters of an answer that are read; a longer answer is marked as cut."""
+
+
+_CASES = (
+    Column("suite", "suite"),
+    Column("case", "case"),
+    Column("what", "what"),
+    Column("left", "left"),
+    Column("right", "right"),
+)
+_SIDES = ("left", "right")
+
+
+class ShownCases:
+    """The differences of two runs' cases. `changes` are the changed cases that were read."""
+
+    def __init__(self, cases: CaseDifferences, changes: Iterable[CaseChange]) -> None:
+        self._cases = cases
+        self._changes = {(change.case.left, change.case.right): change for change in changes}
+
+    def describe(self) -> str:
+        """How many cases differ, in words."""
+        cases = self._cases
+        counts = {
+            "the same": cases.same,
+            "changed": len(cases.changed),
+            "only left": len(cases.only_left),
+            "only right": len(cases.only_right),
+        }
+        return ", ".join(f"{n:,} {what}" for what, n in counts.items() if n) or "none"
+
+    def document(self) -> dict[str, Any]:
+        """All of them as one object for JSON."""
+        changed = []
+        for case in self._cases.changed:
+            change = self._changes.get((case.left, case.right))
+            changed.append(asdict(case) | ({} if change is None else change_as_json(change)))
+        return asdict(self._cases) | {"changed": changed}
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """A row for each case that is not the same, with its digests."""
+        for case in self._cases.changed:
+            yield _row(case, f"{case.differs} differs", left=case.left, right=case.right)
+        for one in self._cases.only_left:
+            yield _row(one, "only left", left=one.digest)
+        for one in self._cases.only_right:
+            yield _row(one, "only right", right=one.digest)
+
+    def print(self) -> None:
+        """Print the rows as a table, below each what differs, and the answers of both runs."""
+        if rows := list(self.rows()):
+            print_table(
+                map(self._for_people, rows),
+                _CASES,
+                title="cases",
+                details=lambda row: row["details"],
+            )
+
+    def _for_people(self, row: dict[str, Any]) -> dict[str, Any]:
+        """The row with what differs in words, or with digests of 12 characters."""
+        change = self._changes.get((row["left"], row["right"]))
+        if change is not None:
+            return row | {"left": None, "right": None, "details": list(change_details(change))}
+        digests = {side: row[side] and row[side][:12] for side in _SIDES}
+        return row | digests | {"details": []}
+
+
+def _row(
+    case: ChangedCase | UnmatchedCase,
+    what: str,
+    *,
+    left: str | None = None,
+    right: str | None = None,
+) -> dict[str, Any]:
+    return {"suite": case.suite, "case": case.case, "what": what, "left": left, "right": right}
+
+
+def change_as_json(change: CaseChange) -> dict[str, Any]:
+    """What the case expects in each run, and the answers to it there."""
+    sides = {"left": change.left, "right": change.right}
+    return {f"{side}_expected": list(of_side.expected) for side, of_side in sides.items()} | {
+        f"{side}_answers": [_answer_as_json(answer) for answer in of_side.answers]
+        for side, of_side in sides.items()
+    }
+
+
+def _answer_as_json(answer: CaseAnswer) -> dict[str, Any]:
+    text = answer.answer
+    return {
+        "model": answer.model,
+        "repetition": answer.repetition,
+        "class": answer.class_,
+        "answer": text and text[:LONGEST_ANSWER],
+        "cut": text is not None and len(text) > LONGEST_ANSWER,
+    }
+
+
+def change_details(change: CaseChange) -> Iterator[tuple[str, str]]:
+    """(label, text) of what differs, then of the first answer of each model in each run."""
+    left, right = change.left, change.right
+    if left.asked != right.asked:
+        yield "left asks", "\n".join(left.asked)
+        yield "right asks", "\n".join(right.asked)
+    if left.expected != right.expected:
+        yield "expected", f"{'; '.join(left.expected)} → {'; '.join(right.expected)}"
+    for name, side in (("left", left), ("right", right)):
+        yield from _answers(name, side)
+
+
+def _answers(name: str, side: CaseSide) -> Iterator[tuple[str, str]]:
+    several = len({answer.model for answer in side.answers}) > 1
+    for answer in side.answers:
+        if answer.repetition == 1:
+            label = f"{name} {answer.model}" if several else name
+            yield label, f"{answer.class_ or '-'}: {first_line(answer.answer or '')}"

@@ -1,0 +1,13 @@
+"""Texts of results in one line of a table."""
+
+from __future__ import annotations
+
+from failproof_es.cli.rendering.sanitise import one_line, shortened
+
+ANSWER_WIDTH = 60
+
+
+def first_line(text: str) -> str:
+    """The first line of an answer that is not blank, sanitised and shortened for a table."""
+    line = next((line for line in text.split("\n") if line.strip()), "")
+    return shortened(one_line(line.strip()), ANSWER_WIDTH)
