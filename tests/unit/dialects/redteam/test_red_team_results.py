@@ -91,8 +91,8 @@ def test_a_scored_evaluation_says_everything() -> None:
         ],
         "raw_response": "{}",
         "judgements": [
-            {"judge": "j", "items": ITEMS, "problem": None},
-            {"judge": "k", "items": None, "problem": "it says nothing"},
+            {"judge": "j", "items": ITEMS, "problem": None, "reply": None},
+            {"judge": "k", "items": None, "problem": "it says nothing", "reply": "?"},
         ],
         "items": [
             {"item": "must_do.1", "text": "Answers.", "passed": True,
