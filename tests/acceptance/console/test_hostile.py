@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow  # a browser looks
 FOREIGN = (
     "() => [...document.querySelectorAll('img, iframe, object, embed, style, base, math, video, "
     "template, noscript, portal, marquee, foreignObject, [style], [onload], [onerror]')].length "
-    "+ document.querySelectorAll('script').length - 1 "
+    "+ document.querySelectorAll('script:not([src^=\"/static/\"])').length "
     "+ document.querySelectorAll('meta[http-equiv]').length "
     "+ (window.ran ? 1000 : 0)"
 )

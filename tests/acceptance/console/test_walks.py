@@ -280,7 +280,7 @@ def _webp(page: Page, png: bytes) -> bytes:
           const canvas = document.createElement("canvas");
           [canvas.width, canvas.height] = [picture.width, picture.height];
           canvas.getContext("2d").drawImage(picture, 0, 0);
-          return canvas.toDataURL("image/webp", 0.86);
+          return canvas.toDataURL("image/webp", 0.8);
         }""",
         "data:image/png;base64," + b64encode(png).decode(),
     )
