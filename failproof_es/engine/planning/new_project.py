@@ -14,6 +14,7 @@ from failproof_es.configuration.providers import rules_of
 from failproof_es.configuration.written import yaml_text
 from failproof_es.dialects.new_suites import new_suite, suffix_of_new
 from failproof_es.dialects.registry import dialect_named
+from failproof_es.engine.identity import code_version
 
 CONFIGURATION = "run.yaml"
 CI = {"github": ".github/workflows/failproof-es.yml", "gitlab": ".gitlab-ci.yml", "none": None}
@@ -123,10 +124,15 @@ def key_variables(answers: Answers) -> list[str]:
 
 
 def _packages(answers: Answers) -> str:
+    """This version of the package, with the extras that the run needs, as an argument of `pip`.
+
+    Without the local part of the version, which no index has.
+    """
     extras = {_EXTRAS.get(answers.dialect), "local" if answers.provider == "local" else None}
     extras |= {"aws"} if "access_key_env" in answers.options else set()
     extra_list = ",".join(sorted(extra for extra in extras if extra))
-    return f"failproof-es[{extra_list}]" if extra_list else "failproof-es"
+    package = f"failproof-es[{extra_list}]" if extra_list else "failproof-es"
+    return f"{package}=={code_version().partition('+')[0]}"
 
 
 def _vendor_packages(answers: Answers) -> str:

@@ -14,6 +14,7 @@ from failproof_es.cli.commands.manage import init as command
 from failproof_es.configuration.loading import load_configuration
 from failproof_es.configuration.providers import PROVIDERS
 from failproof_es.dialects import dialect_named, names
+from failproof_es.engine.planning import new_project
 from failproof_es.engine.planning.new_project import CI, CONFIGURATION, Answers, files_of
 from failproof_es.problems import Problems
 from failproof_es.store.store import Store
@@ -83,6 +84,15 @@ def test_a_pipeline_is_one_file_more_and_a_gate_on_the_accuracy_and_changes_no_o
             judged = {"min_accuracy": 0.8} if written and dialect != "redteam" else {}
             assert configuration == plain | {"gates": {**judged, **plain["gates"]}}
             assert files == without
+
+
+@pytest.mark.parametrize("ci", ["github", "gitlab"])
+def test_a_pipeline_installs_the_version_that_wrote_it(
+    ci: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(new_project, "code_version", lambda: "1.2.3+g0a1b2c3")
+    pipeline = files_of(answers("openai", "command", ci))[str(CI[ci])].decode()
+    assert "pip install 'failproof-es[commands]==1.2.3'" in pipeline
 
 
 @pytest.mark.parametrize(("provider", "dialect"), [*zip(PROVIDERS.names(), cycle(names()))])
