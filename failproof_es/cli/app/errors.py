@@ -116,7 +116,7 @@ def report(error: BaseException, *, debug: bool, command: str | None = None) -> 
         case _ if _is_refused(error) or _is_refused(error.__cause__):
             why = _describe_refusal(error)
             say(f"error: this database user may not do that: {why}. {_role_hint(why)}")
-            return ExitCode.FAILED
+            return ExitCode.FAILED if _RUN in vars(error) else ExitCode.USAGE
         case _:
             hint = "" if debug else " (--debug shows the stack trace)"
             say(f"error: {type(error).__name__}: {_text(error) or 'no message'}{hint}")

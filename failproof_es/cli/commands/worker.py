@@ -110,8 +110,8 @@ def worker(
 
     A run is open for workers after `start --workers N`, `start --detach`, or the same of
     `resume`. A worker takes shards of it, asks their models and records the answers. If its
-    process is killed, others take its shards over after a second or two. If its host is gone or
-    cut off, they do so about 15 seconds later.
+    process is killed, others take its shards over after a second or two, on a busy host within
+    half a minute. If its host is gone or cut off, they do so about 15 seconds later.
 
     Ctrl-C lets requests in flight end, and leaves: other workers go on. A second one leaves at
     once. The keys of the models must be in this process's environment.

@@ -16,7 +16,7 @@ from psycopg import sql
 
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.schema import migration
-from failproof_es.store.schema.installation import AUDITOR, WRITER
+from failproof_es.store.schema.installation import ARCHIVER, AUDITOR, WRITER
 from failproof_es.store.store import Store
 from tests.acceptance.commands import asked, invoke, run, write_configuration, write_suite
 from tests.acceptance.conftest import RecordedLog
@@ -117,7 +117,7 @@ def test_an_auditor_starts_nothing(
     write_configuration(tmp_path, mock_url)
     before = recorded_log.fingerprint()
     done = run(as_user(recorded_log.url, auditor), "start", "run.yaml", cwd=tmp_path)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "this database user may not do that: permission denied for function" in done.stderr
     assert "Traceback" not in done.stderr
     assert recorded_log.fingerprint() == before
@@ -131,7 +131,7 @@ def test_an_auditor_is_told_who_may_branch_and_review(
     before = recorded_log.fingerprint()
     url = as_user(recorded_log.url, auditor)
     done = invoke(url, *command, cwd=tmp_path, answers="pass\n\n\n\nquit\n")
-    assert done.exit_code == 1 and "was granted failproof_writer" in done.stderr, done.output
+    assert done.exit_code == 2 and "was granted failproof_writer" in done.stderr, done.output
     assert recorded_log.fingerprint() == before
 
 
@@ -155,6 +155,11 @@ def status(url: str, cwd: Path) -> dict[str, Any]:
     assert done.exit_code == 0, done.output
     facts: dict[str, Any] = json.loads(done.stdout)
     return facts
+
+
+def test_a_status_that_this_user_may_not_read_is_no_success(store: Store, tmp_path: Path) -> None:
+    done = invoke(as_user(store.url, ARCHIVER), "db", "status", cwd=tmp_path)
+    assert done.exit_code == 1 and "permission denied for" in done.stdout, done.output
 
 
 def test_the_status_says_which_layers_are_missing(

@@ -109,7 +109,7 @@ def stop_server() -> None:
 def status(output_format: Format) -> None:
     """Show whether the database can be reached, what it is, and which protection it lacks.
 
-    Exits 1 if it cannot be reached.
+    Exits 1 if it cannot be reached, or this user may not read it.
     """
     external = _external_url()
     facts = _external_status(external) if external else _embedded_status()
@@ -123,7 +123,7 @@ def status(output_format: Format) -> None:
         print_differences(facts.get("not_as_installed", ()))
     else:
         print_json(facts, indent=output_format is Format.JSON)
-    if not facts["running"]:
+    if "error" in facts or not facts["running"]:
         click.get_current_context().exit(ExitCode.FAILED)
 
 
