@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from ruamel.yaml import YAML
 
 _WIDEST = 4096
+_PLAIN = re.compile(r"[^\x00-\x08\x0b-\x1f\x7f-\xa0\u2028\u2029\ufeff\ud800-\udfff]*")
+"""A text without control characters, and without line breaks other than LF."""
 
 
 def yaml_text(document: Mapping[str, Any]) -> str:
@@ -30,4 +33,6 @@ def _represent_null(representer: Any, _: None) -> Any:
 
 def _represent_text(representer: Any, text: str) -> Any:
     style = "|" if "\n" in text else None
+    if not _PLAIN.fullmatch(text):  # blocks and plain texts have no escapes
+        style = '"'
     return representer.represent_scalar("tag:yaml.org,2002:str", text, style=style)

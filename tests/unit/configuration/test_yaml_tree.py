@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from failproof_es.configuration.yaml_tree import parse_yaml
+from failproof_es.configuration.written import yaml_text
+from failproof_es.configuration.yaml_tree import parse_yaml, read_yaml
 from failproof_es.problems import Problems, shown_value
 
 FILE = Path("cases.yaml")
@@ -52,3 +53,23 @@ def test_a_wrong_value_of_any_kind_is_shown_in_few_words() -> None:
     assert shown_value("a" * 70_000) == "'" + "a" * 36 + "..."
     values: list[Any] = [None, True, {}, []]
     assert list(map(shown_value, values)) == ["null", "true", "an object", "a list"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a\r\nb",
+        "a\n \n\tb\n\n",
+        " a\nb",
+        "\x85-\n",
+        "a\u2028b",
+        "\x1b[2J\n",
+        "\x00",
+        "# a: {b}\n",
+        "yes",
+    ],
+)
+def test_what_is_written_is_read_again_to_the_letter(text: str, tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(yaml_text({"key": {text: text}}), "utf-8", newline="")
+    tree = read_yaml(tmp_path / "a.yaml", Problems())
+    assert tree is not None and tree.value == {"key": {text: text}}
