@@ -17,11 +17,13 @@ from failproof_es.cli.rendering.output import (
     format_option,
     print_rows,
     print_table,
+    say,
 )
 from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.core.people import describe_outcome
 from failproof_es.events import Reviewed
 from failproof_es.problems import InvalidInput
+from failproof_es.reading.as_of import reader_without_update
 from failproof_es.reading.case_results import (
     CaseRecord,
     CaseResult,
@@ -84,12 +86,7 @@ def case(
     answer, the scores, the graders with their versions, every review.
     """
     with session().open_store() as store, store.connect() as connection:
-        reader = reader_for(connection)
-        if reader.warning is not None:
-            raise InvalidInput.because(
-                f"results of all runs are read from the projections: {reader.warning}",
-                remedy="print those of one run: `failproof-es results RUN --case ID`",
-            )
+        _require_rows(connection)
         found = list(case_results(connection, case, suite=suite, before=before, limit=limit + 1))
         if archived := archived_runs_with(connection, case, suite):
             say_left_out(connection, archived)
@@ -115,6 +112,26 @@ def case(
         print_rows(map(_as_json, rows, records), (), output_format)
     if len(found) > limit:
         say_next_page("older results", before=rows[-1].result.last_position)
+
+
+def _require_rows(connection: Connection) -> None:
+    """Update the projections, or say how far they reach if this login may not.
+
+    Raises `InvalidInput` if there are none to read.
+    """
+    reader = reader_for(connection)
+    if reader.warning is None:
+        return
+    _, as_of = reader_without_update(connection)
+    if as_of.source == "log":
+        raise InvalidInput.because(
+            f"results of all runs are read from the projections: {reader.warning}",
+            remedy="print those of one run: `failproof-es results RUN --case ID`",
+        )
+    say(
+        f"results up to position {as_of.events_up_to:,} of {as_of.head:,}: this login may not "
+        "bring the projections up to the log; `failproof-es runs` by the engine's does"
+    )
 
 
 def _no_result(connection: Connection, case: str, suite: str | None) -> InvalidInput:

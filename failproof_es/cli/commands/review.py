@@ -57,7 +57,7 @@ from failproof_es.problems import InvalidInput, Problems
 from failproof_es.reading.people_gates import judge_by_people
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.errors import ReadOnlyLog
-from failproof_es.store.reading.reader import Connection, max_position
+from failproof_es.store.reading.reader import Connection, max_position, resolve_run
 from failproof_es.store.store import Store
 from failproof_es.support.extras import require
 from failproof_es.support.plurals import plural
@@ -196,7 +196,7 @@ def export(
             f"{file} exists already: nothing was written", remedy="choose another name"
         )
     with session().open_store() as store, store.connect() as connection:
-        recorded = read_run(connection, run)
+        recorded = RecordedRun.read_events(connection, resolve_run(connection, run))
         dialect = require_dialect(recorded.started)
         position = max_position(connection)
         chosen = chosen_evaluations(connection, recorded, only, options, up_to=position)

@@ -59,7 +59,7 @@ def test_every_command_and_every_query_answers_the_auditor(audited: str, tmp_pat
         done = invoke(audited, *arguments, cwd=tmp_path)
         assert done.exit_code == 0, (command, done.output)
         assert done.stdout.strip(), command
-    assert len(ANSWERS) == 8
+    assert len(ANSWERS) == 9
     for answer in ANSWERS:
         done = invoke(audited, *shlex.split(answer)[1:], cwd=tmp_path)
         assert done.exit_code == 0, (answer, done.output)

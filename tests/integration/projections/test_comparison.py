@@ -105,6 +105,17 @@ def test_rows_removed_and_invented_are_named(
     assert any("projections.run_groups: the log gives no row of" in line for line in by_log)
 
 
+def test_a_position_that_was_moved_is_found_by_the_rows(
+    world: Store, administrator: psycopg.Connection[Any]
+) -> None:
+    administrator.execute("UPDATE projections.positions SET position = 12 WHERE name = 'reviews'")
+    with world.connect() as connection:
+        found = compare_log(connection, lambda *_: None)
+    assert {row.table for row in found.changed} == {
+        "projections.review_history", "projections.run_annotations",
+    }  # fmt: skip
+
+
 def test_without_temporary_tables_nothing_is_compared(
     world: Store, administrator: psycopg.Connection[Any]
 ) -> None:

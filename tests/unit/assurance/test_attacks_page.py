@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[3]
 REFERENCE = ROOT / "docs" / "reference"
 PAGE = (REFERENCE / "attacks.md").read_text("utf-8")
 ROLES = (REFERENCE / "roles.md").read_text("utf-8")
+GUARANTEES = (ROOT / "docs" / "concepts" / "guarantees.md").read_text("utf-8")
 WINDOW = re.compile(r"\btest_window_\w+")
 
 
@@ -28,3 +29,11 @@ def test_the_pages_name_every_window_that_a_test_shows_and_no_other() -> None:
         for name in re.findall(r"^(?:async )?def (test_window_\w+)", file.read_text("utf-8"), re.M)
     ]
     assert sorted(WINDOW.findall(PAGE) + WINDOW.findall(ROLES)) == sorted(shown)
+
+
+def test_every_test_that_a_promise_names_is_in_its_file() -> None:
+    named = re.findall(r"`(?:([\w/]+\.py)::)?(test_\w+)`", GUARANTEES + PAGE)
+    assert len(named) > 30
+    for file, name in named:
+        assert file, f"{name}: name its file"
+        assert f"def {name}(" in (ROOT / "tests" / file).read_text("utf-8"), name
