@@ -43,7 +43,7 @@ def read_run(request: PageRequest[Query]) -> RunPage:
         trends=tuple(_trends(request, document)),
         failed_most=tuple(failed[:MOST_FAILED_GROUPS]),
         more_failed=sum(group.failed for group in failed[MOST_FAILED_GROUPS:]),
-        next_steps=tuple(next_steps(run, recorded.summary)),
+        next_steps=tuple(next_steps(run, recorded.summary, document.undriven)),
     )
 
 

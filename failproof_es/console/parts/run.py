@@ -13,6 +13,7 @@ from failproof_es.catalogue.wording import usd
 from failproof_es.console.page import PageModel
 from failproof_es.core.run import Run
 from failproof_es.core.summary import RunSummary
+from failproof_es.engine.workers.presence import Undriven
 from failproof_es.gates import describe_gate, judges_results
 from failproof_es.reading.listed_runs import TrendPoint
 from failproof_es.support.document import Document
@@ -124,9 +125,17 @@ def failed_groups(summary: RunSummary) -> list[FailedGroup]:
                                              group.category or ""))  # fmt: skip
 
 
-def next_steps(run: Run, summary: RunSummary) -> Iterator[NextStep]:
-    """What is left to do about the run: the most urgent first."""
+def next_steps(
+    run: Run, summary: RunSummary, undriven: Undriven | None = None
+) -> Iterator[NextStep]:
+    """What is left to do about the run: the most urgent first.
+
+    `undriven` is that of the run's document.
+    """
     number, total = run.started.run_number, summary.total
+    if undriven is not None:
+        says = f"Go on: {undriven.says}"
+        yield NextStep(says=says, command=undriven.command(number))
     if run.status == "paused":
         more = " --max-spend USD" if run.at_ceiling else ""
         yield NextStep(says="Resume it", command=f"failproof-es resume {number}{more}")

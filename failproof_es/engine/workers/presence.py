@@ -184,12 +184,20 @@ class Undriven:
     by_workers: bool
     """Whether workers may drive it."""
 
+    @property
+    def says(self) -> str:
+        """Since when nobody drives the run."""
+        who = "no worker drives it" if self.by_workers else "its process is gone"
+        return f"{who} since {self.since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+    def command(self, run_number: int) -> str:
+        """The command that goes on with the run."""
+        return f"failproof-es {'worker' if self.by_workers else f'resume {run_number}'}"
+
     def describe(self, run_number: int) -> str:
         """Since when nobody drives the run, and the command that goes on with it."""
-        since = f"{self.since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-        if self.by_workers:
-            return f"no worker drives it since {since}; start one: `failproof-es worker`"
-        return f"its process is gone since {since}; resume it: `failproof-es resume {run_number}`"
+        do = "start one" if self.by_workers else "resume it"
+        return f"{self.says}; {do}: `{self.command(run_number)}`"
 
 
 def undriven_runs(connection: Connection, run_ids: Sequence[UUID]) -> dict[UUID, Undriven]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
+from failproof_es.engine.workers.presence import undriven_runs
 from failproof_es.store.embedded.server import EmbeddedServer
 from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import RUN_ITSELF, Lease, RunBusy, ShardLease, ShardLeases
@@ -70,6 +72,26 @@ def test_a_process_holds_leases_until_it_lets_go(
     first.close()
     assert expect(second.claim(RUN, 1)).epoch == one.epoch + 1
     first.close()
+
+
+def test_a_run_whose_leases_have_all_ended_is_driven_by_nobody(
+    store: Store, own: Callable[..., ShardLeases]
+) -> None:
+    def undriven() -> str | None:
+        with store.connect() as connection:
+            found = undriven_runs(connection, [RUN, uuid4()])
+        return found[RUN].describe(7) if found else None
+
+    assert undriven() is None, "nobody ever drove it"
+    leases = own("one")
+    zero, one = expect(leases.claim(RUN, 0)), expect(leases.claim(RUN, 1))
+    leases.release(zero)
+    assert undriven() is None
+    leases.release(one)
+    said = undriven()
+    assert said is not None and re.fullmatch(
+        r"its process is gone since 20\S+Z; resume it: `failproof-es resume 7`", said
+    )
 
 
 def test_what_ended_and_was_taken_over_is_lost_and_the_rest_is_kept(
