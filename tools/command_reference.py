@@ -30,7 +30,7 @@ files or the database is shown with its control, bidirectional and invisible cha
 |---|---|
 | 0 | done, and all gates met |
 | 1 | the run or the tool failed; `replay` found a difference, `verify` a change |
-| 2 | wrong usage, configuration or suite, or a database user who may not do that: nothing was sent |
+| 2 | wrong usage, configuration or suite, or a database user without the right: nothing was sent |
 | 3 | the run is complete and a gate is not met; or it cannot be proven yet (`verify RUN`) |
 | 130 | interrupted; `failproof-es resume RUN` resumes it |
 
