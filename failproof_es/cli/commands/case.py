@@ -33,6 +33,7 @@ from failproof_es.reading.case_results import (
     judge_words,
     similar_cases,
 )
+from failproof_es.reading.given_reviews import given_reviews
 from failproof_es.reading.recorded_run import reader_for
 from failproof_es.store.reading.reader import Connection
 from failproof_es.support.document import json_name
@@ -168,10 +169,7 @@ def _details(row: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _reviews(row: dict[str, Any]) -> list[tuple[str, str]]:
-    return [
-        ("review", ", ".join(filter(None, (f"{review.reviewer}: {review.verdict}", review.notes))))
-        for review in row["record"].reviews
-    ]
+    return [("review", review.describe()) for review in given_reviews(row["record"].reviews)]
 
 
 def _for_people(row: CaseResult, record: CaseRecord, judge_wrote: str | None) -> dict[str, Any]:

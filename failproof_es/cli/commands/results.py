@@ -53,6 +53,7 @@ from failproof_es.engine.required_plugins import require_dialect
 from failproof_es.exports.result_table import csv_lines
 from failproof_es.gates import gate_line
 from failproof_es.problems import InvalidInput, Problem, Problems
+from failproof_es.reading.given_reviews import with_reviews
 from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
 from failproof_es.reading.result_conditions import CHOICES, Conditions
 from failproof_es.support.plurals import plural
@@ -202,7 +203,7 @@ def _print_results(
         return
     scorers = names_of_scorers(run.started.configuration)
     usual: tuple[str, ...] = _COLUMNS
-    details = None
+    details = _details_of_reviews
     if page.names_cases:
         usual, details = _COLUMNS_OF_CASES, _details_of_case
     elif page.choice.only_failed:
@@ -214,7 +215,16 @@ def _print_results(
     ]
     if scorers:
         columns.insert(6, _ADDED)
-    usual_rows = (_usual_row(run, planned, usual, scorers) for planned in results_of_page)
+    reviewed = with_reviews(
+        run.connection,
+        results_of_page,
+        lambda planned: planned.outcome.evaluation_id,
+        up_to=run.up_to,
+    )
+    usual_rows = (
+        {**_usual_row(run, planned, usual, scorers), "reviews": reviews}
+        for planned, reviews in reviewed
+    )
     print_table(
         usual_rows,
         columns,
@@ -224,8 +234,12 @@ def _print_results(
     )
 
 
+def _details_of_reviews(row: dict[str, Any]) -> list[tuple[str, str]]:
+    return [("review", review.describe()) for review in row["reviews"]]
+
+
 def _details_of_failure(row: dict[str, Any]) -> list[tuple[str, str]]:
-    return expected_beside_got(row["planned"])
+    return [*expected_beside_got(row["planned"]), *_details_of_reviews(row)]
 
 
 def _details_of_case(row: dict[str, Any]) -> list[tuple[str, str]]:
@@ -236,7 +250,8 @@ def _details_of_case(row: dict[str, Any]) -> list[tuple[str, str]]:
     details += [pair for pair in expected_beside_got(planned) if pair[1] != outcome.answer]
     if row["why"] is not None and not planned.failed:
         details.append(("why", row["why"]))
-    return details if outcome.answer is None else [*details, ("answer", outcome.answer)]
+    answers = [] if outcome.answer is None else [("answer", outcome.answer)]
+    return [*details, *answers, *_details_of_reviews(row)]
 
 
 def _has_severities(run: RecordedRun) -> bool:

@@ -13,16 +13,15 @@ from uuid import UUID
 from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import AWAITING_REVIEW, Evaluation, awaits_review
-from failproof_es.core.people import OUTCOMES
+from failproof_es.core.people import OUTCOMES, review_status
 from failproof_es.core.run import place_in_plan
 from failproof_es.dialects import dialect_named
 from failproof_es.dialects.expectations import expectations_of
 from failproof_es.dialects.protocol import HasRunShapes, RunShape, expected_in_results
 from failproof_es.engine.evaluation_outcomes import evaluation_outcome
 from failproof_es.engine.history import RecordedEvaluation
-from failproof_es.engine.reviews.people import read_reviews, status_of_reviews
-from failproof_es.events import Reviewed
 from failproof_es.problems import InvalidInput
+from failproof_es.reading.given_reviews import with_reviews
 from failproof_es.reading.people_figures import PeopleFigure, people_figures
 from failproof_es.reading.recorded_run import RecordedRun
 
@@ -92,13 +91,16 @@ def rows_of(
     Fields of the shape are filled in here: the cost (`metrics.cost_usd`, specification 001 § 3.2),
     null if it is unknown; `expected`, each expectation of the case, whether it is met, and what
     came if that is not the answer itself; the run's number and the evaluation's place in its plan,
-    from 1 (`run_id` and `result_id`, specification 003 § 3); and, for an evaluation that was left
-    to people, `reviews`, the last review of each person, and `outcome`, their decision.
+    from 1 (`run_id` and `result_id`, specification 003 § 3); `reviews`, the last review of each
+    person; and, for an evaluation that was left to people, `outcome`, their decision.
     """
     as_result = shape_of(run.started.dialect, shape)
     has_expected = expected_in_results(dialect_named(run.started.dialect))
     places: dict[UUID, int] = {}
-    for number, recorded in enumerate(evaluations):
+    reviewed = with_reviews(
+        run.connection, evaluations, lambda recorded: recorded.key.evaluation_id, up_to=run.up_to
+    )
+    for number, (recorded, reviews) in enumerate(reviewed):
         if recorded.history:
             state = recorded.state()
             row = as_result(recorded.case, state)
@@ -123,21 +125,12 @@ def rows_of(
                     row["result_id"] = place
                 else:
                     row["result_id"] = first + number
-            if row.get("reviews", "") is None and awaits_review(state):
-                ids = [recorded.key.evaluation_id]
-                reviews = read_reviews(run.connection, ids, up_to=run.up_to).get(ids[0], [])
-                row |= {
-                    "outcome": OUTCOMES[status_of_reviews(reviews)],
-                    "reviews": _last_reviews(reviews),
-                }
+            if row.get("reviews", "") is None:
+                row["reviews"] = [review.model_dump() for review in reviews]
+                if awaits_review(state):
+                    verdicts = {review.reviewer: review.verdict for review in reviews}
+                    row["outcome"] = OUTCOMES[review_status(verdicts)]
             yield row
-
-
-def _last_reviews(reviews: Iterable[Reviewed]) -> list[dict[str, Any]]:
-    return [
-        {"reviewer": name, "verdict": review.verdict, "blind": review.blind}
-        for name, review in {review.reviewer: review for review in reviews}.items()
-    ]
 
 
 def _with_people(run: RecordedRun, documents: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:

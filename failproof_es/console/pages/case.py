@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from uuid import UUID
 
 from failproof_es.catalogue.pass_rate import PassRate, pass_rate
@@ -13,6 +13,7 @@ from failproof_es.console.paging import PagedQuery, Paging, one_page, read_curso
 from failproof_es.core.case import Case, prompt_id
 from failproof_es.core.clusters import ClusterSums
 from failproof_es.engine.history import stored_case
+from failproof_es.reading.given_reviews import GivenReview, reviews_by_evaluation
 from failproof_es.reading.listed_runs import TrendPoint
 from failproof_es.reading.overviews.asked_cases import (
     AskedEvaluation,
@@ -62,6 +63,8 @@ class CasePage(PageModel):
     newest: int | None
     """Number of evaluations, the newest, that `models` covers; `None`: all of them."""
     rows: tuple[AskedEvaluation, ...]
+    reviews: Mapping[UUID, tuple[GivenReview, ...]]
+    """By the id of a listed evaluation, the last review of each person."""
     paging: Paging
 
 
@@ -116,6 +119,9 @@ def read_case(request: PageRequest[PagedQuery]) -> CasePage:
         ),
         newest=total.rows if total.more else None,
         rows=rows,
+        reviews=reviews_by_evaluation(
+            connection, [row.evaluation_id for row in rows], up_to=request.as_of.events_up_to
+        ),
         paging=Paging(
             limit=query.limit, shown=len(rows), first=query.after is None, next=following,
             **counts_shown(total, total),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -19,6 +19,7 @@ from failproof_es.reading.chosen_results import (
     list_results,
     page_of_results,
 )
+from failproof_es.reading.given_reviews import GivenReview, reviews_by_evaluation
 from failproof_es.reading.overviews.counted_results import count_results, is_large
 from failproof_es.reading.overviews.facets import FacetValue, facets_of
 from failproof_es.store.reading.reader import resolve_run
@@ -126,6 +127,8 @@ class ResultsPage(PageModel):
     """Number of results that ended after `up_to`."""
     chosen: tuple[FilterPart, ...]
     rows: tuple[ListedResult, ...]
+    reviews: Mapping[UUID, tuple[GivenReview, ...]]
+    """By the id of a listed evaluation, the last review of each person."""
     looked_at: int | None
     """Number of results searched, where that limit ended the page: the next one goes on."""
     paging: Paging
@@ -169,6 +172,9 @@ def read_results(request: PageRequest[ResultsQuery]) -> ResultsPage:
         newer=numbers.newer,
         chosen=tuple(chosen_of(query)),
         rows=page.rows,
+        reviews=reviews_by_evaluation(
+            connection, [row.evaluation_id for row in page.rows], up_to=up_to
+        ),
         looked_at=page.looked_at,
         paging=Paging(
             limit=query.limit,

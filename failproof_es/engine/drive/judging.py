@@ -56,8 +56,8 @@ def judging_of(started: RunStarted) -> Judging:
 
 
 def judge_problems(dialect: Dialect, configuration: Configuration) -> Iterator[Problem]:
-    """Errors and warnings about the judges that are configured for the dialect; none if the dialect
-    asks no judges."""
+    """Errors, warnings and remarks about the judges that are configured for the dialect; none if
+    the dialect asks no judges."""
     if not isinstance(dialect, ReadsJudges):
         return
     from failproof_es.models import provider_type  # not needed to read a log
@@ -73,6 +73,12 @@ def judge_problems(dialect: Dialect, configuration: Configuration) -> Iterator[P
                 severity="warning",
             )
     if configuration.asked_judges:
+        if people_can_judge(dialect) and configuration.gates.by != "people":
+            yield Problem(
+                "models judge: reviews by people stand beside their verdicts, and decide the gates "
+                "only with `gates: {by: people}`",
+                severity="remark",
+            )
         return
     if people_can_judge(dialect):
         yield Problem(

@@ -15,12 +15,14 @@ from failproof_es.core.summary import RunSummary
 from failproof_es.engine.history import Connection
 from failproof_es.events import CaseSkipped, RunSealed
 from failproof_es.reading.as_of import read_as_of
+from failproof_es.reading.given_reviews import with_reviews
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.report.data import analysis
 from failproof_es.report.data.comparison import comparisons, pairings
 from failproof_es.report.data.conclusions import limitations, verdict
 from failproof_es.report.data.content import (
     Cost,
+    Failed,
     GateRow,
     Provenance,
     Report,
@@ -70,7 +72,7 @@ def build_report(
         gates=gates,
         comparisons=differences,
         pairings=compared,
-        failures=analysis.failures(everything),
+        failures=tuple(_with_reviews(connection, analysis.failures(everything))),
         heat=tuple(cell for n, of in series.items() for cell in analysis.heat(n, of)),
         groups=tuple(group for n, of in series.items() for group in analysis.groups(n, of)),
         stability=tuple(
@@ -95,6 +97,12 @@ def build_report(
         asked=provenances,
     )
     return limitations(report, series)
+
+
+def _with_reviews(connection: Connection, failures: Sequence[Failed]) -> Iterator[Failed]:
+    reviewed = with_reviews(connection, failures, lambda failed: failed.evaluation_id)
+    for failed, reviews in reviewed:
+        yield failed.model_copy(update={"reviews": reviews}) if reviews else failed
 
 
 def _observations(recorded: RecordedRun, runs: int, progress: Progress) -> list[Observation]:

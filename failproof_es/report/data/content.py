@@ -13,6 +13,7 @@ from uuid import UUID
 
 from failproof_es.catalogue.run import RunDocument
 from failproof_es.core.pairing import Unpaired
+from failproof_es.reading.given_reviews import GivenReview
 from failproof_es.support.document import Document
 from failproof_es.support.statistics import OpenInterval, Paired, Rate
 
@@ -287,6 +288,7 @@ class Failed(Document):
     unmet: tuple[UnmetExpectation, ...]
     """At most five expectations that the answer does not meet."""
     reason: str
+    reviews: tuple[GivenReview, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,15 +121,17 @@ def _fold(failure: FailureWithTranscript, *, several: bool) -> Collapsible:
                 on_paper=False,
             ),
         ),
-        tuple(_unmet(failed)),
+        tuple(_expected_and_reviewed(failed)),
         on_paper=False,
     )
 
 
-def _unmet(failed: Failed) -> Iterator[tuple[str, str]]:
+def _expected_and_reviewed(failed: Failed) -> Iterator[tuple[str, str]]:
     for unmet in failed.unmet:
         yield "expected", _on_one_line(unmet.expected)
         yield "got", _on_one_line(unmet.got)
+    for review in failed.reviews:
+        yield "review", _on_one_line(review.describe())
 
 
 def _on_one_line(text: str) -> str:

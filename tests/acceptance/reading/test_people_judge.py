@@ -328,6 +328,7 @@ def test_a_judge_that_is_strong_is_not_warned_about(
     })  # fmt: skip
     looked = invoke(store.url, "validate", "run.yaml", "--offline", cwd=tmp_path)
     assert "warning: run.yaml" not in looked.stderr
+    assert "models judge: reviews by people stand beside" in looked.stderr
 
 
 def test_a_criterion_that_states_an_absence_is_pointed_out_and_judged_the_other_way_round(

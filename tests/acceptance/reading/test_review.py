@@ -254,6 +254,13 @@ def test_disagreements_name_the_items_with_the_words_of_judge_and_people(
     ]
     assert "jane reviewed 2 of 2 evaluations" in shown.stderr
     assert "2 items with different verdicts, 0 void votes" in shown.stderr
+    for command in (("results", "1"), ("results", "1", "--case", "RT-0"), ("case", "RT-0")):
+        printed = " ".join(invoke(store.url, *command, cwd=tmp_path).stdout.split())
+        assert 'review jane: fail, S1, "Rude \\x1b[2J."' in printed, command
+        (row, *_) = orjson.loads(invoke(store.url, *command, "--json", cwd=tmp_path).stdout)
+        said = {"reviewer": "jane", "verdict": "fail", "severity": "S1", "blind": True}
+        assert said.items() <= row["reviews"][0].items()
+        assert row["reviews"][0]["notes"] == f"Rude {HOSTILE[:4]}."
     for option in (("--only", "disagreements"), ("--case", "RT-0"), ("--severity", "S2")):
         shown = review(store, tmp_path, "quit\n", "--reviewer", "omar", *option)
         of = 2 if "--severity" in option else 1
