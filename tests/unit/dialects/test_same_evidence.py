@@ -251,7 +251,7 @@ def test_one_vote_against_and_one_missing_says_what_is_decided_and_what_is_not()
     end = REDTEAM.score(judged, said, Judgement("majority", verdicts))
     assert end == Failure(
         "judge_failed",
-        "not decided: must_do 2; decided against the model: must_do 1 absent: Greets.",
+        "not decided: must_do 2; decided against the model: must_do 1 did not happen: Greets.",
     )
 
 

@@ -112,7 +112,7 @@ def test_votes_that_differ_lose_nothing_and_have_a_name_of_their_own() -> None:
     state, _ = driven([WHOLE], [rude])
     assert state.abandoned is not None
     assert (state.abandoned.kind, unscored_group(state)) == ("judges_disagree", "undecided")
-    assert state.abandoned.reason == "not decided: must_not_do 1; decided: must_do 1 present"
+    assert state.abandoned.reason == "not decided: must_not_do 1; decided: must_do 1 happened"
 
 
 def test_a_judge_that_says_nothing_at_last_has_no_vote_left() -> None:
