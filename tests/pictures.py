@@ -38,16 +38,15 @@ PICTURED: dict[str, tuple[str, int]] = {
 }
 """The path of each page, and how many pixels of it are shown at most."""
 REPORT = Path(__file__).parents[1] / "docs" / "report.png"
-_REPORT_SIZE = (1000, 970)
-"""What is shown of the report: the verdict and the failures."""
 
 
 def picture_report(page: Path) -> None:
-    """Write the picture of this report, an HTML file."""
-    width, height = _REPORT_SIZE
+    """Write the picture of this report, an HTML file: its verdict and its failures."""
     with launched() as browser:
-        tab = browser.new_page(viewport={"width": width, "height": height}, device_scale_factor=2)
+        tab = browser.new_page(viewport={"width": 1000, "height": 1000}, device_scale_factor=2)
         tab.goto(page.resolve().as_uri())
+        height = tab.evaluate("document.getElementById('rates').getBoundingClientRect().top")
+        tab.set_viewport_size({"width": 1000, "height": int(height)})
         tab.screenshot(path=REPORT)
 
 

@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from typing import Any
+from uuid import UUID
 
 from failproof_es.catalogue.wording import judge_named
 from failproof_es.core.evaluation import JudgeVerdict
@@ -71,22 +72,30 @@ def _severity_and_fault(failed: Failed) -> tuple[str | None, str]:
 
 
 def _faults(by_fault: Mapping[str, Sequence[Failed]]) -> Block:
-    """How often each fault is; `by_fault` has the failures of each, the most severe first."""
+    """How often each fault is; `by_fault` has the failures of each, the most severe first.
+
+    Cases and models are counted only where a fault has several evaluations of a case.
+    """
     columns = (
         TableColumn("why", "name"), TableColumn("most severe", "text"), TableColumn("evaluations"),
         TableColumn("cases"), TableColumn("models"),
     )  # fmt: skip
+    repeated = any(len(_cases(group)) < len(group) for group in by_fault.values())
     rows = tuple(
         (
             fault,
             group[0].severity or "",
             f"{len(group):,}",
-            f"{len({failed.prompt_id for failed in group}):,}",
-            f"{len({failed.series for failed in group}):,}",
+            f"{len(_cases(group)):,}" if repeated else "",
+            f"{len({failed.series for failed in group}):,}" if repeated else "",
         )
         for fault, group in by_fault.items()
     )
     return collapsed_if_long(without_empty_columns(Table("Why they failed", columns, rows)))
+
+
+def _cases(failures: Sequence[Failed]) -> set[UUID]:
+    return {failed.prompt_id for failed in failures}
 
 
 def _fold(failure: FailureWithTranscript, *, several: bool) -> Collapsible:
