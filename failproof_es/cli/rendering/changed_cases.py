@@ -120,7 +120,8 @@ def change_details(change: CaseChange) -> Iterator[tuple[str, str]]:
         yield "left asks", "\n".join(left.asked)
         yield "right asks", "\n".join(right.asked)
     if left.expected != right.expected:
-        yield "expected", f"{'; '.join(left.expected)} → {'; '.join(right.expected)}"
+        one, other = ("; ".join(side.expected) or "nothing" for side in (left, right))
+        yield "expected", f"{one} → {other}"
     for name, side in (("left", left), ("right", right)):
         yield from _answers(name, side)
 
