@@ -115,7 +115,17 @@ def _block(block: Block) -> Iterator[str]:
             if block.facts:
                 yield ""
                 yield from _facts(block.facts)
-            yield from _blocks(block.blocks)
+            yield from _inside(block)
+
+
+def _inside(fold: Collapsible) -> Iterator[str]:
+    """The blocks of a fold; the caption of a table alone would repeat the fold's heading."""
+    shown = [inner for inner in fold.blocks if not _is_drawn(inner)]
+    if len(shown) == 1 and isinstance(shown[0], Table):
+        yield ""
+        yield from _rows(shown[0])
+    else:
+        yield from _blocks(shown)
 
 
 def _facts(facts: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -126,6 +136,10 @@ def table_lines(table: Table) -> Iterator[str]:
     """The lines of a table: its caption, its headings and its rows."""
     yield f"**{inline(table.caption)}**"
     yield ""
+    yield from _rows(table)
+
+
+def _rows(table: Table) -> Iterator[str]:
     yield _row(column.heading for column in table.columns)
     yield _rule(column.align == "number" for column in table.columns)
     for row in table.rows:

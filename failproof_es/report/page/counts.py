@@ -131,7 +131,8 @@ def _verdicts(judged: tuple[JudgeCoverage, ...]) -> Table:
 
 
 def _agreement(agreement: tuple[JudgeAgreement, ...]) -> Table:
-    return Table(
+    anything_left_out = any(judge_agreement.left_out for judge_agreement in agreement)
+    table = Table(
         "Agreement beyond chance",
         (
             TableColumn("who", "name"),
@@ -146,13 +147,14 @@ def _agreement(agreement: tuple[JudgeAgreement, ...]) -> Table:
                 f"{judge_named(judge_agreement.one)} and {judge_named(judge_agreement.other)}",
                 judge_agreement.what,
                 f"{judge_agreement.agreeing:,} of {judge_agreement.pairs:,}",
-                f"{judge_agreement.left_out:,}",
+                f"{judge_agreement.left_out:,}" if anything_left_out else "",
                 "not defined" if judge_agreement.kappa is None else f"{judge_agreement.kappa:.2f}",
                 _ends(judge_agreement.interval),
             )
             for judge_agreement in agreement
         ),
     )
+    return without_empty_columns(table)
 
 
 def _ends(interval: tuple[float, float] | None) -> str:

@@ -40,6 +40,10 @@ _DIMENSIONS = {
     "severity": "by severity",
     "tag": "by tag",
 }
+_OVER_REFUSAL = "Over-refusal: refused and failed for it, of the cases that want an answer. "
+_UNDER_REFUSAL = (
+    "Under-refusal: answered and failed for it, of the cases that want a refusal (tag: refusal). "
+)
 _WITH_INTERVALS = f"with {INTERVAL.heading}s"
 _MEANINGS = {
     "items": "the share that held of a case's checklist, as far as judges decided it",
@@ -179,8 +183,12 @@ def _refusals(report: Report) -> Iterator[Block]:
             for refusal in report.refusals
         )
         yield without_empty_columns(Table(f"Refusals, {_WITH_INTERVALS}", columns, rows))
+        over, under = (
+            any(rate.total for rate in rates)
+            for rates in zip(*((r.over, r.under) for r in report.refusals), strict=True)
+        )
         yield Method(
-            "Over-refusal: refused and failed for it, of the cases that want an answer. "
-            "Under-refusal: answered and failed for it, of the cases that want a refusal (tag: "
-            "refusal). Intervals are Wilson's, over clusters."
+            (_OVER_REFUSAL if over else "")
+            + (_UNDER_REFUSAL if under else "")
+            + "Intervals are Wilson's, over clusters."
         )

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from failproof_es.report.formats.markdown import pieces, text
 from failproof_es.report.page.blocks import (
+    Collapsible,
     Mark,
     QuotedText,
     ReportPage,
@@ -44,6 +45,13 @@ def test_a_table_has_as_many_cells_as_columns_whatever_they_hold() -> None:
     table = Table("t", (TableColumn("a", "name"), TableColumn("b")), (("x | y\nz", Mark("|")),))
     rows = [line for line in page(table).splitlines() if line.startswith("| ")]
     assert [len(re.findall(r"(?<!\\)\|", row)) for row in rows] == [3, 3]
+
+
+def test_a_table_alone_in_a_fold_has_its_heading_once() -> None:
+    table = Table("Passed, by suite", (TableColumn("a", "name"),), (("x",),))
+    fold = Collapsible("Passed, by suite: 1 row", (), (table,))
+    assert page(fold).count("Passed, by suite") == 1
+    assert page(table).count("Passed, by suite") == 1
 
 
 def test_a_quotation_stands_in_a_fence_longer_than_any_in_it() -> None:
