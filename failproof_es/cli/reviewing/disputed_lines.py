@@ -18,8 +18,9 @@ def disputed_lines(item: DisputedItem) -> Iterator[str]:
     yield one_line(f"{where}{again}  {item.item}{text}")
     for vote in item.votes:
         verdict = "no verdict" if vote.verdict is None else describe_verdict(vote.verdict)
+        severity = f", {vote.severity}" if vote.severity else ""
         words = (
             f', "{vote.quote}"' if vote.quote else f", notes: {vote.notes}" if vote.notes else ""
         )
         void = f" (does not count: {vote.void})" if vote.void else ""
-        yield one_line(f"  {judge_named(vote.by)}: {verdict}{words}{void}")
+        yield one_line(f"  {judge_named(vote.by)}: {verdict}{severity}{words}{void}")

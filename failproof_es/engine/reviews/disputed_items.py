@@ -18,6 +18,7 @@ from failproof_es.engine.reviews.comparison import (
     item_votes,
 )
 from failproof_es.engine.reviews.people import ReviewedEvaluation
+from failproof_es.events import Reviewed, Severity
 from failproof_es.events.side_streams import FORBIDDEN
 from failproof_es.support.document import Document
 
@@ -34,8 +35,10 @@ class Vote(Document):
     """
     void: str | None = None
     """Why the vote does not count; `None` if it does."""
+    severity: Severity | None = None
+    """The severity that a reviewer observed in the whole evaluation."""
     notes: str | None = None
-    """What a reviewer noted on the whole evaluation."""
+    """What a reviewer noted on it."""
 
 
 class DisputedItem(Document):
@@ -91,7 +94,7 @@ def _verdicts(evaluation: ReviewedEvaluation) -> list[Vote]:
     votes = [] if verdict is None else [Vote(by=by, verdict=verdict)]
     for reviewer, review in evaluation.latest().items():
         if (given := clear_verdict(review)) is not None:
-            votes.append(Vote(by=reviewer, verdict=given, notes=review.notes or None))
+            votes.append(_reviewers_vote(reviewer, review, given))
     votes += [
         Vote(by=judged.judge, verdict=None, void=judged.problem)
         for judged in state.verdicts
@@ -116,8 +119,7 @@ def _votes_on_items(items: Sequence[Item], evaluation: ReviewedEvaluation) -> di
     for reviewer, review in evaluation.latest().items():
         for name, word in item_votes(review).items():
             if name in votes:
-                vote = Vote(by=reviewer, verdict=_told(name, word), notes=review.notes or None)
-                votes[name].append(vote)
+                votes[name].append(_reviewers_vote(reviewer, review, _told(name, word)))
     return votes
 
 
@@ -125,6 +127,11 @@ def _told(item: str, vote: str) -> str:
     """A vote as a reviewer gives it: `happened` or `did_not_happen`, whatever the item demands."""
     demanded = item.partition(".")[0] != FORBIDDEN
     return "happened" if (vote == "met") is demanded else "did_not_happen"
+
+
+def _reviewers_vote(reviewer: str, review: Reviewed, verdict: str) -> Vote:
+    notes = review.notes or None
+    return Vote(by=reviewer, verdict=verdict, severity=review.severity, notes=notes)
 
 
 def _judges_vote(judge: str, item: Item, entry: Mapping[str, Any]) -> Vote:

@@ -247,10 +247,10 @@ def test_disagreements_name_the_items_with_the_words_of_judge_and_people(
     assert shown.stdout.splitlines() == [
         "suite/RT-0 talker  must_not_do.1: Does the forbidden thing.",
         '  judge judge: did not happen, "You said: One?"',
-        "  jane: happened, notes: Rude \\x1b[2J.",
+        "  jane: happened, S1, notes: Rude \\x1b[2J.",
         "suite/RT-0 talker  verdict",
         "  judges: pass",
-        "  jane: fail, notes: Rude \\x1b[2J.",
+        "  jane: fail, S1, notes: Rude \\x1b[2J.",
     ]
     assert "jane reviewed 2 of 2 evaluations" in shown.stderr
     assert "2 items with different verdicts, 0 void votes" in shown.stderr
