@@ -75,8 +75,9 @@ def _fetch_batch(
     statement: LiteralString,
     where: Mapping[str, Any],
     topics: Collection[str],
+    at_once: int | None = None,
 ) -> Batch | None:
-    limits = {"events": BATCH_EVENTS, "bytes": BATCH_BYTES}
+    limits = {"events": at_once or BATCH_EVENTS, "bytes": BATCH_BYTES}
     with connection.cursor(binary=True) as cursor:
         cursor.execute(
             statement, {**where, "topics": list(topics), "known": list(EVENTS), **limits}
@@ -176,16 +177,18 @@ def read_run(
     topics: Collection[str],
     *,
     own: bool = True,
+    at_once: int | None = None,
 ) -> Iterator[Batch]:
     """The events before a position that are filed under a run, batch by batch.
 
-    Those of its own stream only with `own`. Only events of these topics become facts.
+    Those of its own stream only with `own`. Only events of these topics become facts. `at_once` is
+    the number of events of a batch, `None`: as many as a follower takes.
     """
     parameters = {"run_id": run_id, "own": own, "before": before}
     position = 0
     while True:
         place = {**parameters, "position": position}
-        batch = _fetch_batch(connection, sql_file("read_run"), place, topics)
+        batch = _fetch_batch(connection, sql_file("read_run"), place, topics, at_once)
         if batch is None:
             return
         yield batch

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import islice
@@ -18,10 +18,11 @@ from uuid import UUID
 import psycopg
 from psycopg import sql
 
-from failproof_es.core.case import operations_id, review_id
-from failproof_es.events import CarriedOver, CasesPlanned
+from failproof_es.core.case import operations_id
+from failproof_es.events import CarriedOver, CasesPlanned, Reviewed
+from failproof_es.store.errors import UnreadableEvent, UnreadableState
 from failproof_es.store.reading.archives import archived_runs
-from failproof_es.store.reading.reader import iterate_streams
+from failproof_es.store.reading.reader import find, iterate_streams
 from failproof_es.support.untrusted_text import shortened
 from projections import PROJECTIONS
 from projections.archives import ARCHIVING, Forgetful
@@ -39,8 +40,8 @@ _SCRATCH: LiteralString = "pg_temp"
 _RUN_COLUMNS = ("run_id", "test_run_id")
 _NAMING = ("run_id", "model_key", "repetition", "case_id")
 """Columns that name a row for people, if it has them."""
-_AT_ONCE = 5_000
-"""Events, or streams, that are read at once."""
+_AT_ONCE = 2_000
+"""Events, or streams, that are read at once: fewer than a rebuild takes, for less memory."""
 MOST_CHANGED = 1_000
 """Most changed rows of a table that are looked at."""
 _LONGEST_VALUE = 100
@@ -217,7 +218,6 @@ def _fold_run(
 ) -> None:
     """Apply the run's cases, its own and its evaluations' events, and those that belong to it."""
     nowhere = dict.fromkeys([projection.name for projection in projections], 0)
-    evaluations: set[str] = set()
     sources: set[UUID] = set()
 
     def apply(facts: Sequence[Fact]) -> None:
@@ -226,16 +226,16 @@ def _fold_run(
 
     for facts in _read_streams(connection, _planned_prompts(connection, run_id), up_to):
         apply(facts)
-    for batch in read_run(connection, run_id, up_to + 1, _topics(projections)):
+    topics = _topics(projections)
+    for batch in read_run(connection, run_id, up_to + 1, topics, at_once=_AT_ONCE):
         apply(batch.facts)
-        evaluations.update(fact.stream_id for fact in batch.facts)
         sources.update(
             fact.event.source_evaluation_id
             for fact in batch.facts
             if isinstance(fact.event, CarriedOver)
         )
-    reviews = (review_id(UUID(evaluation)) for evaluation in evaluations)
-    for facts in _read_streams(connection, [operations_id(run_id), *reviews, *sources], up_to):
+    beside = [operations_id(run_id), *_review_streams(connection, run_id), *sources]
+    for facts in _read_streams(connection, beside, up_to):
         apply(facts)
     if run_id in archived_runs(connection):
         with connection.cursor() as cursor:
@@ -252,6 +252,16 @@ def _planned_prompts(connection: Connection, run_id: UUID) -> list[UUID]:
         if isinstance(fact.event, CasesPlanned)
         for prompt in prompts_of(fact.event.digests)
     ]
+
+
+def _review_streams(connection: Connection, run_id: UUID) -> set[UUID]:
+    """The streams with reviews of the run's evaluations: they are not filed under the run."""
+    streams = set()
+    for row in find(connection, topics=[Reviewed.__name__]):
+        with suppress(UnreadableState, UnreadableEvent, KeyError):
+            if row.upcast_payload()["about"] == str(run_id):
+                streams.add(row.stream_id)
+    return streams
 
 
 def _read_streams(

@@ -114,7 +114,7 @@ def verify(
     that was replaced as a whole looks the same. --unsigned accepts it.
 
     With RUN, it proves instead that this run is genuine and whole at the newest checkpoint, as
-    its evidence would, and that the rows of the read models are those that its events give. RUN
+    its evidence would. It also compares the rows of the read models with the run's events. RUN
     does not go with --checkpoint, --incremental, --unsigned or --tables. Exits 1 when the run
     differs from what was sealed and signed, or a row from its events. Exits 3 when it is not
     sealed or not signed yet, which is not a sign of a change.
@@ -333,6 +333,8 @@ def _print_archived(result: Verification) -> None:
     click.echo(f"{plural(result.archived, 'event')} of {of_runs} {are} archived, in files:")
     for run in result.archived_runs:
         state = "checked" if run.checked else "not checked"
+        if not run.checked and Path(run.file).is_absolute() and not Path(run.file).exists():
+            state = "not checked, and there is no such file on this host"
         if not run.taken_out:
             state += "; still in the log: `failproof-es archive` finishes it"
         click.echo(
