@@ -36,7 +36,8 @@ _OF_EXECUTION = (
 )
 _MAY_BE_SET = (
     f"may be set: {', '.join(_OF_A_MODEL)} of `models.N`, `judge` or `judges.N`, and of "
-    f"`execution` {', '.join(_OF_EXECUTION)}; for anything else start a new run"
+    f"`execution` {', '.join(_OF_EXECUTION)}; for anything else start a new run, of the cases that "
+    "failed with `--only failed:RUN`"
 )
 
 

@@ -54,6 +54,9 @@ class FailureReasons(NamedTuple):
         return line if self.read >= self.failed else f"of the first {self.read:,}: {line}"
 
 
+NO_FAILURES = FailureReasons((), 0, 0)
+
+
 def failure_reasons(run: RecordedRun) -> FailureReasons:
     """Why results of the run failed by their dialect; reads at most `MOST_READ` of them.
 
@@ -61,7 +64,7 @@ def failure_reasons(run: RecordedRun) -> FailureReasons:
     """
     failed = run.summary.total.failed
     if not failed:
-        return FailureReasons((), 0, 0)
+        return NO_FAILURES
     counts: Counter[str] = Counter()
 
     def counted() -> Iterator[PlannedOutcome]:

@@ -76,7 +76,7 @@ COMMANDS = {
     ),
     "results": CommandEntry(
         "failproof_es.cli.commands.results:results",
-        "Print the results of RUN, in plan order.",
+        "Print the results of RUN, in plan order; with --failed the worst first.",
     ),
     "case": CommandEntry(
         "failproof_es.cli.commands.case:case",

@@ -123,12 +123,13 @@ def results(
     output_format: Format,
     **choice: Any,
 ) -> None:
-    """Print the results of RUN, in plan order.
+    """Print the results of RUN, in plan order; with --failed the worst first.
 
     The table shows why a result did not pass, the first line of each answer, and the numbers that
-    scorers added. With --failed each result shows what was expected, and what came instead. As JSON
-    each evaluation is a whole object, in the shape of its dialect; with --columns it has these
-    columns. CSV has the columns of `export --shape csv`.
+    scorers added. With --failed each result shows what was expected, and what came instead; with
+    --case its question and its whole answer. As JSON each evaluation is a whole object, in the
+    shape of its dialect; with --columns it has these columns. CSV has the columns of `export
+    --shape csv`.
 
     --failed, --errors and --unscored are alternatives. Several suites, classes, models, cases,
     tags or severities are alternatives, too. All other conditions hold together.

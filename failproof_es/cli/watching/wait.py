@@ -9,12 +9,15 @@ import click
 from failproof_es.cli.app.errors import exit_code_of
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.app.run_end import summary
+from failproof_es.cli.rendering.failed_results import worst_lines
 from failproof_es.cli.rendering.output import Format, format_option, print_json, say
 from failproof_es.core.run import Run
 from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.engine.history import read_run
 from failproof_es.gates import gate_line
-from failproof_es.reading.at_head import catch_up_problem
+from failproof_es.reading.failure_reasons import NO_FAILURES, FailureReasons, failure_reasons
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.store.reading.archives import RunIsArchived
 from failproof_es.store.reading.reader import resolve_run
 
 _LOOK_EVERY_S = 1.0
@@ -48,12 +51,18 @@ def wait(run: str, timeout: float | None, output_format: Format) -> None:
 
             return store.outage.retry(once)
 
-        def bring_up() -> None:
-            with store.connect() as connection:
-                # A user without write access leaves this to the follower.
-                catch_up_problem(connection)
+        def bring_up() -> FailureReasons:
+            """The reasons of failures, after updating the projections.
 
-        state = read()
+            A user without write access leaves that to the follower. None for an archived run.
+            """
+            with store.connect() as connection:
+                try:
+                    return failure_reasons(RecordedRun.read(connection, run_id))
+                except RunIsArchived:
+                    return NO_FAILURES
+
+        state, failures = read(), NO_FAILURES
         while not (state.sealed or state.status == "paused"):
             left_s = _LOOK_EVERY_S if until is None else until - time.monotonic()
             if left_s <= 0:
@@ -61,11 +70,13 @@ def wait(run: str, timeout: float | None, output_format: Format) -> None:
             time.sleep(min(left_s, _LOOK_EVERY_S))
             state = read()
         else:  # over
-            store.outage.retry(bring_up)
+            failures = store.outage.retry(bring_up)
     outcome = Outcome.of(state, interrupted=False)
     code = exit_code_of(outcome)
     why = f": {outcome.reason}" if outcome.reason else ""
     say(f"run {outcome.run_number} {outcome.name}: {outcome.status}{why}")
+    for line in worst_lines(failures):
+        say(line)
     for name, gate in outcome.gates.items():
         if not gate["met"]:
             say(gate_line(name, gate))
