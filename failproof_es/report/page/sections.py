@@ -107,23 +107,23 @@ def _judged_gates(report: Report) -> Table:
     several = len(report.asked) > 1
     columns = (
         TableColumn("gate", "name"),
+        TableColumn("verdict", "name"),
         TableColumn("run"),
         TableColumn("limit"),
         TableColumn("measured"),
         TableColumn("of"),
         TableColumn("interval"),
-        TableColumn("verdict"),
         TableColumn("remark", "text"),
     )
     rows = tuple(
         (
             gate.name,
+            _MET[gate.met],
             str(gate.run_number) if several else "",
             describe_limit(gate),
             describe_measured(gate),
             "" if gate.of is None else f"{gate.of:,}",
             _interval(gate),
-            _MET[gate.met],
             gate.why or "",
         )
         for gate in report.gates
