@@ -102,7 +102,7 @@ def attacked(
             prompts = {"path": file, "dialect": dialect}
             write_configuration(folder, mock_url, models=[model], prompts=prompts)
             said = invoke(url, "start", "run.yaml", "--quiet", "--allow-unlisted", cwd=folder)
-            assert said.exit_code in (0, 1, 3), said.output[:2000]
+            assert said.exit_code in (0, 3), said.output[-6000:]
         for n, reviewer in enumerate(REVIEWERS):
             verdict = ("pass", "fail")[n % 2]
             answers = (
