@@ -82,7 +82,8 @@ class HealthReader:
         """The state now, or a second ago."""
         with self._lock:
             if self._health is None or self._now() - self._health[0] >= _KEPT_S:
-                self._health = (self._now(), self._read())
+                health = self._read()  # may take seconds: whoever waited meanwhile gets the same
+                self._health = (self._now(), health)
             return self._health[1]
 
     def _read(self) -> Health:

@@ -71,7 +71,7 @@ def report(error: BaseException, *, debug: bool, command: str | None = None) -> 
         case NotSigned() | UnreadableEvent() if command == "verify":
             say(f"error: {_text(error)}")
             return ExitCode.FAILED
-        case NotSigned() if command in ("start", "resume"):
+        case NotSigned() if command in ("start", "resume", "worker"):
             say(
                 f"error: the log was changed: {_text(error)}. Nothing was sent. `failproof-es "
                 "verify` says what was changed. Restore the newest backup, or go on from this log "

@@ -16,7 +16,7 @@ from uuid import UUID
 
 import click
 
-from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
+from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner, require_continued_log
 from failproof_es.cli.app.alive import told_alive
 from failproof_es.cli.app.errors import ExitCode, exit_code_of
 from failproof_es.cli.app.following import following
@@ -145,6 +145,7 @@ def worker(
         with ExitStack() as stack:
             keeper, knows_missing = None, False
             if not attached:  # else the process that it is attached to does this
+                require_continued_log(store)
                 store.outage_report = OutageReport(lambda line: say(mask_message(line)))
                 knows_missing = report_missing_key(store)
                 keeper = stack.enter_context(CheckpointSigner(store))

@@ -66,7 +66,8 @@ def test_no_run_begins_on_a_log_that_does_not_continue_the_checkpoint_kept(
     write_configuration(forged.folder, mock_url)
     events = "SELECT count(*) FROM failproof.events"
     [before] = forged.fetch(events)
-    for command in (("start", "run.yaml"), ("start", "run.yaml", "--detach"), ("resume", "1")):
+    detached = ("start", "run.yaml", "--detach")
+    for command in (("start", "run.yaml"), detached, ("resume", "1"), ("worker", "--drain")):
         done = engine(forged, *command)
         assert done.exit_code == 1, done.output
         assert "error: the log was changed: the checkpoint kept signs" in done.stderr
