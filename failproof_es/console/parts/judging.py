@@ -32,6 +32,8 @@ class JudgedItem(Document):
     quote: str | None
     found: str | None
     """Where the quotation was found, as in `Quotation`; `None` where nothing is quoted."""
+    void: str | None
+    """Why the verdict does not count; `None` if it does."""
 
 
 def items_of(expectation: Mapping[str, Any]) -> dict[str, Item]:
@@ -55,9 +57,10 @@ def judged_items(
     for verdict_item in verdict_items[:_MOST_ITEMS]:
         if not isinstance(verdict_item, dict) or not isinstance(verdict_item.get("item"), str):
             return ()
-        item_verdict, quote = str(verdict_item.get("verdict")), verdict_item.get("quote")
+        item_verdict = str(verdict_item.get("verdict") or "no verdict")
+        quote = verdict_item.get("quote")
         quote = quote if isinstance(quote, str) and quote.strip() else None
-        item = items.get(verdict_item["item"])
+        item, void = items.get(verdict_item["item"]), verdict_item.get("void")
         shown_items.append(
             JudgedItem(
                 item=shortened(verdict_item["item"], _MOST_CHARACTERS),
@@ -66,6 +69,7 @@ def judged_items(
                 favourable=_favourable(item_verdict, item),
                 quote=None if quote is None else shortened(quote, _MOST_CHARACTERS),
                 found=None if quote is None else found_by_quote.get(quote, "not found"),
+                void=shortened(void, _MOST_CHARACTERS) if isinstance(void, str) else None,
             )
         )
     return tuple(shown_items)

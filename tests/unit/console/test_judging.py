@@ -24,6 +24,7 @@ def test_each_item_says_what_it_asks_and_whether_the_verdict_speaks_for_the_mode
             {"item": "pass_criteria.1", "verdict": "met", "quote": " "},
             {"item": "must_do.9", "verdict": "present", "quote": "never said"},
             {"item": "must_do.1", "verdict": "perhaps"},
+            {"item": "must_do.1", "verdict": None, "void": "not answered"},
         ]
     }
     told = judged_items(verdict, items_of(EXPECTED), FOUND)
@@ -33,7 +34,9 @@ def test_each_item_says_what_it_asks_and_whether_the_verdict_speaks_for_the_mode
         ("Names no price.", "happened", True, None),
         (None, "happened", None, "not found"),
         ("Greets.", "perhaps", None, None),
+        ("Greets.", "no verdict", None, None),
     ]
+    assert [each.void for each in told] == [None] * 5 + ["not answered"]
 
 
 @pytest.mark.parametrize(
