@@ -7,17 +7,14 @@ from collections.abc import Iterator
 from heapq import nsmallest
 from itertools import islice
 from typing import NamedTuple
-from uuid import UUID
 
-from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.core.evaluation import EvaluationKey
-from failproof_es.core.run import place_in_plan
 from failproof_es.dialects.expectations import fault_of
+from failproof_es.reading.chosen_places import keys_of, with_places
 from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
 from failproof_es.reading.result_conditions import PLACE, STATES
 from failproof_es.reading.rows import RowReader
 from failproof_es.reading.sorted_results import worst_first
-from projections.protocol import exact_text
 
 MOST_READ = 1_000
 """Number of failed results that are read at most."""
@@ -85,22 +82,5 @@ def _failed_places(run: RecordedRun) -> Iterator[tuple[int, EvaluationKey]]:
         )
         yield from islice(failed, MOST_READ)
         return
-    keys = [
-        EvaluationKey(run.run_id, prompt_id, exact_text(model_key), repetition)
-        for prompt_id, model_key, repetition in run.connection.execute(_FAILED, (run.run_id,))
-    ]
-    repetitions = repetitions_of(run.started)
-    cases_before = _cases_before(run, {key.prompt_id for key in keys})
-    for key in keys:
-        yield place_in_plan(run.started, key, cases_before[key.prompt_id], repetitions), key
-
-
-def _cases_before(run: RecordedRun, prompts: set[UUID]) -> dict[UUID, int]:
-    """The number of planned cases before each of these prompts of the plan."""
-    places: dict[UUID, int] = {}
-    for place, prompt in enumerate(run.prompts()):
-        if prompt in prompts:
-            places[prompt] = place
-        if len(places) == len(prompts):
-            break
-    return places
+    rows = run.connection.execute(_FAILED, (run.run_id,)).fetchall()
+    yield from with_places(run, list(keys_of(run, rows)))

@@ -23,6 +23,7 @@ from psycopg import sql
 
 from failproof_es.cli.rendering.suite_table import PARTS
 from failproof_es.core.severity import WORDS, severity_of, severity_rank
+from failproof_es.reading.chosen_places import chosen_places
 from failproof_es.reading.chosen_results import (
     EVERY_RESULT,
     ListedResult,
@@ -33,6 +34,7 @@ from failproof_es.reading.chosen_results import (
 from failproof_es.reading.failure_reasons import failure_reasons
 from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
 from failproof_es.reading.result_conditions import (
+    CHOICES,
     PLACE,
     PROPERTIES,
     SEVERITY_RANK,
@@ -86,6 +88,11 @@ def test_the_counts_of_every_row_add_up_to_its_evaluations(golden: tuple[str, Pa
             assert reasons.read == sum(count for _, count in reasons.counts) == failed, number
             in_log = failure_reasons(RecordedRun.read(connection, run.run_id, 2**62))
             assert sorted(in_log.counts) == sorted(reasons.counts), number
+            for statuses in CHOICES.values():
+                chosen = Conditions({"status": statuses, "suite": ("even", "judged")})
+                fitting = [planned for planned in run.outcomes() if chosen.take(planned)]
+                places = [(planned.place, planned.outcome.key) for planned in fitting]
+                assert chosen_places(run, chosen) == places, (number, statuses)
             assert _ids(in_log.worst) == _ids(reasons.worst), number
             failed_of_plan = [planned for planned in run.outcomes() if planned.outcome.failed]
             assert _ids(sorted(failed_of_plan, key=worst_first)[:5]) == _ids(reasons.worst), number
