@@ -14,6 +14,7 @@ from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.rows import RowReader
 from failproof_es.store.reading.reader import Connection
 from failproof_es.store.store import Store
+from projections.comparison import compare_run
 from projections.runner import rebuild, status
 from tests.benchmarks import filling
 from tests.benchmarks.console import log
@@ -55,6 +56,10 @@ def test_the_rows_of_a_copied_run_are_those_of_a_rebuild(
         assert by_rows.total.scored == len(outcomes) == 60
         log = LogReader(connection)
         assert by_rows == log.summary(log.run(run_id))
+        by_events = RecordedRun.read_events(connection, run_id)
+        assert list(by_events.counted_outcomes()) == outcomes
+        assert "summary" in vars(by_events) and by_events.summary == by_rows
+        assert compare_run(connection, run_id).changed == []
         keys = [each.key for each in run.evaluations()]
         assert [each.outcome for each in outcomes] == log.outcomes(run.run, keys)
         rebuild(connection)
