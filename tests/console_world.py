@@ -92,6 +92,7 @@ def _record(url: str, models: str, folder: Path) -> None:
     judged["judges"] = _models(models, "judge", "judge-two")
     does("start", _written(folder, judged), "--quiet", codes=(0, 1, 3))
     gone = _configuration(models, "wrong-model", "support.jsonl", "assistant-gone")
+    gone["execution"]["pause_after_lost"] = None  # so that it fails, however busy the machine is
     does("start", _written(folder, gone), "--quiet", codes=(0, 1, 3))
     people = _configuration(models, "by-hand", "people.jsonl", "talker", dialect="redteam")
     does("start", _written(folder, people), "--quiet", codes=(0, 1, 3))
