@@ -119,6 +119,12 @@ def print_outcome(outcome: Outcome, counted_up: RunSummary, failures: FailureRea
             print_line(line)
 
 
+def say_worst(failures: FailureReasons) -> None:
+    """Say on stderr which results failed worst, and why."""
+    for line in worst_lines(failures):
+        say(line)
+
+
 def _absent_models(counted_up: RunSummary) -> list[str]:
     """The keys of the models that their servers lack, or that answered under another name."""
     errors = counted_up.counts.errors

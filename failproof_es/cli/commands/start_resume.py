@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine
 from contextlib import ExitStack
 from decimal import Decimal
 from functools import partial
@@ -38,7 +38,13 @@ from failproof_es.cli.app.options import (
 )
 from failproof_es.cli.app.process import ignore_broken_pipe, raise_descriptor_limit
 from failproof_es.cli.app.program import CliCommand, session
-from failproof_es.cli.app.run_end import print_outcome, say_what_next, summary, write_files
+from failproof_es.cli.app.run_end import (
+    print_outcome,
+    say_what_next,
+    say_worst,
+    summary,
+    write_files,
+)
 from failproof_es.cli.app.stopping import Drive, until_stopped
 from failproof_es.cli.commands.several_workers import (
     begin_again,
@@ -49,7 +55,7 @@ from failproof_es.cli.commands.several_workers import (
 )
 from failproof_es.cli.commands.validate import print_preflight
 from failproof_es.cli.progress.display import progress_for
-from failproof_es.cli.progress.recorded_progress import catch_up_with
+from failproof_es.cli.progress.recorded_progress import catch_up_with, recorded_prices
 from failproof_es.cli.progress.slow_step import slow_step
 from failproof_es.cli.progress.state import ProgressState
 from failproof_es.cli.rendering.junit import junit_option
@@ -72,14 +78,13 @@ from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.engine.history import read_run
 from failproof_es.engine.lifecycle import resume as resume_run
 from failproof_es.engine.lifecycle import start as start_run
-from failproof_es.events import Again, Event, PricesRecorded, RunStarted
+from failproof_es.events import Again, Event, RunStarted
 from failproof_es.models.trust.permissions import demands_of, granted_for
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.cases_by_result import with_cases_by_result
 from failproof_es.reading.failure_reasons import FailureReasons, failure_reasons
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.reader import (
-    find,
     max_position,
     resolve_run,
 )
@@ -389,7 +394,7 @@ def _carry_out(
             if isinstance(event, RunStarted) and telemetry is not None:
                 telemetry.follow(event.originator_id, event.run_number)
             if isinstance(event, RunStarted) and not quiet:
-                for recorded in _prices(store, event):
+                for recorded in recorded_prices(store, event):
                     state.observe(recorded)
 
         def current_run() -> str | None:
@@ -414,6 +419,8 @@ def _carry_out(
     if outcome.reason:  # the reason of a stop is no hint: --quiet keeps it
         say(f"run {outcome.run_number} {outcome.status}: {outcome.reason}")
     if not quiet:
+        if output_format is not Format.TABLE:
+            say_worst(failures)
         say_what_next(counted_up, outcome.status, config)
     if output_format is not Format.TABLE:
         with ignore_broken_pipe():
@@ -438,11 +445,3 @@ def _write_results(
         with slow_step("writing the results", quiet=quiet):
             is_written = write_files(store, run, junit, quiet)
     return counted_up, failures, is_written
-
-
-def _prices(store: Store, started: RunStarted) -> Iterator[Event]:
-    """The events that record the prices of a run that has just begun."""
-    topics = [PricesRecorded.__name__]
-    with store.connect() as connection:
-        for row in find(connection, stream_id=started.originator_id, topics=topics):
-            yield row.event()

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from uuid import UUID
 
 from failproof_es.cli.progress.state import OBSERVED, ProgressState
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.engine.history import WINDOW, iterate_evaluations
-from failproof_es.events import CarriedOver, ErrorRecorded
+from failproof_es.events import CarriedOver, ErrorRecorded, Event, PricesRecorded, RunStarted
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.reader import Connection, find, iterate_stream
+from failproof_es.store.store import Store
 
 
 def catch_up_with(state: ProgressState, connection: Connection, run_id: UUID) -> None:
@@ -45,3 +47,11 @@ def count_events(state: ProgressState, connection: Connection, run_id: UUID) -> 
 def carried_over_key(run_id: UUID, event: CarriedOver) -> EvaluationKey:
     """The key, in the run `run_id`, of the evaluation that the event carries over."""
     return EvaluationKey(run_id, event.prompt_id, event.model_key, event.repetition)
+
+
+def recorded_prices(store: Store, started: RunStarted) -> Iterator[Event]:
+    """The events that record the prices of a run that has just begun."""
+    topics = [PricesRecorded.__name__]
+    with store.connect() as connection:
+        for row in find(connection, stream_id=started.originator_id, topics=topics):
+            yield row.event()

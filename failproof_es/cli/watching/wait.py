@@ -8,8 +8,7 @@ import click
 
 from failproof_es.cli.app.errors import exit_code_of
 from failproof_es.cli.app.program import CliCommand, session
-from failproof_es.cli.app.run_end import summary
-from failproof_es.cli.rendering.failed_results import worst_lines
+from failproof_es.cli.app.run_end import say_worst, summary
 from failproof_es.cli.rendering.output import Format, format_option, print_json, say
 from failproof_es.core.run import Run
 from failproof_es.engine.drive_outcome import Outcome
@@ -75,8 +74,7 @@ def wait(run: str, timeout: float | None, output_format: Format) -> None:
     code = exit_code_of(outcome)
     why = f": {outcome.reason}" if outcome.reason else ""
     say(f"run {outcome.run_number} {outcome.name}: {outcome.status}{why}")
-    for line in worst_lines(failures):
-        say(line)
+    say_worst(failures)
     for name, gate in outcome.gates.items():
         if not gate["met"]:
             say(gate_line(name, gate))
