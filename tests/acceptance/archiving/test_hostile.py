@@ -263,7 +263,9 @@ def test_verify_names_what_was_changed_by_hand(archive: Archive, what: str) -> N
     assert "archived events changed" in said or "row missing" in said
     if "kind" in what or "stream" in what:
         assert "archived events changed" in said
-        assert "what is kept of its rows is not" in archive.does("attach", archive.file(), code=2)
+        assert "kept of the run's rows was changed" in archive.does(
+            "attach", archive.file(), code=2
+        )
         told = archive.does("verify", "--archive", "old", code=1)
         assert "what is kept of run 1 is not what" in told
     if "leaf" in what or "recorded" in what:

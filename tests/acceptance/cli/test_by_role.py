@@ -53,9 +53,8 @@ _NEEDS = {
         ),
         "granted failproof_auditor to read",
     ),
-    ARCHIVER: dict.fromkeys(
-        set(READS) - {"database"}, "grant this user failproof_auditor to read the log"
-    ),
+    ARCHIVER: dict.fromkeys(READS, "grant this user failproof_auditor to read the log")
+    | {"database": "permission denied"},
 }
 """What each role cannot do, and what is said then. All else works."""
 

@@ -105,6 +105,7 @@ def test_commands_planted_everywhere_leave_no_trace(
         return done.stdout
 
     do("suites", "validate", "dataset.toml")
+    do("db", "init")
     do("start", "run.yaml")
     assert len(model_server.requests) == len(cases)
     do("replay", "latest")
