@@ -164,7 +164,10 @@ def _create_scratch(connection: Connection, projections: Sequence[Projection]) -
 @contextmanager
 def _snapshot(connection: Connection) -> Iterator[None]:
     with connection.transaction(force_rollback=True):
-        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        try:  # a role may have `default_transaction_read_only`; a standby allows no other
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE")
+        except (psycopg.errors.FeatureNotSupported, psycopg.errors.ActiveSqlTransaction) as error:
+            raise NotComparable(str(error).splitlines()[0]) from error
         hold_positions(connection)
         yield
 

@@ -7,6 +7,8 @@ from typing import Any
 import psycopg
 import pytest
 
+from failproof_es.store.connecting import connect
+from failproof_es.store.schema.installation import AUDITOR
 from failproof_es.store.store import Store
 from projections import PROJECTIONS
 from projections.comparison import NotComparable, RowComparison, compare_log, compare_run
@@ -121,5 +123,9 @@ def test_without_temporary_tables_nothing_is_compared(
 ) -> None:
     with world.connect() as connection:
         connection.execute("SET default_transaction_read_only = on")
-        with pytest.raises(NotComparable, match="read-only"):
-            compare_run(connection, RUN)
+        assert compare_run(connection, RUN).changed == []
+    database = administrator.info.dbname
+    administrator.execute(f"REVOKE TEMPORARY ON DATABASE {database} FROM PUBLIC".encode())
+    auditor = world.url.replace("//postgres@", f"//{AUDITOR}@")
+    with connect(auditor) as session, pytest.raises(NotComparable, match="permission denied"):
+        compare_run(session, RUN)
