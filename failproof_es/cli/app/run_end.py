@@ -152,7 +152,7 @@ def say_what_next(counted_up: RunSummary, status: str, config: Path | None = Non
             return
         if not counted_up.run.at_ceiling:  # its reason names the command
             say(f"resume it with `failproof-es resume {number}`")
-        if not total.finished:
+        if not total.scored:
             say(_CONFIGURATION_STAYS)
         _say_what_is_missing(counted_up)
         return
