@@ -113,6 +113,8 @@ class ListedRun:
     gates_met: bool | None = None
     cost_usd: float | None = None
     """`None` if the cost of an answer is unknown."""
+    unpriced: tuple[str, ...] = ()
+    """The models and judges whose price is unknown."""
     problem: str | None = None
     """Why the run is unreadable."""
     archived: str | None = None
@@ -324,6 +326,7 @@ def _list_run(
         ),
         gates_met=run.gates_met,
         cost_usd=None if totals.cost_usd is None else float(totals.cost_usd),
+        unpriced=tuple(key for key, price in (run.prices or {}).items() if not price.rates),
         who=started.who,
         repetitions=repetitions_of(started),
         imported=run.imported_from,

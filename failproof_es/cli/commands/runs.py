@@ -61,8 +61,8 @@ _MOST_MODELS = 2
 _KEYS = (
     "run_id", "run_number", "name", "status", "started_at", "dialect", "models", "experiment",
     "attempt", "attempts", "overlapping", "planned", "selection", "finished", "unfinished",
-    "unscored", "passed", "gates_met", "cost_usd", "workers", "undriven", "problem", "archived",
-    "imported", "branch", "given_name", "tags", "note", "hidden",
+    "unscored", "passed", "gates_met", "cost_usd", "unpriced", "workers", "undriven", "problem",
+    "archived", "imported", "branch", "given_name", "tags", "note", "hidden",
 )  # fmt: skip
 """The keys of a run as JSON, in this order."""
 _REMARKS = ("imported", "selection", "branch")
@@ -114,7 +114,8 @@ def runs(
     passed       the share that passed, of those that passed or failed, for each model
     workers      who drives it now; `workers` says more of each. The remark of a running run that
                  nobody drives says since when, and how to resume it
-    cost         of all answers, judges included; `-` if a price or a token count is unknown
+    cost         of all answers, judges included; `-` if a price or a token count is unknown. In
+                 JSON `unpriced` names the models without a price
 
     A run that is archived is listed as `archived`; in JSON `archived` says where it is, and how to
     attach it. What was not recorded when it ended is unknown.
@@ -217,6 +218,7 @@ def _row(run: ListedRun) -> dict[str, Any]:
         "run_id": str(run.run_id),
         "models": list(run.models),
         "tags": list(run.tags),
+        "unpriced": list(run.unpriced),
         "passed": [{name: getattr(one, name) for name in _RATE_KEYS} for one in run.passed],
         "workers": None if run.problem else [],
         "undriven": None,
