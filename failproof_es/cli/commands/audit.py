@@ -79,8 +79,9 @@ def audit(
 
     The trail holds the resolved configuration, validations, retries, errors and pauses. It
     also holds changed limits, written files and reviews. With --json each line is a record as
-    specification 001 § 8.2 defines it: event, timestamp, test_run_id, details. The projection
-    `audit_trail` holds the same.
+    specification 001 § 8.2 defines it: event, timestamp, test_run_id, details. `position` in the
+    details is the event's place in the log; a field of that name of its own is `own_position`. The
+    projection `audit_trail` holds the same records.
 
     Without RUN it has what people did about any run: starts, also refused ones, resumptions,
     runs given up or archived, written files, reviews. With --only thrown-away it has what left no
