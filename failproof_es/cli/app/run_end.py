@@ -181,7 +181,7 @@ def _say_what_is_missing(counted_up: RunSummary) -> None:
         return
     lost = counted_up.lost()
     were = "was" if missing == 1 else "were"
-    of_those = f", {lost:,} of them lost" if lost else ""
+    of_those = f", {lost:,} of them without a usable answer" if lost else ""
     say(
         f"{plural(missing, 'evaluation')} {were} abandoned{of_those}: `failproof-es resume "
         f"{counted_up.run.started.run_number} --retry-abandoned` asks again in a run that carries "

@@ -139,7 +139,10 @@ def test_the_table_at_the_end_show_and_runs_use_one_word_for_each_thing(
         ("mock", ["3", "1"], ["42.9%", "to", "85.7%"]),
         ("silent", ["5", "1"], ["71.4%", "to", "85.7%"]),
     ]
-    assert "4 evaluations were abandoned, 2 of them lost: `failproof-es resume 1" in done.stderr
+    assert (
+        "4 evaluations were abandoned, 2 of them without a usable answer: `failproof-es resume 1"
+        in done.stderr
+    )
     assert "mock: 7 of 7, 3 passed, 0 refused, 3 (42.9%) abandoned, 1 lost" in done.stderr
     text = invoke(store.url, "show", 1, cwd=tmp_path).stdout
     said = "2 lost, no usable answer of the model; 2 cut off at max_tokens"

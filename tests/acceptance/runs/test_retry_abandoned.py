@@ -248,8 +248,8 @@ def test_a_run_that_ended_with_abandoned_evaluations_says_how_to_ask_them_again(
 ) -> None:
     done = invoke(store.url, "start", "run.yaml", cwd=new_folder)
     assert (
-        "3 evaluations were abandoned, 3 of them lost: `failproof-es resume 1 --retry-abandoned`"
-        in (done.stderr)
+        "3 evaluations were abandoned, 3 of them without a usable answer: "
+        "`failproof-es resume 1 --retry-abandoned`" in (done.stderr)
     )
 
 
