@@ -228,7 +228,7 @@ def _for_people(run: RecordedRun, document: RunDocument) -> dict[str, Any]:
         "requests": f"{counts.requests}, {counts.retries} of them retries, "
         f"{counts.lost_requests} without a recorded outcome",
         "failed requests": _failed_for_people(summary),
-        **({"error messages": messages} if (messages := describe_messages(summary)) else {}),
+        **({"request errors": messages} if (messages := describe_messages(summary)) else {}),
         "tokens": f"{_format_tokens(spent.input)} in, {_format_tokens(spent.output)} out",
         "cost": cost,
         **({"spent": text} if (text := document.spending.of_ceiling) else {}),
