@@ -27,6 +27,7 @@ from failproof_es.support.untrusted_text import shortened
 from projections import PROJECTIONS
 from projections.archives import ARCHIVING, Forgetful
 from projections.batch import Batch, fact_of, read_batch, read_run, take_in
+from projections.definitions import read_model_differences
 from projections.positions import hold_positions, read_positions
 from projections.protocol import Fact, Projection
 from projections.relations import LIVE, enter, is_whole
@@ -111,11 +112,18 @@ class RowComparison:
     """Rows that the log gives."""
     changed: list[ChangedRow] = field(default_factory=list)
     """At most `MOST_CHANGED` of each table."""
+    not_as_installed: list[str] = field(default_factory=list)
+    """Objects that may show other rows to other readers, such as a row-security policy."""
 
     @property
     def agrees(self) -> bool:
         """Whether no row that a reader may see is changed, or could not be compared."""
-        return not self.changed and _BEHIND not in self.not_compared.values()
+        return not self.deviations and _BEHIND not in self.not_compared.values()
+
+    @property
+    def deviations(self) -> list[str]:
+        """What differs, in words."""
+        return [*self.not_as_installed, *map(str, self.changed)]
 
 
 def compare_run(connection: Connection, run_id: UUID) -> RowComparison:
@@ -139,6 +147,8 @@ def compare_log(connection: Connection, progress: Progress) -> RowComparison:
 def _compare(connection: Connection, run_id: UUID | None, progress: Progress) -> RowComparison:
     comparison = RowComparison()
     with _snapshot(connection):
+        different = read_model_differences(connection)
+        comparison.not_as_installed = [difference.what for difference in different]
         by_position = _current_projections(connection, comparison)
         for up_to, projections in by_position.items():
             with connection.transaction(force_rollback=True):

@@ -44,6 +44,7 @@ def rows_document(comparison: RowComparison | None) -> dict[str, Any] | None:
         "rows": comparison.rows,
         "changed": [_row(row) for row in _listed(comparison.changed)],
         "changed_rows": len(comparison.changed),
+        "not_as_installed": comparison.not_as_installed,
     }
 
 
@@ -59,6 +60,8 @@ def _row(row: ChangedRow) -> dict[str, Any]:
 def print_comparison(comparison: RowComparison) -> None:
     """Print each changed row, and how many agree with the log."""
     changed, listed = comparison.changed, _listed(comparison.changed)
+    for what in comparison.not_as_installed:
+        click.echo(one_line(f"among the read models, {what}"))
     for row in listed:
         click.echo(one_line(f"row of a read model changed: {row}"))
     if len(changed) > len(listed):
@@ -69,5 +72,5 @@ def print_comparison(comparison: RowComparison) -> None:
     if changed:
         click.echo(f"read models ({names}): CHANGED, at least {plural(len(changed), 'row')}")
         say(REMEDY)
-    elif comparison.projections:
+    elif comparison.projections and not comparison.not_as_installed:
         click.echo(f"read models ({names}): {plural(comparison.rows, 'row')} as the log gives them")

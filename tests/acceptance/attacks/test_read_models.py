@@ -65,3 +65,13 @@ def test_rows_changed_are_named_and_in_no_file_on_record(
     assert shown.command("audit", "--file", report).exit_code == 0
     assert shown.command("projections", "rebuild", url=shown.url).exit_code == 0
     assert shown.command("verify", FAILED).exit_code == 0
+
+
+def test_a_policy_that_shows_an_auditor_other_rows_is_named(shown: Attacked) -> None:
+    url = shown.url.replace(f"//{WRITER}@", f"//{PROJECTOR}@")
+    with psycopg.connect(url, autocommit=True) as projector:
+        projector.execute("ALTER TABLE projections.evaluations ENABLE ROW LEVEL SECURITY")
+        projector.execute("CREATE POLICY all_rows ON projections.evaluations USING (true)")
+    verified = shown.command("verify", FAILED)
+    assert verified.exit_code == 1
+    assert "the policy all_rows on projections.evaluations was not installed" in verified.stdout

@@ -240,7 +240,7 @@ def _verify_run(
 
 
 def _exit_code(proof: LogProof | EvidenceError, rows: RowComparison | None) -> ExitCode:
-    if rows is not None and rows.changed:
+    if rows is not None and rows.deviations:
         return ExitCode.FAILED
     if isinstance(proof, NotProvenYet):
         return ExitCode.NOT_PROVEN_YET
@@ -255,8 +255,8 @@ def _proof_document(
         document |= {"verdict": proof.missing.verdict, "reason": str(proof)}
     elif isinstance(proof, EvidenceError):
         document |= {"verdict": "changed", "reason": str(proof)}
-    elif rows is not None and rows.changed:
-        document |= {"verdict": "rows changed", "reason": f"{rows.changed[0]}. {REMEDY}"}
+    elif rows is not None and rows.deviations:
+        document |= {"verdict": "rows changed", "reason": f"{rows.deviations[0]}. {REMEDY}"}
     else:
         document |= {"genuine": True, "verdict": "genuine"}
     if isinstance(proof, LogProof):
