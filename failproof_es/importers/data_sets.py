@@ -9,6 +9,7 @@ from pathlib import Path
 
 from failproof_es.dialects.kit.json_lines import Defect, parse_object
 from failproof_es.importers.arrow_rows import read_arrow, read_parquet
+from failproof_es.importers.promptfoo.documents import tests_alone
 from failproof_es.importers.protocol import Findings, ImportedCase, Options, Place
 from failproof_es.importers.records import ColumnMap, UnusableRecord, case_of, mapping_of
 from failproof_es.importers.rows import SourceRows, read_csv, read_json, read_json_lines
@@ -28,6 +29,8 @@ READERS: Mapping[str, Reader] = {
 _SHARD = re.compile(r"^(?P<split>.+?)-\d{5}-of-(?P<of>\d{5})$")
 _MOST_MISSING = 100
 _NOT_MAPPED = "the column is not mapped"
+_ASSERTIONS = re.compile(r"__expected\d*", re.ASCII)
+"""Columns of promptfoo's tables: an assertion each, such as `contains:Paris`."""
 _PROGRAMS = (".py", ".ipynb", ".js", ".ts")
 
 
@@ -64,6 +67,7 @@ class RecordImporter:
             rows = READERS[path.suffix.lower()](source, path)
             if not rows.names:
                 raise InvalidInput([Problem("is empty: it holds no record", path)])
+            _refuse_tests_of_promptfoo(path, rows.names)
             mapping = mapping_of(rows.names, options, self.defaults, self.match, self.blocking)
             for name in mapping.unmapped(rows.names):
                 if name not in reported:
@@ -207,6 +211,16 @@ def _named_files(source: Source, folder: Path) -> frozenset[Path] | None:
         except OutsideSource as error:
             raise InvalidInput([Problem(f"{filename[:100]}: {error}", state)]) from None
     return frozenset(files)
+
+
+def _refuse_tests_of_promptfoo(path: Path, names: Sequence[str]) -> None:
+    """Raises `InvalidInput` if a column holds promptfoo's assertions.
+
+    Read as expected answers, `contains:Paris` and `is-refusal` would fail every answer.
+    """
+    for name in names:
+        if _ASSERTIONS.fullmatch(name.strip()):
+            raise tests_alone(path, f": the column {name.strip()} has assertions")
 
 
 def _add_remark(mapping: ColumnMap, findings: Findings) -> None:

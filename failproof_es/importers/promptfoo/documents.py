@@ -16,6 +16,7 @@ NAMES = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json")
 _FILE = "file://"
 _CODE = frozenset({".js", ".cjs", ".mjs", ".ts", ".cts", ".mts", ".py", ".rb", ".go", ".sh"})
 _DATA = frozenset({".yaml", ".yml", ".json"})
+_TABLES = frozenset({".csv", ".jsonl"})
 TEXT = frozenset({".txt", ".md", ".j2", ".jinja", ".njk", ".html", ".xml"})
 
 
@@ -71,10 +72,24 @@ def read_configuration(source: Source) -> DocumentNode:
     if path.suffix.lower() in _CODE:
         remedy = "write what it returns as YAML or JSON, and import that file"
         raise InvalidInput([Problem("is code, which is not run", path, remedy=remedy)])
+    if path.suffix.lower() in _TABLES:
+        raise tests_alone(path, "")
     document = _read_data(source, path)
+    if isinstance(document.value, list):
+        raise tests_alone(path, ": it is not a mapping")
     if not isinstance(document.value, dict):
         raise InvalidInput([Problem("is no promptfoo configuration: it is not a mapping", path)])
     return document
+
+
+def tests_alone(path: Path, evidence: str) -> InvalidInput:
+    """The error for a file of promptfoo's tests that no configuration names."""
+    message = f"holds promptfoo's tests, not their configuration{evidence}"
+    remedy = (
+        f"write {NAMES[0]} beside it, with `prompts:` and `tests: file://{path.name}`, "
+        "and import that as promptfoo"
+    )
+    return InvalidInput([Problem(message, path, remedy=remedy)])
 
 
 def is_reference(value: Any) -> bool:
@@ -118,7 +133,7 @@ def read_data(source: Source, path: Path) -> list[DocumentNode]:
     suffix = path.suffix.lower()
     if suffix in _DATA:
         return [_read_data(source, path)]
-    if suffix in (".csv", ".jsonl"):
+    if suffix in _TABLES:
         source.check(path, MAX_TEXT_BYTES)
         rows = (read_csv if suffix == ".csv" else read_json_lines)(source, path)
         return [

@@ -305,6 +305,26 @@ def test_a_configuration_that_is_code_or_is_not_there_is_refused(tmp_path: Path)
         read("promptfoo", tmp_path / "promptfooconfig.js")
 
 
+@pytest.mark.parametrize(
+    ("kind", "file", "content"),
+    [
+        ("promptfoo", "t.csv", "q,__expected\n1,contains:a\n"),
+        ("promptfoo", "t.jsonl", '{"vars": {"q": 1}}\n'),
+        ("promptfoo", "t.yaml", "- vars: {q: 1}\n"),
+        ("csv", "t.csv", "q,__expected2\n1,contains:a\n"),
+    ],
+)
+def test_tests_without_a_configuration_are_refused_with_the_remedy(
+    tmp_path: Path, kind: str, file: str, content: str
+) -> None:
+    (tmp_path / file).write_text(content)
+    columns = {"prompt": "q", "expected": "__expected2"} if kind == "csv" else None
+    with pytest.raises(InvalidInput) as refused:
+        read(kind, tmp_path / file, columns=columns)
+    [problem] = refused.value.problems
+    assert problem.remedy is not None and f"`tests: file://{file}`" in problem.remedy
+
+
 # -- what `promptfoo init` writes ------------------------------------------------------------
 
 
