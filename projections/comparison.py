@@ -46,6 +46,7 @@ _AT_ONCE = 2_000
 MOST_CHANGED = 1_000
 """Most changed rows of a table that are looked at."""
 _LONGEST_VALUE = 100
+_OUTDATED = "another version of this program built its tables, and readers rebuild them first"
 _BEHIND = "it is behind the archiving of a run: `failproof-es runs` brings it up"
 
 _COLUMNS = """
@@ -147,9 +148,10 @@ def compare_log(connection: Connection, progress: Progress) -> RowComparison:
 def _compare(connection: Connection, run_id: UUID | None, progress: Progress) -> RowComparison:
     comparison = RowComparison()
     with _snapshot(connection):
-        different = read_model_differences(connection)
-        comparison.not_as_installed = [difference.what for difference in different]
         by_position = _current_projections(connection, comparison)
+        if _OUTDATED not in comparison.not_compared.values():  # else all would differ
+            different = read_model_differences(connection)
+            comparison.not_as_installed = [difference.what for difference in different]
         for up_to, projections in by_position.items():
             with connection.transaction(force_rollback=True):
                 _create_scratch(connection, projections)
@@ -194,7 +196,7 @@ def _current_projections(
         if position is None or not is_whole(connection, projection):
             comparison.not_compared[name] = "its tables are not built"
         elif position.version != projection.version:
-            comparison.not_compared[name] = "another version of this program built its tables"
+            comparison.not_compared[name] = _OUTDATED
         elif position.position < last_archiving:
             comparison.not_compared[name] = _BEHIND
         else:

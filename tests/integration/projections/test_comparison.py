@@ -113,6 +113,9 @@ def test_a_position_that_was_moved_is_found_by_the_rows(
     administrator.execute("UPDATE projections.positions SET position = 12 WHERE name = 'reviews'")
     with world.connect() as connection:
         found = compare_log(connection, lambda *_: None)
+        administrator.execute("UPDATE projections.positions SET version = 1")
+        older = compare_log(connection, lambda *_: None)
+        assert (older.agrees, older.projections) == (True, [])
     assert {row.table for row in found.changed} == {
         "projections.review_history", "projections.run_annotations",
     }  # fmt: skip
