@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,8 @@ _SUITES = ("suite", "category")
 _TAGS = frozenset({"tags", "tag", "labels"})
 _LONGEST_TAG = 100
 _LONGEST_ID = 200
+_LONGEST_DESCRIPTION = 80
+_NOT_IN_ID = re.compile(r"[^\w.-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,15 @@ def attributes_of(test: Test, findings: Findings) -> CaseAttributes:
             elif value not in (None, "", [], {}):
                 findings.note(test.place, "only short texts and numbers become tags", name)
     return CaseAttributes(case_id, suite, severity, tuple(dict.fromkeys(tags)))
+
+
+def id_of_description(description: str | None) -> str | None:
+    """The description as an id that a shell takes unquoted: `password theft` is `password-theft`.
+
+    It has at most 80 characters. `None` if no letter and no digit is left.
+    """
+    text = _NOT_IN_ID.sub("-", description or "").strip("-._")
+    return text[:_LONGEST_DESCRIPTION].rstrip("-._") or None
 
 
 def _first_text(

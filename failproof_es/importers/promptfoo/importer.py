@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +10,11 @@ from typing import Any
 from failproof_es.core.case import Turn
 from failproof_es.importers.promptfoo import assertions
 from failproof_es.importers.promptfoo.assertions import TestExpectation
-from failproof_es.importers.promptfoo.attributes import CaseAttributes, attributes_of
+from failproof_es.importers.promptfoo.attributes import (
+    CaseAttributes,
+    attributes_of,
+    id_of_description,
+)
 from failproof_es.importers.promptfoo.documents import DocumentNode, read_configuration
 from failproof_es.importers.promptfoo.matrix import NoMatrix, PromptMatrix, matrix_of
 from failproof_es.importers.promptfoo.models import read_models
@@ -58,36 +63,53 @@ class PromptfooImporter:
                     *findings.not_mapped.problems(),
                 ]
             )
-        matrix = _read_matrix(source, configuration, prompts, findings)
-        writer = _CaseWriter(prompts, matrix, findings)
+        described = Counter[str | None]()
+        matrix = _read_matrix(source, configuration, prompts, described, findings)
+        writer = _CaseWriter(prompts, matrix, described, findings)
         for number, test in enumerate(read_tests(source, configuration, findings), 1):
             findings.read += 1
             yield from writer.cases_of(test, number)
 
 
 def _read_matrix(
-    source: Source, configuration: DocumentNode, prompts: Sequence[Prompt], findings: Findings
+    source: Source,
+    configuration: DocumentNode,
+    prompts: Sequence[Prompt],
+    described: Counter[str | None],
+    findings: Findings,
 ) -> PromptMatrix | None:
     """The matrix of the prompts, whose templates are added to `findings`; `None` without one.
 
-    The tests are read once more for it: a million of them do not fit into memory.
+    The ids of all tests' descriptions are counted in `described`. The tests are read once more for
+    both: a million of them do not fit into memory.
     """
     unheard = Findings()
     default = read_default_test(source, configuration, unheard)
+    tests = _count_descriptions(read_tests(source, configuration, unheard), described)
     try:
-        matrix = matrix_of(prompts, read_tests(source, configuration, unheard), default)
+        matrix = matrix_of(prompts, tests, default)
     except NoMatrix as error:
         remark = f"the prompts stay in the cases, where `diff` pairs no edited one: {error}"
         findings.remarks.append(remark)
+        for _ in tests:  # those after the one that fits no matrix are counted, too
+            pass
         return None
     findings.prompts.update(matrix.templates)
     return matrix
+
+
+def _count_descriptions(tests: Iterator[Test], described: Counter[str | None]) -> Iterator[Test]:
+    for test in tests:
+        described[id_of_description(test.description)] += 1
+        yield test
 
 
 @dataclass(slots=True)
 class _CaseWriter:
     prompts: Sequence[Prompt]
     matrix: PromptMatrix | None
+    described: Mapping[str | None, int]
+    """The number of tests with each id of a description: a unique one is its test's id."""
     findings: Findings
     _reported: set[tuple[Place, str]] = field(default_factory=set)
     """The notes on assertions already made: a note for all tests is made once."""
@@ -106,7 +128,7 @@ class _CaseWriter:
             expected = self._expected(test, variables)
             if expected is None:
                 continue
-            case_id = attributes.case_id or f"test-{number}"
+            case_id = attributes.case_id or self._unique_description(test) or f"test-{number}"
             case_id += f"-vars-{combination}" if several else ""
             if self.matrix is not None:
                 yield from self._case(test, case_id, attributes, expected, None, variables)
@@ -115,6 +137,10 @@ class _CaseWriter:
                 own_id = f"{case_id}-prompt-{index}" if len(self.prompts) > 1 else case_id
                 if test.prompts is None or prompt.label in test.prompts:
                     yield from self._case(test, own_id, attributes, expected, prompt, variables)
+
+    def _unique_description(self, test: Test) -> str | None:
+        description_id = id_of_description(test.description)
+        return description_id if self.described[description_id] == 1 else None
 
     def _reason_against(self, test: Test) -> str | None:
         """Why the test cannot become cases; `None` if it can."""

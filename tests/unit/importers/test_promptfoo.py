@@ -249,6 +249,24 @@ def test_ids_suites_severities_and_lists_come_over(tmp_path: Path) -> None:
     assert [document.get("severity_expectation") for document in documents[:2]] == ["S0", "S3"]
 
 
+@pytest.mark.parametrize("first", ["", "prompts: [other]"])
+def test_a_description_that_no_other_test_has_is_the_id(tmp_path: Path, first: str) -> None:
+    """Also if a test that names its prompts ends the search for a matrix before the others."""
+    found = importing(
+        tmp_path,
+        f"{ASK}tests: [{{{first}}},"
+        " {vars: {q: a}, description: ' password theft!'},"
+        " {vars: {q: b}, description: twice}, {vars: {q: c}, description: twice},"
+        " {vars: {q: [d, e]}, description: ¿Größe?}, {vars: {q: f}, description: '¿?'},"
+        " {vars: {q: g}, description: named, metadata: {id: own}}, {vars: {q: h}}]\n",
+    )
+    assert [case.case_id for case in found.cases] == [
+        "password-theft", "test-3", "test-4", "Größe-vars-1", "Größe-vars-2", "test-6", "own",
+        "test-8",
+    ]  # fmt: skip
+    assert found.cases[0].tags == (" password theft!",)
+
+
 def test_a_refusal_is_decided_by_the_program(tmp_path: Path) -> None:
     found = asserting(
         tmp_path,
