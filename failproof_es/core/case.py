@@ -54,6 +54,11 @@ class Case(BaseModel):
     document: dict[str, Any] = {}
 
     @property
+    def names(self) -> tuple[str, str]:
+        """The names that choose the case."""
+        return names_of_case(self.suite_id, self.case_id)
+
+    @property
     def family(self) -> tuple[str, str]:
         """The case's cluster for statistics: its suite, and its family tag or else its id."""
         return self.suite_id, self.family_tag or self.case_id
@@ -66,6 +71,12 @@ class Case(BaseModel):
     def digest(self) -> str:
         """SHA-256, in hexadecimal, of the case as canonical JSON (sorted keys, no spaces)."""
         return digest_of(self.model_dump(mode="json"))
+
+
+def names_of_case(suite: str, case: str) -> tuple[str, str]:
+    """The names that a user may give to a case: `CASE`, which several suites may have, and
+    `SUITE/CASE`."""
+    return case, f"{suite}/{case}"
 
 
 def digest_of(document: dict[str, Any]) -> str:

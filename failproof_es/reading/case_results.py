@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from failproof_es.core.case import Case, prompt_id
@@ -22,11 +23,15 @@ from projections.results.outcome_rows import outcome_of_row
 
 _MOST_NAMES = 5
 _BEYOND = 2**63 - 1
+_CHOSEN = (
+    "case_id = ANY (%(ends)s) AND %(case)s IN (case_id, suite_id || '/' || case_id) "
+    "AND (%(suite)s::text IS NULL OR suite_id = %(suite)s)"
+)
+"""SQL for the cases that `names_of_case` names so; the index of ids needs the `ends`."""
 _RESULTS = f"""
 {SELECTED}, r.run_number, r.name, r.started_at
 FROM (
-    SELECT * FROM projections.prompts
-    WHERE case_id = %(case)s AND (%(suite)s::text IS NULL OR suite_id = %(suite)s)
+    SELECT * FROM projections.prompts WHERE {_CHOSEN}
 ) AS p
 CROSS JOIN LATERAL (
     SELECT * FROM projections.evaluations AS e
@@ -39,10 +44,7 @@ ORDER BY e.last_position DESC LIMIT %(limit)s
 _OUTCOMES = (
     f"SELECT {OUTCOME_COLUMNS} FROM projections.evaluations AS e WHERE e.evaluation_id = ANY (%s)"
 )
-_PROMPTS = (
-    "SELECT prompt_id FROM projections.prompts "
-    "WHERE case_id = %(case)s AND (%(suite)s::text IS NULL OR suite_id = %(suite)s)"
-)
+_PROMPTS = f"SELECT prompt_id FROM projections.prompts WHERE {_CHOSEN}"
 _NAMES = """
 SELECT DISTINCT case_id FROM (
     SELECT case_id FROM projections.prompts WHERE strpos(lower(case_id), lower(%(case)s)) > 0
@@ -80,13 +82,12 @@ def case_results(
     before: int | None = None,
     limit: int,
 ) -> Iterator[CaseResult]:
-    """At most `limit` results of the cases with the id `case`, by their last event, newest first.
+    """At most `limit` results of the cases named `case`, by their last event, newest first.
 
     Of every version of the case, and of every suite, or of one. With `before`, only results whose
     last event is before this position.
     """
-    values = {
-        "case": visible(case), "suite": None if suite is None else visible(suite),
+    values = _chosen(case, suite) | {
         "before": _BEYOND if before is None else before, "limit": limit,
     }  # fmt: skip
     for *row, number, name, started_at in connection.execute(_RESULTS.encode(), values):
@@ -113,13 +114,20 @@ def case_records(connection: Connection, evaluations: Sequence[UUID]) -> dict[UU
 
 
 def archived_runs_with(connection: Connection, case: str, suite: str | None) -> list[UUID]:
-    """The archived runs that planned a case of this id, of any suite or of one."""
+    """The archived runs that planned a case of this name, of any suite or of one."""
     archived = archived_runs(connection)
     if not archived:
         return []
-    values = {"case": visible(case), "suite": None if suite is None else visible(suite)}
-    prompts = {prompt for (prompt,) in connection.execute(_PROMPTS, values)}
+    rows = connection.execute(_PROMPTS.encode(), _chosen(case, suite))
+    prompts = {prompt for (prompt,) in rows}
     return [run_id for run_id in archived if not prompts.isdisjoint(_planned(connection, run_id))]
+
+
+def _chosen(case: str, suite: str | None) -> dict[str, Any]:
+    """The values of `_CHOSEN`."""
+    parts = visible(case).split("/")
+    ends = ["/".join(parts[start:]) for start in range(len(parts))]
+    return {"case": visible(case), "ends": ends, "suite": None if suite is None else visible(suite)}
 
 
 def _planned(connection: Connection, run_id: UUID) -> Iterator[UUID]:
@@ -130,8 +138,8 @@ def _planned(connection: Connection, run_id: UUID) -> Iterator[UUID]:
 
 
 def similar_cases(connection: Connection, text: str) -> list[str]:
-    """The ids of some stored cases that contain `text`, in any case."""
-    values = {"case": visible(text), "limit": _MOST_NAMES}
+    """The ids of some stored cases that contain `text`, or its end in `SUITE/CASE`, in any case."""
+    values = {"case": visible(text).rpartition("/")[2], "limit": _MOST_NAMES}
     return [exact_text(name) for (name,) in connection.execute(_NAMES, values)]
 
 

@@ -21,6 +21,8 @@ _NAMES_OF_CASE: Mapping[str, Callable[[Case], Sequence[str]]] = {
     "severity": lambda case: () if case.severity is None else (case.severity,),
 }
 """By the name of a condition, the names of a case that it can choose."""
+_ALSO: Mapping[str, Callable[[Case], Sequence[str]]] = {"case": lambda case: case.names}
+"""More of them, which no hint lists."""
 
 
 class UnknownName(NamedTuple):
@@ -72,6 +74,9 @@ def _known_of_cases(run: RecordedRun, conditions: Conditions) -> dict[str, Seque
                 unseen.discard((name, value))
                 if value in values or len(known[name]) < _MOST_KNOWN:
                     known[name][value] = None
+            if name in _ALSO:
+                known[name] |= dict.fromkeys(values.intersection(_ALSO[name](case)))
+                unseen -= {(name, value) for value in _ALSO[name](case)}
         if not unseen:
             break
     return {name: list(names) for name, names in known.items()}

@@ -89,6 +89,8 @@ class Property:
     column: str
     value: Callable[[PlannedOutcome], Any]
     ranges: tuple[Range, ...] = ()
+    whole: Property | None = None
+    """A longer name, which chooses as well."""
 
     @property
     def sql(self) -> str:
@@ -103,6 +105,12 @@ class Property:
         last = self.ranges[-1][0]
         return f"CASE WHEN {self.column} IS NULL THEN '{UNKNOWN}' {cases} ELSE '{last}' END"
 
+    def is_one_of(self, planned: PlannedOutcome, names: Sequence[str]) -> bool:
+        """Whether a condition of these names chooses an outcome."""
+        return self.text_of(planned) in names or (
+            self.whole is not None and self.whole.is_one_of(planned, names)
+        )
+
     def text_of(self, planned: PlannedOutcome) -> str | None:
         """The text that a condition names, of an outcome."""
         value = self.value(planned)
@@ -116,7 +124,11 @@ class Property:
 PROPERTIES: Mapping[str, Property] = {
     "model": Property("e.model_key", lambda planned: planned.outcome.model_key),
     "suite": Property("p.suite_id", lambda planned: planned.case.suite_id),
-    "case": Property("p.case_id", lambda planned: planned.case.case_id),
+    "case": Property(
+        "p.case_id",
+        lambda planned: planned.case.names[0],
+        whole=Property("p.suite_id || '/' || p.case_id", lambda planned: planned.case.names[1]),
+    ),
     "category": Property("p.category", lambda planned: planned.case.category),
     "severity": Property("p.severity", lambda planned: planned.case.severity),
     "class_": Property("e.class", lambda planned: planned.outcome.class_),
@@ -166,7 +178,7 @@ class Conditions:
         """Whether the result is chosen."""
         return (
             all(
-                not names or PROPERTIES[name].text_of(planned) in names
+                not names or PROPERTIES[name].is_one_of(planned, names)
                 for name, names in self.named.items()
                 if name in PROPERTIES
             )
@@ -205,7 +217,9 @@ def conditions_sql(conditions: Conditions) -> tuple[str, dict[str, Any]]:
     values: dict[str, Any] = {}
     for name, names in conditions.named.items():
         if name in PROPERTIES and names:
-            parts.append(f"{PROPERTIES[name].sql} = ANY (%({name})s)")
+            either = (PROPERTIES[name], PROPERTIES[name].whole)
+            equal = (f"{one.sql} = ANY (%({name})s)" for one in either if one is not None)
+            parts.append(f"({' OR '.join(equal)})")
             values[name] = [visible(text) for text in names]
     if tags := conditions.named.get("tag"):
         parts.append(_TAG)

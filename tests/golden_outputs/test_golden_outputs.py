@@ -114,7 +114,8 @@ def random_conditions(results: list[PlannedOutcome], random: Random) -> Conditio
     one = random.choice(results)
     named: dict[str, tuple[str, ...]] = {}
     for name, condition in PROPERTIES.items():
-        texts = (condition.text_of(one), condition.text_of(random.choice(results)), "none")
+        other = (condition.whole or condition).text_of(random.choice(results))
+        texts = (condition.text_of(one), other, "none")
         if random.random() < 0.15:
             names = tuple(text for text in texts if text is not None)
             named[name] = names[: random.randint(1, 3)]

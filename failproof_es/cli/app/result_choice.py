@@ -17,7 +17,9 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 _OPTIONS = (
     click.option("--suite", "suites", multiple=True, metavar="ID", help="Only this suite."),
     click.option("--model", "models", multiple=True, metavar="KEY", help="Only this model."),
-    click.option("--case", "cases", multiple=True, metavar="ID", help="Only this case."),
+    click.option(
+        "--case", "cases", multiple=True, metavar="ID", help="Only this case, or SUITE/ID."
+    ),
     click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only cases with this tag."),
     click.option(
         "--severity", "severities", multiple=True, metavar="S", help="Only this severity."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict
+from shlex import quote
 from typing import Any
 
 import click
@@ -19,7 +20,9 @@ from failproof_es.cli.rendering.output import (
     print_table,
     say,
 )
+from failproof_es.cli.rendering.result_texts import first_line
 from failproof_es.cli.rendering.sanitise import one_line, shortened
+from failproof_es.core.case import Case
 from failproof_es.core.people import describe_outcome
 from failproof_es.events import Reviewed
 from failproof_es.problems import InvalidInput
@@ -50,6 +53,7 @@ _COLUMNS = (
     Column("result", "result"),
     Column("score", "accuracy", right=True),
     Column("why", "why", is_text=True),
+    Column("answer", "answer", is_text=True),
 )
 _SUITE = Column("suite", "suite_id")
 _LEFT_OUT = frozenset({"answer_cut"})
@@ -78,11 +82,12 @@ def case(
 ) -> None:
     """Print every result of the case ID, of all runs and models, newest first.
 
-    ID is the case's name in its suite. Cases of this name in several suites, and the versions of a
-    case that changed between runs, are listed together. Archived runs that asked it are named on
-    stderr.
+    ID is the case's name in its suite, or SUITE/ID. Cases of this name in several suites, and the
+    versions of a case that changed between runs, are listed together. Archived runs that asked it
+    are named on stderr.
 
-    Below each result are its reviews and the versions of its graders. As JSON a result has
+    The table shows the first line of each answer; `results RUN --case ID` prints whole ones. Below
+    each result are its reviews and the versions of its graders. As JSON a result has
     everything that is known of it: the question as it was asked, what was expected, the whole
     answer, the scores, the graders with their versions, every review.
     """
@@ -109,6 +114,8 @@ def case(
             when_empty="no earlier result",
             details=_reviews if is_one else _details,
         )
+        for row, record in [*zip(rows, records, strict=True)][:1]:
+            _say_whole_answers(row.run_number, record.case)
     else:
         print_rows(map(_as_json, rows, records), (), output_format)
     if len(found) > limit:
@@ -142,6 +149,11 @@ def _no_result(connection: Connection, case: str, suite: str | None) -> InvalidI
     remedy = f"similar names: {names}" if names else "`failproof-es console` lists all cases"
     message = f"no run has a result of a case {case!r}{of_suite}"
     return InvalidInput.because(message, remedy=remedy)
+
+
+def _say_whole_answers(run_number: int, case: Case) -> None:
+    """Say on stderr which command prints the whole answers of the run to the case."""
+    say(f"whole answers: `failproof-es results {run_number} --case {quote(case.names[1])}`")
 
 
 def _question(record: CaseRecord) -> str:
@@ -187,6 +199,7 @@ def _for_people(row: CaseResult, record: CaseRecord, judge_wrote: str | None) ->
         "result": result.state if result.by_people is None else describe_outcome(result.by_people),
         "accuracy": result.accuracy,
         "why": why if failed else None,
+        "answer": first_line(record.outcome.answer or "") or None,
         "record": record,
     }
 

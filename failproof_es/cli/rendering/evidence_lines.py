@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from failproof_es.catalogue.wording import describe_model
 from failproof_es.cli.rendering.request_lines import body_lines, field, told
 from failproof_es.cli.rendering.sanitise import one_line
-from failproof_es.core.case import review_id
+from failproof_es.core.case import names_of_case, review_id
 from failproof_es.core.request_body import RequestBodies
 from failproof_es.events import ENDED, RUN_STATUS, ModelSnapshot, RequestSent
 from failproof_es.gates import gate_line
@@ -147,7 +147,7 @@ class BundledRun:
         """
         found = False
         for prompt, case in self._cases():
-            names = told(case.get("case_id")), _name_of(case)
+            names = _names_of(case)
             if wanted in (*names, *map(one_line, names)):
                 found = True
                 yield from _prompt_lines(case)
@@ -197,7 +197,11 @@ def _gate_lines(ended: ProvenEvent) -> Iterator[str]:
 
 
 def _name_of(case: dict[str, Any]) -> str:
-    return f"{told(case.get('suite_id'))}/{told(case.get('case_id'))}"
+    return _names_of(case)[1]
+
+
+def _names_of(case: dict[str, Any]) -> tuple[str, str]:
+    return names_of_case(told(case.get("suite_id")), told(case.get("case_id")))
 
 
 def _evaluation_line(evaluation: BundledEvaluation, name: str) -> str:

@@ -186,8 +186,13 @@ def test_columns_and_their_order_are_chosen_in_every_format(program: Program) ->
 
 @pytest.mark.usefixtures("recorded")
 def test_a_case_is_shown_over_all_runs(program: Program) -> None:
-    table = program("case", "sum-1").stdout
-    assert re.search(r'1 +20[-0-9: ]+ +\S+ +fail +failed +0 +does not contain "2"', table)
+    told = program("case", "sum-1")
+    table = told.stdout
+    assert re.search(r'1 +20[-0-9: ]+ +\S+ +fail +failed +0 +does not contain "2" +ok', table)
+    assert program("case", "sum/sum-1").stdout == table
+    command_line = re.search(r"whole answers: `failproof-es (results 1 .*)`", told.stderr)
+    assert command_line is not None and command_line[1].endswith("sum/sum-1")
+    assert re.search(r"answer +ok", program(*shlex.split(command_line[1])).stdout)
     (row,) = json.loads(program("case", "sum-1", "--json").stdout)
     assert (row["run_number"], row["case_id"], row["state"]) == (1, "sum-1", "failed")
     assert [turn["role"] for turn in row["question"]] == ["user"]
@@ -196,6 +201,7 @@ def test_a_case_is_shown_over_all_runs(program: Program) -> None:
     assert row["graded_by"] and row["reviews"] == []
     for arguments, message in (
         (("case", "sum"), "no run has a result of a case 'sum' (similar names: 'sum-1')"),
+        (("case", "x/sum"), "a case 'x/sum' (similar names: 'sum-1')"),
         (("case", "sum-1", "--suite", "x"), "a case 'sum-1' of the suite 'x'"),
     ):
         done = program(*arguments)

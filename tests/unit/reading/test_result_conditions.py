@@ -111,6 +111,12 @@ def test_all_conditions_hold_together_and_the_names_of_one_are_alternatives() ->
         assert Conditions(conditions).take(case) is (False not in held), conditions
 
 
+def test_a_case_is_chosen_by_its_id_alone_or_with_its_suite() -> None:
+    case = planned("failed", case_id="a/b")
+    for name, is_chosen in (("a/b", True), ("small/a/b", True), ("b", False), ("large/a/b", False)):
+        assert Conditions({"case": (name,)}).take(case) is is_chosen, name
+
+
 @pytest.mark.parametrize(
     ("text", "names"),
     [
