@@ -47,7 +47,10 @@ MOST_CHANGED = 1_000
 """Most changed rows of a table that are looked at."""
 _LONGEST_VALUE = 100
 _OUTDATED = "another version of this program built its tables, and readers rebuild them first"
-_BEHIND = "it is behind the archiving of a run: `failproof-es runs` brings it up"
+BEHIND = (
+    "it is behind the archiving of a run: `failproof-es runs` brings it up, by a login that may "
+    "write it"
+)
 
 _COLUMNS = """
 SELECT a.attname, coalesce(a.attnum = ANY (i.indkey), false)
@@ -117,14 +120,14 @@ class RowComparison:
     """Objects that may show other rows to other readers, such as a row-security policy."""
 
     @property
-    def agrees(self) -> bool:
-        """Whether no row that a reader may see is changed, or could not be compared."""
-        return not self.deviations and _BEHIND not in self.not_compared.values()
-
-    @property
     def deviations(self) -> list[str]:
         """What differs, in words."""
         return [*self.not_as_installed, *map(str, self.changed)]
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether rows could not be compared because they are behind the archiving of a run."""
+        return BEHIND in self.not_compared.values()
 
 
 def compare_run(connection: Connection, run_id: UUID) -> RowComparison:
@@ -198,7 +201,7 @@ def _current_projections(
         elif position.version != projection.version:
             comparison.not_compared[name] = _OUTDATED
         elif position.position < last_archiving:
-            comparison.not_compared[name] = _BEHIND
+            comparison.not_compared[name] = BEHIND
         else:
             comparison.projections.append(name)
             by_position.setdefault(position.position, []).append(projection)

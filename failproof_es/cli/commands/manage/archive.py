@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import click
+import psycopg
 
 from failproof_es.assurance.archiving.archive import (
     ArchivedRun,
@@ -25,7 +27,9 @@ from failproof_es.cli.rendering.output import Column, Format, format_option, pri
 from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.engine.identity import current_host, current_user, process_label
 from failproof_es.problems import InvalidInput
+from failproof_es.reading.at_head import catch_up_problem
 from failproof_es.store.reading.reader import Connection, resolve_run
+from failproof_es.store.store import Store
 from projections.installed import names_of_others
 from projections.positions import read_positions
 
@@ -78,6 +82,7 @@ def archive(runs: tuple[str, ...], month: str | None, folder: Path, output_forma
                 done.append(_row(archive_run(store, run_id, folder, by)))
             except InvalidInput as error:
                 refused.append(f"run {number} is not archived: {error}")
+        _bring_tables_up(store)
     print_rows(done, _COLUMNS, output_format, when_empty="no run was archived")
     for refusal in refused:
         say(f"error: {one_line(refusal)}")
@@ -139,9 +144,16 @@ def attach(file: Path, output_format: Format) -> None:
                 sign_and_keep_checkpoint(connection)
         except InvalidInput as error:
             say(f"the run is attached, and this is not signed yet: {error}")
+        _bring_tables_up(store)
     row = _row(attached)
     columns = (Column("run", "run_number", right=True), Column("events", "events", right=True))
     print_rows([row], columns, output_format)
+
+
+def _bring_tables_up(store: Store) -> None:
+    """Let the read models follow, if the login may write them; else the next command says why."""
+    with suppress(psycopg.Error), store.connect() as connection:
+        catch_up_problem(connection)
 
 
 def _row(run: ArchivedRun | AttachedRun) -> dict[str, Any]:

@@ -108,7 +108,8 @@ def verify(
 
     `results`, `show` and the console read rows that were folded from the log. With --tables, the
     log is folded again and compared with every row, which takes ten times as long. Changed rows
-    are named, and exit code 1.
+    are named, and exit code 1. Exits 3 when nothing was changed, and a table is behind the
+    archiving of a run.
 
     Exits 1 also when the log is unsigned, because there is no public key or no checkpoint. A log
     that was replaced as a whole looks the same. --unsigned accepts it.
@@ -154,9 +155,17 @@ def verify(
         facts = {**document(result), "tables": rows_document(comparison)}
         print_json(facts, indent=output_format is Format.JSON)
     accepted = result.genuine or (unsigned and result.verdict is VerificationResult.UNSIGNED)
-    if tables:
-        accepted = accepted and comparison is not None and comparison.agrees
-    click.get_current_context().exit(ExitCode.DONE if accepted else ExitCode.FAILED)
+    code = ExitCode.DONE if accepted else ExitCode.FAILED
+    if accepted and tables:
+        code = exit_code_of_rows(comparison)
+    click.get_current_context().exit(code)
+
+
+def exit_code_of_rows(comparison: RowComparison | None) -> ExitCode:
+    """1 if a row was changed or nothing could be compared, 3 if a table is only behind."""
+    if comparison is None or comparison.deviations:
+        return ExitCode.FAILED
+    return ExitCode.NOT_PROVEN_YET if comparison.is_behind else ExitCode.DONE
 
 
 def _compare_tables(connection: Connection) -> RowComparison | None:
