@@ -10,6 +10,7 @@ import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -87,12 +88,13 @@ class CaseImport:
     """
 
     def __init__(self, kind: str, path: Path, output: Path, name: str | None = None) -> None:
-        """`output` is the folder for the files, `name` the name of the run to configure (`None`:
-        taken from the source). Raises `InvalidInput` if the kind is unknown or the path does not
-        exist."""
+        """`output` is the folder for the files, `name` the name of the suite and the run to
+        configure (`None`: the source's own, else its file's or folder's). Raises `InvalidInput` if
+        the kind is unknown or the path does not exist."""
         self._importer = importer_named(kind)
         self._source = Source(path)
         self._output = output
+        self._has_own_name = name is None
         self._name = name_of(name or self._source_name())
         self._aside = tempfile.TemporaryDirectory(prefix="failproof-es-import-")
         self._trial = tempfile.TemporaryDirectory(prefix="failproof-es-import-")
@@ -136,7 +138,9 @@ class CaseImport:
         self, prepared: PreparedImport, models: Sequence[dict[str, Any]], aside: Path
     ) -> None:
         cases = self._importer.cases(self._source, prepared.options, prepared.findings)
-        suites = write_suites(cases, aside, self._name, prepared.findings)
+        first_case = list(islice(cases, 1))
+        self._take_name(prepared.findings)
+        suites = write_suites(chain(first_case, cases), aside, self._name, prepared.findings)
         prepared.cases = sum(suite.cases for suite in suites)
         if not suites:
             problem = Problem("holds nothing that becomes a case", self._source.path)
@@ -225,6 +229,11 @@ class CaseImport:
         ]
         if wrong:
             raise InvalidInput(wrong)
+
+    def _take_name(self, findings: Findings) -> None:
+        """Take the name that the source gives itself, unless `name_of` would lose letters of it."""
+        if self._has_own_name and findings.name and findings.name.isascii():
+            self._name = name_of(findings.name)
 
     def _source_name(self) -> str:
         if self._source.path.is_dir() or not self._source.name.startswith("promptfooconfig"):

@@ -153,6 +153,8 @@ class Findings:
     remarks: list[str] = field(default_factory=list)
     read: int = 0
     """The number of records in the source: rows, samples, tests."""
+    name: str | None = None
+    """The name that the source gives itself, known before its first case; `None` without one."""
 
     def note(self, place: Place, reason: str, subject: str | None = None) -> None:
         """Note a part of the source that has no counterpart here.

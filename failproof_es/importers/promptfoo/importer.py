@@ -34,6 +34,8 @@ from failproof_es.problems import InvalidInput, Problem
 
 _READ = frozenset({"prompts", "tests", "defaultTest", "scenarios", "providers", "targets"})
 _WITHOUT_EFFECT = frozenset({"description", "$schema"})
+_NAME_OF_NONE = "My eval"
+"""The description in each configuration that `promptfoo init` writes: it tells none apart."""
 
 
 class PromptfooImporter:
@@ -47,13 +49,15 @@ class PromptfooImporter:
         """Yield a case for each test and combination of variables.
 
         The prompts are added to `findings` as templates; if they cannot be templates, there is a
-        case for each prompt, too. Unmapped parts and the models are added to `findings`. Raises
-        `InvalidInput` if the configuration cannot be read or has no usable prompt.
+        case for each prompt, too. Unmapped parts, the models and the description, as the source's
+        name, are added to `findings`. Raises `InvalidInput` if the configuration cannot be read or
+        has no usable prompt.
         """
         configuration = read_configuration(source)
         for key in configuration.value:
             if key not in _READ | _WITHOUT_EFFECT:
                 findings.note(configuration.place(str(key)), "the key is not taken over")
+        findings.name = _name_in(configuration)
         findings.models += read_models(configuration, findings)
         prompts = read_prompts(source, configuration, findings)
         if not prompts:
@@ -69,6 +73,12 @@ class PromptfooImporter:
         for number, test in enumerate(read_tests(source, configuration, findings), 1):
             findings.read += 1
             yield from writer.cases_of(test, number)
+
+
+def _name_in(configuration: DocumentNode) -> str | None:
+    description = configuration.value.get("description")
+    is_name = isinstance(description, str) and description.strip() != _NAME_OF_NONE
+    return id_of_description(description) if is_name else None
 
 
 def _read_matrix(

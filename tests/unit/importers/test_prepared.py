@@ -63,6 +63,30 @@ def test_every_prompt_is_a_variant_and_the_embedded_model_stands_for_one_that_is
         assert configuration.models[1].prompt_template.user == "1 {prompt}"  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize(
+    ("description", "name", "named"),
+    [
+        ("Support bot, v2", None, "Support-bot-v2"),
+        ("Support bot", "mine", "mine"),
+        ("My eval", None, "tweets"),
+        ("Größe", None, "tweets"),
+        ("", None, "tweets"),
+    ],
+)
+def test_a_configuration_names_its_run_and_suite_by_its_description(
+    tmp_path: Path, description: str, name: str | None, named: str
+) -> None:
+    (tmp_path / "tweets").mkdir()
+    (tmp_path / "tweets/promptfooconfig.yaml").write_text(
+        f"description: '{description}'\nprompts: ['{{{{q}}}}']\ntests: [{{vars: {{q: a}}}}]\n"
+    )
+    with CaseImport("promptfoo", tmp_path / "tweets", tmp_path / "out", name) as importing:
+        staged = {each.path.name: each.staged for each in prepared(importing).files}
+        configuration = load_configuration(staged["run.yaml"]).configuration
+        case = json.loads(staged["cases.jsonl"].read_text())
+    assert (configuration.test_run.name, case["suite_id"]) == (named, named)
+
+
 def test_suites_of_our_own_keep_their_folders_and_links_do_not_lead_out(tmp_path: Path) -> None:
     folder = tmp_path / "suites"
     (folder / "sub").mkdir(parents=True)
