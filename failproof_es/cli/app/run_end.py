@@ -175,6 +175,18 @@ def say_what_next(counted_up: RunSummary, status: str, config: Path | None = Non
     say_where_to_look(counted_up)
 
 
+def say_gates_not_met(outcome: Outcome, exit_code: ExitCode) -> None:
+    """Say on stderr how many gates are not met, if the command exits because of them.
+
+    It is the last line of a log: what a pipeline failed of.
+    """
+    if exit_code == ExitCode.GATE_NOT_MET:
+        missed = sum(not gate["met"] for gate in outcome.gates.values())
+        say(
+            f"{missed} of {plural(len(outcome.gates), 'gate')} not met (exit code {int(exit_code)})"
+        )
+
+
 def _say_what_is_missing(counted_up: RunSummary) -> None:
     """Say on stderr how to ask again the evaluations that ended without a score, if any did."""
     if not (missing := counted_up.total.missing):

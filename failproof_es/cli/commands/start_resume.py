@@ -40,6 +40,7 @@ from failproof_es.cli.app.process import ignore_broken_pipe, raise_descriptor_li
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.app.run_end import (
     print_outcome,
+    say_gates_not_met,
     say_what_next,
     say_worst,
     summary,
@@ -422,6 +423,7 @@ def _carry_out(
         if output_format is not Format.TABLE:
             say_worst(failures)
         say_what_next(counted_up, outcome.status, config)
+    say_gates_not_met(outcome, exit_code)
     if output_format is not Format.TABLE:
         with ignore_broken_pipe():
             print_json(summary(outcome, exit_code))

@@ -8,7 +8,7 @@ import click
 
 from failproof_es.cli.app.errors import exit_code_of
 from failproof_es.cli.app.program import CliCommand, session
-from failproof_es.cli.app.run_end import say_worst, summary
+from failproof_es.cli.app.run_end import say_gates_not_met, say_worst, summary
 from failproof_es.cli.rendering.output import Format, format_option, print_json, say
 from failproof_es.core.run import Run
 from failproof_es.engine.drive_outcome import Outcome
@@ -78,6 +78,7 @@ def wait(run: str, timeout: float | None, output_format: Format) -> None:
     for name, gate in outcome.gates.items():
         if not gate["met"]:
             say(gate_line(name, gate))
+    say_gates_not_met(outcome, code)
     if output_format is not Format.TABLE:
         print_json(summary(outcome, code))
     click.get_current_context().exit(code)

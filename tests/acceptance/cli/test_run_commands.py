@@ -113,8 +113,12 @@ def test_json_ends_with_one_object_on_the_last_line(program: Program, configurat
 
 
 def test_a_gate_that_is_not_met_is_exit_code_3(program: Program, configuration: Write) -> None:
-    done = program("start", configuration(CASES, gates={"min_accuracy": 0.9}))
+    gates = {"min_accuracy": 0.9, "max_unscored_rate": 0.5}
+    done = program("start", configuration(CASES, gates=gates))
     assert done.returncode == 3
+    assert done.stderr.endswith("\n1 of 2 gates not met (exit code 3)\n")
+    waited = program("wait", 1)
+    assert waited.stderr.endswith("NOT MET\n1 of 2 gates not met (exit code 3)\n")
     assert "gate min_accuracy 0.9: measured 0.3333 over 3, NOT MET" in done.stdout
 
 
