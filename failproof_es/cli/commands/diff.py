@@ -113,6 +113,7 @@ class _RunDifferences:
         self.advice = advice_on(unpaired for scores in both for unpaired in scores.unpaired)
         self.grading = list(_grading(both))
         self.changed, self.why_not = _changed(left, right, self.results)
+        self.unchanged = _unchanged(both)
 
     def document(self) -> dict[str, Any]:
         """All differences as one object for JSON: the object that `diff --json` prints."""
@@ -192,6 +193,8 @@ class _RunDifferences:
                 *(Column(side, f"{side}_shown", folds=True) for side in _SIDES),
             ]
             print_table(map(_changed_for_people, self.changed), columns, title=title)
+        elif self.unchanged is not None:
+            click.echo(f"passed in one run alone: {self.unchanged}")
 
     def _result_columns(self) -> list[Column]:
         columns = [Column("model", "model"), *(Column(name, name) for name in _COUNTS)]
@@ -299,6 +302,15 @@ def _changed(
         for start in range(0, len(pairs), _AT_ONCE):
             changes += _with_answers(compared, row["model"], pairs[start : start + _AT_ONCE])
     return changes, ""
+
+
+def _unchanged(both: Sequence[Scores]) -> str | None:
+    """That no pair passed in one run alone, in words; `None` if there are no pairs."""
+    pairs = [pair for scores in both if scores.counterpart is not None for pair in scores.pairs]
+    if not pairs:
+        return None
+    is_same = all(pair.now == pair.before for pair in pairs)
+    return f"none of {plural(len(pairs), 'pair')}{': no better, no worse' if is_same else ''}"
 
 
 def _with_answers(

@@ -37,4 +37,4 @@ def test_what_passed_in_one_run_alone_is_listed_with_both_answers(
     assert [each["what"] for each in turned["changed"]] == ["worse", "better"]
     assert [each["case"] for each in turned["changed"]] == ["case-00001", "case-00000"]
     same = invoke(store.url, "diff", 1, 1, cwd=tmp_path).stdout
-    assert "passed in one run alone" not in same
+    assert "passed in one run alone: none of 4 pairs: no better, no worse\n" in same
