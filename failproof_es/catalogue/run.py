@@ -13,7 +13,7 @@ from uuid import UUID
 
 from failproof_es.assurance.protection_status import ProtectionStatus
 from failproof_es.catalogue.pass_rate import PassRate
-from failproof_es.core.selection import describe_part
+from failproof_es.core.selection import describe_recorded_part
 from failproof_es.core.unscored import WORDS, UnscoredGroup
 from failproof_es.engine.related_runs.attempts import Attempts
 from failproof_es.engine.workers.presence import ShareRecord, Undriven
@@ -356,6 +356,6 @@ class RunDocument(Document):
 
         `None` if the run asked all cases and models of its configuration.
         """
-        if self.selection is None:
-            return None
-        return describe_part(self.selection, self.planned_cases, len(self.models))
+        return describe_recorded_part(
+            self.selection, self.configuration, self.planned_cases, len(self.models)
+        )

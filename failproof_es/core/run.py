@@ -15,7 +15,7 @@ from uuid import UUID
 from failproof_es.core.case import digest_uuid_text, prompt_id
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.history_errors import ImpossibleHistory, require
-from failproof_es.core.selection import describe_part
+from failproof_es.core.selection import describe_recorded_part
 from failproof_es.events import (
     ENDED,
     EVENTS,
@@ -334,10 +334,9 @@ def place_in_plan(
 
 def describe_selection(started: RunStarted) -> str | None:
     """The part of its cases and models that a run asked, in words; `None` if it asked all."""
-    selection = started.selection
-    if selection is None:
-        return None
-    return describe_part(selection, started.planned_cases, len(started.models))
+    return describe_recorded_part(
+        started.selection, started.configuration, started.planned_cases, len(started.models)
+    )
 
 
 def how_branched(reuse: bool) -> str:

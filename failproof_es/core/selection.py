@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
 from failproof_es.events import Selection
 from failproof_es.support.plurals import plural
 
@@ -29,6 +32,29 @@ def chosen_by_score(selection: Selection | None) -> str | None:
     failed = [pattern for pattern in selection.only if pattern.startswith("failed:")]
     left_out = [f"without {pattern}" for pattern in selection.exclude if result_pattern(pattern)]
     return ", ".join([*failed, *left_out]) or None
+
+
+def describe_recorded_part(
+    selection: Selection | None, configuration: Mapping[str, Any], cases: int, models: int
+) -> str | None:
+    """The part that a run asked, by `prompts.filters` and its selection, in words.
+
+    `None` if it asked all cases and models. `configuration` is the recorded one.
+    """
+    part = "" if selection is None else describe_part(selection, cases, models)
+    if filters := " and ".join(_recorded_filters(configuration)):
+        chosen = f"only cases with {filters} (prompts.filters)"
+        part = f"{part}; {chosen}" if part else f"{plural(cases, 'case')}: {chosen}"
+    return part or None
+
+
+def _recorded_filters(configuration: Mapping[str, Any]) -> Iterator[str]:
+    """Each filter in words; a configuration of an unknown form has none."""
+    prompts = configuration.get("prompts")
+    filters = prompts.get("filters") if isinstance(prompts, Mapping) else None
+    for name, values in filters.items() if isinstance(filters, Mapping) else ():
+        if isinstance(values, Sequence) and not isinstance(values, str) and values:
+            yield f"{name} {' or '.join(map(str, values))}"
 
 
 def describe_part(selection: Selection, cases: int, models: int) -> str:

@@ -12,10 +12,11 @@ import pytest
 
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
 from failproof_es.core.case import Case
-from failproof_es.core.selection import RESULT_KINDS, describe_part
+from failproof_es.core.selection import RESULT_KINDS, describe_part, describe_recorded_part
 from failproof_es.engine.planning.planner import SourceReading
 from failproof_es.engine.planning.selection import rank
 from failproof_es.engine.planning.sources import source_of
+from failproof_es.events import Selection
 from failproof_es.models import model_keys
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.result_conditions import CHOICES
@@ -266,3 +267,22 @@ def test_a_key_of_ones_own_is_one_that_no_other_entry_has(
     with pytest.raises(InvalidInput) as refused:
         load_configuration(file)
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("filters", "limit", "words"),
+    [
+        ({"tags": None}, None, None),
+        ({"tags": ["a", "b"], "source": ["c"]}, None,
+         "3 cases: only cases with tags a or b and source c (prompts.filters)"),
+        ({"tags": ["a"]}, 3,
+         "3 of 9 cases: the first 3; only cases with tags a (prompts.filters)"),
+        ("of another version", 3, "3 of 9 cases: the first 3"),
+    ],
+)  # fmt: skip
+def test_filters_are_part_of_what_a_run_asked(
+    filters: Any, limit: int | None, words: str | None
+) -> None:
+    selection = None if limit is None else Selection(of_cases=9, of_models=1, limit=limit)
+    configuration = {"prompts": {"filters": filters}}
+    assert describe_recorded_part(selection, configuration, 3, 1) == words
