@@ -78,7 +78,11 @@ class CompareQuery(PagedQuery):
         ),
     ] = ()
     model: Annotated[
-        str | None, Field(max_length=300, description="A model of `other`; its first without.")
+        str | None,
+        Field(
+            max_length=300,
+            description="A model of `other`; without, the one with the most pairs that differ.",
+        ),
     ] = None
     base_model: Annotated[
         str | None,
@@ -135,12 +139,14 @@ def read_compare(request: PageRequest[CompareQuery]) -> ComparePage:
     comparison = _compare_sides(request, compared, sides)
     counts = comparison.counts
     adjusted = benjamini_hochberg([counted.paired.p for counted in counts])
-    models = tuple(
+    models = [
         models_compared(pair, counted, p, len(counts))
         for pair, counted, p in zip(sides, counts, adjusted, strict=True)
-    )
+    ]
+    chosen_models = models.pop(comparison.listed) if models else None
+    if chosen_models is not None:
+        models.insert(0, chosen_models)
     rows, following = _show_pairs(request, compared, comparison.pairs)
-    chosen_models = models[0] if models else None
     settings, model_settings = (
         tuple(map(value_shown, configuration_differences(one.started, two.started))),
         tuple(map(value_shown, model_differences(one, two))),
@@ -156,7 +162,7 @@ def read_compare(request: PageRequest[CompareQuery]) -> ComparePage:
         compared_cases=compared.compared_cases,
         only_base_cases=compared.only_base,
         only_other_cases=compared.only_other,
-        models=models,
+        models=tuple(models),
         without_counterpart=alone,
         chosen=chosen_models,
         groups=comparison.groups,
@@ -189,8 +195,10 @@ def every_pair(request: PageRequest[CompareQuery]) -> Iterator[ComparedPair]:
     sides, _ = _sides(request.query, *runs)
     if not sides:
         return iter(())
+    shown = ComparedRuns(request.connection, *map(_id, runs), most=_most_cases(sides))
+    listed = shown.compare(sides, "all", listed=_listed(request.query, sides), limit=0).listed
     compared = ComparedRuns(request.connection, *map(_id, runs))
-    return compared.pairs(*sides[0], request.query.show)
+    return compared.pairs(*sides[listed], request.query.show)
 
 
 def _runs(request: PageRequest[CompareQuery]) -> tuple[Run, Run] | None:
@@ -241,7 +249,7 @@ def _require_begun(request: PageRequest[CompareQuery], run_id: UUID) -> Run:
 def _sides(
     query: CompareQuery, one: Run, two: Run
 ) -> tuple[list[tuple[Side, Side]], tuple[str, ...]]:
-    """Pairs of compared models, the listed one first; and models without a counterpart."""
+    """Pairs of compared models, that of `model` first; and models without a counterpart."""
     bases, other_models = (tuple(model.key for model in run.started.models) for run in (one, two))
     for name, key, models in (
         ("model", query.model, other_models),
@@ -280,8 +288,15 @@ def _compare_sides(
     if query.after is not None:
         after = read_cursor(query.after, _int32, word, word, _int32, UUID)
     if not sides:
-        return RunComparison((), (), (), ())
-    return compared.compare(sides, query.show, after=after, limit=query.limit + 1)
+        return RunComparison((), (), (), (), 0)
+    return compared.compare(
+        sides, query.show, listed=_listed(query, sides), after=after, limit=query.limit + 1
+    )
+
+
+def _listed(query: CompareQuery, sides: list[tuple[Side, Side]]) -> int | None:
+    """The sides whose pairs are listed; `None`: those with the most pairs that differ."""
+    return 0 if query.model is not None or len(sides) == 1 else None
 
 
 def _show_pairs(

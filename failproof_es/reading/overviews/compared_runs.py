@@ -180,11 +180,13 @@ class RunComparison:
     """The counts of each pair of sides, in order."""
     groups: tuple[ComparedGroup, ...]
     """The twenty suites and categories with the largest difference. This and the next two fields
-    are about the first pair of sides."""
+    are about the pair of sides at `listed`."""
     classes: tuple[ClassChange, ...]
     """The classes of discordant pairs."""
     pairs: tuple[ComparedPair, ...]
     """The listed pairs."""
+    listed: int
+    """The index of the pair of sides whose pairs these are."""
 
 
 class ComparedRuns:
@@ -231,13 +233,14 @@ class ComparedRuns:
         sides: Sequence[tuple[Side, Side]],
         which: Which,
         *,
+        listed: int | None = None,
         after: tuple[int, str, str, int, UUID] | None = None,
         limit: int,
     ) -> RunComparison:
         """The comparison for a page, with the counts of each (base, other) of `sides`.
 
-        For the first of them, it lists at most `limit` pairs of the kind `which`, after the key
-        `after` (`ComparedPair.key`), or from the first one.
+        For that at `listed`, or the one with the most pairs that differ, it lists at most `limit`
+        pairs of the kind `which`, after the key `after` (`ComparedPair.key`), or from the first.
         """
         place, suite, case, repetition, last = after or (None, None, None, None, None)
         parameters = self._runs | {"most": self._most}
@@ -247,7 +250,7 @@ class ComparedRuns:
             COMPARISON,
             _name_evaluations(sides, prompts)
             | {"places": list(_RANKS[which]), "after": place, "suite": suite, "case": case,
-               "repetition": repetition, "id": last, "limit": limit},
+               "repetition": repetition, "id": last, "limit": limit, "listed": listed},
         ).fetchone()  # fmt: skip
         assert row is not None
         counted, groups, classes, pair_rows = (column or () for column in row[:4])
@@ -271,6 +274,7 @@ class ComparedRuns:
                 for place, one, two, pairs in classes
             ),
             pairs=tuple(_pair(_with_ids(pair_row)) for pair_row in pair_rows),
+            listed=row[6],
         )
 
     def pairs(self, base: Side, other: Side, which: Which) -> Iterator[ComparedPair]:

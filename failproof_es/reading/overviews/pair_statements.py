@@ -91,19 +91,23 @@ COMPARISON = f"""{_SIDES}, clusters AS (
 ), counted AS (
     SELECT side, worse, better, failed, passed, count(*) AS times FROM clusters
     GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
+), chosen AS (
+    SELECT coalesce(%(listed)s::int, (SELECT side FROM pairs WHERE place < 2
+        GROUP BY side ORDER BY count(*) DESC, side LIMIT 1), 0) AS side
 ), groups AS (
     SELECT suite_id, coalesce(category, suite_id) AS category, count(*) AS pairs,
         count(*) FILTER (WHERE place = 0) AS worse, count(*) FILTER (WHERE place = 1) AS better
-    FROM pairs WHERE side = 0 GROUP BY 1, 2 HAVING count(*) FILTER (WHERE place < 2) > 0
+    FROM pairs JOIN chosen USING (side) GROUP BY 1, 2 HAVING count(*) FILTER (WHERE place < 2) > 0
     ORDER BY abs(count(*) FILTER (WHERE place = 0) - count(*) FILTER (WHERE place = 1)) DESC,
         count(*) FILTER (WHERE place < 2) DESC, 1, 2
     LIMIT 20
 ), classes AS (
     SELECT place, coalesce(one_class, '-') AS base, coalesce(two_class, '-') AS other,
         count(*) AS pairs
-    FROM pairs WHERE side = 0 AND place < 2 GROUP BY 1, 2, 3 ORDER BY 1, 4 DESC, 2, 3
+    FROM pairs JOIN chosen USING (side) WHERE place < 2 GROUP BY 1, 2, 3 ORDER BY 1, 4 DESC, 2, 3
 ), listed AS (
-    SELECT {_PAIR_COLUMNS} FROM pairs WHERE side = 0 AND place = ANY (%(places)s) AND {_AFTER}
+    SELECT {_PAIR_COLUMNS} FROM pairs JOIN chosen USING (side)
+    WHERE place = ANY (%(places)s) AND {_AFTER}
     ORDER BY {_ORDER} LIMIT %(limit)s
 )
 SELECT (SELECT json_agg(json_build_array(side, worse, better, failed, passed, times)) FROM counted),
@@ -113,11 +117,13 @@ SELECT (SELECT json_agg(json_build_array(side, worse, better, failed, passed, ti
     (SELECT json_object_agg(side, pairs) FROM (
         SELECT side, count(*) AS pairs FROM pairs WHERE one_answer GROUP BY side) AS taken_over),
     (SELECT json_object_agg(side, pairs) FROM (
-        SELECT side, count(*) AS pairs FROM scored WHERE regraded GROUP BY side) AS regraded)
+        SELECT side, count(*) AS pairs FROM scored WHERE regraded GROUP BY side) AS regraded),
+    (SELECT side FROM chosen)
 """
-"""From one set of pairs: the clusters' counts of each side; for side 0 the differing groups, the
-changed classes and the listed pairs; for each side the number of pairs that are one carried-over
-answer, and of would-be pairs that different versions graded."""
+"""From one set of pairs: the clusters' counts of each side; for the chosen side the differing
+groups, the changed classes and the listed pairs; for each side the number of pairs that are one
+carried-over answer, and of would-be pairs that different versions graded; the chosen side, which is
+the one with the most pairs that differ unless `listed` names one."""
 EVERY_PAIR = f"""{_SIDES}
 SELECT {_PAIR_COLUMNS} FROM pairs WHERE place = ANY (%(places)s) ORDER BY {_ORDER}
 """

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import httpx
 import pytest
 
+from failproof_es.console.pages import compare
 from tests.integration.console.numbers.explained import EXPLAINED
 from tests.integration.console.numbers.log import (
     Ask,
@@ -172,3 +174,23 @@ def test_case(served: str, ask: Ask, case: str) -> None:
     n.rows("rows", rows, key=("evaluation_id",))
     paged(n, len(rows))
     n.finish(EXPLAINED["case"])
+
+
+def test_a_model_that_changed_is_listed_before_one_that_did_not(
+    served: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Against a model without evaluations the first model has no pair that differs."""
+    first, second = "mock", "mock-large"
+    monkeypatch.setattr(compare, "counterparts", lambda *_: [(first, "nobody"), (second, second)])
+    url = f"{served}/compare.json?base=1&other=2"
+    page = httpx.get(url, timeout=60).json()
+    assert [each["other_model"] for each in page["models"]] == [second, first]
+    assert page["chosen"] == page["models"][0]
+    assert page["paging"]["matching"] == page["chosen"]["worse"] + page["chosen"]["better"] > 0
+    assert page["rows"] and page["groups"] and page["classes"]
+    every = httpx.get(url.replace(".json", ".jsonl"), timeout=60).text.splitlines()
+    assert len(every) == page["paging"]["matching"]
+    quiet = httpx.get(f"{url}&model={first}", timeout=60).json()
+    assert (quiet["chosen"]["other_model"], quiet["rows"]) == (first, [])
+    tabs = httpx.get(url.replace(".json", ""), timeout=60).text
+    assert f"model={second}&amp;show=worse" in tabs
