@@ -111,7 +111,8 @@ def runs(
     not ended    the planned evaluations that did not end; `results RUN --unscored` has reasons
     remark       tags; which part of the cases and models was asked, if it is not all; which run
                  it carries over evaluations from; which tool recorded it
-    passed       the share that passed, of those that passed or failed, for each model
+    passed       the share that passed, of those that passed or failed, for each model; of more
+                 than two models the lowest first
     workers      who drives it now; `workers` says more of each. The remark of a running run that
                  nobody drives says since when, and how to resume it
     cost         of all answers, judges included; `-` if a price or a token count is unknown. In
@@ -236,11 +237,13 @@ def _with_drivers(
     return {**row, "workers": workers, "undriven": undriven}
 
 
-def _describe_passed(passed: Sequence[dict[str, Any]], models: Sequence[str]) -> str:
+def describe_passed(passed: Sequence[dict[str, Any]], models: Sequence[str]) -> str:
     """The pass rate of each model as text, for the table: `gpt-4o 18/20 (90.0%)`.
 
-    Only the names of `models` without rates.
+    Only the names of `models` without rates. Where not all fit, the lowest rates come first.
     """
+    if len(passed) > _MOST_MODELS:
+        passed = sorted(passed, key=_by_rate)
     rates = [
         f"{row['model']} {passed_of(row['passed'], row['failed'])} ({_rate(row)})" for row in passed
     ] or list(models)
@@ -248,6 +251,10 @@ def _describe_passed(passed: Sequence[dict[str, Any]], models: Sequence[str]) ->
     return ", ".join(rates[:_MOST_MODELS]) + (
         f" and {plural(more, 'more model')}" if more > 0 else ""
     )
+
+
+def _by_rate(row: Mapping[str, Any]) -> tuple[bool, float]:
+    return row["rate"] is None, row["rate"] or 0.0
 
 
 def _rate(row: Mapping[str, Any]) -> str:
@@ -280,7 +287,7 @@ def _for_people(row: dict[str, Any]) -> dict[str, Any]:
         "name_shown": row["given_name"] or row["name"],
         "remark_shown": "; ".join(filter(None, remarks)),
         "attempt_shown": row["attempt"] and f"{row['attempt']} of {row['attempts']}",
-        "passed_shown": _describe_passed(row["passed"], row["models"]) or None,
+        "passed_shown": describe_passed(row["passed"], row["models"]) or None,
         "cost_shown": None if row["cost_usd"] is None else usd(row["cost_usd"]),
         "gates_shown": GATES[row["gates_met"]],
         "workers_shown": _describe_workers(row["workers"]),
