@@ -15,16 +15,18 @@ from uuid import UUID
 import click
 import orjson
 
-from failproof_es.cli.app.chosen_run import say_archived, say_left_out
+from failproof_es.cli.app.chosen_run import say_archived, say_left_out, say_warning
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.program import CliCommand, session
-from failproof_es.cli.rendering.audit_rows import AuditRows
+from failproof_es.cli.rendering.audit_rows import INCOMPLETE, AuditRows
 from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows, say
 from failproof_es.core.case import operations_id, prompt_id, run_id
 from failproof_es.core.transcript import AWAITING_REVIEW
 from failproof_es.engine.reviews.people import review_rows
-from failproof_es.events import EVENTS, CasesPlanned
+from failproof_es.events import EVENTS, CasesPlanned, RunStarted
 from failproof_es.problems import InvalidInput
+from failproof_es.reading.incomplete_runs import describe_incomplete_runs
+from failproof_es.reading.recorded_run import reader_for
 from failproof_es.store.reading.reader import (
     Connection,
     RecordedEvent,
@@ -66,7 +68,8 @@ _FILE_LISTS = ("suites", "sources", "written")
 @click.option(
     "--only", type=click.Choice(["thrown-away"]),
     help="thrown-away: refused starts, skipped cases, lost attempts, abandoned evaluations, and "
-    "runs that failed, were given up, archived or hidden.",
+    "runs that failed, were given up, archived or hidden, have not ended, or asked a part of their "
+    "cases.",
 )  # fmt: skip
 @format_option(Format.TABLE, Format.JSONL)
 def audit(
@@ -85,7 +88,8 @@ def audit(
 
     Without RUN it has what people did about any run: starts, also refused ones, resumptions,
     runs given up or archived, written files, reviews. With --only thrown-away it has what left no
-    result.
+    result; a `RunStarted` there has `incomplete` in its details, with what the run did not ask or
+    end.
 
     With --all what went as planned is there, too: stored prompts, requests, responses, classes,
     scores, with bodies and stack traces. The view failproof.audit_log holds the same.
@@ -163,10 +167,17 @@ def _acts(connection: Connection, run_id: UUID | None, digest: str | None) -> It
 
 
 def _thrown_away(connection: Connection, run_id: UUID | None) -> Iterator[AuditRecord]:
-    """What left no result, in one run or any."""
-    for row in find(connection, topics=_THROWN_AWAY):
+    """What left no result, in one run or any; and the starts of runs that are incomplete."""
+    reader = reader_for(connection)
+    say_warning(reader)
+    incomplete = describe_incomplete_runs(connection, reader, run_id)
+    for row in find(connection, topics=[*_THROWN_AWAY, RunStarted.__name__]):
         record = audit_record(_fact(row))
         if record is None or (run_id is not None and record.test_run_id != str(run_id)):
+            continue
+        if row.topic == RunStarted.__name__:
+            if (text := incomplete.get(row.stream_id)) is not None:
+                yield record._replace(details={**record.details, INCOMPLETE: text})
             continue
         is_shown = record.details.get("hidden") is False  # an annotation that hides no run
         is_left_to_people = record.details.get("kind") == AWAITING_REVIEW

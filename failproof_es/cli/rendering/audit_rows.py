@@ -15,6 +15,8 @@ from failproof_es.store.reading.reader import Connection, read_event, read_strea
 from projections.audit_trail import AuditRecord
 
 _WIDTH = 100
+INCOMPLETE = "incomplete"
+"""The detail of a `RunStarted` that says in words what the run did not ask or end."""
 
 
 class AuditRows:
@@ -33,6 +35,7 @@ class AuditRows:
         details = record.details
         of = self._evaluation(details["evaluation_id"]) if "evaluation_id" in details else details
         who = f"{details['who']}@{details['where']}" if "who" in details else None
+        incomplete = details.get(INCOMPLETE)
         moment = datetime.fromisoformat(record.timestamp).astimezone(UTC)
         return {
             "position": record.position,
@@ -42,7 +45,7 @@ class AuditRows:
             "who": who,
             "case": self._case(of.get("prompt_id")),
             "model": of.get("model_key"),
-            "says": says(record.event, details),
+            "says": says(record.event, details) if incomplete is None else _shorten(incomplete),
         }
 
     def _run(self, run: str | None) -> str | None:
@@ -74,4 +77,8 @@ def says(event: str, details: Mapping[str, Any]) -> str:
 
     `event` is the topic, `details` the record's.
     """
-    return shortened(one_line(line_of(event, details)), _WIDTH)
+    return _shorten(line_of(event, details))
+
+
+def _shorten(text: str) -> str:
+    return shortened(one_line(text), _WIDTH)

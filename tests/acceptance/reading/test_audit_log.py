@@ -118,8 +118,8 @@ def test_without_a_run_the_trail_has_what_people_did_also_refused_starts(
     write_suite(tmp_path, 1).write_text("{}\n")
     write_configuration(tmp_path, mock_url)
     assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 2
-    write_suite(tmp_path, 1)
-    invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
+    write_suite(tmp_path, 2)
+    invoke(store.url, "start", "run.yaml", "--limit", "1", "--quiet", cwd=tmp_path)
     invoke(store.url, "report", "1", "-o", "report.html", cwd=tmp_path)
     done = invoke(store.url, "audit", "--json", cwd=tmp_path)
     events = [json.loads(line) for line in done.stdout.splitlines()]
@@ -127,6 +127,8 @@ def test_without_a_run_the_trail_has_what_people_did_also_refused_starts(
     assert {"ValidationFailed", "RunStarted", "FileWritten"} <= set(names)
     assert all(each["details"]["who"] for each in events)
     thrown = invoke(store.url, "audit", "--only", "thrown-away", "--json", cwd=tmp_path).stdout
-    assert [json.loads(line)["event"] for line in thrown.splitlines()] == ["ValidationFailed"]
+    refused, partial = map(json.loads, thrown.splitlines())
+    assert (refused["event"], partial["event"]) == ("ValidationFailed", "RunStarted")
+    assert partial["details"]["incomplete"] == "asked 1 of 2 cases: the first 1"
     table = invoke(store.url, "audit", cwd=tmp_path).stdout
     assert re.search(r"FileWritten +\S+@\S+\s+(run \S+,? *\s+)?says report: ", table), table

@@ -34,6 +34,8 @@ def test_a_run_that_was_given_up_is_sealed_and_is_never_asked_again(
     store: Store, paused: Path
 ) -> None:
     before = requests(store)
+    thrown = invoke(store.url, "audit", "1", "--only", "thrown-away", cwd=paused).stdout
+    assert "5 of 5 planned evaluations did not end (the run is paused)" in " ".join(thrown.split())
     done = invoke(store.url, "give-up", "1", "--reason", "no such model", "--json", cwd=paused)
     assert done.exit_code == 0, done.output
     assert orjson.loads(done.stdout)["status"] == "given_up"

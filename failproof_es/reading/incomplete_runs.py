@@ -1,0 +1,38 @@
+"""The runs that did not ask all of their cases, or have not ended."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from failproof_es.events.base import DRIVEN
+from failproof_es.reading.listed_runs import ListedRun, list_runs
+from failproof_es.reading.result_reader import EVERY_RUN, ResultReader, RunFilter
+from failproof_es.store.reading.reader import Connection
+
+
+def describe_incomplete_runs(
+    connection: Connection, reader: ResultReader, run_id: UUID | None = None
+) -> dict[UUID, str]:
+    """In words, what each such run did not ask or end; of all runs, or of one."""
+    which = EVERY_RUN if run_id is None else RunFilter(text=str(run_id))
+    described = (
+        (run.run_id, describe_incomplete(run)) for run in list_runs(connection, reader, which=which)
+    )
+    return {run: text for run, text in described if text is not None}
+
+
+def describe_incomplete(run: ListedRun) -> str | None:
+    """What the run did not ask, or not end yet, in words; `None` if nothing.
+
+    The events that end a run early have its counts.
+    """
+    parts = []
+    if run.unfinished and run.status in DRIVEN:
+        status = run.status.replace("_", " ")
+        parts.append(
+            f"{run.unfinished:,} of {run.planned:,} planned evaluations did not end "
+            f"(the run is {status})"
+        )
+    if run.selection is not None:
+        parts.append(f"asked {run.selection}")
+    return "; ".join(parts) or None
