@@ -54,6 +54,8 @@ class LoadedConfiguration:
     cases_by_result: Mapping[str, AbstractSet[tuple[str, str]]] = field(default_factory=dict)
     """By pattern of its selection such as `failed:3`, the (suite, id) of the cases with such a
     result in that run. `reading.cases_by_result` reads them."""
+    results_by_pattern: Mapping[str, int] = field(default_factory=dict)
+    """Of the same patterns, how many results they are, over all models."""
 
     def placed(self, problem: Problem) -> Problem:
         """The problem with the file and line of its field; unchanged if it has a file or no

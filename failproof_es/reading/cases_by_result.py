@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -13,8 +14,8 @@ from failproof_es.reading.result_conditions import CHOICES, Conditions
 from failproof_es.store.reading.reader import Connection, resolve_run
 from failproof_es.store.store import Store
 
-Names = frozenset[tuple[str, str]]
-"""(suite, id) of cases."""
+Names = Counter[tuple[str, str]]
+"""By (suite, id) of a case, how many such results it has."""
 
 
 def with_cases_by_result(loaded: LoadedConfiguration, store: Store) -> LoadedConfiguration:
@@ -37,7 +38,12 @@ def with_cases_by_result(loaded: LoadedConfiguration, store: Store) -> LoadedCon
                 changes[name] = [_read(connection, loaded, name, p, cases) for p in patterns]
     changed = selection.model_copy(update=changes)
     configuration = loaded.configuration.model_copy(update={"selection": changed})
-    return replace(loaded, configuration=configuration, cases_by_result=cases)
+    return replace(
+        loaded,
+        configuration=configuration,
+        cases_by_result={pattern: frozenset(names) for pattern, names in cases.items()},
+        results_by_pattern={pattern: names.total() for pattern, names in cases.items()},
+    )
 
 
 def _read(
@@ -58,7 +64,7 @@ def _read(
         raise _refused(loaded, name, error.problems) from None
     number = run.started.run_number
     chosen = Conditions({"status": CHOICES[kind]})
-    named = frozenset(
+    named = Counter(
         (planned.case.suite_id, planned.case.case_id)
         for planned in filter(chosen.take, run.outcomes())
     )

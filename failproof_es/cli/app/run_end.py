@@ -168,8 +168,9 @@ def say_what_next(counted_up: RunSummary, status: str, config: Path | None = Non
     _say_what_is_missing(counted_up)
     if total.failed:
         name = "CONFIG" if config is None else quote(str(config))
+        whom = "all models " if len(counted_up.run.started.models) > 1 else ""
         say(
-            "ask the cases that failed again, after a fix: "
+            f"ask {whom}the cases that failed again, after a fix: "
             f"`failproof-es start {name} --only failed:{number}`"
         )
     say_where_to_look(counted_up)

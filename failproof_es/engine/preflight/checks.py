@@ -21,6 +21,7 @@ from failproof_es.engine.drive.targets import Targets
 from failproof_es.engine.history import Connection
 from failproof_es.engine.planning.planner import CaseSource, SourceReading, Take
 from failproof_es.engine.planning.sources import source_of
+from failproof_es.engine.preflight.asked_again import asked_again
 from failproof_es.engine.preflight.estimates import Estimates
 from failproof_es.engine.preflight.gate_checks import UnmeasuredGates, unused_prices
 from failproof_es.engine.preflight.looking import CaseEstimator
@@ -171,5 +172,6 @@ def _read_and_check_cases(
             raise InvalidInput(problems)
         reused = looking.end()
     warnings = (*unused_prices(loaded.configuration), *estimates.warnings(), *gates.warnings())
-    findings = (*judges, *map(loaded.placed, warnings), *reading.findings, *reused)
+    again = asked_again(loaded, estimates.evaluations)
+    findings = (*judges, *map(loaded.placed, warnings), *reading.findings, *again, *reused)
     return source, reading, estimates, findings, looking.branch

@@ -111,7 +111,8 @@ class Estimates:
         self._fixed_outcomes = FixedOutcomeCounts()
         self._fixed_outcome = fixed_outcomes_of(dialect)
         self._cases = 0
-        self._evaluations = 0
+        self.evaluations = 0
+        """Of the cases so far, by all models."""
 
     def add(self, case: Case, times: Mapping[str, int] | None = None) -> None:
         """Count the requests for one more case.
@@ -123,7 +124,7 @@ class Estimates:
         evaluations = sum(times.values())
         self._cases += 1
         self._fixed_outcomes.add(self._fixed_outcome(case))
-        self._evaluations += evaluations
+        self.evaluations += evaluations
         replies: list[ModelReply] = []
         for turn in range(_MOST_TURNS):
             messages = self._dialect.messages(case, Transcript(tuple(replies)))
@@ -159,7 +160,7 @@ class Estimates:
         and `requests`, and the fields of an `Estimate` for each of `models`."""
         return {
             "cases": self._cases,
-            "evaluations": self._evaluations,
+            "evaluations": self.evaluations,
             "requests": sum(tally.requests for tally in self._of.values()),
             "models": [asdict(tally.estimate()) for tally in self._of.values()],
         }

@@ -111,6 +111,11 @@ def test_cases_that_failed_are_asked_by_a_changed_configuration_and_no_gate_judg
     chosen = ("--only", "failed:latest", "--set", "gates.min_accuracy=0.1")
     checked = invoke(store.url, "validate", "run.yaml", "--offline", *chosen, cwd=folder)
     assert "3 of 8 cases: only failed:1" in checked.stderr
+    assert "their cases are asked" not in checked.stderr, "one model is asked what it failed"
+    two = ("--set", "matrix.parameters={temperature: [0.0, 0.5]}")
+    checked = invoke(store.url, "start", "run.yaml", "--dry-run", *chosen, *two, cwd=folder)
+    bill = "failed:1 is 3 results; their cases are asked of all 2 models: 6 evaluations (--model"
+    assert bill in checked.stderr, checked.output
     done = invoke(store.url, "start", "run.yaml", "--quiet", *chosen, cwd=folder)
     reason = "run 2 chose its cases by their scores (failed:1), so its rates are no measurement"
     assert (done.exit_code, f"not judged: {reason}" in done.stdout) == (3, True), done.output
