@@ -69,8 +69,9 @@ def diff(left: str, right: str, output_format: Format) -> None:
     Each value is shown with its path, as the first RUN has it and as the second. If a case
     differs between the runs, its most important difference is shown: what is sent, how it is
     graded, or only its notes. Of the first 200 both questions or expectations are shown, with the
-    answers of both runs. Results are compared on pairs: evaluations that were sent the
-    same, graded alike by the same versions of the graders, and scored in both runs. Of what one run
+    answers of both runs. Results are compared on pairs: evaluations that were asked the
+    same question, graded alike by the same versions of the graders, and scored in both runs. A
+    prompt template and parameters are no part of the question: they may differ. Of what one run
     carries over from the other, both sides are the same evaluation: how many there are stands
     beside its name.
 

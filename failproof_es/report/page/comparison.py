@@ -38,14 +38,14 @@ _PRINTED_PAIRS = 3
 MOST_PAIRS_DRAWN = 10
 _AXIS = "percentage points by which the first passed more"
 _METHOD = (
-    "A difference is the first's less the second's, over pairs: evaluations that were sent the "
-    "same, are graded alike and were scored on both sides. Intervals are Bonett and Price's for "
-    "rates, those of the inverted permutation test for scores. p is of McNemar's exact test; for "
-    "scores, and where several pairs are of one cluster, of a permutation of signs. It is adjusted "
-    "for the number of comparisons (Benjamini and Hochberg), intervals are not: one that excludes "
-    "0 beside an adjusted p above 0.05 says so. A p below 0.05 is framed: so large a difference is "
-    "rarely chance. The smallest effect is the difference that so many pairs would have shown in "
-    "four of five runs."
+    "A difference is the first's less the second's, over pairs: evaluations that were asked the "
+    "same question, are graded alike and were scored on both sides. Intervals are Bonett and "
+    "Price's for rates, those of the inverted permutation test for scores. p is of McNemar's exact "
+    "test; for scores, and where several pairs are of one cluster, of a permutation of signs. It "
+    "is adjusted for the number of comparisons (Benjamini and Hochberg), intervals are not: one "
+    "that excludes 0 beside an adjusted p above 0.05 says so. A p below 0.05 is framed: so large a "
+    "difference is rarely chance. The smallest effect is the difference that so many pairs would "
+    "have shown in four of five runs."
 )
 
 
