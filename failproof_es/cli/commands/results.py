@@ -6,7 +6,7 @@ The columns of the table are here. The objects are each dialect's own
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -44,7 +44,7 @@ from failproof_es.cli.rendering.result_columns import (
 )
 from failproof_es.cli.rendering.result_pages import PlanPage, results_of
 from failproof_es.cli.rendering.result_rows import result_rows, rows_of, run_shape_of, shape_of
-from failproof_es.cli.rendering.result_texts import first_line
+from failproof_es.cli.rendering.result_texts import describe_unfinished, first_line
 from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.dialects.protocol import RunShape
@@ -61,6 +61,11 @@ from failproof_es.support.plurals import plural
 WHY_WIDTH = 100
 QUESTION_WIDTH = 40
 
+_LONGEST_PLAN = 10_000
+"""Most planned evaluations that are read to list those that have not ended."""
+_MOST_LISTED = 10
+_OBJECTS = (Format.JSON, Format.JSONL)
+"""The formats that leave out evaluations that have not begun."""
 _COLUMNS = ("suite", "case", "model", "class", "passed", "accuracy", "question", "why", "answer")
 _COLUMNS_OF_FAILURES = ("suite", "case", "model", "severity", "class", "accuracy", "question")
 """Of results that failed; each shows what was expected and what came below it."""
@@ -181,7 +186,8 @@ def results(
                 say(gate_line(name, gate))
         if recorded.started.branched_from is not None:
             _say_carried_over(recorded)
-        if choice["unscored"]:
+        objects_of_all = page.is_whole and whole is None and output_format in _OBJECTS
+        if choice["unscored"] or objects_of_all:
             _say_unfinished(recorded)
         _say_next(recorded, page, places)
 
@@ -323,6 +329,21 @@ def _say_unfinished(run: RecordedRun) -> None:
             f"`failproof-es results {run.started.run_number}` lists the plan, `failproof-es runs "
             "--unscored` every run with such evaluations"
         )
+        if planned <= _LONGEST_PLAN:
+            _list_unfinished(run)
+
+
+def _list_unfinished(run: RecordedRun) -> None:
+    """List on stderr how far the evaluations came that have not ended; the first ones by name."""
+    unfinished = [planned for planned in run.outcomes() if not planned.outcome.finished]
+    counts = Counter(describe_unfinished(planned.outcome) for planned in unfinished)
+    say("; ".join(f"{count:,} {words}" for words, count in counts.items()))
+    for planned in unfinished[:_MOST_LISTED]:
+        outcome, case = planned.outcome, planned.case.names[1]
+        words = describe_unfinished(outcome)
+        say(one_line(f"  {case} {outcome.model_key} #{outcome.repetition}: {words}"))
+    if (more := len(unfinished) - _MOST_LISTED) > 0:
+        say(f"  and {more:,} more")
 
 
 def _say_next(run: RecordedRun, page: PlanPage, places: Sequence[int]) -> None:
@@ -352,6 +373,8 @@ def _usual_row(
     outcome, why = planned.outcome, None
     if planned.by_people is None and outcome.unscored:
         why = f"({outcome.ended_kind}: {outcome.reason})"
+    elif planned.by_people is None and not outcome.finished:
+        why = f"({describe_unfinished(outcome)})"
     elif planned.by_people is None and outcome.failed:
         why = shortened(one_line(outcome.reason), WHY_WIDTH)
     answer = None if outcome.answer is None else first_line(outcome.answer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from failproof_es.cli.rendering.sanitise import one_line, shortened
+from failproof_es.core.outcome import EvaluationOutcome
 
 ANSWER_WIDTH = 60
 
@@ -11,3 +12,10 @@ def first_line(text: str) -> str:
     """The first line of an answer that is not blank, sanitised and shortened for a table."""
     line = next((line for line in text.split("\n") if line.strip()), "")
     return shortened(one_line(line.strip()), ANSWER_WIDTH)
+
+
+def describe_unfinished(outcome: EvaluationOutcome) -> str:
+    """How far an evaluation came that has not ended, in words."""
+    if outcome.answer is not None:
+        return "answered, not graded"
+    return "asked, no answer on record" if outcome.requests else "never asked"

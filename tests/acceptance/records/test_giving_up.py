@@ -59,6 +59,11 @@ def test_a_run_that_was_given_up_is_sealed_and_is_never_asked_again(
 
     unscored = invoke(store.url, "results", "1", "--unscored", cwd=paused).stderr
     assert "5 of 5 planned evaluations did not end (the run is given up)" in unscored
+    assert "4 never asked" in unscored and "1 asked, no answer on record" in unscored
+    assert " #1: never asked" in unscored
+    for options in (("--unscored", "--json"), ("--json",)):
+        assert "4 never asked" in invoke(store.url, "results", "1", *options, cwd=paused).stderr
+    assert "(never asked)" in invoke(store.url, "results", "1", cwd=paused).stdout
     (listed,) = orjson.loads(invoke(store.url, "runs", "--unscored", "--json", cwd=paused).stdout)
     assert (listed["unfinished"], listed["unscored"]) == (5, 0)
     thrown = invoke(store.url, "audit", "--only", "thrown-away", cwd=paused).stdout
