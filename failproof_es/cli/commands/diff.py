@@ -36,6 +36,7 @@ from failproof_es.engine.related_runs.differences import (
     case_differences,
     configuration_differences,
     model_differences,
+    renamed_models,
 )
 from failproof_es.engine.related_runs.paired_results import Scores, scores_of_both
 from failproof_es.reading.changed_cases import read_changes
@@ -107,6 +108,8 @@ class _RunDifferences:
         self.same_experiment = str(right.run_id) in {attempt.run_id for attempt in attempts}
         self.configuration = configuration_differences(left.started, right.started)
         self.models = model_differences(left.run, right.run)
+        asked = [run.started.models for run in (left, right)]
+        self.renamed = [*renamed_models(*asked)] if max(map(len, asked)) > 1 else []
         cases = case_differences(left.connection, left.run, right.run)
         self.cases = ShownCases(cases, read_changes(left, right, cases.changed))
         both = list(scores_of_both(left.connection, left.run_id, right.run_id))
@@ -172,6 +175,8 @@ class _RunDifferences:
         print_table(self._result_rows(), self._result_columns(), title="results")
         if self.advice is not None:
             say(self.advice)
+        for names in self.renamed:
+            say("{} and {} are set alike, but not compared: their names differ".format(*names))
         if self.grading:
             print_table(self.grading, _GRADING, title="graded otherwise, and so not compared")
         self.cases.print()

@@ -13,6 +13,7 @@ from failproof_es.core.run import Run
 from failproof_es.engine.history import read_chunk
 from failproof_es.engine.planning.prompt_collections import read_cases
 from failproof_es.events import RunStarted
+from failproof_es.events.runs import ModelSnapshot
 from failproof_es.store.reading.reader import Connection
 
 Path = tuple[str | int, ...]
@@ -157,6 +158,25 @@ def model_differences(left: Run, right: Run) -> list[Value]:
     """
     one, other = (dict(_models(run)) for run in (left, right))
     return list(differing(one, other))
+
+
+def renamed_models(
+    left: Sequence[ModelSnapshot], right: Sequence[ModelSnapshot]
+) -> Iterator[tuple[str, str]]:
+    """The keys of models that are set alike, and that only one side has under that name.
+
+    So it is after a prompt of `matrix.prompts` was renamed: its evaluations have no partners.
+    """
+    keys = [{model.key for model in models} for models in (left, right)]
+    free = [model for model in right if model.key not in keys[0]]
+    for model in left:
+        if model.key in keys[1]:
+            continue
+        for other in free:
+            if other.model_copy(update={"key": model.key}) == model:
+                free.remove(other)
+                yield model.key, other.key
+                break
 
 
 def _models(run: Run) -> Iterable[tuple[str, dict[str, Any]]]:

@@ -38,3 +38,16 @@ def test_what_passed_in_one_run_alone_is_listed_with_both_answers(
     assert [each["case"] for each in turned["changed"]] == ["case-00001", "case-00000"]
     same = invoke(store.url, "diff", 1, 1, cwd=tmp_path).stdout
     assert "passed in one run alone: none of 4 pairs: no better, no worse\n" in same
+
+
+def test_a_renamed_prompt_is_said_to_be_the_same(
+    store: Store, tmp_path: Path, mock_url: str
+) -> None:
+    write_suite(tmp_path, 1)
+    for name in ("brief", "short"):
+        prompts = {name: {"system": "Be brief."}, "polite": {"system": "Be polite."}}
+        write_configuration(tmp_path, mock_url, matrix={"prompts": prompts})
+        assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 0
+    told = " ".join(invoke(store.url, "diff", 1, 2, cwd=tmp_path).stderr.split())
+    assert "@brief and mock@short are set alike, but not compared: their names differ" in told
+    assert "polite" not in told
