@@ -25,9 +25,9 @@ _MOST_REMARKS = 10
 class RunListCheck:
     """Compares the list of runs with the number in each run's first event.
 
-    A run that is taken off the list is no longer shown, though its events are in the log. Times of
-    recording never go back, so those of all events of a run were moved where that of its first
-    event was.
+    A run that is taken off the list is no longer shown, though its events are in the log. It also
+    compares the time of recording of each run's first event with the signed one: later events
+    alone can be moved on without a remark.
     """
 
     def __init__(self, connection: Connection) -> None:

@@ -372,12 +372,26 @@ def test_window_every_event_dated_back_alike_is_remarked_and_no_finding(log: Att
     assert (of_that_year.stdout, of_that_year.stderr.strip()) == ("", "no request fits")
 
 
-def test_window_the_last_event_dated_on_is_not_found(log: Attacked) -> None:
-    log.tamper(
-        "UPDATE failproof.events SET recorded_at = recorded_at + interval '1 day' "
-        f"WHERE notification_id = {log.rows()[-1].position}"
+SIGNED = "2026-11-21 12:00Z"
+"""A time of the day on which all runs of the log began, by their signed times."""
+
+
+def test_window_last_events_dated_on_and_first_ones_dated_back_are_not_found(
+    log: Attacked,
+) -> None:
+    """A change that keeps the order is remarked only of runs whose first event it moves."""
+    third = max(log.event("RunStarted", run).position for run in (FAILED, PASSED, OTHER))
+    moves: tuple[tuple[str, set[str]], ...] = (
+        (f"- (SELECT min(recorded_at) - timestamptz '{SIGNED}' FROM failproof.events)", set()),
+        (f"+ interval '9 days' WHERE notification_id = {log.rows()[-1].position}", set()),
+        (f"+ interval '9 days' WHERE notification_id > {third}", set()),
+        (f"- interval '9 days' WHERE notification_id < {third}", {"run 1", "run 2"}),
     )
-    assert log.verify(outside=True).genuine
+    for move, remarked in moves:
+        log.tamper(f"UPDATE failproof.events SET recorded_at = recorded_at {move}")
+        result = log.verify(outside=True)
+        assert result.genuine, move
+        assert {remark[:5] for remark in result.remarks} == remarked, move
 
 
 def test_window_an_event_dated_back_within_the_tolerance_is_not_found(log: Attacked) -> None:
