@@ -10,6 +10,7 @@ from uuid import UUID
 
 from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.engine.history import UNREADABLE, stored_case
+from failproof_es.events import RunStarted
 from failproof_es.events.line import line_of
 from failproof_es.store.reading.reader import Connection, read_event, read_streams
 from projections.audit_trail import AuditRecord
@@ -35,7 +36,8 @@ class AuditRows:
         details = record.details
         of = self._evaluation(details["evaluation_id"]) if "evaluation_id" in details else details
         who = f"{details['who']}@{details['where']}" if "who" in details else None
-        incomplete = details.get(INCOMPLETE)
+        is_start = record.event == RunStarted.__name__  # ReviewClosed has a field of this name
+        incomplete = details.get(INCOMPLETE) if is_start else None
         moment = datetime.fromisoformat(record.timestamp).astimezone(UTC)
         return {
             "position": record.position,
