@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import os
 import shutil
 import sys
 import tempfile
@@ -65,8 +66,11 @@ def pytest_unconfigure() -> None:
 def session_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What a whole session shares never touches this user's own keys and checkpoints."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("FAILPROOF_ES_HOME", str(tmp_path_factory.mktemp("session-home")))
+        patched.setenv("FAILPROOF_ES_HOME", str(tmp_path_factory.mktemp(_SESSION_HOME)))
         yield
+
+
+_SESSION_HOME = "session-home"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -199,6 +203,14 @@ def create_database(server: EmbeddedServer, name: str, template: str = "template
     _execute(server, "CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY", name, template)
     if not template.startswith("template"):
         give_log_key()
+        _forget_checkpoints()
+
+
+def _forget_checkpoints() -> None:
+    """In the home that modules share: to its key every copy is one log, which began anew."""
+    if _SESSION_HOME in os.environ["FAILPROOF_ES_HOME"]:
+        for kept in signing_folder().glob("*checkpoint*"):
+            kept.unlink()
 
 
 def drop_database(server: EmbeddedServer, name: str) -> None:
