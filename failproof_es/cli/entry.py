@@ -22,6 +22,7 @@ INTERRUPTED = 130
 
 def main() -> None:
     """Run the program with the arguments of this process."""
+    _MAIN.append(True)
     signal.signal(signal.SIGINT, leave)
     # The interpreter restores the default while it ends: the signal would change the exit code.
     atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
@@ -54,6 +55,27 @@ def interrupts_raise() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, leave)
+
+
+@contextmanager
+def interrupts_leave() -> Iterator[None]:
+    """Let Ctrl-C end the process at once in this context, where interrupts raise around it.
+
+    For imports: a native module that is interrupted while it initialises may crash (orjson does).
+    Only if `main` runs the program.
+    """
+    if not _MAIN or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    try:
+        signal.signal(signal.SIGINT, leave)
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+_MAIN: list[bool] = []
+"""Has an entry once `main` runs the program."""
 
 
 def _interrupt_again(ignored: sys.UnraisableHookArgs) -> None:

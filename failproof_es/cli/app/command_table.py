@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from failproof_es.cli.app.program import Program
+from failproof_es.cli.entry import interrupts_leave
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -270,7 +271,8 @@ class Commands(Program):
         if (entry := COMMANDS.get(cmd_name)) is None:
             return None
         module, _, name = entry.place.partition(":")
-        command = getattr(import_module(module), name)
+        with interrupts_leave():
+            command = getattr(import_module(module), name)
         assert isinstance(command, click.Command)
         if not gc.isenabled():
             gc.freeze()
