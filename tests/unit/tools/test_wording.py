@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 import click
+import pytest
 
 from failproof_es.cli import main
 from tools.wording import bound_names, empty_share, is_empty, long_sentences, repeated_classes
@@ -27,6 +28,7 @@ def test_names_of_every_kind_are_counted() -> None:
     assert {"Verdict", "self", "rest", "event"} <= set(names)
 
 
+@pytest.mark.long
 def test_names_say_what_they_are_bound_to() -> None:
     empty, names = empty_share()
     assert empty / names <= 0.003
