@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +33,7 @@ from failproof_es.configuration.variants import (
 from failproof_es.configuration.yaml_tree import Location, YamlTree, located, read_yaml
 from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.support import shipped
+from failproof_es.support.near_names import did_you_mean
 from failproof_es.support.shipped import resolve
 
 
@@ -147,8 +147,7 @@ def load_configuration(
     folder = (path.parent if folder is None else folder).resolve()
     if not path.exists():
         names = shipped.configuration_names()
-        close = get_close_matches(path.stem, names, n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
+        hint = did_you_mean(path.stem, names)
         remedy = f"{hint}check the path, or name one that ships: {', '.join(names)}"
         raise InvalidInput([Problem("does not exist", path=path, remedy=remedy)])
     if (problem := problem_of_file(path)) is not None:

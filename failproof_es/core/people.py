@@ -56,9 +56,9 @@ def describe_people(figure: Mapping[str, Any]) -> str:
             low, high = map(percent, figure["interval"])
             passed += f", {low} to {high}, {figure['method']}"
         passed += ")"
-    rest = (
+    rest = [
         f"{figure[name]:,} {name.replace('_', ' ')}"
         for name in ("disputed", "unclear", "awaiting_review")
         if figure[name]
-    )
-    return ", ".join([passed, *rest] if figure["n"] else [*rest] or [passed])
+    ]
+    return ", ".join([passed, *rest] if figure["n"] or not rest else rest)

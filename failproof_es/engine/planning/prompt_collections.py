@@ -7,7 +7,6 @@ imported last counts, in the place of the first.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 
@@ -28,6 +27,7 @@ from failproof_es.store.reading.reader import Connection, find, portions, read_s
 from failproof_es.store.store import Store
 from failproof_es.store.writing.appending import append
 from failproof_es.store.writing.event_header import Draft, EventHeader
+from failproof_es.support.near_names import did_you_mean
 
 _WINDOW = 500
 
@@ -97,8 +97,7 @@ def collection_dialect(connection: Connection, name: str) -> str:
     if imports := _imports(connection, name):
         return imports[-1].dialect
     names = list(collection_names(connection))
-    close = get_close_matches(name, names, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
+    hint = did_you_mean(name, names)
     choices = f"there are: {', '.join(names)}" if names else "there is none"
     remedy = f"{hint}{choices}; `failproof-es prompts import FILE --collection {name}` makes one"
     reason = f"there is no collection {name!r}"

@@ -12,6 +12,7 @@ from failproof_es.engine.preflight.spend_checks import price_line
 from failproof_es.events import ModelSnapshot
 from failproof_es.models.trust.permissions import models_of
 from failproof_es.problems import Problem
+from failproof_es.support.near_names import did_you_mean
 
 
 def cost_gate_problems(
@@ -57,7 +58,7 @@ def unused_prices(configuration: Configuration) -> Iterator[Problem]:
             yield Problem(
                 f"no model and no judge is named {price.model!r}",
                 field=f"{field}.model",
-                remedy=f"{_near(price.model, names)}there are: {', '.join(names)}",
+                remedy=f"{did_you_mean(price.model, names)}there are: {', '.join(names)}",
                 severity="warning",
             )
         elif not any(_is_behind(model.base_url, price) for model in named):
@@ -72,11 +73,6 @@ def unused_prices(configuration: Configuration) -> Iterator[Problem]:
 def _is_behind(base_url: str | None, price: ModelPrice) -> bool:
     behind = price.base_url
     return behind is None or base_url is None or behind.rstrip("/") == base_url.rstrip("/")
-
-
-def _near(name: str, names: Sequence[str]) -> str:
-    near = get_close_matches(name, names, n=1)
-    return f"did you mean {near[0]!r}? " if near else ""
 
 
 class UnmeasuredGates:
@@ -97,7 +93,7 @@ class UnmeasuredGates:
         """A warning for each such gate; call it after the last `add`."""
         for suite in self._suites:
             if suite not in self._asked_suites:
-                near = _near(suite, sorted(self._asked_suites))
+                near = did_you_mean(suite, sorted(self._asked_suites))
                 yield self._warning(
                     f"gates.min_accuracy_by_suite.{suite}", f"suite {suite!r}", near
                 )

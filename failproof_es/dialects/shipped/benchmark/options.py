@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -13,6 +12,7 @@ from failproof_es.dialects.kit.templates import defects
 from failproof_es.dialects.shipped.benchmark.prompts import GENERATION_NAMES, JUDGE_NAMES
 from failproof_es.dialects.shipped.benchmark.task import FIELDS, INPUT_KEYS
 from failproof_es.problems import Problems
+from failproof_es.support.near_names import meant_key
 
 _FIELD = "prompts.options"
 _PLACEHOLDERS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
@@ -50,7 +50,10 @@ def read_options(option_values: Mapping[str, Any]) -> BenchmarkOptions:
             name = ".".join(map(str, details["loc"]))
             message, remedy = details["msg"][:1].lower() + details["msg"][1:], None
             if details["type"] == "extra_forbidden":
-                message, remedy = "is not a known key", _hint(name)
+                message, remedy = (
+                    "is not a known key",
+                    meant_key(name, list(BenchmarkOptions.model_fields)),
+                )
             problems.error(message, field=f"{_FIELD}.{name}", remedy=remedy)
         problems.raise_errors()
         raise
@@ -73,9 +76,3 @@ def _key_defects(options: BenchmarkOptions) -> Iterator[tuple[str, str]]:
                 yield option, f"uses the reserved name `{key}`"
             elif occurrences[key] > 1:
                 yield option, f"names `{key}`, which is named twice"
-
-
-def _hint(name: str) -> str:
-    option_names = list(BenchmarkOptions.model_fields)
-    close = get_close_matches(name, option_names, n=1)
-    return f"did you mean `{close[0]}`?" if close else f"known here: {', '.join(option_names)}"

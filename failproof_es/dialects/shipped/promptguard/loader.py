@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from failproof_es.dialects.shipped.promptguard.options import PromptGuardOptions
 from failproof_es.dialects.shipped.promptguard.stored_prompt import FIELDS, StoredPrompt, defects
 from failproof_es.dialects.shipped.promptguard.template import embed
 from failproof_es.problems import Problems
+from failproof_es.support.near_names import did_you_mean
 
 
 def load(files: Sequence[Path], options: PromptGuardOptions, problems: Problems) -> Iterator[Case]:
@@ -108,9 +108,8 @@ class _PromptReader:
     def _warn_label(self, path: Path, line: int, label: str) -> None:
         labels = self.options.labels
         if label not in labels:
-            close = get_close_matches(label, labels, n=1)
-            hint = f"did you mean {close[0]!r}? " if close else ""
             message = f"the decision rule never says {label!r}: no answer can be right"
+            hint = did_you_mean(label, labels)
             remedy = f"{hint}it says {', '.join(labels)}; see prompts.options.decision"
             self._warn_once(path, line, "expected_label", label, message, remedy)
 

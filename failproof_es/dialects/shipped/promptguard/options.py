@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -13,6 +12,7 @@ from pydantic_core import ErrorDetails
 from failproof_es.dialects.shipped.promptguard import decision, template
 from failproof_es.dialects.shipped.promptguard.decision import Bounds, Rule
 from failproof_es.problems import Problems
+from failproof_es.support.near_names import meant_key
 
 _FIELD = "prompts.options"
 
@@ -73,10 +73,7 @@ def read_options(option_values: Mapping[str, Any]) -> PromptGuardOptions:
 def _describe_error(error: ErrorDetails) -> tuple[str, str | None]:
     location = error["loc"]
     if error["type"] == "extra_forbidden":
-        known_keys = _known_at(location)
-        close = get_close_matches(str(location[-1]), known_keys, n=1)
-        hint = f"did you mean `{close[0]}`?" if close else f"known here: {', '.join(known_keys)}"
-        return "is not a known key", hint
+        return "is not a known key", meant_key(str(location[-1]), _known_at(location))
     if error["type"] == "missing":
         return "is missing", f"add `{location[-1]}:`"
     return error["msg"][:1].lower() + error["msg"][1:], None

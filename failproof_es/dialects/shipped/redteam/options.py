@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -12,6 +11,7 @@ from failproof_es.dialects.kit.judging import prompt
 from failproof_es.dialects.kit.templates import defects
 from failproof_es.dialects.shipped.redteam import source_block
 from failproof_es.problems import Problems
+from failproof_es.support.near_names import meant_key
 
 _FIELD = "prompts.options"
 
@@ -71,9 +71,7 @@ def _report(error: Any, problems: Problems) -> None:
     for part in error["loc"]:
         field += f"[{part}]" if isinstance(part, int) else f".{part}"
     if error["type"] == "extra_forbidden":
-        option_names = list(RedTeamOptions.model_fields)
-        close = get_close_matches(str(error["loc"][-1]), option_names, n=1)
-        hint = f"did you mean `{close[0]}`?" if close else f"known here: {', '.join(option_names)}"
+        hint = meant_key(str(error["loc"][-1]), list(RedTeamOptions.model_fields))
         problems.error("is not a known key", field=field, remedy=hint)
     else:
         problems.error(error["msg"][:1].lower() + error["msg"][1:], field=field)
