@@ -107,6 +107,20 @@ def test_rows_removed_and_invented_are_named(
     assert any("projections.run_groups: the log gives no row of" in line for line in by_log)
 
 
+def test_documents_with_more_spaces_hide_no_changed_row(
+    world: Store, administrator: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("projections.comparison.MOST_CHANGED", 1)
+    administrator.execute("UPDATE projections.prompts SET tags = (tags::text || ' ')::json")
+    administrator.execute(
+        "UPDATE projections.prompts SET suite_id = 'forged' WHERE prompt_id::text = "
+        "(SELECT max(prompt_id::text) FROM projections.prompts)"
+    )
+    with world.connect() as connection:
+        found = compare_run(connection, RUN)
+    assert changed(found) == {("projections.prompts", "suite_id")}
+
+
 def test_a_position_that_was_moved_is_found_by_the_rows(
     world: Store, administrator: psycopg.Connection[Any]
 ) -> None:
