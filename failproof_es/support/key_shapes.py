@@ -31,10 +31,10 @@ def find_key(text: str) -> str | None:
 
     A made-up key has that shape, too. No message may quote the result.
     """
-    found = _KEY.search(text)
-    return None if found is None else found[0]
+    match = _KEY.search(text)
+    return None if match is None else match[0]
 
 
 def may_hold_key(text: str) -> bool:
     """Whether the text may hold a key, also an unknown or a shortened one: do not quote it."""
-    return _MAY_BE_KEY.search(text) is not None
+    return _MAY_BE_KEY.search(text) is not None or find_key(text) is not None

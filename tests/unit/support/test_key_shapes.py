@@ -8,7 +8,7 @@ import pytest
 
 from failproof_es.core.case import Case, Turn
 from failproof_es.engine.planning.keys_in_cases import key_warning
-from failproof_es.support.key_shapes import find_key
+from failproof_es.support.key_shapes import find_key, may_hold_key
 
 
 @pytest.mark.parametrize(
@@ -21,12 +21,14 @@ from failproof_es.support.key_shapes import find_key
         "ghp_" + "a" * 36,
         "hf_" + "c" * 34,
         "xoxb-1234567890-abcdefgh",
+        "glpat-" + "d" * 20,
         "-----BEGIN RSA PRIVATE KEY-----",
         "://me:hunter22@",
     ],
 )
 def test_a_key_is_found_within_any_text(key: str) -> None:
     assert find_key(f"Use {key} for it.") is not None
+    assert may_hold_key(key)  # the stricter shape is part of the looser one: no error quotes it
 
 
 @pytest.mark.parametrize(
