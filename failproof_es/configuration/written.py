@@ -10,7 +10,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 _WIDEST = 4096
-_PLAIN = re.compile(r"[^\x00-\x08\x0b-\x1f\x7f-\xa0\u2028\u2029\ufeff\ud800-\udfff]*")
+_PLAIN = re.compile(r"[^\x00-\x08\x0b-\x1f\x7f-\xa0\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]*")
 """A text without control characters, and without line breaks other than LF."""
 
 

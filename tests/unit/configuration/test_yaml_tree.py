@@ -65,6 +65,7 @@ def test_a_wrong_value_of_any_kind_is_shown_in_few_words() -> None:
         "a\u2028b",
         "\x1b[2J\n",
         "\x00",
+        "a\uffff\n",
         "# a: {b}\n",
         "yes",
     ],
