@@ -50,17 +50,9 @@ _LEFT_OUT = (
 _ENV_FILE = "`.env` is not read: if it names the address of a server, name it with --base-url"
 _SAME_ADDRESS = frozenset(
     {
-        *(
-            "audio",
-            "background",
-            "best_of",
-            "beta",
-            "cost",
-            "effort",
-            "extra_body",
-            "function_call",
-        ),
-        *("functions", "functionToolCallbacks", "generationConfig", "include", "inputCost"),
+        *("audio", "background", "best_of", "beta", "cost", "effort", "extra_body"),
+        *("function_call", "functions", "functionToolCallbacks", "generationConfig", "include"),
+        "inputCost",
         *("instructions", "keep_alive", "logit_bias", "logprobs", "maskOutput", "maxRetries"),
         *("metadata", "min_p", "modalities", "n", "num_ctx", "omitDefaults", "organization"),
         *("outputCost", "output_format", "parallel_tool_calls", "passthrough", "project"),
@@ -75,10 +67,11 @@ _SAME_ADDRESS = frozenset(
 """The settings that change a request's content or the use of its answer, and never its address."""
 _ENTRY_KEYS = frozenset({"id", "config", "label"})
 _ENTRY_KEYS_OF_SAME_ADDRESS = frozenset({"delay", "description", "inputs", "prompts", "transform"})
+_ADDRESSES = frozenset({"apiBaseUrl", "apiHost"})
 _ADDRESS_VARIABLES: Mapping[str, tuple[str, ...]] = {
     "openai": ("OPENAI_BASE_URL", "OPENAI_API_BASE_URL", "OPENAI_API_HOST"),
     "anthropic": ("ANTHROPIC_BASE_URL",),
-    "google": ("GOOGLE_API_BASE_URL", "GOOGLE_API_HOST"),
+    "google": ("GOOGLE_API_BASE_URL", "GOOGLE_API_HOST", "PALM_API_HOST"),
     "mistral": ("MISTRAL_API_BASE_URL", "MISTRAL_API_HOST"),
     "ollama": ("OLLAMA_BASE_URL",),
 }
@@ -156,9 +149,7 @@ def _map_model(document: DocumentNode, findings: Findings) -> dict[str, Any] | N
         reason = "the provider has no counterpart here: name a model"
         findings.leave_out_model(document.place(), reason)
         return None
-    for variable in _ADDRESS_VARIABLES.get(kind, ()):
-        if os.environ.get(variable) and not {"apiBaseUrl", "apiHost"} & config.keys():
-            raise _OtherAddress(document.place()._replace(field=f"${variable}"))
+    _require_address_of_settings(kind, config, document.place())
     model: dict[str, Any] = {"provider": provider, "model": ":".join(rest)}
     if provider in _SERVERS:
         model["base_url"] = _SERVERS[provider]
@@ -169,10 +160,8 @@ def _map_model(document: DocumentNode, findings: Findings) -> dict[str, Any] | N
         if provider == "openai":
             model["options"]["max_tokens_as"] = "max_completion_tokens"
     for key, value in config.items():
-        place = document.place(*config_steps, str(key))
-        if value is not None:
-            _configure(model, str(key), value, place, findings)
-    if "apiKey" in config and {"apiBaseUrl", "apiHost"} & config.keys():
+        _configure(model, str(key), value, document.place(*config_steps, str(key)), findings)
+    if "apiKey" in config and not _ADDRESSES.isdisjoint(config):
         model.setdefault("api_key_env", None)  # no vendor's key for a server that has its own
     return model
 
@@ -180,7 +169,7 @@ def _map_model(document: DocumentNode, findings: Findings) -> dict[str, Any] | N
 def _split_entry(
     document: DocumentNode, findings: Findings
 ) -> tuple[Any, Mapping[str, Any], tuple[str, ...]]:
-    """The name of a provider, its settings, and the keys that lead to these.
+    """The name of a provider, its settings without empty ones, and the keys that lead to these.
 
     Raises `_OtherAddress` for settings that are not read.
     """
@@ -203,7 +192,21 @@ def _split_entry(
     config = (entry or {}).get("config")
     if config is not None and not isinstance(config, dict):
         raise _OtherAddress(document.place(*steps))
-    return name, config or {}, steps
+    settings = {key: value for key, value in (config or {}).items() if value is not None}
+    if "apiHost" in settings:  # promptfoo prefers it
+        settings.pop("apiBaseUrl", None)
+    return name, settings, steps
+
+
+def _require_address_of_settings(kind: str, settings: Mapping[str, Any], place: Place) -> None:
+    """Raise `_OtherAddress` if promptfoo takes the address from an environment variable.
+
+    It does unless a setting has the address; a variable for a host also overrides `apiBaseUrl`.
+    """
+    for variable in _ADDRESS_VARIABLES.get(kind, ()):
+        overrides = {"apiHost"} if variable.endswith("_HOST") else _ADDRESSES
+        if os.environ.get(variable) and overrides.isdisjoint(settings):
+            raise _OtherAddress(place._replace(field=f"${variable}"))
 
 
 def _configure(
@@ -220,7 +223,7 @@ def _configure(
         model["seed"] = value
     elif key in _PARAMETERS:
         model.setdefault("parameters", {})[key] = value
-    elif key in ("apiBaseUrl", "apiHost"):
+    elif key in _ADDRESSES:
         model["base_url"] = _address(model["provider"], key, value, place)
     elif key == "headers":
         model["headers"] = _headers(value, place)

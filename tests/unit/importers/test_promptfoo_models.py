@@ -103,9 +103,27 @@ def test_an_address_in_the_environment_of_promptfoo_is_not_the_vendors(
 
 
 @pytest.mark.parametrize(
+    ("variable", "kind", "config"),
+    [
+        ("OPENAI_BASE_URL", "openai", "{apiBaseUrl: null}"),
+        ("MISTRAL_API_HOST", "mistral", "{apiBaseUrl: 'http://own/v1'}"),
+        ("PALM_API_HOST", "google", "{}"),
+    ],
+)
+def test_a_variable_decides_the_address_where_promptfoo_prefers_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, kind: str, config: str
+) -> None:
+    monkeypatch.setenv(variable, "gateway")
+    provider = f"{{id: '{kind}:m', config: {config}}}"
+    found = importing(tmp_path, f"prompts: [hi]\nproviders: [{provider}]\n")
+    assert found.findings.models == [] and f"${variable} {_ELSEWHERE}" in found.lost[0]
+
+
+@pytest.mark.parametrize(
     ("kind", "config", "entry"),
     [
         ("openai:chat", "{apiHost: 'g.example:8443'}", {"base_url": "https://g.example:8443/v1"}),
+        ("openai", "{apiHost: g, apiBaseUrl: 'http://h/v1'}", {"base_url": "https://g/v1"}),
         ("anthropic:messages", "{apiBaseUrl: 'http://g/'}", {"base_url": "http://g/v1"}),
         ("openai", "{apiKey: '{{ env.SHOP_KEY }}'}", {"api_key_env": "SHOP_KEY"}),
         ("openai", "{headers: {X-Team: '{{env.TEAM}}'}}", {"headers": {"X-Team": "TEAM"}}),
