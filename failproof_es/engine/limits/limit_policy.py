@@ -86,10 +86,10 @@ class Limit:
 
     def after_answer_elsewhere(self, at: float) -> Limit:
         """The limit after another process was answered at time `at`: the server does not refuse
-        everything. Unchanged if the refusals here began later."""
+        everything, and is not down. Unchanged if the refusals here began later."""
         if self.refused_since is None or at < self.refused_since:
             return self
-        return replace(self, refused_since=None)
+        return replace(self, refused_since=None, unreached=frozenset())
 
     def refusing_for_s(self, now: float) -> float:
         """Seconds for which the server has refused everything, including the rest of the wait that

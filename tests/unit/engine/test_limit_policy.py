@@ -97,6 +97,9 @@ def test_a_server_is_down_once_it_failed_two_questions_in_a_row_and_until_it_ans
     limit = limit.after_outage(UUID(int=2))
     assert limit.is_down
     assert not limit.after_answer(0.0).after_outage(UUID(int=3)).is_down
+    refused = limit.after_refusal(7.0)
+    assert refused.after_answer_elsewhere(6.0).is_down
+    assert not refused.after_answer_elsewhere(8.0).after_outage(UUID(int=3)).is_down
 
 
 @pytest.mark.parametrize(
