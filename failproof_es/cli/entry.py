@@ -94,8 +94,8 @@ def _interrupt_soon() -> None:
 def is_interrupt(error: Exception) -> bool:
     """Whether the error was caused by a `KeyboardInterrupt`.
 
-    Commands build pydantic's classes while they are imported. Its core turns any exception of that
-    time into a `SchemaError`, whose message alone names the original one.
+    Modules that a running command imports build pydantic's classes. Its core turns any exception
+    of that time into a `SchemaError`, whose message alone names the original one.
     """
     return type(error).__name__ == "SchemaError" and "KeyboardInterrupt" in str(error)
 

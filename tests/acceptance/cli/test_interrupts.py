@@ -50,22 +50,31 @@ SERVING = {
 done."""
 _PROGRAM = """
 import os, signal, sys, weakref
-trigger = sys.argv.pop(1)
+kind, _, trigger = sys.argv.pop(1).rpartition(" ")
+def interrupt():
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        os.write(2, b"raised\\n")
+        raise
+def is_initialising(name):
+    return name in sys.modules and not hasattr(sys.modules[name], "__version__")
 class Trigger:
     def find_spec(self, name, path=None, target=None):
-        if name == trigger.removeprefix("weak ").removeprefix("hidden "):
-            if trigger.startswith("weak "):
-                referred = {0}
-                weak = weakref.ref(referred, lambda _: os.kill(os.getpid(), signal.SIGINT))
-                del referred
-            elif trigger.startswith("hidden "):
-                try:
-                    os.kill(os.getpid(), signal.SIGINT)
-                except KeyboardInterrupt as error:
-                    from pydantic_core import SchemaError
-                    raise SchemaError(f"Error building a validator: {error!r}") from None
-            else:
-                os.kill(os.getpid(), signal.SIGINT)
+        if name != trigger:
+            return
+        if kind == "weak":
+            referred = {0}
+            weak = weakref.ref(referred, lambda _: interrupt())
+            del referred
+        elif kind == "hidden":
+            try:
+                interrupt()
+            except KeyboardInterrupt as error:
+                from pydantic_core import SchemaError
+                raise SchemaError(f"Error building a validator: {error!r}") from None
+        elif not kind or is_initialising(kind):
+            interrupt()
 if trigger:
     sys.meta_path.insert(0, Trigger())
 from failproof_es.cli.entry import main
@@ -77,13 +86,14 @@ def announce(number, handler):
 signal.signal = announce
 main()
 """
-"""Writes a full stop once its handler stands: before that Ctrl-C is Python's."""
+"""Writes a full stop once its handler stands: before that Ctrl-C is Python's. Says on stderr if an
+interrupt at an import was raised."""
 TRIGGERS = (
     *("click.shell_completion", "psycopg", "psycopg.errors", "orjson", "pydantic"),
     *("failproof_es.store.store", "failproof_es.cli.rendering.output", "failproof_es.problems"),
 )
-LATE_TRIGGER = "failproof_es.reading.listed_runs"
-"""Imported by a command, within which an interrupt is raised."""
+LATE_TRIGGER = "failproof_es.assurance.signing.opened_store"
+"""Imported while a command runs: an interrupt is raised there, else the process ends at once."""
 
 
 class Interrupted(NamedTuple):
@@ -197,6 +207,7 @@ def test_an_interrupt_where_none_can_be_raised_is_not_lost(
     """In the callback of a weak reference, as the import system has them."""
     done = interrupt(["runs"], folder, recorded_log.url, _LONGEST_S, "weak " + LATE_TRIGGER)
     check("runs", done)
+    assert "raised" in done.errors
 
 
 def test_an_interrupt_that_another_error_came_out_of_is_one(
@@ -205,6 +216,16 @@ def test_an_interrupt_that_another_error_came_out_of_is_one(
     """As of pydantic's core, when it builds a class."""
     done = interrupt(["runs"], folder, recorded_log.url, _LONGEST_S, "hidden " + LATE_TRIGGER)
     check("runs", done)
+    assert "raised" in done.errors
+
+
+def test_an_interrupt_while_a_native_module_initialises_is_not_raised(
+    folder: Path, recorded_log: RecordedLog
+) -> None:
+    """orjson imports json meanwhile: raised there, an interrupt crashes the interpreter."""
+    done = interrupt(["runs"], folder, recorded_log.url, _LONGEST_S, "orjson json")
+    check("runs", done)
+    assert "raised" not in done.errors
 
 
 @pytest.mark.slow
