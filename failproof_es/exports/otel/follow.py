@@ -24,7 +24,7 @@ from uuid import UUID
 
 import psycopg
 
-from failproof_es.events import RunCompleted, RunFailed, RunGivenUp
+from failproof_es.events import ENDED, RUN_STATUS
 from failproof_es.exports.otel.encoding import Sender
 from failproof_es.exports.otel.endpoint import LEAVE_S, LEFT_S, SILENT_S, Delivery
 from failproof_es.exports.otel.telemetry import MOST_AT_ONCE, Telemetry, TelemetryOf, first_part
@@ -44,9 +44,10 @@ _LOOK_AT_SILENCE_S = 0.05
 _HANDOVER_S = 5.0
 """Seconds after the end of a run for which its lock is held, so that those who wait leave."""
 _TAKE_TURN = "SELECT pg_try_advisory_lock(hashtextextended('failproof.otel ' || %s, 0))"
+_ENDINGS = [topic for topic, status in RUN_STATUS.items() if status in ENDED]
 _IS_OVER = (
     "SELECT EXISTS (SELECT FROM failproof.stored_events WHERE originator_id = %s "
-    "AND topic IN ('RunCompleted', 'RunFailed', 'RunGivenUp'))"
+    "AND topic = ANY(%s))"
 )
 _NOT_YET = (Delivery.AGAIN, Delivery.SILENT)
 
@@ -111,7 +112,7 @@ class CommitSender:
             [[is_ours]] = connection.execute(_TAKE_TURN, (str(self._run_id),)).fetchall()
             if is_ours:
                 return True
-            [[is_over]] = connection.execute(_IS_OVER, (self._run_id,)).fetchall()
+            [[is_over]] = connection.execute(_IS_OVER, (self._run_id, _ENDINGS)).fetchall()
             if is_over or self._ended.wait(_LOOK_AGAIN_S):
                 return False
 
@@ -121,7 +122,7 @@ class CommitSender:
         for row in find(connection, run_id=self._run_id, after=self._position, limit=_EVENTS):
             with suppress(UnreadableEvent):  # `verify` says what is wrong with it
                 event = row.event()
-                self._is_over |= isinstance(event, RunCompleted | RunFailed | RunGivenUp)
+                self._is_over |= row.topic in _ENDINGS
                 self._unsent.extend(self._maker.take(event))
             events += 1
             self._position = row.position
