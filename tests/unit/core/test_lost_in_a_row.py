@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from types import SimpleNamespace
 from typing import Any, cast
 
 from failproof_es.core.evaluation_state import Evaluation
 from failproof_es.core.lost_in_a_row import LostInARow, problems_of
 from failproof_es.core.transcript import JudgeVerdict
+from failproof_es.engine.drive.evaluation_drive import EvaluationDrive, Hooks
+from failproof_es.engine.drive.interpreter import Halted
 from failproof_es.events import ErrorRecorded, EvaluationAbandoned, Event, RequestSent
 
 
@@ -60,3 +64,37 @@ def test_what_this_run_did_not_ask_counts_for_nobody() -> None:
 
 def test_null_never_pauses() -> None:
     assert not any(LostInARow(None).add(UNANSWERED) for _ in range(20))
+
+
+def test_a_drive_stops_at_the_count_and_ends_what_is_in_flight() -> None:
+    """Two evaluations at a time: when the third has ended, the fourth is in flight."""
+    jobs = iter(range(20))
+    finished: list[Evaluation] = []
+
+    async def next_job() -> Any:
+        return SimpleNamespace(key=next(jobs), case=None, history=None)
+
+    async def evaluate(*job: Any) -> Evaluation:
+        await asyncio.sleep(0)
+        return UNANSWERED
+
+    async def drive() -> EvaluationDrive:
+        unused: Any = None
+        targets: Any = SimpleNamespace(lost=LostInARow(3))
+        driving = EvaluationDrive(
+            unused, unused, targets, unused, unused, Hooks(unused), asyncio.Event()
+        )
+        work: Any = driving._work
+        arguments = (
+            SimpleNamespace(evaluate=evaluate),
+            SimpleNamespace(next=next_job),
+            unused,
+            SimpleNamespace(add=finished.append),
+            0,
+        )
+        await asyncio.gather(work(*arguments), work(*arguments))
+        return driving
+
+    why = asyncio.run(drive()).why(requested=False)
+    assert isinstance(why, Halted) and "no usable reply for 3 evaluations in a row" in str(why)
+    assert len(finished) == 4
