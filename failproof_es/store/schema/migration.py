@@ -22,7 +22,11 @@ from failproof_es.problems import InvalidInput
 
 _LOCK = "hashtextextended('failproof.migrate', 0)"
 _LONGEST_WAIT_MS = 60_000
-_SCHEMAS = ("failproof", "failproof_guard", "failproof_queue")
+_SCHEMAS = (
+    "failproof", "failproof_guard", "failproof_queue",
+    "projections", "projections_building", "promptguard",
+)  # fmt: skip
+"""All schemas that an installation takes over: their relations get other owners, or are dropped."""
 _TAKEN = (
     "SELECT c.oid::regclass::text FROM pg_catalog.pg_class AS c "
     "WHERE c.relnamespace::regnamespace::text = ANY (%s) ORDER BY c.oid LIMIT 1"

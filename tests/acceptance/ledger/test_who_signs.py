@@ -68,9 +68,12 @@ def test_no_command_but_db_init_makes_the_schema_or_the_key_on_a_server_of_ones_
     with psycopg.connect(database_url, autocommit=True) as connection:
         ours = "SELECT nspname FROM pg_namespace WHERE nspname ~ 'failproof|projections'"
         assert connection.execute(ours).fetchall() == []
-        connection.execute("CREATE SCHEMA failproof CREATE TABLE events (note text)")
-    refused = invoke(database_url, "db", "init", cwd=tmp_path)
-    check_paragraph(refused, 2, "another program has failproof.events", "createdb")
+        for table in ("failproof.events", "failproof_queue.jobs", "projections.runs"):
+            schema, name = table.split(".")
+            connection.execute(f"CREATE SCHEMA {schema} CREATE TABLE {name} (note text)".encode())
+            refused = invoke(database_url, "db", "init", cwd=tmp_path)
+            check_paragraph(refused, 2, f"another program has {table}", "createdb")
+            connection.execute(f"DROP SCHEMA {schema} CASCADE".encode())
 
 
 @pytest.mark.slow
