@@ -40,3 +40,8 @@ def severity_rank(severity: str | None) -> int:
     if severity is None:
         return len(WORDS) + 1
     return _RANKS.get(severity.strip().lower(), len(WORDS))
+
+
+def severity_order(severity: str) -> tuple[int, str]:
+    """Sort key of severities: by `severity_rank`, words of one rank by their letters."""
+    return severity_rank(severity), severity

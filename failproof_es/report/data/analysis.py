@@ -10,7 +10,7 @@ from statistics import fmean
 import numpy as np
 
 from failproof_es.core.case import FAMILY
-from failproof_es.core.severity import severity_of, severity_rank
+from failproof_es.core.severity import severity_of, severity_order, severity_rank
 from failproof_es.core.tally import RateBounds
 from failproof_es.core.transcript import AWAITING_REVIEW
 from failproof_es.report.data.content import (
@@ -99,13 +99,8 @@ def groups(series: str, of: Sequence[Observation]) -> Iterator[GroupRate]:
                 members[name].append(observation)
         if dimension == "category" and set(members) == {observation.suite for observation in ended}:
             continue  # the suite stands in for a missing category, and was shown
-        rank = severity_rank if dimension == "severity" else _unranked
-        for name in sorted(members, key=lambda name: (rank(name), name)):
+        for name in sorted(members, key=severity_order if dimension == "severity" else None):
             yield _group(dimension, name, series, members[name])
-
-
-def _unranked(_: str) -> int:
-    return 0
 
 
 def _group(dimension: Dimension, name: str, series: str, of: Sequence[Observation]) -> GroupRate:

@@ -9,7 +9,7 @@ from itertools import combinations
 
 from failproof_es.core.exact_numbers import difference
 from failproof_es.core.pairing import Pairing, graded_alike, pair_evaluations
-from failproof_es.core.severity import severity_rank
+from failproof_es.core.severity import severity_order
 from failproof_es.report.data.content import Comparison, SeriesPairing
 from failproof_es.report.data.observations import Observation
 from failproof_es.support.statistics import (
@@ -121,7 +121,7 @@ def _groups(pairs: Sequence[Pair]) -> Iterator[tuple[str, list[Pair]]]:
         categories[pair[0].category].append(pair)
         if (severity := pair[0].severity) is not None:
             severities[severity].append(pair)
-    ranked = sorted(severities, key=lambda severity: (severity_rank(severity), severity))
+    ranked = sorted(severities, key=severity_order)
     for groups, named in ((severities, ranked), (categories, sorted(categories))):
         for name in named:
             if len(groups[name]) < len(pairs):

@@ -59,9 +59,9 @@ def verdict(
     """The verdict in a few sentences, and remarks on how far it holds. The worst sets the tone.
 
     Missed gates and failed runs come first, then the result with its most severe failures, then
-    gates that are met: those on results alone are good. The remarks
-    are doubts, and results by people. A damaged record is the whole verdict. `series` maps the name
-    of each series to its observations.
+    gates that are met, which are good only if one is on results. The remarks are the names of
+    several missed gates, doubts, and results by people. A damaged record is the whole verdict.
+    `series` maps the name of each series to its observations.
     """
     runs = [provenance.run for provenance in provenances]
     if broken := _name_runs(
@@ -246,20 +246,16 @@ def _fixed_outcomes(series: Mapping[str, Sequence[Observation]]) -> Iterator[Ton
 def _most_severe(
     series: Mapping[str, Sequence[Observation]], gates: Sequence[GateRow]
 ) -> Iterator[TonedSentence]:
-    """How many failures have the highest severity that failed: a doubt, if no gate is on severities
-    and none is higher; nothing if no failed case has one."""
-    severities = Counter(
-        observation.severity
-        for of in series.values()
-        for observation in of
-        if observation.passed is False and observation.severity is not None
-    )
+    """How many of all failures have the highest severity that failed: a doubt, if no gate is on
+    severities and none is higher; nothing if no failed case has one."""
+    failed = [seen.severity for of in series.values() for seen in of if seen.passed is False]
+    severities = Counter(severity for severity in failed if severity is not None)
     if not severities:
         return
     worst = min(severities, key=severity_rank)
     gated = any(gate.name.startswith("no_failures_at") for gate in gates)
     tone: Tone = "plain" if gated or severity_rank(worst) else "doubt"
-    failures = plural(severities.total(), "failure")
+    failures = plural(len(failed), "failure")
     are = "is" if severities[worst] == 1 else "are"
     yield tone, f"{severities[worst]:,} of {failures} {are} of severity {worst}."
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from failproof_es.core.severity import severity_rank
+from failproof_es.core.severity import severity_order
 from failproof_es.report.charts import plots as charts
 from failproof_es.report.data.content import HeatCell, Report
 from failproof_es.report.page.blocks import Block, Collapsible, Figure, Table, TableColumn
@@ -20,7 +20,7 @@ def heat_maps(report: Report) -> Iterator[Block]:
     `_MOST_ROWS_OPEN` rows are closed, and a very large heat map is left out.
     """
     categories = sorted({cell.category for cell in report.heat})
-    severities = sorted({cell.severity for cell in report.heat}, key=severity_rank)
+    severities = sorted({cell.severity for cell in report.heat}, key=severity_order)
     if len(categories) < 2 or len(severities) < 2:
         return
     maps = [

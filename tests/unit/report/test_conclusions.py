@@ -183,10 +183,10 @@ def test_a_gate_on_no_result_alone_is_not_good_and_says_so() -> None:
 def test_the_most_severe_failures_are_counted(worst: str, gate: GateRow, tone: str) -> None:
     failed = [
         observed(f"f-{n}", False, severity=severity)
-        for n, severity in enumerate((worst, worst, "S2"))
+        for n, severity in enumerate((worst, worst, "S2", None))
     ]
     found = verdict([run()], [gate], {"m": [observed(), *failed]})
-    assert (f"2 of 3 failures are of severity {worst}." in found.sentence, found.tone) == (
+    assert (f"2 of 4 failures are of severity {worst}." in found.sentence, found.tone) == (
         True,
         tone,
     )

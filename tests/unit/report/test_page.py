@@ -40,8 +40,9 @@ from failproof_es.report.data.content import (
 from failproof_es.report.data.transcripts import FailureWithTranscript
 from failproof_es.report.formats import markdown
 from failproof_es.report.formats.html import pieces
-from failproof_es.report.page.blocks import Collapsible, Rest
+from failproof_es.report.page.blocks import Collapsible, Rest, Table
 from failproof_es.report.page.failures import failure_sections
+from failproof_es.report.page.heat_maps import heat_maps
 from failproof_es.report.page.sections import build_page
 from failproof_es.support.statistics import OpenInterval, compare_outcomes, rate
 from tests.harmless_html import hostile, objections
@@ -361,6 +362,16 @@ def test_after_twenty_failures_of_a_fault_the_others_are_closed_and_none_is_lost
     assert objections(html) == []
     lines = b"".join(markdown.pieces(build_page(report, (told("alpha") for _ in range(23)))))
     assert lines.count(b"The case as it stood in its file") == 23
+
+
+def test_severities_of_one_rank_have_an_order_in_a_heat_map() -> None:
+    words = [f"urgency {n}" for n in range(6)]
+    cells = [HeatCell("m", category, word, 1, 2) for category in "ab" for word in (*words, "low")]
+    _, fold = heat_maps(replace(full_report("m"), heat=tuple(cells)))
+    assert isinstance(fold, Collapsible)
+    (table,) = fold.blocks
+    assert isinstance(table, Table)
+    assert [column.heading for column in table.columns] == ["category", "low", *words]
 
 
 def test_gates_of_a_run_that_has_not_ended_are_not_said_to_be_missing() -> None:
