@@ -195,9 +195,10 @@ def every_pair(request: PageRequest[CompareQuery]) -> Iterator[ComparedPair]:
     sides, _ = _sides(request.query, *runs)
     if not sides:
         return iter(())
-    shown = ComparedRuns(request.connection, *map(_id, runs), most=_most_cases(sides))
-    listed = shown.compare(sides, "all", listed=_listed(request.query, sides), limit=0).listed
-    compared = ComparedRuns(request.connection, *map(_id, runs))
+    compared = ComparedRuns(request.connection, *map(_id, runs), most=_most_cases(sides))
+    listed = _listed(request.query, sides)
+    if listed is None:
+        listed = compared.most_changed(sides)
     return compared.pairs(*sides[listed], request.query.show)
 
 

@@ -33,6 +33,7 @@ from failproof_es.reading.overviews.pair_statements import (
     COMPARISON,
     EVERY_PAIR,
     MERGED,
+    MOST_CHANGED,
     PLANS,
     SAME_CASES,
 )
@@ -243,12 +244,9 @@ class ComparedRuns:
         pairs of the kind `which`, after the key `after` (`ComparedPair.key`), or from the first.
         """
         place, suite, case, repetition, last = after or (None, None, None, None, None)
-        parameters = self._runs | {"most": self._most}
-        same = [prompt for (prompt,) in self._connection.execute(SAME_CASES, parameters)]
-        prompts = [*zip(self._ones, self._twos, strict=True), *zip(same, same, strict=True)]
         row = self._connection.execute(
             COMPARISON,
-            _name_evaluations(sides, prompts)
+            self._name_compared(sides)
             | {"places": list(_RANKS[which]), "after": place, "suite": suite, "case": case,
                "repetition": repetition, "id": last, "limit": limit, "listed": listed},
         ).fetchone()  # fmt: skip
@@ -276,6 +274,19 @@ class ComparedRuns:
             pairs=tuple(_pair(_with_ids(pair_row)) for pair_row in pair_rows),
             listed=row[6],
         )
+
+    def most_changed(self, sides: Sequence[tuple[Side, Side]]) -> int:
+        """The index of the sides that `compare` lists unless told: those with the most pairs that
+        differ, 0 if none differs."""
+        row = self._connection.execute(MOST_CHANGED, self._name_compared(sides)).fetchone()
+        return 0 if row is None else int(row[0])
+
+    def _name_compared(self, sides: Sequence[tuple[Side, Side]]) -> dict[str, list[Any]]:
+        """The ids of the possible pairs of the compared cases, as `_name_evaluations`."""
+        parameters = self._runs | {"most": self._most}
+        same = [prompt for (prompt,) in self._connection.execute(SAME_CASES, parameters)]
+        prompts = [*zip(self._ones, self._twos, strict=True), *zip(same, same, strict=True)]
+        return _name_evaluations(sides, prompts)
 
     def pairs(self, base: Side, other: Side, which: Which) -> Iterator[ComparedPair]:
         """All pairs of two sides of the kind `which`, read lazily in portions of cases.

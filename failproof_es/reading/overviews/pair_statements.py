@@ -70,6 +70,11 @@ WITH named AS MATERIALIZED (
 """
 """Pairs by the ids of both evaluations: each is looked up, however often its case was asked.
 Evaluations graded by different versions are no pair."""
+_MOST_CHANGED = (
+    "SELECT side FROM pairs WHERE place < 2 GROUP BY side ORDER BY count(*) DESC, side LIMIT 1"
+)
+MOST_CHANGED = f"{_SIDES}{_MOST_CHANGED}"
+"""The side with the most pairs that differ; no row if none differs."""
 _ORDER = "place, suite_id, case_id, repetition, one_id"
 _AFTER = """(%(after)s::int IS NULL OR (place, suite_id, case_id, repetition, one_id)
     > (%(after)s, %(suite)s, %(case)s, %(repetition)s, %(id)s::uuid))"""
@@ -92,8 +97,7 @@ COMPARISON = f"""{_SIDES}, clusters AS (
     SELECT side, worse, better, failed, passed, count(*) AS times FROM clusters
     GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
 ), chosen AS (
-    SELECT coalesce(%(listed)s::int, (SELECT side FROM pairs WHERE place < 2
-        GROUP BY side ORDER BY count(*) DESC, side LIMIT 1), 0) AS side
+    SELECT coalesce(%(listed)s::int, ({_MOST_CHANGED}), 0) AS side
 ), groups AS (
     SELECT suite_id, coalesce(category, suite_id) AS category, count(*) AS pairs,
         count(*) FILTER (WHERE place = 0) AS worse, count(*) FILTER (WHERE place = 1) AS better
