@@ -15,12 +15,13 @@ from starlette.responses import PlainTextResponse, Response
 from failproof_es.assurance.protection_status import unsigned_events
 from failproof_es.console.database import ConnectionFailed, ConsoleBusy, ReadOnlyDatabase
 from failproof_es.console.security.token import HEALTH
+from failproof_es.engine.workers.presence import list_workers
 from failproof_es.store.reading.reader import Connection, max_position
+from failproof_es.store.schema.queue_schema import has_queue
 from projections.positions import read_positions
 
-_KEPT_S = 1.0
-"""Seconds for which an answer is given again: `/healthz` needs no token, so anybody can ask."""
-_WORKER_HEARD_S = 30
+_MAX_AGE_S = 1.0
+"""Age of a state that is read again: `/healthz` needs no token, so anybody can ask."""
 _RUNS: LiteralString = """
 SELECT run.status, count(*), count(*) FILTER (WHERE run.status = 'running' AND NOT EXISTS (
     SELECT FROM failproof.lease_list AS lease
@@ -30,10 +31,6 @@ FROM projections.runs AS run GROUP BY run.status ORDER BY run.status
 """
 _ERRORS: LiteralString = (
     "SELECT kind, sum(requests) FROM projections.run_errors GROUP BY kind ORDER BY kind"
-)
-_WORKERS: LiteralString = (
-    "SELECT count(*) FROM failproof_queue.failproof_workers "
-    "WHERE heartbeat > clock_timestamp() - make_interval(secs => %s)"
 )
 _UNUSABLE = (ConnectionFailed, ConsoleBusy, psycopg.Error)
 Samples = Mapping[str, Any]
@@ -81,7 +78,7 @@ class HealthReader:
     def health(self) -> Health:
         """The state now, or a second ago."""
         with self._lock:
-            if self._health is None or self._now() - self._health[0] >= _KEPT_S:
+            if self._health is None or self._now() - self._health[0] >= _MAX_AGE_S:
                 health = self._read()  # may take seconds: whoever waited meanwhile gets the same
                 self._health = (self._now(), health)
             return self._health[1]
@@ -117,11 +114,13 @@ def _health_of(connection: Connection) -> Health:
 def _counts(connection: Connection) -> Iterator[tuple[str, str, str, Samples]]:
     runs = connection.execute(_RUNS).fetchall()
     idle = sum(undriven for _, _, undriven in runs)
-    [[workers]] = connection.execute(_WORKERS, (_WORKER_HEARD_S,)).fetchall()
+    workers = None
+    if has_queue(connection):
+        workers = sum(not worker.gone for worker in list_workers(connection))
     errors = dict(connection.execute(_ERRORS).fetchall())
     yield "runs", "gauge", "Runs by status.", {_label("status", s): n for s, n, _ in runs}
     yield "runs_without_driver", "gauge", "Running runs that no process drives.", {"": idle}
-    yield "workers", "gauge", "Workers that told of themselves lately.", {"": workers}
+    yield "workers", "gauge", "Workers with a recent heartbeat.", {"": workers}
     kinds = {_label("kind", kind): requests for kind, requests in errors.items()}
     yield "failed_requests_total", "counter", "Failed requests by kind of error.", kinds
 

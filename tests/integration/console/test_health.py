@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psycopg
 
 from failproof_es.console.health import Health
 from failproof_es.store.schema.installation import WRITER
@@ -46,7 +47,7 @@ def test_health_needs_no_token_and_metrics_do(console_log: str) -> None:
 
 
 def test_a_run_that_nobody_drives_and_what_is_behind_are_counted(
-    store: Store, tmp_path: Path
+    store: Store, administrator: psycopg.Connection, tmp_path: Path
 ) -> None:
     write_suite(tmp_path, 3)
     elsewhere = str(tmp_path / "home")  # without the key
@@ -64,6 +65,9 @@ def test_a_run_that_nobody_drives_and_what_is_behind_are_counted(
         behind = health["projections_behind"]
         assert behind == health["unsigned"] > 3
         told = samples(get(url, "/metrics").text)
+        administrator.execute("DROP SCHEMA failproof_queue CASCADE")
+        without_queue = samples(get(url, "/metrics").text)
+    assert without_queue == {name: n for name, n in told.items() if "workers" not in name}
     assert told["failproof_es_projections_behind"] == str(behind)
     assert told["failproof_es_unsigned_events"] == str(behind)
     assert told['failproof_es_runs{status="running"}'] == "1"
