@@ -15,6 +15,10 @@ WORDS = (
     ("s4", "p4", "info", "trivial"),
 )
 """Words of the same severity, the most severe first."""
+_OF_CASES = WORDS[:4]
+"""The severities that the document of a case can have."""
+WORDS_OF_CASES = f"S0 to S3, {', '.join(word for _, *words in _OF_CASES for word in words)}"
+"""The words that `severity_named` knows, for messages."""
 _RANKS = {word: rank for rank, words in enumerate(WORDS) for word in words}
 
 
@@ -32,6 +36,12 @@ def severity_of(case: Rated) -> str | None:
     """The case's own severity, else that of its first tag `severity:WORD`; `None` without both."""
     tags = (tag.removeprefix(TAG) for tag in case.tags if tag.startswith(TAG))
     return case.severity or next(tags, None)
+
+
+def severity_named(word: str) -> str | None:
+    """`S0` to `S3` for a word of that severity, whatever its letter case; `None` for another."""
+    rank = severity_rank(word)
+    return _OF_CASES[rank][0].upper() if rank < len(_OF_CASES) else None
 
 
 def severity_rank(severity: str | None) -> int:

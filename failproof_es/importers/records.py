@@ -13,11 +13,10 @@ from typing import Any, cast
 import orjson
 
 from failproof_es.core.case import Role, Turn
+from failproof_es.core.severity import TAG, WORDS_OF_CASES, severity_named
 from failproof_es.dialects.kit.foreign_names import known_name
 from failproof_es.importers.matching import WORDS, AnswerMatch, RowExpectation, match_of
 from failproof_es.importers.protocol import Check, Findings, ImportedCase, Options, Place
-from failproof_es.importers.severity import WORDS as SEVERITY_WORDS
-from failproof_es.importers.severity import severity_of
 from failproof_es.problems import Problems
 
 _NUMBERS = ("", *map(str, range(2, 10)))
@@ -167,7 +166,7 @@ def case_of(
         criteria=tuple(expected.criteria),
         tags=_tags(record, mapping, place, findings),
         suite=suite or None,
-        severity=severity_of(_text(_value_of_role(record, mapping, "severity"), "severity")),
+        severity=severity_named(_text(_value_of_role(record, mapping, "severity"), "severity")),
         refusal=expected.refusal,
     )
 
@@ -330,10 +329,10 @@ def _tags(
                 findings.note(at, "only short texts and numbers become tags")
     severity = _text(_value_of_role(record, mapping, "severity"), "severity").strip()
     if severity:
-        tags.append(f"severity:{severity}"[:_LONGEST_TAG])
-        if severity_of(severity) is None:
+        tags.append(f"{TAG}{severity}"[:_LONGEST_TAG])
+        if severity_named(severity) is None:
             at = place._replace(field=mapping.columns["severity"])
-            findings.note(at, f"the severity is none of {SEVERITY_WORDS}: it is a tag")
+            findings.note(at, f"the severity is none of {WORDS_OF_CASES}: it is a tag")
     return tuple(dict.fromkeys(tags))
 
 

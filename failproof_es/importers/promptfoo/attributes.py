@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from failproof_es.core.severity import WORDS_OF_CASES, severity_named
 from failproof_es.importers.promptfoo.assertions import plain_text
 from failproof_es.importers.promptfoo.tests import Test
 from failproof_es.importers.protocol import Findings
-from failproof_es.importers.severity import WORDS, severity_of
 
 _IDS = ("id", "case_id", "test_id", "testCaseId")
 _SUITES = ("suite", "category")
@@ -35,13 +35,13 @@ def attributes_of(test: Test, findings: Findings) -> CaseAttributes:
     """The attributes in a test's metadata. A value that is none of them is noted in `findings`."""
     id_name, case_id = _first_text(test.metadata, _IDS)
     suite_name, suite = _first_text(test.metadata, _SUITES)
-    severity = severity_of(_text_of(test.metadata.get("severity")) or "")
+    severity = severity_named(_text_of(test.metadata.get("severity")) or "")
     tags = [test.description] if test.description and len(test.description) <= _LONGEST_TAG else []
     for name, value in test.metadata.items():
         if name in (id_name, suite_name):
             continue
         if name == "severity" and severity is None:
-            findings.note(test.place, f"is none of {WORDS}: it is a tag", name)
+            findings.note(test.place, f"is none of {WORDS_OF_CASES}: it is a tag", name)
         for text in map(_text_of, value if isinstance(value, list) else [value]):
             tag = text if name in _TAGS or text is None else f"{name}:{text}"
             if tag and len(tag) <= _LONGEST_TAG:

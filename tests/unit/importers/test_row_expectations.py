@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from failproof_es.core.severity import WORDS, severity_rank
 from failproof_es.importers.protocol import Check
 from failproof_es.problems import InvalidInput
 from tests.unit.importers.reading import ImportedSource, read, written
@@ -48,6 +49,15 @@ def test_every_expectation_of_a_row_must_hold(tmp_path: Path) -> None:
     [document] = written(found.cases, tmp_path / "out")["cases.jsonl"]
     assert r"\b42\b" in document["expected_response"] and "(?!" in document["expected_response"]
     assert (document["severity_expectation"], document["tags"]) == ("S1", ["severity:high"])
+
+
+@pytest.mark.parametrize("severity", [word for words in WORDS[:4] for word in words])
+def test_a_severity_in_any_words_keeps_its_place_in_the_order(
+    tmp_path: Path, severity: str
+) -> None:
+    [case] = reading(tmp_path, f"What?,Oslo,,,,{severity.title()}").cases
+    assert case.severity in ("S0", "S1", "S2", "S3")
+    assert severity_rank(case.severity) == severity_rank(severity)
 
 
 def test_a_row_may_be_for_judges_and_another_for_the_program(tmp_path: Path) -> None:
