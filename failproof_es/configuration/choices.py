@@ -17,6 +17,10 @@ _Pattern = Annotated[str, Field(min_length=1, examples=["id:login-*", "tag:smoke
 RunReference = Annotated[int, Field(ge=1)] | Annotated[str, Field(min_length=1)]
 PROMPT = "{prompt}"
 """What stands in a template for the text of a case."""
+MOST_VARIANTS = 10_000
+"""The largest `matrix.most`."""
+USUAL_VARIANTS = 64
+"""`matrix.most` unless given."""
 KINDS = ("id", "tag", "suite")
 """What a pattern of values can be about: it begins with one of these and a colon."""
 
@@ -84,7 +88,7 @@ class Matrix(Section):
     ] = None
     """The values of each parameter: `temperature`, `max_tokens`, `seed`, `stream`, or any that the
     provider has."""
-    most: Annotated[int, Field(ge=1, le=10_000)] = 64
+    most: Annotated[int, Field(ge=1, le=MOST_VARIANTS)] = USUAL_VARIANTS
     """The most variants that all models may make together; more are an error."""
 
 

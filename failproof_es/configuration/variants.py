@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from failproof_es.configuration.choices import Matrix, PromptTemplate, fits
+from failproof_es.configuration.choices import MOST_VARIANTS, Matrix, PromptTemplate, fits
 from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.configuration.yaml_tree import Location, YamlTree, dotted
 from failproof_es.problems import Problems
@@ -40,8 +40,6 @@ def model_keys(models: Sequence[Model]) -> list[str]:
 OWN = frozenset({"temperature", "max_tokens", "seed", "stream"})
 """The parameters that are keys of a model's entry; all others stand in its `parameters`."""
 _LONGEST_KEY = 200
-_MOST_VARIANTS = 10_000
-"""Most variants of a model, as `matrix.most` allows them."""
 
 
 def with_matrix(
@@ -107,7 +105,7 @@ def _labelled(
 
 def split_variants(matrix: Matrix, keys: Sequence[str]) -> list[tuple[str, str]]:
     """The key of each variant's model, and the variant's label; empty where a key has none."""
-    labels = {label for label, _, _ in islice(_labelled(matrix), _MOST_VARIANTS)}
+    labels = {label for label, _, _ in islice(_labelled(matrix), MOST_VARIANTS)}
     return [_split_variant(key, labels) for key in keys]
 
 

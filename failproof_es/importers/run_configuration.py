@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from failproof_es.configuration.choices import USUAL_VARIANTS
 from failproof_es.configuration.written import yaml_text
 
 EMBEDDED = {"provider": "local", "model": "smollm2", "max_tokens": 200, "temperature": 0.0}
 """The default model, which needs no key and no server."""
-MOST_VARIANTS = 64
-"""What `matrix.most` is unless given."""
 _PEOPLE = (
     "# No judge is named: people decide, with `failproof-es review RUN`. To have a model judge,\n"
     "# name it:\n# judges:\n#   - {provider: ..., model: ...}\n"
@@ -52,5 +51,5 @@ def _matrix(prompts: Mapping[str, Mapping[str, str]], models: int) -> dict[str, 
     if not prompts:
         return {}
     variants = len(prompts) * models
-    most = {"most": variants} if variants > MOST_VARIANTS else {}
+    most = {"most": variants} if variants > USUAL_VARIANTS else {}
     return {"matrix": {"prompts": {name: dict(prompt) for name, prompt in prompts.items()}, **most}}

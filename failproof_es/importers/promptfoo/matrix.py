@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from failproof_es.configuration.choices import PROMPT
+from failproof_es.configuration.choices import MOST_VARIANTS, PROMPT
 from failproof_es.core.case import Turn
+from failproof_es.importers.promptfoo.models import MAX_MODELS
 from failproof_es.importers.promptfoo.prompts import Prompt
 from failproof_es.importers.promptfoo.templates import (
     TemplateError,
@@ -26,7 +27,7 @@ from failproof_es.importers.promptfoo.tests import Test
 from failproof_es.importers.protocol import Findings
 from failproof_es.importers.records import UnusableRecord
 
-MAX_TEMPLATES = 100
+MAX_TEMPLATES = MOST_VARIANTS // MAX_MODELS
 """The most templates: with the most models they make as many variants as a matrix may."""
 
 
