@@ -6,7 +6,7 @@ Only plain forms with a single negation are turned round; a wrong sentence would
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from failproof_es.dialects.kit.judging.absence import QUOTED, Absence, states_absence
 
@@ -27,8 +27,8 @@ _VERB = (
     r"(?!(?!(?:re|app|rep|comp|supp|multip)ly\b)[a-z]+ly\b)[a-z]+)\b(?!\s+(?:or|and)\b)"
 )
 """One verb: neither an adverb before it nor a second verb, which would need its own ending."""
-_PLURAL = re.compile(r"\w*[a-z](?<!s)s")
-"""A subject in the plural: `answers`, not `class`."""
+_PLURAL = re.compile(r"i|we|you|they|these|those|\w*[a-z](?<![sui])s")
+"""A subject whose verb has no ending: `answers`, not `class`, `this` or `status`."""
 
 
 def affirm(item: str) -> str | None:
@@ -50,12 +50,14 @@ def _denied_verb(match: re.Match[str]) -> str:
     auxiliary, verb = match["auxiliary"].lower(), match["verb"]
     if auxiliary in _BE_OR_HAVE:
         return f"{auxiliary} {verb}"
-    return verb if _is_plural(match) else _third_person(verb.lower())
+    subject = match.string[: match.start()].split()
+    return verb if _is_plural(subject, auxiliary) else _third_person(verb.lower())
 
 
-def _is_plural(match: re.Match[str]) -> bool:
-    before = match.string[: match.start()].split()
-    return bool(before) and _PLURAL.fullmatch(before[-1].lower()) is not None
+def _is_plural(subject: Sequence[str], auxiliary: str) -> bool:
+    if not subject or auxiliary == "does":
+        return False
+    return auxiliary == "do" or _PLURAL.fullmatch(subject[-1].lower()) is not None
 
 
 def _third_person(verb: str) -> str:

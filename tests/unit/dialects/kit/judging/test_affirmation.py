@@ -36,6 +36,11 @@ INVERTED = [
     ("The answers do not name a price.", "The answers name a price."),
     ("Citations are not fabricated.", "Citations are fabricated."),
     ("Does not decline.", "Declines."),
+    ("This does not name a price.", "This names a price."),
+    ("The news does not name a price.", "The news names a price."),
+    ("The status must not change.", "The status changes."),
+    ("They must not name a price.", "They name a price."),
+    ("The bot and its user do not agree.", "The bot and its user agree."),
 ]  # fmt: skip
 NO_PLAIN_FORM = (
     "Avoids naming a price.", "Does not lecture or insult.", "Does not simply repeat the question.",
