@@ -16,7 +16,6 @@ from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import Format, format_option, moment, print_json, say
 from failproof_es.cli.rendering.request_lines import body_lines
 from failproof_es.cli.rendering.sanitise import one_line
-from failproof_es.core.case import Case
 from failproof_es.core.request_body import RequestBodies, SentBody
 from failproof_es.engine.history import UNREADABLE, stored_case
 from failproof_es.events import Event, RequestSent
@@ -43,7 +42,7 @@ _MOST_STREAMS = 500
 )  # fmt: skip
 @click.option(
     "--case", "cases", multiple=True, metavar="ID",
-    help="Only requests for this case, those to judges included. May be repeated.",
+    help="Only requests for this case, or SUITE/ID, those to judges included. May be repeated.",
 )  # fmt: skip
 @click.option("--since", type=moment_argument, metavar="TIME", help="Sent at this time or later.")
 @click.option("--until", type=moment_argument, metavar="TIME", help="Sent at this time or earlier.")
@@ -79,7 +78,7 @@ def requests(
                 continue
             if models and not {request.model, request.judge or request.model_key} & set(models):
                 continue
-            if cases and sent.case_id(request) not in cases:
+            if cases and not {*sent.case_names(request)} & {*cases}:
                 continue
             printed += 1
             if output_format is Format.TABLE:
@@ -97,7 +96,7 @@ class _SentRequests:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._started: dict[UUID | None, dict[str, Any]] = {}
-        self._cases: dict[UUID, Case | None] = {}
+        self._cases: dict[UUID, tuple[str, str]] = {}
         self._bodies: dict[UUID, RequestBodies] = {}
         """Of the evaluations with the latest requests."""
         self._read: set[UUID] = set()
@@ -112,7 +111,7 @@ class _SentRequests:
             "run_number": started.get("run_number"),
             "who": started.get("who"),
             "where": started.get("where"),
-            "case": self._case_name(request.prompt_id),
+            "case": self.case_names(request)[1],
             "model_key": request.model_key,
             "judge": request.judge,
             "model": request.model,
@@ -139,21 +138,14 @@ class _SentRequests:
             self._started[run_id] = {} if row is None else row.upcast_payload()
         return self._started[run_id]
 
-    def case_id(self, request: RequestSent) -> str | None:
-        """The id of the case that the request is for; `None` if the case cannot be read."""
-        case = self._case(request.prompt_id)
-        return None if case is None else case.case_id
-
-    def _case_name(self, prompt: UUID) -> str:
-        """`SUITE/CASE`; the prompt's id if its case cannot be read."""
-        case = self._case(prompt)
-        return str(prompt) if case is None else f"{case.suite_id}/{case.case_id}"
-
-    def _case(self, prompt: UUID) -> Case | None:
+    def case_names(self, request: RequestSent) -> tuple[str, str]:
+        """`Case.names` of the case that the request is for; its prompt's id if it is unreadable."""
+        prompt = request.prompt_id
         if prompt not in self._cases:
-            self._cases[prompt] = None
+            self._cases[prompt] = (str(prompt), str(prompt))
             with suppress(*UNREADABLE):
-                self._cases[prompt] = stored_case(read_streams(self._connection, [prompt]), prompt)
+                case = stored_case(read_streams(self._connection, [prompt]), prompt)
+                self._cases[prompt] = case.names
         return self._cases[prompt]
 
     def body(self, request: RequestSent) -> SentBody:

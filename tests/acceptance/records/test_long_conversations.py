@@ -176,11 +176,12 @@ def test_requests_prints_each_body_whole_also_from_the_middle_of_a_conversation(
     printed = [orjson.loads(line) for line in done.stdout.splitlines()]
     assert {each["position"]: each["body"] for each in printed} == whole
     assert {each["is_as_sent"] for each in printed} == {True}
-    with home_of(folder):
-        done = invoke(log[1], "requests", "1", "--json", f"--case=RT-{FEW:03}", cwd=folder)
-    chosen = [orjson.loads(line) for line in done.stdout.splitlines()]
-    assert chosen == [each for each in printed if each["case"] == f"suite/RT-{FEW:03}"]
-    assert len(chosen) == FEW + len(JUDGES)
+    for name in (f"RT-{FEW:03}", f"suite/RT-{FEW:03}"):
+        with home_of(folder):
+            done = invoke(log[1], "requests", "1", "--json", f"--case={name}", cwd=folder)
+        chosen = [orjson.loads(line) for line in done.stdout.splitlines()]
+        assert chosen == [request for request in printed if request["case"] == f"suite/RT-{FEW:03}"]
+        assert len(chosen) == FEW + len(JUDGES)
     since = printed[len(printed) // 2]["recorded_at"]
     with home_of(folder):
         done = invoke(log[1], "requests", "--since", since, "--json", cwd=folder)
