@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from failproof_es.problems import Problem
 
-_TABLES: Mapping[str, str] = {".parquet": "parquet", ".arrow": "hf"}
 _OURS = frozenset({"test_run", "models", "matrix", "judge", "judges"})
 _PROMPTFOO = frozenset({"providers", "targets", "tests", "defaultTest", "scenarios"})
 _SAMPLE = frozenset({"input", "target"})
@@ -19,8 +18,10 @@ def problem_of_file(path: Path) -> Problem | None:
     suffix = path.suffix.lower()
     if path.name.startswith("promptfooconfig."):
         return _import(path, "a configuration of promptfoo", "promptfoo")
-    if suffix in _TABLES:
-        return _import(path, "a table of cases", _TABLES[suffix])
+    if suffix == ".parquet":
+        return _import(path, "a table of cases", "parquet")
+    if suffix == ".arrow":
+        return _import(path, "a part of a data set", "hf", path.parent)
     if suffix == ".eval":
         return _import(path, "a log of Inspect", "inspect-log")
     if suffix == ".py":
@@ -48,8 +49,9 @@ def problem_of_content(path: Path, value: Any) -> Problem | None:
     return None
 
 
-def _import(path: Path, what: str, kind: str) -> Problem:
+def _import(path: Path, what: str, kind: str, source: Path | None = None) -> Problem:
+    """The problem of a file that is `what`, with the command to import `source`, else the file."""
     is_recorded = kind in ("inspect-log", "promptfoo-results")
     output = "" if is_recorded else " -o FOLDER"
-    remedy = f"failproof-es import {kind} {path}{output}"
+    remedy = f"failproof-es import {kind} {quote(str(source or path))}{output}"
     return Problem(f"is {what}: import it", path, remedy=remedy)

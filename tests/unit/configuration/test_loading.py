@@ -501,7 +501,7 @@ def test_two_texts_make_two_streams_and_a_uuid_is_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "kind"),
+    ("name", "content", "command"),
     [
         ("promptfooconfig.yaml", "a: &x 1", "promptfoo"),
         ("promptfooconfig.mjs", "export default {}", "promptfoo"),
@@ -512,15 +512,17 @@ def test_two_texts_make_two_streams_and_a_uuid_is_its_own() -> None:
         ("log.eval", "", "inspect-log"),
         ("samples.json", '[{"input": "a", "target": "b"}]', "inspect"),
         ("task.py", "import inspect_ai", "inspect"),
-        ("cases.parquet", "PAR1", "parquet"),
+        ("my cases.parquet", "PAR1", "parquet 'FOLDER/my cases.parquet' -o"),
+        ("data.arrow", "", "hf FOLDER -o"),
     ],
 )
 def test_a_file_of_another_tool_is_named_with_its_import_and_nothing_else(
-    tmp_path: Path, name: str, content: str, kind: str
+    tmp_path: Path, name: str, content: str, command: str
 ) -> None:
     path = tmp_path / name
     path.write_text(content)
     with pytest.raises(InvalidInput) as refused:
         load_configuration(path)
     [problem] = refused.value.problems
-    assert f"failproof-es import {kind} " in (problem.remedy or "")
+    remedy = (problem.remedy or "").replace(str(tmp_path), "FOLDER")
+    assert f"failproof-es import {command} " in remedy
