@@ -2,28 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from failproof_es.core.case import Case
 from failproof_es.problems import Problem
 from failproof_es.support.key_shapes import find_key
+from failproof_es.support.plurals import plural
 
+_MOST_PLACES = 20
+"""Number of cases whose place is looked up, each by reading its files again."""
 _MESSAGE = "a text that is sent has the shape of a key"
 _REMEDY = "ignore this if it is made up; else replace it here, and at its vendor"
 
 
-def key_warning(files: Sequence[Path], case: Case) -> Problem | None:
-    """The warning of a case with a text that has the shape of a key; `None` without one.
+class KeyWarnings:
+    """Finds cases with a text that has the shape of a key. Pass every case to `add`."""
 
-    Its line is that of the key in the first of these files that holds it.
-    """
-    for turn in case.turns:
-        if (key := find_key(turn.content)) is not None:
-            path, line = _place_of(key, files)
-            field = f"case {case.case_id}" if line is None else None
-            return Problem(_MESSAGE, path, line, field, _REMEDY, "warning")
-    return None
+    def __init__(self) -> None:
+        self._warnings: list[Problem] = []
+        self._more = 0
+
+    def add(self, files: Sequence[Path], case: Case) -> None:
+        """Check the next case, which is in one of these files."""
+        key = next(filter(None, (find_key(turn.content) for turn in case.turns)), None)
+        if key is None:
+            return
+        if len(self._warnings) == _MOST_PLACES:
+            self._more += 1
+            return
+        path, line = _place_of(key, files)
+        field = f"case {case.case_id}"
+        self._warnings.append(Problem(_MESSAGE, path, line, field, _REMEDY, "warning"))
+
+    def warnings(self) -> Iterator[Problem]:
+        """A warning for each of the first cases, and one for all others; call it after the last
+        `add`.
+
+        A line is that of the key in the first file that holds it.
+        """
+        yield from self._warnings
+        if self._more:
+            more = plural(self._more, "more case")
+            yield Problem(f"{more}: {_MESSAGE}", remedy=_REMEDY, severity="warning")
 
 
 def _place_of(key: str, files: Sequence[Path]) -> tuple[Path | None, int | None]:
@@ -33,4 +54,4 @@ def _place_of(key: str, files: Sequence[Path]) -> tuple[Path | None, int | None]
             for number, line in enumerate(lines, start=1):
                 if key.encode() in line:
                     return path, number
-    return (files[0] if files else None), None
+    return (files[0] if len(files) == 1 else None), None

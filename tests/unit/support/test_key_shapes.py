@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from failproof_es.core.case import Case, Turn
-from failproof_es.engine.planning.keys_in_cases import key_warning
+from failproof_es.engine.planning.keys_in_cases import KeyWarnings
 from failproof_es.support.key_shapes import find_key, may_hold_key
 
 
@@ -50,8 +50,12 @@ def test_a_case_with_a_key_is_warned_of_with_its_line_and_without_the_key(tmp_pa
     file.write_text(f"- id: a\n  turns:\n    - content: My key is {key}.\n")
     turns = (Turn(role="user", content=f"My key is {key}."),)
     case = Case(dialect="d", case_id="a", suite_id="s", turns=turns)
-    warning = key_warning([file], case)
-    assert warning is not None
-    assert (warning.path, warning.line, warning.severity) == (file, 3, "warning")
-    assert key not in str(warning)
-    assert key_warning([file], case.model_copy(update={"turns": ()})) is None
+    keys = KeyWarnings()
+    keys.add([file], case.model_copy(update={"turns": ()}))
+    assert list(keys.warnings()) == []
+    for number in range(22):
+        keys.add([tmp_path / "none.yaml"] if number > 19 else [file], case)  # read no more
+    first, *others, rest = keys.warnings()
+    assert (first.path, first.line, first.severity) == (file, 3, "warning")
+    assert len(others) == 19 and str(rest).startswith("2 more cases: a text that is sent")
+    assert key not in "".join(map(str, (first, rest)))

@@ -26,7 +26,7 @@ from failproof_es.dialects import case_files, dialect_named, recognise_each, ref
 from failproof_es.dialects.fixed_outcomes import FixedOutcomeCounts, fixed_outcome
 from failproof_es.dialects.new_suites import new_suite
 from failproof_es.dialects.protocol import Dialect
-from failproof_es.engine.planning.keys_in_cases import key_warning
+from failproof_es.engine.planning.keys_in_cases import KeyWarnings
 from failproof_es.problems import InvalidInput, Problems
 from failproof_es.support.atomic_file import describe_write_error
 from failproof_es.support.plurals import plural
@@ -156,12 +156,13 @@ def files_of(paths: list[str], dialect: str | None) -> list[tuple[Dialect, Seque
 def _cases_of(
     dialect_files: Sequence[tuple[Dialect, Sequence[Path]]], problems: Problems
 ) -> Iterator[tuple[Dialect, Case]]:
+    keys = KeyWarnings()
     for dialect, files in dialect_files:
         fitting = refuse_other_dialects(dialect, files, problems)
         for case in dialect.load(fitting, problems):
-            if (warning := key_warning(fitting, case)) is not None:
-                problems.problems.append(warning)
+            keys.add(fitting, case)
             yield dialect, case
+    problems.problems.extend(keys.warnings())
 
 
 def _report(problems: Problems, cases: int) -> None:
