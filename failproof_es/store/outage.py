@@ -114,7 +114,7 @@ class Outage:
         )
         try:
             result = retrying(call)
-            if self.report is not None and retrying.statistics["attempt_number"] > 1:
+            if self.report is not None:  # an earlier call may have given up meanwhile
                 self.report.back()
             return result
         except away as error:

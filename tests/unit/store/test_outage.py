@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from failproof_es.store import outage
-from failproof_es.store.outage import Outage, OutageReport
+from failproof_es.store.outage import LogUnavailable, Outage, OutageReport
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,24 @@ def test_an_outage_is_said_once_at_its_begin_and_once_at_its_end(
     assert [line.split()[3].strip(":") for line in said] == lines
     if said:
         assert said[0] == "the database is away: refused by 10.0.0.1; waiting for it"
+
+
+def test_the_end_of_an_outage_that_outlasted_a_call_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(outage, "_WORTH_SAYING_S", 0.0)
+    said: list[str] = []
+    waiting = Outage(longest_s=0.01, report=OutageReport(said.append))
+
+    def refuse() -> str:
+        raise psycopg.OperationalError("refused")
+
+    for _ in range(2):
+        with pytest.raises(LogUnavailable):
+            waiting.retry(refuse)
+        assert waiting.retry(lambda: "done") == "done"
+    assert [line.split()[3].strip(":") for line in said] == ["away", "back"] * 2
 
 
 def test_a_lost_connection_is_no_outage() -> None:
