@@ -273,8 +273,10 @@ def _met_gates(runs: Sequence[RunDocument], gates: Sequence[GateRow]) -> Iterato
     met = "The gate is met." if len(gates) == 1 else f"All {len(gates)} gates are met."
     if without:
         yield "plain", f"{met} None is set for {without}."
-    elif any(_people_judge(run) for run in runs) or judges_results(gate.name for gate in gates):
+    elif judges_results(gate.name for gate in gates):
         yield "good", met
+    elif any(_people_judge(run) for run in runs):
+        yield "plain", met  # their gates are judged when the reviews are closed
     else:
         yield "plain", f"{met} No gate is set on pass rates or severities."
 

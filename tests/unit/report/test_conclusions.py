@@ -170,6 +170,10 @@ def test_a_gate_on_no_result_alone_is_not_good_and_says_so() -> None:
     found = of([run()], [replace(MET, name="max_unscored_rate")])
     assert found.tone == "plain"
     assert found.sentence.endswith("The gate is met. No gate is set on pass rates or severities.")
+    by_people = run(configuration={"gates": {"by": "people"}})
+    waiting = of([by_people], [replace(MET, name="max_unscored_rate")])
+    assert (waiting.tone, waiting.sentence.endswith("The gate is met.")) == ("plain", True)
+    assert of([by_people], [MET]).tone == "good"
 
 
 @pytest.mark.parametrize(
