@@ -9,6 +9,7 @@ from dataclasses import replace
 from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.core.selection import result_pattern
 from failproof_es.problems import InvalidInput, Problem
+from failproof_es.reading.chosen_places import chosen_outcomes
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.result_conditions import CHOICES, Conditions
 from failproof_es.store.reading.reader import Connection, resolve_run
@@ -65,8 +66,7 @@ def _read(
     number = run.started.run_number
     chosen = Conditions({"status": CHOICES[kind]})
     named = Counter(
-        (planned.case.suite_id, planned.case.case_id)
-        for planned in filter(chosen.take, run.outcomes())
+        (planned.case.suite_id, planned.case.case_id) for planned in chosen_outcomes(run, chosen)
     )
     if not named:
         message = f"{pattern!r} names no case: run {number} has no such result"

@@ -9,7 +9,7 @@ from uuid import UUID
 from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.run import place_in_plan
-from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
 from failproof_es.reading.result_conditions import Conditions, conditions_sql
 from failproof_es.reading.rows import RowReader
 from projections.protocol import exact_text
@@ -23,6 +23,16 @@ _CHOSEN = (
 )
 Place = tuple[int, EvaluationKey]
 """(place in the plan from 1, key) of an evaluation."""
+
+
+def chosen_outcomes(
+    run: RecordedRun, conditions: Conditions, *, after: int = 0
+) -> Iterator[PlannedOutcome]:
+    """The chosen results in plan order, after a place; reads the whole plan only if need be."""
+    places = chosen_places(run, conditions)
+    if places is None:
+        return filter(conditions.take, run.outcomes(after=after))
+    return filter(conditions.take, run.outcomes_of(place for place in places if place[0] > after))
 
 
 def chosen_places(run: RecordedRun, conditions: Conditions) -> list[Place] | None:

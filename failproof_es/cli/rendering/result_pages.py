@@ -12,7 +12,7 @@ from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.result_columns import WORST_FIRST, ResultOrder
 from failproof_es.exports.exporter import require_possible
 from failproof_es.problems import InvalidInput, Problem
-from failproof_es.reading.chosen_places import chosen_places
+from failproof_es.reading.chosen_places import chosen_outcomes
 from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
 from failproof_es.reading.result_conditions import Conditions
 from failproof_es.reading.sorted_results import (
@@ -62,19 +62,11 @@ def results_of(run: RecordedRun, page: PlanPage, places: deque[int]) -> Iterator
     elif not page.choice.choose:
         results_of_page = run.outcomes(after=page.after, limit=page.limit)
     else:
-        results_of_page = islice(_chosen(run, page.choice, page.after), page.limit)
+        results_of_page = islice(chosen_outcomes(run, page.choice, after=page.after), page.limit)
     for planned in results_of_page:
         require_possible(planned.outcome)
         places.append(planned.place)
         yield planned
-
-
-def _chosen(run: RecordedRun, choice: Conditions, after: int = 0) -> Iterator[PlannedOutcome]:
-    """The chosen results in plan order, after a place; the whole plan is read if need be."""
-    places = chosen_places(run, choice)
-    if places is None:
-        return filter(choice.take, run.outcomes(after=after))
-    return filter(choice.take, run.outcomes_of(place for place in places if place[0] > after))
 
 
 def _sorted_results(
@@ -83,14 +75,15 @@ def _sorted_results(
     def key_of(planned: PlannedOutcome) -> SortKey:
         return order.key_of(RecordedResult.of(planned, run))
 
-    chosen = _chosen(run, page.choice)
+    chosen = chosen_outcomes(run, page.choice)
     key = worst_first if order is WORST_FIRST else key_of
     try:
         yield from sort_results(run, chosen, key, after=page.after, limit=page.limit)
     except TooManyToSort:
         if order is WORST_FIRST:
             say(f"more than {MOST_SORTED:,} results fit: they are in the order of the plan")
-            yield from islice(_chosen(run, page.choice), page.after, None)
+            in_plan_order = islice(chosen_outcomes(run, page.choice), page.after, None)
+            yield from islice(in_plan_order, page.limit)
             return
         message = f"more than {MOST_SORTED:,} results fit, too many to sort"
         remedy = "choose fewer, or print the first ones with --limit"
