@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from socket import create_connection
-from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -68,15 +67,19 @@ class TelemetryBeside:
         except OSError as error:
             self._say(f"warning: no telemetry can be sent: {error}. The run does not need it.")
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether its process has exited by itself: everything is sent, or it cannot be."""
+        return self._process is None or self._process.has_ended
+
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process, and report unsent telemetry. Idempotent."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -98,25 +101,34 @@ class TelemetryBeside:
 class TelemetryOfRuns:
     """Sends the telemetry of every run that a worker drives; a context manager.
 
-    `make` makes the sender of one run.
+    `make` makes the sender of one run. The sender of a run that is over is closed when the next run
+    begins: a worker may drive any number of runs.
     """
 
     def __init__(self, make: Callable[[], TelemetryBeside]) -> None:
         self._make = make
-        self._senders = ExitStack()
+        self._senders: list[TelemetryBeside] = []
         self._runs: set[UUID] = set()
 
     def observe(self, event: Event) -> None:
         """Start to send the telemetry of the event's run, unless that began before."""
-        if event.run_id is not None and event.run_id not in self._runs:
-            self._runs.add(event.run_id)
-            self._senders.enter_context(self._make()).follow(event.run_id)
+        if event.run_id is None or event.run_id in self._runs:
+            return
+        for sender in [sender for sender in self._senders if sender.has_ended]:
+            self._senders.remove(sender)
+            sender.close()
+        self._runs.add(event.run_id)
+        sender = self._make()
+        self._senders.append(sender)
+        sender.follow(event.run_id)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._senders.close()
+        with ExitStack() as stack:
+            for sender in self._senders:
+                stack.callback(sender.close)
 
 
 def is_reachable(endpoint: str) -> bool:
