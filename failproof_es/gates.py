@@ -224,11 +224,9 @@ def _describe_inconclusive(what: str, distance: float, reach: float, cases: int)
 
 _RATES = ("min_accuracy", "min_accuracy_by_suite", "no_failures_at")
 """The gates on rates, besides those that dialects declare."""
-_OTHER_GATES = ("max_unscored_rate", "max_cost_usd", "no_regression_against")
-
-
 _NOT_ON_RESULTS = ("max_unscored_rate", "max_cost_usd")
 """The gates that no wrong answer misses."""
+_OTHER_GATES = (*_NOT_ON_RESULTS, "no_regression_against")
 
 
 def judges_results(gates: Iterable[str]) -> bool:
