@@ -119,7 +119,7 @@ class RecordedResult:
             tags=case.tags,
             awaiting_review=planned.people == "awaiting",
             by_people=planned.by_people,
-            questions=tuple(turn.content for turn in case.turns if turn.role == "user"),
+            questions=case.questions,
             expected=tuple(one.expected for one in failed or expectations),
             got=tuple(one.got or "" for one in failed),
             **{name: getattr(outcome, name) for name in _OF_THE_OUTCOME},

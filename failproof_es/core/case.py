@@ -59,6 +59,11 @@ class Case(BaseModel):
         return names_of_case(self.suite_id, self.case_id)
 
     @property
+    def questions(self) -> tuple[str, ...]:
+        """The texts of the user's turns."""
+        return tuple(turn.content for turn in self.turns if turn.role == "user")
+
+    @property
     def family(self) -> tuple[str, str]:
         """The case's cluster for statistics: its suite, and its family tag or else its id."""
         return self.suite_id, self.family_tag or self.case_id

@@ -276,10 +276,9 @@ def samples_of(evaluation: ExportedEvaluation, identity: _Identity) -> Iterator[
     """
     case, outcome = evaluation.case, evaluation.outcome
     scores = [(ACCURACY, outcome.accuracy), (PASS_RATE, outcome.passed)]
-    prompts = [turn.content for turn in case.turns if turn.role == "user"]
     expected = case.expectation.get("expected_response")
     reference = [expected] if isinstance(expected, str) else []
-    raw = prompts[0] if prompts else ""
+    raw = case.questions[0] if case.questions else ""
     last = evaluation.state.replies[-1] if evaluation.state.replies else None
     called = 0 if last is None else len(last.tool_calls)
     single = len(case.turns) == 1 and len(evaluation.conversation) <= 2 and not called

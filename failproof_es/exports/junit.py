@@ -198,10 +198,9 @@ def _failure_details(case: Case, outcome: EvaluationOutcome) -> list[tuple[str, 
 
     With them a failure can be judged without the log; its answer is in `system-out`.
     """
-    prompts = [turn.content for turn in case.turns if turn.role == "user"]
     failed = unmet(expectations_of(case, outcome))
     return [
-        *(("prompt", prompt) for prompt in prompts[-1:]),
+        *(("prompt", prompt) for prompt in case.questions[-1:]),
         *(pair for expectation in failed for pair in beside(expectation)),
     ]
 

@@ -75,7 +75,7 @@ def _read_sides(run: RecordedRun, digests: Sequence[str]) -> Iterator[CaseSide]:
 def _side(results: Sequence[PlannedOutcome]) -> CaseSide:
     case, outcome = results[0].case, results[0].outcome
     return CaseSide(
-        tuple(turn.content for turn in case.turns if turn.role == "user"),
+        case.questions,
         tuple(expectation.expected for expectation in expectations_of(case, outcome)),
         tuple(
             CaseAnswer(o.model_key, o.repetition, o.class_, o.answer)

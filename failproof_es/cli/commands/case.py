@@ -114,8 +114,8 @@ def case(
             when_empty="no earlier result",
             details=_reviews if is_one else _details,
         )
-        for row, record in [*zip(rows, records, strict=True)][:1]:
-            _say_whole_answers(row.run_number, record.case)
+        if rows:
+            _say_whole_answers(rows[0].run_number, records[0].case)
     else:
         print_rows(map(_as_json, rows, records), (), output_format)
     if len(found) > limit:
@@ -158,8 +158,7 @@ def _say_whole_answers(run_number: int, case: Case) -> None:
 
 def _question(record: CaseRecord) -> str:
     """The user's turns of the case as one line."""
-    turns = [turn.content for turn in record.case.turns if turn.role == "user"]
-    return shortened(one_line(" / ".join(turns)), _LONGEST_QUESTION)
+    return shortened(one_line(" / ".join(record.case.questions)), _LONGEST_QUESTION)
 
 
 def _say_once(label: str, texts: Iterable[str]) -> int:

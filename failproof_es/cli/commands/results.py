@@ -253,7 +253,7 @@ def _details_of_case(row: dict[str, Any]) -> list[tuple[str, str]]:
     """The user's turns, what was expected, and the whole answer of a result, with labels."""
     planned: PlannedOutcome = row["planned"]
     outcome = planned.outcome
-    details = [("question", turn.content) for turn in planned.case.turns if turn.role == "user"]
+    details = [("question", question) for question in planned.case.questions]
     details += [pair for pair in expected_beside_got(planned) if pair[1] != outcome.answer]
     if row["why"] is not None and not planned.failed:
         details.append(("why", row["why"]))
@@ -390,8 +390,8 @@ def _usual_row(
 
 def _question(planned: PlannedOutcome) -> str | None:
     """The first line of the last question, shortened for a table."""
-    asked = [turn.content for turn in planned.case.turns if turn.role == "user"]
-    return shortened(first_line(asked[-1]), QUESTION_WIDTH) if asked else None
+    questions = planned.case.questions
+    return shortened(first_line(questions[-1]), QUESTION_WIDTH) if questions else None
 
 
 def _objects(

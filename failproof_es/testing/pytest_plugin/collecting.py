@@ -227,10 +227,9 @@ def describe(planned: PlannedOutcome, run: int) -> str:
     classified = "" if outcome.class_ is None else f", {outcome.class_}"
     failed = () if outcome.unscored else unmet(expectations_of(case, outcome))
     pairs = [pair for expectation in failed for pair in beside(expectation)]
-    questions = [turn.content for turn in case.turns if turn.role == "user"]
     report = [
         f"{verdict}{classified}: {outcome.reason}",
-        *(f"question: {_shorten(question)}" for question in questions),
+        *(f"question: {_shorten(question)}" for question in case.questions),
         f"answer: {'(none)' if outcome.answer is None else _shorten(outcome.answer)}",
         *(f"{label}: {_shorten(text)}" for label, text in pairs if text != outcome.answer),
     ]
