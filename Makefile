@@ -16,12 +16,13 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 PINS := .ci/constraints.txt
 
-# uv needs a third of pip's time. It does not read pip's configuration: where that names an index, pip installs, as it
-# does where uv fails.
+# uv needs a third of pip's time. It does not read pip's configuration: where that names an index or a proxy, pip
+# installs, as it does where uv fails. With --quiet `config list` prints nothing.
 define install
-@{ ! $(PIP) config list | grep -qE '[.](index-url|no-index|proxy)=' && \
+@{ case "$$($(BIN)/python -m pip config list)" in *.index-url=* | *.no-index=* | *.proxy=*) false ;; esac && \
 	$(PIP) install --no-compile --constraint $(PINS) uv && \
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint $(PINS) $(1); } 2> .venv/uv.log || { \
+	test ! -s .venv/uv.log || echo "make: uv failed (.venv/uv.log says why); installing with pip"; \
 	$(PIP) install --no-compile --constraint $(PINS) 'pip>=25.1' && \
 	$(PIP) install --no-compile --constraint $(PINS) $(1); }
 endef
