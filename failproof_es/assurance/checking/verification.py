@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from itertools import count
 
@@ -17,6 +16,7 @@ from failproof_es.assurance.checking import ranges
 from failproof_es.assurance.checking.archived import again_if_runs_moved, read_archived
 from failproof_es.assurance.checking.catalog_checks import RunListCheck
 from failproof_es.assurance.checking.columns import Columns, finding
+from failproof_es.assurance.checking.expected_roots import ExpectedRoot, read_expected_roots
 from failproof_es.assurance.checking.findings import (
     ARCHIVE_CHANGED,
     CHECKPOINT_REMOVED,
@@ -28,7 +28,6 @@ from failproof_es.assurance.checking.findings import (
     ROW_MISSING,
     ROWS_HIDDEN,
     RUN_RENUMBERED,
-    SIGNATURE,
     TAIL_CUT,
     TREE_CHANGED,
     TREE_GOES_BACK,
@@ -40,17 +39,14 @@ from failproof_es.assurance.checking.findings import (
 from failproof_es.assurance.checking.old_tree import Leaves
 from failproof_es.assurance.checking.replaced_trees import verify_replaced
 from failproof_es.assurance.tree_history import read_trees
-from failproof_es.ledger import checkpoint as checkpoints
-from failproof_es.ledger import note
 from failproof_es.ledger.checkpoint import Checkpoint
 from failproof_es.ledger.edge import Tile
 from failproof_es.ledger.leaf import NoLeaf
 from failproof_es.ledger.merkle import TILE_LEVELS, TILE_WIDTH, Frontier, perfect_root, split
-from failproof_es.ledger.note import NoteError, PublicKey
+from failproof_es.ledger.note import PublicKey
 from failproof_es.store import ledger
-from failproof_es.store.ledger import Connection, LeafRow, LedgerBroken, StoredCheckpoint
+from failproof_es.store.ledger import Connection, LeafRow, LedgerBroken
 from failproof_es.store.schema.definitions import differences
-from failproof_es.support.untrusted_text import shortened
 
 _BEHIND_ALL = 1 << 63
 
@@ -111,7 +107,7 @@ def _verify_once(
     trusted = [checkpoint for checkpoint in trusted if checkpoint.origin not in older]
     numbers = RunListCheck(connection)
     archived = read_archived(connection, result)
-    expected = _checkpoints(connection, key, trusted, result)
+    expected = read_expected_roots(connection, key, trusted, result)
     walk = _Walk(result, numbers, expected, before, archived)
     # Tiles are read before rows, so that events integrated meanwhile are among the rows.
     first = before.size >> TILE_LEVELS if before else 0
@@ -141,18 +137,6 @@ def _verify_once(
     return result
 
 
-@dataclass(frozen=True, slots=True)
-class _ExpectedRoot:
-    """A root that the tree must have at a size, and which checkpoint signs it."""
-
-    size: int
-    root: bytes
-    outside: bool
-    said_by: str
-    removed: bool = False
-    """Whether it is kept outside and no longer in the database."""
-
-
 class _Walk:
     """One pass over the rows in commit order, together with tiles and checkpoints.
 
@@ -164,7 +148,7 @@ class _Walk:
         self,
         result: Verification,
         numbers: RunListCheck,
-        expected: Sequence[_ExpectedRoot],
+        expected: Sequence[ExpectedRoot],
         before: VerifiedPrefix | None,
         archived: Leaves,
     ) -> None:
@@ -264,8 +248,7 @@ class _Walk:
         self._result.root = self._root()
         for expected_root in self._expected:
             message = (
-                f"{expected_root.said_by} signs {expected_root.size} events; "
-                f"the log has {self.size}"
+                f"{expected_root.source} signs {expected_root.size} events; the log has {self.size}"
             )
             self._result.add(VerificationFinding(TAIL_CUT, message, index=self.size))
 
@@ -290,12 +273,12 @@ class _Walk:
         whole.extend(self._block)
         return whole.root()
 
-    def _compare(self, expected: _ExpectedRoot) -> None:
+    def _compare(self, expected: ExpectedRoot) -> None:
         if expected.size < self.size:
             return  # an empty tree has one root, and `opened` knows it
         if self._root() != expected.root:
             message = (
-                f"{expected.said_by} signs another root: at least one of the first "
+                f"{expected.source} signs another root: at least one of the first "
                 f"{expected.size} events is not what it was, and the tree was made to fit"
             )
             kind = HISTORY_FORKED if expected.outside else TREE_REBUILT
@@ -303,7 +286,7 @@ class _Walk:
         elif expected.outside:
             self._result.anchored_size = max(self._result.anchored_size, expected.size)
             if expected.removed:
-                message = f"{expected.said_by} is not in the database any more"
+                message = f"{expected.source} is not in the database any more"
                 self._result.add(VerificationFinding(CHECKPOINT_REMOVED, message))
         else:
             self._good = expected.size
@@ -370,61 +353,6 @@ def _what_changed(row: LeafRow, leaf: bytes) -> str:
     if row.leaf_hash == leaf:
         return "the row is not what was put into the tree"
     return "the row is not what its writer recorded"
-
-
-def _checkpoints(
-    connection: Connection,
-    key: PublicKey | None,
-    trusted: Sequence[Checkpoint],
-    result: Verification,
-) -> list[_ExpectedRoot]:
-    """The roots that the tree must have, from every checkpoint that counts."""
-    expected = []
-    for stored in ledger.checkpoints(connection):
-        result.checkpoints += 1
-        if (checkpoint := _opened(stored, key, result)) is not None:
-            said_by = f"the checkpoint in the database (size {checkpoint.size})"
-            expected.append(_ExpectedRoot(checkpoint.size, checkpoint.root, False, said_by))
-            if key is not None:
-                result.good_signatures += 1
-                result.signed_size = max(result.signed_size, checkpoint.size)
-    inside = {expected_root.size for expected_root in expected}
-    for anchor in trusted:
-        if anchor.origin == result.origin:
-            said_by = f"the checkpoint kept outside (size {anchor.size})"
-            removed = anchor.size not in inside
-            expected.append(_ExpectedRoot(anchor.size, anchor.root, True, said_by, removed))
-        else:
-            result.add(
-                VerificationFinding(
-                    HISTORY_FORKED,
-                    f"the checkpoint kept outside is of {anchor.origin}, this log says it is "
-                    f"{result.origin}: another database, or a new one",
-                )
-            )
-    return expected
-
-
-def _opened(
-    stored: StoredCheckpoint, key: PublicKey | None, result: Verification
-) -> Checkpoint | None:
-    try:
-        signed = note.parse(stored.note)
-        checkpoint = (
-            checkpoints.parse(signed.text) if key is None else checkpoints.opened(signed, key)
-        )
-        if checkpoint.size != stored.tree_size:
-            raise NoteError(f"it signs {checkpoint.size} events")
-        if checkpoint.origin != result.origin:
-            raise NoteError(f"it is of another log, {shortened(checkpoint.origin, 80)}")
-    except NoteError as error:
-        result.add(
-            VerificationFinding(
-                SIGNATURE, f"the checkpoint of size {stored.tree_size} is not good: {error}"
-            )
-        )
-        return None
-    return checkpoint
 
 
 def _upper_tiles(connection: Connection, result: Verification) -> list[list[Tile]]:
