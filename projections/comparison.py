@@ -30,7 +30,7 @@ from projections.archives import ARCHIVING, Forgetful
 from projections.batch import Batch, fact_of, read_batch, read_run, take_in
 from projections.definitions import read_model_differences
 from projections.positions import hold_positions, read_positions
-from projections.protocol import Fact, Projection
+from projections.protocol import Fact, Projection, topics_of
 from projections.relations import LIVE, enter, is_whole
 from projections.results.batch_runs import prompts_of
 
@@ -44,7 +44,7 @@ _RUN_COLUMNS = ("run_id", "test_run_id")
 _NAMING = ("run_id", "model_key", "repetition", "case_id")
 """Columns that name a row for people, if it has them."""
 _AT_ONCE = 2_000
-"""Events, or streams, that are read at once: fewer than a rebuild takes, for less memory."""
+"""Events of a run, or streams, in a batch: fewer than in a rebuild, for less memory."""
 MOST_CHANGED = 1_000
 """Most changed rows of a table that are looked at."""
 _LONGEST_VALUE = 100
@@ -223,7 +223,7 @@ def _last_archiving(connection: Connection) -> int:
 def _fold_log(
     connection: Connection, projections: Sequence[Projection], up_to: int, progress: Progress
 ) -> None:
-    topics = _topics(projections)
+    topics = topics_of(projections)
     position = 0
     while position < up_to and (batch := read_batch(connection, position, topics)) is not None:
         facts = [fact for fact in batch.facts if fact.position <= up_to]
@@ -246,7 +246,7 @@ def _fold_run(
 
     for facts in _read_streams(connection, _planned_prompts(connection, run_id), up_to):
         apply(facts)
-    topics = _topics(projections)
+    topics = topics_of(projections)
     for batch in read_run(connection, run_id, up_to + 1, topics, at_once=_AT_ONCE):
         apply(batch.facts)
         sources.update(
@@ -307,10 +307,6 @@ def _portions(values: Iterable[T]) -> Iterator[list[T]]:
     remaining = iter(values)
     while portion := list(islice(remaining, _AT_ONCE)):
         yield portion
-
-
-def _topics(projections: Sequence[Projection]) -> frozenset[str]:
-    return frozenset[str]().union(*(projection.topics for projection in projections))
 
 
 def _compare_tables(

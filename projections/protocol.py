@@ -96,6 +96,11 @@ class Projection(Protocol):
         """
 
 
+def topics_of(projections: Iterable[Projection]) -> frozenset[str]:
+    """The topics of the events that at least one of these projections reads."""
+    return frozenset[str]().union(*(projection.topics for projection in projections))
+
+
 def uuid_array(ids: Iterable[UUID]) -> str:
     """The ids as a PostgreSQL array in text form: faster than a list, adapted id by id."""
     return "{" + ",".join([f"{uuid.int:032x}" for uuid in ids]) + "}"

@@ -30,7 +30,7 @@ from projections.positions import (
     move_positions,
     read_positions,
 )
-from projections.protocol import sql_file
+from projections.protocol import sql_file, topics_of
 from projections.relations import (
     BUILDING,
     LIVE,
@@ -183,7 +183,7 @@ def catch_up(connection: Connection, projections: Sequence[Projection] = PROJECT
         connection.execute(_LOCK)
         stored_positions = read_positions(connection)
         positions = {p.name: _require_position(p, stored_positions) for p in projections}
-        batch = read_batch(connection, min(positions.values()), _topics(projections))
+        batch = read_batch(connection, min(positions.values()), topics_of(projections))
         if batch is None:
             return 0
         enter(connection, LIVE)
@@ -226,7 +226,7 @@ def _rebuild(
     if position is None:
         _begin_building(connection, projections)
         position = 0
-    topics = _topics(projections)
+    topics = topics_of(projections)
     while True:
         head = max_position(connection)
         with _as_projector(connection):
@@ -247,7 +247,7 @@ def _try_swap(connection: Connection, projections: Sequence[Projection], positio
     further events."""
     with _as_projector(connection):
         connection.execute(_LOCK)
-        if read_batch(connection, position, _topics(projections)) is not None:
+        if read_batch(connection, position, topics_of(projections)) is not None:
             return False
         replace(connection, projections)
         move_positions(connection, projections, position)
@@ -315,10 +315,6 @@ def _choose_projections(
         if name not in known_names:
             raise UnknownProjection(name, projections)
     return [projection for projection in projections if not names or projection.name in names]
-
-
-def _topics(projections: Sequence[Projection]) -> frozenset[str]:
-    return frozenset().union(*(projection.topics for projection in projections))
 
 
 def _require_position(projection: Projection, positions: Mapping[str, Position]) -> int:

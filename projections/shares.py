@@ -17,7 +17,7 @@ from psycopg import sql
 
 from failproof_es.events import topics
 from projections.batch import Share, read_share, take_in
-from projections.protocol import Fact, Projection, sql_file
+from projections.protocol import Fact, Projection, sql_file, topics_of
 from projections.relations import BUILDING, enter
 
 Connection = psycopg.Connection[Any]
@@ -83,7 +83,7 @@ def take_share(
     events of another kind, and `ForeignTables` if the tables being built are not those of the id
     `building`: another rebuild has begun, because the process that began this one is gone.
     """
-    topics = frozenset[str]().union(*(projection.topics for projection in projections))
+    topics = topics_of(projections)
     nowhere = dict.fromkeys([projection.name for projection in projections], 0)
     position = events = 0
     while True:

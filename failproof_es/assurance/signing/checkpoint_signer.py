@@ -114,8 +114,7 @@ def require_continued_log(store: Store) -> None:
     with store.connect() as connection, contextlib.suppress(InvalidInput, NoteError):
         origin = ledger.origin(connection)
         key = own_public_key(origin)
-        before = None if key is None else read_kept(str(default_place(origin)), key)
-        if key is None or before is None:
+        if key is None or (before := read_kept(str(default_place(origin)), key)) is None:
             return
         signed = newest_signed(connection, key)
         if signed is None:
