@@ -359,3 +359,8 @@ class RunDocument(Document):
         return describe_recorded_part(
             self.selection, self.configuration, self.planned_cases, len(self.models)
         )
+
+    @property
+    def people_judge(self) -> bool:
+        """Whether people decide the gates on rates (`gates.by`)."""
+        return (self.configuration.get("gates") or {}).get("by") == "people"

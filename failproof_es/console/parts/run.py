@@ -91,7 +91,7 @@ class RunPage(RunDocument, PageModel):
             return "bad", words
         if judges_results(self.gates):
             return "good", words
-        return "plain", f"{words}, none on pass rates or severities"
+        return "plain", words if self.people_judge else f"{words}, none on pass rates or severities"
 
     @property
     def cost_note(self) -> str:

@@ -275,15 +275,10 @@ def _met_gates(runs: Sequence[RunDocument], gates: Sequence[GateRow]) -> Iterato
         yield "plain", f"{met} None is set for {without}."
     elif judges_results(gate.name for gate in gates):
         yield "good", met
-    elif any(_people_judge(run) for run in runs):
+    elif any(run.people_judge for run in runs):
         yield "plain", met  # their gates are judged when the reviews are closed
     else:
         yield "plain", f"{met} No gate is set on pass rates or severities."
-
-
-def _people_judge(run: RunDocument) -> bool:
-    """Whether people decide the run's gates on rates (`gates.by`)."""
-    return (run.configuration.get("gates") or {}).get("by") == "people"
 
 
 def limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> Report:
