@@ -12,8 +12,7 @@ from failproof_es.core.case import Case
 from failproof_es.core.run import Run
 from failproof_es.engine.history import read_chunk
 from failproof_es.engine.planning.prompt_collections import read_cases
-from failproof_es.events import RunStarted
-from failproof_es.events.runs import ModelSnapshot
+from failproof_es.events import ModelSnapshot, RunStarted
 from failproof_es.store.reading.reader import Connection
 
 Path = tuple[str | int, ...]

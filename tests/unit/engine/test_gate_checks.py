@@ -1,0 +1,48 @@
+"""A price that is for no model is a warning before anything is sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from failproof_es.configuration.schema import Configuration
+from failproof_es.engine.preflight.gate_checks import unused_prices
+
+HOST = "http://localhost:1/v1"
+
+
+def configuration(base_url: str | None, price: dict[str, Any], **rest: Any) -> Configuration:
+    model = {"provider": "openai", "model": "m", "api_key_env": "KEY"}
+    rates = {"input_usd_per_million": 1, "output_usd_per_million": 1}
+    document = {
+        "test_run": {"name": "r"},
+        "models": [model if base_url is None else {**model, "base_url": base_url}],
+        "prompts": {"path": "p.jsonl", "dialect": "benchmark"},
+        "prices": {"version": "2026-11-01", "models": [{**rates, **price}]},
+    }
+    return Configuration.model_validate({**document, **rest})
+
+
+@pytest.mark.parametrize(
+    ("base_url", "price", "field"),
+    [
+        (HOST, {"model": "m"}, None),
+        (HOST, {"model": "m", "base_url": f"{HOST}/"}, None),
+        (None, {"model": "m", "base_url": HOST}, None),  # the provider's own, whatever it is
+        (HOST, {"model": "m", "base_url": "http://localhost:2/v1"}, "prices.models[0].base_url"),
+        (HOST, {"model": "n"}, "prices.models[0].model"),
+    ],
+)
+def test_a_price_of_another_name_or_server_is_not_used(
+    base_url: str | None, price: dict[str, Any], field: str | None
+) -> None:
+    warnings = list(unused_prices(configuration(base_url, price)))
+    assert [(warning.field, warning.severity) for warning in warnings] == (
+        [] if field is None else [(field, "warning")]
+    )
+
+
+def test_a_price_of_a_model_that_the_selection_leaves_out_is_no_mistake() -> None:
+    chosen = configuration(HOST, {"model": "n"}, selection={"models": ["m"]})
+    assert list(unused_prices(chosen)) == []
