@@ -146,7 +146,7 @@ class CaseImport:
             problem = Problem("holds nothing that becomes a case", self._source.path)
             raise InvalidInput([problem, *prepared.findings.not_mapped.problems()])
         asked_models = list(models) or self._usable_models(prepared.findings)
-        if not asked_models and prepared.findings.models_left_out:
+        if not asked_models and prepared.findings.has_left_out_models:
             prepared.findings.remarks.append(_NO_MODEL_IS_LEFT)
         for suite in suites:
             judged = suite.file.name == JUDGED

@@ -148,8 +148,8 @@ class Findings:
     """
     prompts: dict[str, Mapping[str, str]] = field(default_factory=dict)
     """Templates by name for `matrix.prompts:` of a configuration."""
-    models_left_out: int = 0
-    """The number of models of the source that become no entry."""
+    has_left_out_models: bool = False
+    """Whether models of the source become no entry."""
     remarks: list[str] = field(default_factory=list)
     read: int = 0
     """The number of records in the source: rows, samples, tests."""
@@ -165,8 +165,8 @@ class Findings:
         self.not_mapped.add(place, reason, subject)
 
     def leave_out_model(self, place: Place, reason: str) -> None:
-        """Note a model of the source that becomes no entry of `models:`."""
-        self.models_left_out += 1
+        """Note that a model of the source, or each of them, becomes no entry of `models:`."""
+        self.has_left_out_models = True
         self.note(place, reason)
 
 

@@ -240,14 +240,15 @@ def _configure(
 def _address(provider: str, key: str, value: Any, place: Place) -> str:
     """The `base_url` of an address as promptfoo reads it.
 
-    Raises `_OtherAddress` for a template, or a host of a provider that reads it otherwise.
+    Raises `_OtherAddress` for a template, and if promptfoo's provider reads no such setting (that
+    of Ollama reads none) or reads a host otherwise.
     """
     if key == "apiHost":
         openai_like = provider in ("openai", "openai-responses", "mistral")
         if not openai_like or not isinstance(value, str) or not _HOST.fullmatch(value):
             raise _OtherAddress(place)
         return f"https://{value}/v1"
-    if not isinstance(value, str) or "{" in value:
+    if provider == "ollama" or not isinstance(value, str) or "{" in value:
         raise _OtherAddress(place)
     end = _URL_ENDS.get(provider, "")
     return value if value.rstrip("/").endswith(end) else value.rstrip("/") + end

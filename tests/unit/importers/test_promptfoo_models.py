@@ -77,7 +77,7 @@ def test_a_key_never_goes_to_the_vendor_where_a_setting_may_send_it_elsewhere(
 ) -> None:
     source = f"prompts: [hi]\nproviders:\n  - id: openai:chat:m\n    {settings}\n"
     found = importing(tmp_path, source)
-    assert found.findings.models == [] and found.findings.models_left_out == 1
+    assert found.findings.models == [] and found.findings.has_left_out_models
     assert found.lost[0].startswith(f"promptfooconfig.yaml:4:{field} {_ELSEWHERE}")
 
 
@@ -102,12 +102,19 @@ def test_an_address_in_the_environment_of_promptfoo_is_not_the_vendors(
     assert found.lost[0].startswith(f"promptfooconfig.yaml:2:$OPENAI_BASE_URL {_ELSEWHERE}")
 
 
+def test_promptfoo_asks_no_address_of_an_ollama_entry(tmp_path: Path) -> None:
+    provider = "{id: 'ollama:m', config: {apiBaseUrl: 'http://h'}}"
+    found = importing(tmp_path, f"prompts: [hi]\nproviders: [{provider}]\n")
+    assert found.findings.models == [] and _ELSEWHERE in found.lost[0]
+
+
 @pytest.mark.parametrize(
     ("variable", "kind", "config"),
     [
         ("OPENAI_BASE_URL", "openai", "{apiBaseUrl: null}"),
         ("MISTRAL_API_HOST", "mistral", "{apiBaseUrl: 'http://own/v1'}"),
         ("PALM_API_HOST", "google", "{}"),
+        ("OLLAMA_BASE_URL", "ollama", "{}"),
     ],
 )
 def test_a_variable_decides_the_address_where_promptfoo_prefers_it(
