@@ -92,6 +92,12 @@ def test_a_run_whose_leases_have_all_ended_is_driven_by_nobody(
     assert said is not None and re.fullmatch(
         r"its process is gone since 20\S+Z; resume it: `failproof-es resume 7`", said
     )
+    with store.connect() as connection:
+        connection.execute("SELECT failproof.open_shards(%s, 2, 1)", (RUN,))
+    said = undriven()
+    assert said is not None and re.fullmatch(
+        r"no worker drives it since 20\S+Z; start one: `failproof-es worker`", said
+    )
 
 
 def test_what_ended_and_was_taken_over_is_lost_and_the_rest_is_kept(
