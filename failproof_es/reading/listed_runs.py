@@ -145,6 +145,11 @@ class ListedRun:
         return self.planned - self.finished
 
     @property
+    def is_scored(self) -> bool:
+        """Whether all planned evaluations have a score; `False`, too, if nobody can count them."""
+        return self.unscored == 0 and self.unfinished == 0
+
+    @property
     def title(self) -> str | None:
         """The name to show: the one that people gave it, else the configured one."""
         return self.given_name or self.name

@@ -88,7 +88,8 @@ _RATE_KEYS = ("model", "passed", "failed", "scored", "unscored", "rate", "bounds
 @click.option("--hidden", is_flag=True, help="Print hidden runs, too (`annotate --hide`).")
 @click.option(
     "--unscored", is_flag=True,
-    help="Print only runs with evaluations that have no score: ended without one, or never ended.",
+    help="Print only runs with evaluations that have no score: ended without one, or never ended; "
+    "and runs that cannot be counted.",
 )  # fmt: skip
 @click.option("--all", "everything", is_flag=True, help="Print all runs, however many there are.")
 @format_option()
@@ -204,7 +205,7 @@ class _NewestRuns:
         last = None
         listed = list_runs(connection, reader, limit=limit, before=self._before, which=which)
         if self._only_unscored:
-            listed = (run for run in listed if run.unscored or run.unfinished)
+            listed = (run for run in listed if not run.is_scored)
         for n, row in enumerate(map(_row, listed)):
             if n == self._limit:
                 self.next_before = last

@@ -326,3 +326,7 @@ def test_runs_lists_every_other_run_and_tells_what_is_wrong_with_one(
             assert rows[1]["run_id"] == str(second)
         else:
             assert "unreadable" in done.stdout and done.stdout.count("completed") == 2
+    unscored = invoke(store.url, "runs", "--unscored", "--json", cwd=tmp_path)
+    assert unscored.exit_code == 1
+    counted = {run["run_number"]: run["unscored"] for run in orjson.loads(unscored.stdout)}
+    assert counted == {3: 1, 2: None, 1: 1}
