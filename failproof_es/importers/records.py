@@ -191,6 +191,8 @@ def _expected(
         match = match_of(word or mapping.match)
         if match is None:
             raise UnusableRecord(f"the match is none of {WORDS}", role=match_role)
+        if match.is_refusal and expected.refusal is match.negated:
+            raise UnusableRecord("one match asks for a refusal, another for none", role=match_role)
         if match.needs_text and not any(texts):
             raise UnusableRecord("the expected answer is missing", role=role)
         column = place._replace(field=mapping.columns.get(role))

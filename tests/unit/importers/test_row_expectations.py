@@ -74,6 +74,7 @@ def test_a_row_may_be_for_judges_and_another_for_the_program(tmp_path: Path) -> 
         ("Oslo,near,,,", "t.csv:2:how the case is not written: the match is none of contains"),
         (",regex,,,", "t.csv:2:a the case is not written: the expected answer is missing"),
         (",,,,", "t.csv:2:a the case is not written: the expected answer is missing"),
+        (",refusal,,not-refusal,", "t.csv:2:how2 the case is not written: one match asks for a"),
         ("no,refusal,,,", "t.csv:2:a a refusal is expected, whatever its words"),
         (r"\b42\b,,,,", "t.csv:2:a looks like a regular expression, and is compared as a text"),
         ("^Oslo$,equals,,,", "t.csv:2:a looks like a regular expression"),
