@@ -55,7 +55,7 @@ class LoadedConfiguration:
     """By pattern of its selection such as `failed:3`, the (suite, id) of the cases with such a
     result in that run. `reading.cases_by_result` reads them."""
     results_by_pattern: Mapping[str, int] = field(default_factory=dict)
-    """Of the same patterns, how many results they are, over all models."""
+    """The number of results of each of these patterns, over all models."""
 
     def placed(self, problem: Problem) -> Problem:
         """The problem with the file and line of its field; unchanged if it has a file or no

@@ -51,7 +51,8 @@ def checks_of(test: Json, row: Json, remainder: Remainder, place: str) -> list[d
     for part in expected.lost:
         what = f"an assertion's {part.field}" if part.field else "an assertion"
         remainder.add(what, part.reason, place)
-    if expected.refusal is not None:
+    is_refusal = expected.refusal is not None
+    if is_refusal:
         reason = "refusals are found by other rules here: the source's verdict is kept as its own"
         remainder.add("an assertion on a refusal", reason, place)
     if expected.criteria or expected.refused:
@@ -62,8 +63,7 @@ def checks_of(test: Json, row: Json, remainder: Remainder, place: str) -> list[d
     other_rules = _other_rules(test)
     for name, why in other_rules.items():
         remainder.add(f"`{name}` of a test", why, place)
-    left_out = expected.undecided or expected.criteria or expected.refused
-    left_out = left_out or expected.refusal is not None
+    left_out = expected.undecided or expected.criteria or expected.refused or is_refusal
     decides = not (left_out or problem or other_rules or is_transformed(test))
     return _as_checks(expected.checks) if decides else []
 
