@@ -1,4 +1,4 @@
-"""The runs that did not ask all of their cases, or have not ended."""
+"""The runs that did not ask all of their cases, have not ended, or cannot be counted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from failproof_es.store.reading.reader import Connection
 def describe_incomplete_runs(
     connection: Connection, reader: ResultReader, run_id: UUID | None = None
 ) -> dict[UUID, str]:
-    """In words, what each such run did not ask or end; of all runs, or of one."""
+    """In words, why each such run is incomplete; of all runs, or of one."""
     which = EVERY_RUN if run_id is None else RunFilter(text=str(run_id))
     described = (
         (run.run_id, describe_incomplete(run)) for run in list_runs(connection, reader, which=which)
@@ -22,10 +22,12 @@ def describe_incomplete_runs(
 
 
 def describe_incomplete(run: ListedRun) -> str | None:
-    """What the run did not ask, or not end yet, in words; `None` if nothing.
+    """What the run did not ask, or not end yet, or why that is unknown; `None` if nothing.
 
     The events that end a run early have its counts.
     """
+    if run.problem is not None:
+        return f"its evaluations cannot be counted: {run.problem}"
     parts = []
     if run.unfinished and run.status in DRIVEN:
         status = run.status.replace("_", " ")

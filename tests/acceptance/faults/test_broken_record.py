@@ -330,3 +330,6 @@ def test_runs_lists_every_other_run_and_tells_what_is_wrong_with_one(
     assert unscored.exit_code == 1
     counted = {run["run_number"]: run["unscored"] for run in orjson.loads(unscored.stdout)}
     assert counted == {3: 1, 2: None, 1: 1}
+    thrown_away = invoke(store.url, "audit", "--only", "thrown-away", "--json", cwd=tmp_path)
+    assert thrown_away.exit_code == 0, thrown_away.output
+    assert "cannot be counted" in thrown_away.stdout
