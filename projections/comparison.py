@@ -334,7 +334,7 @@ def _changed_rows(
     )  # fmt: skip
     with connection.cursor("differences") as cursor:
         cursor.execute(statement)
-        pairs = list(islice(_differing_pairs(cursor), MOST_CHANGED))
+        pairs = list(islice(_differing_pairs(cursor, key), MOST_CHANGED))
     return [
         ChangedRow(
             f"{LIVE}.{table}", _names(connection, table, in_table or in_log or {}, key),
@@ -344,12 +344,16 @@ def _changed_rows(
     ]  # fmt: skip
 
 
-def _differing_pairs(differences: Iterable[tuple[list[str], bool, str]]) -> Iterator[_Pair]:
+def _differing_pairs(
+    differences: Iterable[tuple[list[str], bool, str]], key: Sequence[str]
+) -> Iterator[_Pair]:
     """The row in the table and the row that the log gives, of each key for which they differ."""
-    for _, rows in groupby(differences, key=itemgetter(0)):
+    for key_texts, rows in groupby(differences, key=itemgetter(0)):
+        _, are_of_log, documents = zip(*rows, strict=True)
         sides: tuple[list[dict[str, Any]], list[dict[str, Any]]] = [], []
-        for _, is_of_log, document in rows:
-            sides[is_of_log].append(_parse(document))
+        parsed = _parse(documents, dict(zip(key, key_texts, strict=True)))
+        for is_of_log, row in zip(are_of_log, parsed, strict=True):
+            sides[is_of_log].append(row)
         in_table, in_log = sides
         if in_table != in_log:
             yield next(iter(in_table), None), next(iter(in_log), None)
@@ -381,7 +385,7 @@ def _names(
 ) -> dict[str, Any]:
     """The columns that name the row; of an evaluation its case, too."""
     names = {name: row[name] for name in (*key, *_NAMING) if name in row}
-    if table == "evaluations":
+    if "prompt_id" in row and table == "evaluations":
         case = connection.execute(
             "SELECT suite_id, case_id FROM prompts WHERE prompt_id = %s", (row["prompt_id"],)
         ).fetchone()
@@ -389,13 +393,15 @@ def _names(
     return names
 
 
-def _parse(document: str) -> dict[str, Any]:
-    """The row; numbers are exact, so that 0.50 and 0.5 are equal."""
+def _parse(documents: Sequence[str], names: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The rows of one key. Numbers are exact, so that 0.50 and 0.5 are equal.
+
+    An answer may be nested as deeply as it likes: then the rows are texts beside `names`.
+    """
     try:
-        row: dict[str, Any] = json.loads(document, parse_float=Decimal)
-    except RecursionError:  # an answer may be nested as deeply as it likes
-        return {"row": document}
-    return row
+        return [json.loads(document, parse_float=Decimal) for document in documents]
+    except RecursionError:
+        return [{**names, "row": document} for document in documents]
 
 
 def _show(value: Any) -> str:

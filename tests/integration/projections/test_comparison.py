@@ -121,6 +121,21 @@ def test_documents_with_more_spaces_hide_no_changed_row(
     assert changed(found) == {("projections.prompts", "suite_id")}
 
 
+def test_a_row_with_a_deeply_nested_document_is_named(
+    world: Store, administrator: psycopg.Connection[Any]
+) -> None:
+    changed_row = administrator.execute(
+        "UPDATE projections.evaluations SET details = (repeat('[', 5000) || repeat(']', 5000))"
+        "::json WHERE evaluation_id = (SELECT evaluation_id FROM projections.evaluations LIMIT 1) "
+        "RETURNING evaluation_id::text"
+    ).fetchone()
+    assert changed_row is not None
+    with world.connect() as connection:
+        [row] = compare_run(connection, RUN).changed
+    assert row.names["evaluation_id"] == changed_row[0]
+    assert f"row of evaluation_id {changed_row[0]}" in str(row)
+
+
 def test_a_position_that_was_moved_is_found_by_the_rows(
     world: Store, administrator: psycopg.Connection[Any]
 ) -> None:
