@@ -31,10 +31,10 @@ _CLASSES = {
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _EXTRAS = {"command": "commands", "redteam": "redteam"}
 _JUDGED_DIALECTS = ("benchmark",)
-_MIN_ACCURACY = "  min_accuracy: 0.8\n"
-_MIN_ACCURACY_EXPLAINED = (
+_MIN_ACCURACY = 0.8
+_MIN_ACCURACY_LINE = f"  min_accuracy: {_MIN_ACCURACY}\n"
+_MIN_ACCURACY_COMMENT = (
     "  # Less makes the pipeline fail (exit code 3). Raise it to what the model reaches.\n"
-    + _MIN_ACCURACY
 )
 
 
@@ -90,14 +90,16 @@ def _configuration(answers: Answers, suite: str) -> str:
         comments += "# The model judges itself here: name a strong model under `judge` instead.\n"
     if answers.dialect == "redteam":
         comments += "# No judge is named: people decide, with `failproof-es review RUN`.\n"
-    return comments + yaml_text(document).replace(_MIN_ACCURACY, _MIN_ACCURACY_EXPLAINED)
+    return comments + yaml_text(document).replace(
+        _MIN_ACCURACY_LINE, _MIN_ACCURACY_COMMENT + _MIN_ACCURACY_LINE
+    )
 
 
 def _gates(answers: Answers) -> dict[str, float]:
     """The gates: with a pipeline also one on the accuracy, unless people decide it."""
     unscored = {"max_unscored_rate": 0.05}
     has_accuracy = CI[answers.ci] is not None and answers.dialect != "redteam"
-    return {"min_accuracy": 0.8, **unscored} if has_accuracy else unscored
+    return {"min_accuracy": _MIN_ACCURACY, **unscored} if has_accuracy else unscored
 
 
 def _model(answers: Answers) -> dict[str, Any]:
