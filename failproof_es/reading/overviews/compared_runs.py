@@ -276,8 +276,10 @@ class ComparedRuns:
         )
 
     def most_changed(self, sides: Sequence[tuple[Side, Side]]) -> int:
-        """The index of the sides that `compare` lists unless told: those with the most pairs that
-        differ, 0 if none differs."""
+        """The index in `sides` with the most pairs that differ, the default of `compare`.
+
+        0 if none differs.
+        """
         row = self._connection.execute(MOST_CHANGED, self._name_compared(sides)).fetchone()
         return 0 if row is None else int(row[0])
 
