@@ -92,13 +92,9 @@ def check_rules(
             f"{variable} would be sent literally: environment variables are not expanded",
             "write the value; a key's variable is named in `api_key_env`",
         )
-    about_keys = tuple(
-        problem.field
-        for problem in problems.errors
-        if problem.field and "environment variable" in (problem.remedy or "")
-    )
+    refused = {problem.field for problem in problems.errors}
     for location in _keys_in(tree.value):
-        if not dotted(location).startswith(about_keys):
+        if refused.isdisjoint(map(dotted, _settings_of(location))):
             error(
                 location,
                 "has the shape of a key: a configuration is recorded, and a key never is",
@@ -236,6 +232,14 @@ def _keys_in(configuration: Any) -> Iterator[Location]:
     for at, value in _leaves(configuration):
         if isinstance(value, str) and find_key(value) is not None:
             yield at
+
+
+def _settings_of(location: Location) -> Iterator[Location]:
+    """The location of a value, and those of the settings around it, but of no whole entry."""
+    yield location
+    for length in range(2, len(location)):
+        if isinstance(location[length - 1], str):
+            yield location[:length]
 
 
 def _variable_references(configuration: Any) -> Iterator[tuple[Location, str]]:

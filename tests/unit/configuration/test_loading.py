@@ -500,6 +500,26 @@ def test_two_texts_make_two_streams_and_a_uuid_is_its_own() -> None:
     assert run_id("nightly") == UUID("1204e531-82fe-8302-8317-f10b25ea9acd")
 
 
+def test_a_key_is_refused_wherever_it_stands_and_once(tmp_path: Path) -> None:
+    key, here = "sk-proj-Ab3Ab3Ab3Ab3Ab3Ab3", "base_url: 'https://h/v1'"
+    settings = (
+        "base_url: 'https://me:pass1234@host/v1'", f"{here}, api_key_env: {key}",
+        f"{here}, headers: {{A: {key}}}", f"{here}, parameters: {{api_key: {key}}}",
+        f"{here}, parameters: {{stop: [{key}]}}",
+    )  # fmt: skip
+    models = (f"{{provider: openai, model: m{n}, {text}}}" for n, text in enumerate(settings))
+    templates = f"matrix: {{prompts: {{a: {{system: 'Use {key}.'}}}}}}"
+    text = (
+        f"test_run: {{name: x}}\nmodels: [{', '.join(models)}]\nprompts: {{path: p}}\n{templates}"
+    )
+    problems = problems_of(tmp_path, text)
+    assert sorted(problem.field or "" for problem in problems) == [
+        "matrix.prompts.a.system", "models[0].base_url", "models[1].api_key_env",
+        "models[2].headers", "models[3].parameters", "models[4].parameters.stop[0]",
+    ]  # fmt: skip
+    assert not any(key in str(problem) or "pass1234" in str(problem) for problem in problems)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "command"),
     [
