@@ -308,7 +308,8 @@ def latencies(series: str, of: Sequence[Observation]) -> Distribution:
 def failures(observations: Iterable[Observation]) -> tuple[Failed, ...]:
     """The evaluations that failed, the most severe first (`core.severity`).
 
-    Those of one severity are ordered by their fault, the most frequent first.
+    Those of one rank are ordered by their fault, the most frequent first, then by their severity,
+    so that failures of one fault and severity stand together.
     """
     failed_evaluations = [
         Failed(
@@ -333,7 +334,12 @@ def failures(observations: Iterable[Observation]) -> tuple[Failed, ...]:
     ]
     counts = Counter(failed.fault for failed in failed_evaluations)
     failed_evaluations.sort(
-        key=lambda failed: (severity_rank(failed.severity), -counts[failed.fault], failed.fault)
+        key=lambda failed: (
+            severity_rank(failed.severity),
+            -counts[failed.fault],
+            failed.fault,
+            failed.severity or "",
+        )
     )
     return tuple(failed_evaluations)
 

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from failproof_es.catalogue.wording import judge_named
 from failproof_es.core.evaluation import JudgeVerdict
+from failproof_es.core.severity import severity_rank
 from failproof_es.events.line import describe_verdict
 from failproof_es.report.data.content import Failed, Report
 from failproof_es.report.data.transcripts import FailureWithTranscript
@@ -32,7 +33,8 @@ from failproof_es.report.page.tables import collapsed_if_long, without_empty_col
 from failproof_es.support.plurals import plural
 from failproof_es.support.untrusted_text import shortened
 
-_SEVERE = ("S0", "S1")
+_BAD_RANKS = 2
+"""Severities of the first ranks, S0 and S1 and their other words, are marked as bad."""
 _BLANKS = re.compile(r"[ \t]+")
 _LONGEST_CELL = 1_000
 MOST_OF_A_FAULT = 20
@@ -159,7 +161,7 @@ def _summarize_failure(failure: FailureWithTranscript, *, several: bool) -> str:
 def _severity(severity: str | None) -> tuple[Mark, ...]:
     if severity is None:
         return ()
-    return (Mark(severity, "bad" if severity in _SEVERE else "doubt"),)
+    return (Mark(severity, "bad" if severity_rank(severity) < _BAD_RANKS else "doubt"),)
 
 
 def _verdict(verdict: JudgeVerdict) -> Block:

@@ -205,6 +205,13 @@ def test_severities_are_compared_as_categories_are_and_the_most_severe_comes_fir
     assert {each.adjusted_for for each in found[1:]} == {6}
 
 
+def test_two_words_of_one_rank_do_not_mix_among_the_failures_of_a_fault() -> None:
+    listed = [
+        observed(str(n), False, fault="leaks", severity=("S0", "critical")[n % 2]) for n in range(4)
+    ]
+    assert [failed.severity for failed in failures(listed)] == ["S0", "S0", "critical", "critical"]
+
+
 def test_failures_stand_by_severity_and_those_of_one_by_their_most_frequent_fault() -> None:
     listed = [
         observed(case, False, fault=fault, severity=severity)

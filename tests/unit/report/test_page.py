@@ -364,6 +364,20 @@ def test_after_twenty_failures_of_a_fault_the_others_are_closed_and_none_is_lost
     assert lines.count(b"The case as it stood in its file") == 23
 
 
+@pytest.mark.parametrize(
+    ("severity", "tone"), [("S1", "bad"), ("critical", "bad"), ("S2", "doubt"), ("odd", "doubt")]
+)
+def test_a_severity_has_the_tone_of_its_rank(severity: str, tone: str) -> None:
+    failure = failed("alpha", severity=severity)
+    report = replace(empty_report(), failures=(failure,))
+    (fold,) = [
+        block
+        for block in failure_sections(report, [replace(told("alpha"), failed=failure)])
+        if isinstance(block, Collapsible)
+    ]
+    assert [mark.tone for mark in fold.marks] == [tone]
+
+
 def test_severities_of_one_rank_have_an_order_in_a_heat_map() -> None:
     words = [f"urgency {n}" for n in range(6)]
     cells = [HeatCell("m", category, word, 1, 2) for category in "ab" for word in (*words, "low")]
