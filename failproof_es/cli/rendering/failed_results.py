@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich.cells import cell_len, chop_cells
+from rich.cells import cell_len
 
 from failproof_es.cli.rendering.sanitise import one_line, shortened
+from failproof_es.cli.rendering.wrapping import with_end_cut
 from failproof_es.dialects.expectations import beside, expectations_of, unmet
 from failproof_es.reading.failure_reasons import FailureReasons
 from failproof_es.reading.recorded_run import PlannedOutcome
@@ -56,8 +57,8 @@ def _two_lines(planned: PlannedOutcome) -> Iterator[str]:
 
 
 def _cut(text: str) -> str:
-    """The text in at most `_WIDTH` columns of a terminal; a wide character has two."""
-    return text if cell_len(text) <= _WIDTH else chop_cells(text, _WIDTH - 1)[0] + "…"
+    """The text in at most `_WIDTH` columns of a terminal."""
+    return text if cell_len(text) <= _WIDTH else with_end_cut(text, _WIDTH)
 
 
 def _in_one_line(text: str) -> str:

@@ -29,7 +29,7 @@ from rich.text import Text
 
 from failproof_es.cli.rendering.sanitise import json_text, lines, one_line, shortened
 from failproof_es.cli.rendering.table_layout import fitting_layout, natural_width
-from failproof_es.cli.rendering.wrapping import terminal_width, wrapped
+from failproof_es.cli.rendering.wrapping import terminal_width, with_end_cut, wrapped
 from failproof_es.problems import InvalidInput
 from failproof_es.support.atomic_file import WrittenFile, atomic_write, describe_write_error
 
@@ -268,18 +268,16 @@ def _phrase_lines(phrases: Sequence[str], width: int, most: int | None) -> Seque
     if most is None or not phrases or cell_len(joined) <= width:
         return [joined] if phrases and cell_len(joined) <= width else phrases
     filled = wrapped(joined, width).split("\n")
-    return (
-        filled
-        if len(filled) <= most
-        else [*filled[: most - 1], filled[most - 1][: width - 1] + "…"]
-    )
+    if len(filled) <= most:
+        return filled
+    return [*filled[: most - 1], with_end_cut(filled[most - 1], width)]
 
 
 def _below(folded: Sequence[tuple[Column, str]], texts: Sequence[tuple[str, str]]) -> _Below:
     """What is printed below a row with these folded cells and these texts."""
-    told = [(column, value) for column, value in folded if value not in _NOTHING]
-    own_texts = [(column.heading, value) for column, value in told if column.is_text]
-    phrases = [f"{column.heading} {value}" for column, value in told if not column.is_text]
+    filled = [(column, value) for column, value in folded if value not in _NOTHING]
+    own_texts = [(column.heading, value) for column, value in filled if column.is_text]
+    phrases = [f"{column.heading} {value}" for column, value in filled if not column.is_text]
     return _Below(phrases, [*own_texts, *texts])
 
 
@@ -331,16 +329,7 @@ def _print_records(
 
 def print_facts(facts: dict[str, Any]) -> None:
     """Print values by name on stdout, one below the other, `-` for `None`."""
-    stdout_console().print(_facts({one_line(name): cell(value) for name, value in facts.items()}))
-
-
-def _facts(cells: dict[str, str]) -> Table:
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in cells.items():
-        table.add_row(Text(name), Text(value))
-    return table
+    stdout_console().print(_labelled([(name, cell(value)) for name, value in facts.items()]))
 
 
 def stdout_console() -> Console:

@@ -29,6 +29,11 @@ def wrapped(text: str, width: int | None) -> str:
     return "\n".join(part for line in text.split("\n") for part in _parts(line, width))
 
 
+def with_end_cut(text: str, width: int) -> str:
+    """The first `width - 1` columns of a terminal, and `…`; a wide character has two columns."""
+    return chop_cells(text, width - 1)[0] + "…"
+
+
 def _parts(line: str, width: int) -> Iterator[str]:
     if cell_len(line) <= width:
         yield line

@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 from failproof_es.cli.rendering import output
-from failproof_es.cli.rendering.output import Column, print_table
+from failproof_es.cli.rendering.output import BELOW_ROWS, BelowRows, Column, print_table
 
 COLUMNS = (
     Column("run", "run", right=True),
@@ -20,11 +21,16 @@ COLUMNS = (
 ROW = {"run": 12, "name": "smoke", "left_out": 0, "cost": "$0.01", "id": "7c7f9cac-3673"}
 
 
-def shown(monkeypatch: pytest.MonkeyPatch, width: int, *rows: dict[str, object]) -> list[str]:
+def shown(
+    monkeypatch: pytest.MonkeyPatch,
+    width: int,
+    *rows: dict[str, object],
+    below: BelowRows = BELOW_ROWS,
+) -> list[str]:
     file = io.StringIO()
     console = Console(file=file, width=width, highlight=False)
     monkeypatch.setattr(output, "stdout_console", lambda: console)
-    print_table(rows, COLUMNS, title="runs")
+    print_table(rows, COLUMNS, title="runs", below=below)
     lines = [line.rstrip() for line in file.getvalue().splitlines()]
     assert sum(not line for line in lines) <= 3, "beside the title and at the end"
     return [line for line in lines if line]
@@ -51,6 +57,14 @@ def test_what_does_not_fit_on_one_line_is_on_one_each(monkeypatch: pytest.Monkey
     lines = shown(monkeypatch, 30, ROW)
     assert lines[-2:] == ["        cost $0.01", "        id 7c7f9cac-3673"]
     assert all(len(line) <= 30 for line in lines)
+
+
+def test_phrases_fill_as_many_lines_as_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    below = BelowRows(most_phrases=1)
+    for cost in ("$0.01 " * 10, "東京東京 " * 9):
+        *_, row, phrases = shown(monkeypatch, 30, {**ROW, "cost": cost}, below=below)
+        assert row.split() == ["12", "smoke"]
+        assert cell_len(phrases) <= 30 and phrases.endswith("…")
 
 
 def test_no_line_is_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
