@@ -82,10 +82,11 @@ def archive(runs: tuple[str, ...], month: str | None, folder: Path, output_forma
                 done.append(_row(archive_run(store, run_id, folder, by)))
             except InvalidInput as error:
                 refused.append(f"run {number} is not archived: {error}")
-        _bring_tables_up(store)
-    print_rows(done, _COLUMNS, output_format, when_empty="no run was archived")
-    for refusal in refused:
-        say(f"error: {one_line(refusal)}")
+        print_rows(done, _COLUMNS, output_format, when_empty="no run was archived")
+        for refusal in refused:
+            say(f"error: {one_line(refusal)}")
+        if done:
+            _bring_tables_up(store)
     if refused:
         click.get_current_context().exit(ExitCode.USAGE)
 
@@ -144,10 +145,9 @@ def attach(file: Path, output_format: Format) -> None:
                 sign_and_keep_checkpoint(connection)
         except InvalidInput as error:
             say(f"the run is attached, and this is not signed yet: {error}")
+        columns = (Column("run", "run_number", right=True), Column("events", "events", right=True))
+        print_rows([_row(attached)], columns, output_format)
         _bring_tables_up(store)
-    row = _row(attached)
-    columns = (Column("run", "run_number", right=True), Column("events", "events", right=True))
-    print_rows([row], columns, output_format)
 
 
 def _bring_tables_up(store: Store) -> None:
