@@ -78,6 +78,7 @@ def test_prompts_become_templates_around_the_questions(
     [
         ("['{{q}}', '{{c}}']", TESTS, "insert different variables"),
         ("['hi']", TESTS, "inserts no variable"),
+        (f"{[f'{n} {{{{q}}}}' for n in range(101)]}", TESTS, "more than 100"),
         ("['{{q}} {prompt}']", TESTS, "holds {prompt}"),
         ("['{ {{q}} } {{{q}}}']", TESTS, "braces around a variable"),
         ("['{{q}}']", "tests: [{vars: {q: a}, options: {prefix: A}}, {vars: {q: b}}]",
