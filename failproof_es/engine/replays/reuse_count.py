@@ -57,11 +57,17 @@ class ReuseCount:
         scored = {key: ending for key, ending in ended.items() if not ending.abandoned}
         reused = self._reuse.choose(self._connection, scored)
         self._reused += len(reused)
+        reasons: dict[UUID, Reason] = {}  # a case has as many keys as models and repetitions
         for key in keys:
+            prompt = key.prompt_id
             if key in scored:
                 self._asked["result"] += key not in reused
+            elif key in ended:
+                self._asked["score"] += 1
             else:
-                self._asked["score" if key in ended else self._why_not_there(key, cases)] += 1
+                if prompt not in reasons:
+                    reasons[prompt] = self._why_not_there(prompt, cases[prompt])
+                self._asked[reasons[prompt]] += 1
         return reused
 
     def remark(self) -> Problem:
@@ -75,11 +81,10 @@ class ReuseCount:
         )
         return Problem(message + suffix, severity="remark" if self._reused else "warning")
 
-    def _why_not_there(self, key: EvaluationKey, cases: Mapping[UUID, Case]) -> Reason:
-        """Why the other run has no finished evaluation with this key."""
+    def _why_not_there(self, prompt: UUID, case: Case) -> Reason:
+        """Why the other run has no finished evaluation of this case, whose prompt has this id."""
         if self._other.started.planned_cases > _MOST_CASES:
             return "score"
-        case = cases[key.prompt_id]
         other = self._cases.get((case.suite_id, case.case_id))
         if other is None:
             return "absent"
@@ -88,7 +93,7 @@ class ReuseCount:
             return "question"
         if other.graded != graded:
             return "expectation"
-        return "score" if other.prompt == key.prompt_id else "notes"
+        return "score" if other.prompt == prompt else "notes"
 
     @cached_property
     def _cases(self) -> Mapping[tuple[str, str], _Digests]:
