@@ -342,7 +342,7 @@ def _print_archived(result: Verification) -> None:
     click.echo(f"{plural(result.archived, 'event')} of {of_runs} {are} archived, in files:")
     for run in result.archived_runs:
         state = "checked" if run.checked else "not checked"
-        if not run.checked and Path(run.file).is_absolute() and not Path(run.file).exists():
+        if not run.checked and is_missing_here(Path(run.file)):
             state = "not checked, and there is no such file on this host"
         if not run.taken_out:
             state += "; still in the log: `failproof-es archive` finishes it"
@@ -354,6 +354,17 @@ def _print_archived(result: Verification) -> None:
         )
     if not all(run.checked for run in result.archived_runs):
         say("--archive FILE|DIR checks archived events against their files")
+
+
+def is_missing_here(file: Path) -> bool:
+    """Whether this host has no file at an absolute path; false where that cannot be known."""
+    try:
+        file.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return file.is_absolute()
+    except (OSError, ValueError):  # no right to enter a folder, or a name that no file can have
+        return False
+    return False
 
 
 def _print_replaced(replaced: SupersededTree) -> None:
