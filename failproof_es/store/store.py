@@ -101,9 +101,9 @@ class Store:
         store = cls.reach(database_url)
         with _translate_errors(store.url):
             state = store.state()
-            if state is not SchemaState.CURRENT and store.embedded is None:
-                raise InvalidInput.because(_NOT_CURRENT[state], remedy=_INIT)
             if state is not SchemaState.CURRENT:
+                if store.embedded is None:
+                    raise InvalidInput.because(_NOT_CURRENT[state], remedy=_INIT)
                 done = store.install()
                 store.is_new = any(migration.number == 1 for migration in done.migrations)
         return store
