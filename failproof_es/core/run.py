@@ -339,6 +339,12 @@ def describe_selection(started: RunStarted) -> str | None:
     )
 
 
+def describe_shortfall(unfinished: int, planned: int, status: str) -> str:
+    """In words, how many planned evaluations did not end, and the status of their run."""
+    run_is = status.replace("_", " ")
+    return f"{unfinished:,} of {planned:,} planned evaluations did not end (the run is {run_is})"
+
+
 def how_branched(reuse: bool) -> str:
     """The words before the name of the source run; `reuse`: the run reuses its answers."""
     return "answers reused from" if reuse else "branched from"

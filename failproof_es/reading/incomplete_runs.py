@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from failproof_es.core.run import describe_shortfall
 from failproof_es.events.base import DRIVEN
 from failproof_es.reading.listed_runs import ListedRun, list_runs
 from failproof_es.reading.result_reader import EVERY_RUN, ResultReader, RunFilter
@@ -29,12 +30,8 @@ def describe_incomplete(run: ListedRun) -> str | None:
     if run.problem is not None:
         return f"its evaluations cannot be counted: {run.problem}"
     parts = []
-    if run.unfinished and run.status in DRIVEN:
-        status = run.status.replace("_", " ")
-        parts.append(
-            f"{run.unfinished:,} of {run.planned:,} planned evaluations did not end "
-            f"(the run is {status})"
-        )
+    if run.planned and run.unfinished and run.status in DRIVEN:
+        parts.append(describe_shortfall(run.unfinished, run.planned, run.status))
     if run.selection is not None:
         parts.append(f"asked {run.selection}")
     return "; ".join(parts) or None

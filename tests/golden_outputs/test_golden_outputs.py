@@ -23,7 +23,8 @@ from psycopg import sql
 
 from failproof_es.cli.rendering.suite_table import PARTS
 from failproof_es.core.severity import WORDS, severity_of, severity_rank
-from failproof_es.reading.chosen_places import chosen_places
+from failproof_es.reading import chosen_places as chosen_places_module
+from failproof_es.reading.chosen_places import chosen_outcomes, chosen_places
 from failproof_es.reading.chosen_results import (
     EVERY_RESULT,
     ListedResult,
@@ -76,7 +77,9 @@ def golden(
     drop_database(postgres_server, folder.name)
 
 
-def test_the_counts_of_every_row_add_up_to_its_evaluations(golden: tuple[str, Path]) -> None:
+def test_the_counts_of_every_row_add_up_to_its_evaluations(
+    golden: tuple[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     with psycopg.connect(golden[0], autocommit=True) as connection:
         for number in ATTACHED:
             run = RecordedRun.read(connection, resolve_run(connection, str(number)))
@@ -93,6 +96,12 @@ def test_the_counts_of_every_row_add_up_to_its_evaluations(golden: tuple[str, Pa
                 fitting = [planned for planned in run.outcomes() if chosen.take(planned)]
                 places = [(planned.place, planned.outcome.key) for planned in fitting]
                 assert chosen_places(run, chosen) == places, (number, statuses)
+                with monkeypatch.context() as few:
+                    few.setattr(chosen_places_module, "MOST_CHOSEN", len(places) - 1)
+                    assert chosen_places(run, chosen) is None, "one too many"
+                    assert _ids(chosen_outcomes(run, chosen)) == _ids(fitting)
+                    few.setattr(chosen_places_module, "MOST_CHOSEN", len(places))
+                    assert chosen_places(run, chosen) == places
             assert _ids(in_log.worst) == _ids(reasons.worst), number
             failed_of_plan = [planned for planned in run.outcomes() if planned.outcome.failed]
             assert _ids(sorted(failed_of_plan, key=worst_first)[:5]) == _ids(reasons.worst), number

@@ -47,6 +47,7 @@ from failproof_es.cli.rendering.result_rows import result_rows, rows_of, run_sha
 from failproof_es.cli.rendering.result_texts import describe_unfinished, first_line
 from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.core.outcome import EvaluationOutcome
+from failproof_es.core.run import describe_shortfall
 from failproof_es.dialects.protocol import RunShape
 from failproof_es.dialects.scorers import BETWEEN, names_of_scorers
 from failproof_es.engine.required_plugins import require_dialect
@@ -322,10 +323,10 @@ def _say_carried_over(run: RecordedRun) -> None:
 
 def _say_unfinished(run: RecordedRun) -> None:
     """Say on stderr how many planned evaluations have not ended, so that no result tells why."""
-    planned, status = run.started.planned_evaluations, run.run.status.replace("_", " ")
+    planned = run.started.planned_evaluations
     if unfinished := planned - run.summary.total.finished:
         say(
-            f"{unfinished:,} of {planned:,} planned evaluations did not end (the run is {status}): "
+            f"{describe_shortfall(unfinished, planned, run.run.status)}: "
             f"`failproof-es results {run.started.run_number}` lists the plan, `failproof-es runs "
             "--unscored` every run with such evaluations"
         )
