@@ -33,7 +33,7 @@ class CaseNames:
                 except UNREADABLE:
                     self._names[prompt] = None
                 else:
-                    self._names[prompt] = f"{case.suite_id}/{case.case_id}"
+                    self._names[prompt] = case.names[1]
 
     def of(self, event: RecordedEvent) -> str | None:
         """The name of the event's case; `None` if it is about none, or its case cannot be read."""

@@ -48,7 +48,7 @@ def _two_lines(planned: PlannedOutcome) -> Iterator[str]:
     """`suite/case MODEL: expected ...` and `got ...`; the name is cut so that both fit."""
     case, repetition = planned.case, planned.outcome.repetition
     again = f" ({repetition})" if repetition > 1 else ""
-    name = one_line(f"{case.suite_id}/{case.case_id}{again} {planned.outcome.model_key}")
+    name = one_line(f"{case.names[1]}{again} {planned.outcome.model_key}")
     (label, text), *others = expected_beside_got(planned)
     yield _cut(f"  {shortened(name, _NAME_WIDTH)}: {label} {_in_one_line(text)}")
     if others:
