@@ -5,15 +5,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from failproof_es.events import EVENTS
-from failproof_es.events.base import ENDED, RunEvent
+from failproof_es.events import RUN_STATUS
+from failproof_es.events.base import ENDED
 from failproof_es.store.reading.reader import Connection, find
 
-_LIFE = [
-    name
-    for name, event in EVENTS.items()
-    if issubclass(event, RunEvent) and event.run_status is not None
-]
 _CLOCKS_DIFFER = timedelta(days=1)
 """How far the clocks of a run's hosts may be apart."""
 
@@ -27,11 +22,10 @@ def runs_in_window(
     """
     began: dict[UUID, datetime] = {}
     ended: dict[UUID, datetime | None] = {}
-    for row in find(connection, topics=_LIFE):
-        event = row.event()
-        assert isinstance(event, RunEvent)
-        began.setdefault(row.stream_id, event.timestamp)
-        ended[row.stream_id] = event.timestamp if event.run_status in ENDED else None
+    for row in find(connection, topics=[*RUN_STATUS]):
+        at = row.event().timestamp
+        began.setdefault(row.stream_id, at)
+        ended[row.stream_id] = at if RUN_STATUS[row.topic] in ENDED else None
     return [
         run_id
         for run_id, at in began.items()
