@@ -31,7 +31,7 @@ def wrapped(text: str, width: int | None) -> str:
 
 def with_end_cut(text: str, width: int) -> str:
     """The first `width - 1` columns of a terminal, and `…`; a wide character has two columns."""
-    return chop_cells(text, width - 1)[0] + "…"
+    return chop_cells(text, max(width - 1, 1))[0] + "…"
 
 
 def _parts(line: str, width: int) -> Iterator[str]:
