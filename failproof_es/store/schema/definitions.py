@@ -29,11 +29,11 @@ from psycopg.rows import tuple_row
 
 from failproof_es.store.connecting import connect
 from failproof_es.store.schema.installation import ROLES, install
+from failproof_es.store.schema.migration import SCHEMAS
 from failproof_es.store.writing.recorder import query
 
 Connection = psycopg.Connection[Any]
 
-SCHEMAS = ("failproof", "failproof_guard", "promptguard")
 _ALWAYS_THERE = re.compile(r"(?:.* on )?(?:\w+ )?failproof\.")
 """Objects that must exist. On some servers only the schema of the log can be installed."""
 _ROW_SECURITY = "row-level security on "

@@ -22,10 +22,9 @@ from failproof_es.problems import InvalidInput
 
 _LOCK = "hashtextextended('failproof.migrate', 0)"
 _LONGEST_WAIT_MS = 60_000
-_SCHEMAS = (
-    "failproof", "failproof_guard", "failproof_queue",
-    "projections", "projections_building", "promptguard",
-)  # fmt: skip
+SCHEMAS = ("failproof", "failproof_guard", "promptguard")
+"""The schemas that hold only what the SQL files of `store/` define."""
+_TAKEN_OVER = (*SCHEMAS, "failproof_queue", "projections", "projections_building")
 """All schemas that an installation takes over: their relations get other owners, or are dropped."""
 _TAKEN = (
     "SELECT c.oid::regclass::text FROM pg_catalog.pg_class AS c "
@@ -132,7 +131,7 @@ def migrate(connection: psycopg.Connection[Any]) -> list[Migration]:
 
 def _require_free_names(connection: psycopg.Connection[Any]) -> None:
     with connection.cursor(row_factory=tuple_row) as cursor:
-        taken = cursor.execute(_TAKEN, (list(_SCHEMAS),)).fetchone()
+        taken = cursor.execute(_TAKEN, (list(_TAKEN_OVER),)).fetchone()
     if taken is not None:
         raise InvalidInput.because(
             f"another program has {taken[0]} in this database",

@@ -11,7 +11,7 @@ import pytest
 import failproof_es
 from failproof_es.store.connecting import connect
 from failproof_es.store.schema import installation
-from failproof_es.store.schema.definitions import SCHEMAS, accepted, as_file, differences, expected
+from failproof_es.store.schema.definitions import accepted, as_file, differences, expected
 from failproof_es.store.schema.installation import (
     INSTALLED,
     PROJECTOR,
@@ -19,6 +19,7 @@ from failproof_es.store.schema.installation import (
     install,
     schema_state,
 )
+from failproof_es.store.schema.migration import SCHEMAS
 from failproof_es.store.store import Store
 from projections import PROJECTIONS
 from projections.definitions import expected as read_models

@@ -24,7 +24,7 @@ WORDS = {
     *("must_do", "must_not_do", "evaluation_score", "reciprocal"),
 }
 KNOWN = {
-    "failproof_es/store/schema/definitions.py": {"promptguard"},  # the schema of its views
+    "failproof_es/store/schema/migration.py": {"promptguard"},  # the schema of its views
     # In which dialect the cases of other tools are written, and what a new project says of one.
     "failproof_es/engine/imported_cases.py": {"benchmark", "redteam"},
     "failproof_es/engine/planning/new_project.py": {"benchmark", "command", "redteam"},
