@@ -19,10 +19,12 @@ Severity = Literal["error", "warning", "remark"]
 class Problem:
     """One defect, or a remark.
 
-    `line` counts from 1; `field` is a dotted path such as `models[0].model`.
+    `code` names the kind of defect and does not change (`unknown-key`); `docs/reference/problems.md`
+    lists the codes. `line` counts from 1; `field` is a dotted path such as `models[0].model`.
     `case_line` is the first line of the defective case, where that is another line.
     """
 
+    code: str
     message: str
     path: Path | None = None
     line: int | None = None
@@ -45,6 +47,7 @@ class Problem:
         parts = [part for part in (place, self.field) if part]
         text = ": ".join([*parts, self.message])
         sentence = f"{text} ({self.remedy})" if self.remedy else text
+        sentence = sentence if self.severity == "remark" else f"{sentence} [{self.code}]"
         # A path may hold bytes that are not UTF-8.
         return sentence.encode("utf-8", "backslashreplace").decode("utf-8")
 
@@ -57,6 +60,7 @@ class Problems:
 
     def error(
         self,
+        code: str,
         message: str,
         *,
         path: Path | None = None,
@@ -69,10 +73,11 @@ class Problems:
 
         The parameters are those of `Problem`.
         """
-        self.problems.append(Problem(message, path, line, field, remedy, "error", case_line))
+        self.problems.append(Problem(code, message, path, line, field, remedy, "error", case_line))
 
     def warning(
         self,
+        code: str,
         message: str,
         *,
         path: Path | None = None,
@@ -85,11 +90,13 @@ class Problems:
 
         The parameters are those of `Problem`.
         """
-        self.problems.append(Problem(message, path, line, field, remedy, "warning", case_line))
+        self.problems.append(
+            Problem(code, message, path, line, field, remedy, "warning", case_line)
+        )
 
     def remark(self, message: str) -> None:
         """Record information that is no defect."""
-        self.problems.append(Problem(message, severity="remark"))
+        self.problems.append(Problem("remark", message, severity="remark"))
 
     @property
     def errors(self) -> list[Problem]:
@@ -121,7 +128,7 @@ def text_list_problem(value: object, field: str, example: str) -> Problem | None
     kind = type(value).__name__
     what = f"a {kind} with another entry than texts" if kind in ("list", "tuple") else f"a {kind}"
     remedy = f'write {field}=["{example}"]'
-    return Problem(f"{what} is no list of texts", field=field, remedy=remedy)
+    return Problem("wrong-type", f"{what} is no list of texts", field=field, remedy=remedy)
 
 
 def require_text_list(value: object, field: str, example: str) -> None:
@@ -169,7 +176,7 @@ class InvalidInput(Exception):
 
     @classmethod
     def because(
-        cls, message: str, *, remedy: str | None = None, field: str | None = None
+        cls, code: str, message: str, *, remedy: str | None = None, field: str | None = None
     ) -> InvalidInput:
         """An error with one problem that has no place in a file; `remedy` says what to do."""
-        return cls([Problem(message, field=field, remedy=remedy)])
+        return cls([Problem(code, message, field=field, remedy=remedy)])

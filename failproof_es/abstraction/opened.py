@@ -130,7 +130,9 @@ def _dataset_path(loaded: LoadedConfiguration) -> str:
         "prompts.filters": "has no word in this interface: `failproof-es start` knows it",
         "execution.repetitions": "must be 1: results of this interface have no repetition",
     }
-    problems = [Problem(remedies[name], field=name) for name, is_wrong in wrong.items() if is_wrong]
+    problems = [
+        Problem("todo", remedies[name], field=name) for name, is_wrong in wrong.items() if is_wrong
+    ]
     if problems:
         raise InvalidInput([loaded.placed(problem) for problem in problems])
     return str(prompts.path)

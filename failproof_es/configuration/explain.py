@@ -39,7 +39,7 @@ def report_schema_errors(
         remedies = dict.fromkeys(filter(None, messages.values()))
         quotable = location if tree.quoting else _known_part(location, schema)
         problems.error(
-            ", or ".join(messages), path=found_in, line=line, field=dotted(quotable) or None,
+            "todo", ", or ".join(messages), path=found_in, line=line, field=dotted(quotable) or None,
             remedy="; ".join(remedies) or None,
         )  # fmt: skip
 

@@ -45,18 +45,20 @@ def override(tree: YamlTree, settings: Sequence[str], problems: Problems) -> Non
         key_path, equals, text = setting.partition("=")
         location = _with_entries(tree.value, located(key_path))
         if not equals or not 0 < len(location) <= DEEPEST:
-            problems.error(f"{setting!r} is not key.path=value", path=_FROM, remedy=_REMEDY)
+            problems.error("todo", f"{setting!r} is not key.path=value", path=_FROM, remedy=_REMEDY)
             continue
         field = dotted(location)
         if earlier := [place for place in tree.overridden if place[: len(location)] == location]:
             first = min(earlier, key=len)
             wrong = "is set twice" if first == location else f"would replace {dotted(first)}"
-            problems.error(wrong, path=_FROM, field=field, remedy="keep one of them")
+            problems.error("todo", wrong, path=_FROM, field=field, remedy="keep one of them")
         elif not text.strip():
-            problems.error("has no value", path=_FROM, field=field, remedy="write null or ''")
+            problems.error(
+                "todo", "has no value", path=_FROM, field=field, remedy="write null or ''"
+            )
         elif (value := parse_yaml(_FROM, text, problems)) is not None:
             if conflict := _put(tree, location, value.value):
-                problems.error(conflict, path=_FROM, field=field)
+                problems.error("todo", conflict, path=_FROM, field=field)
             else:
                 tree.overridden.add(location)
 
@@ -137,7 +139,7 @@ def set_folder(tree: YamlTree, path: Path, folder: Path, problems: Problems) -> 
         if "folder" in test_run:
             found_in, line = tree.place_of(("test_run", "folder"), path)
             problems.error(
-                "is not a known key: the program records it", path=found_in, line=line,
+                "todo", "is not a known key: the program records it", path=found_in, line=line,
                 field="test_run.folder", remedy="remove it",
             )  # fmt: skip
         test_run["folder"] = str(folder)

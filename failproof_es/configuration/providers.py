@@ -32,6 +32,8 @@ SETTINGS = ("base_url", "class", "api_key_env", "options", "headers", "proxy", "
 class EntryProblem(NamedTuple):
     """An error in an entry of `models:`."""
 
+    code: str
+    """The code of `problems.Problem`."""
     field: str
     """The key of the entry, e.g. `base_url`."""
     message: str

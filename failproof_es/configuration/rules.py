@@ -65,11 +65,13 @@ def check_rules(
 
     def error(location: Location, message: str, remedy: str | None) -> None:
         found_in, line = tree.place_of(location, path)
-        problems.error(message, path=found_in, line=line, field=dotted(location), remedy=remedy)
+        problems.error(
+            "todo", message, path=found_in, line=line, field=dotted(location), remedy=remedy
+        )
 
     if _HALF.search(str(path)):
         problems.error(
-            "the path is not UTF-8, so it cannot be recorded", path=path, remedy="rename it"
+            "todo", "the path is not UTF-8, so it cannot be recorded", path=path, remedy="rename it"
         )
     _check_test_run(configuration.test_run, error)
     for index, model in enumerate(configuration.models):
@@ -116,7 +118,7 @@ def check_variants(
             seen.add(message)
             found_in, line = tree.place_of(("matrix",), path)
             field = f"matrix: {location[-1]}"
-            problems.error(message, path=found_in, line=line, field=field, remedy=remedy)
+            problems.error("todo", message, path=found_in, line=line, field=field, remedy=remedy)
 
     for index, model in enumerate(configuration.models):
         _check_model(model, ("models", index), error)
@@ -128,7 +130,9 @@ def check_providers(path: Path, tree: YamlTree, problems: Problems) -> None:
 
     def error(location: Location, message: str, remedy: str | None) -> None:
         found_in, line = tree.place_of(location, path)
-        problems.error(message, path=found_in, line=line, field=dotted(location), remedy=remedy)
+        problems.error(
+            "todo", message, path=found_in, line=line, field=dotted(location), remedy=remedy
+        )
 
     for at, entry in _entries(tree.value):
         if isinstance(entry, dict) and isinstance(name := entry.get("provider"), str) and name:
@@ -199,7 +203,7 @@ def check_price_tiers(
                 location = (*at, "models", number, "tiers", place, "over_input_tokens")
                 found_in, line = tree.place_of(location, path)
                 problems.error(
-                    "is the same as in another tier", path=found_in, line=line,
+                    "todo", "is the same as in another tier", path=found_in, line=line,
                     field=dotted(location), remedy="keep one of them",
                 )  # fmt: skip
             seen.add(tier.over_input_tokens)
@@ -324,31 +328,32 @@ def _model_problems(model: Model, rules: EntryRules) -> Iterator[EntryProblem]:
     for name, is_given in presence.items():
         if not is_given and name in rules.needs:
             missing = f"is missing: provider `{rules.name}` needs it"
-            yield EntryProblem(name, missing, None)
+            yield EntryProblem("todo", name, missing, None)
         if is_given and name not in rules.takes:
-            yield EntryProblem(name, nothing, "remove it")
+            yield EntryProblem("todo", name, nothing, "remove it")
     can = rules.capabilities
     if model.stream and not can.streaming:
         yield EntryProblem(
+            "todo",
             "stream",
             f"is not supported by provider `{rules.name}`: it does not stream",
             "remove it",
         )
     if model.structured_output and not can.schema:
         free = f"{nothing}: it does not support schemas"
-        yield EntryProblem("structured_output", free, "remove it")
+        yield EntryProblem("todo", "structured_output", free, "remove it")
     if model.seed is not None and not can.seed:
-        yield EntryProblem("seed", nothing, "remove it")
+        yield EntryProblem("todo", "seed", nothing, "remove it")
     yield from _version_problems(model, can)
     yield from rules.problems(model)
     for name in sorted({*rules.reserved, "prompt_template"} & set(model.parameters)):
         own = "this has a key of its own"
-        yield EntryProblem("parameters", f"must not hold `{name}`", own)
+        yield EntryProblem("todo", "parameters", f"must not hold `{name}`", own)
     for at, value in _leaves(model.parameters):
         names = [step for step in at if isinstance(step, str)]
         if names and isinstance(value, str) and _KEY.fullmatch(names[-1]):
             message = f"must not hold `{names[-1]}`: parameters are recorded, and a key never is"
-            yield EntryProblem("parameters", message, _USE_VARIABLE)
+            yield EntryProblem("todo", "parameters", message, _USE_VARIABLE)
 
 
 def _version_problems(model: Model, can: Capabilities) -> Iterator[EntryProblem]:
@@ -358,8 +363,10 @@ def _version_problems(model: Model, can: Capabilities) -> Iterator[EntryProblem]
     """
     if model.version is None:
         if model.version_check != "version":
-            yield EntryProblem("version_check", "has no effect without `version`", "remove it")
+            yield EntryProblem(
+                "todo", "version_check", "has no effect without `version`", "remove it"
+            )
     elif model.version_check == "version" and not can.shows_version:
         cannot = f"cannot be checked: no answer of provider `{model.provider}` shows a version"
         remedy = "leave it out, or have it recorded unchecked with `version_check: name`"
-        yield EntryProblem("version", cannot, remedy)
+        yield EntryProblem("todo", "version", cannot, remedy)

@@ -56,7 +56,9 @@ def with_matrix(
 
     def error(location: Location, message: str, remedy: str | None = None) -> None:
         found_in, line = tree.place_of(location, path)
-        problems.error(message, path=found_in, line=line, field=dotted(location), remedy=remedy)
+        problems.error(
+            "todo", message, path=found_in, line=line, field=dotted(location), remedy=remedy
+        )
 
     count = len(configuration.models) * prod(_sizes(matrix))
     if count > matrix.most:
@@ -174,7 +176,7 @@ def with_selected_models(
             location = ("selection", "models", at)
             found_in, line = tree.place_of(location, path)
             problems.error(
-                f"no model has the key {pattern!r}", path=found_in, line=line,
+                "todo", f"no model has the key {pattern!r}", path=found_in, line=line,
                 field=dotted(location), remedy=f"there are: {', '.join(keys)}",
             )  # fmt: skip
     selected = [

@@ -28,6 +28,7 @@ def listen(settings: ConsoleSettings, port_option: str = "--port") -> socket.soc
             raise
     except OSError as error:
         raise InvalidInput.because(
+            "todo",
             f"the console cannot listen on {settings.host} port {settings.port}: "
             f"{error.strerror or error}",
             remedy=f"choose another with {port_option}, or stop what listens there",

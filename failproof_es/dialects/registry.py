@@ -64,6 +64,7 @@ def default_dialect(command: TakesADialect) -> str:
             if taken_by_default(dialect_named(name), command):
                 return name
     raise InvalidInput.because(
+        "todo",
         f"no dialect is meant for `{command}`",
         remedy=f"name one with --dialect; known: {_join_names(names())}",
     )
@@ -79,7 +80,7 @@ def configured(dialect: Dialect, options: Mapping[str, Any]) -> Dialect:
         return dialect
     if not isinstance(dialect, Configurable):
         reason = f"the dialect {dialect.name!r} has no options"
-        raise InvalidInput([Problem(reason, field="prompts.options", remedy="remove them")])
+        raise InvalidInput([Problem("todo", reason, field="prompts.options", remedy="remove them")])
     return dialect.with_options(options)
 
 
@@ -95,7 +96,7 @@ def recognise(paths: str | list[str], folder: Path | None = None) -> tuple[Diale
             f"{_join_names(dialect.name for dialect, _ in groups)}"
         )
         remedy = "one run has one dialect: name the files of one, or prompts.dialect"
-        raise InvalidInput([Problem(reason, field="prompts.path", remedy=remedy)])
+        raise InvalidInput([Problem("todo", reason, field="prompts.path", remedy=remedy)])
     return groups[0]
 
 
@@ -122,9 +123,10 @@ def recognise_each(
             groups.setdefault(dialect.name, (dialect, []))[1].append(file)
             continue
         if not candidates and (shape := _table(file)):
-            problems.error(shape[0], path=file, remedy=shape[1])
+            problems.error("todo", shape[0], path=file, remedy=shape[1])
             continue
         problems.error(
+            "todo",
             "the file could be of the dialects "
             f"{_join_names(candidate.name for candidate in candidates)}"
             if candidates
@@ -134,6 +136,7 @@ def recognise_each(
         )
     if not groups and not problems.errors:
         problems.error(
+            "todo",
             "no file looks like cases of a known dialect",
             remedy=f"name it, prompts.dialect or --dialect; known: {_join_names(names())}",
         )
@@ -155,6 +158,7 @@ def refuse_other_dialects(
         )
         if len(other_names) == 1:
             problems.error(
+                "todo",
                 f"these look like {other_names[0]} cases, not like {dialect.name} ones",
                 path=file,
                 remedy=f"set prompts.dialect: {other_names[0]}, or --dialect {other_names[0]}",
@@ -201,6 +205,7 @@ def _recognises(dialect: Dialect, file: Path) -> bool:
     except Exception as error:  # a foreign package's code
         package = " ".join(package_of_dialect(dialect.name) or ("of ours",))
         raise InvalidInput.because(
+            "todo",
             f"the dialect {dialect.name!r} ({package}) can't look at {file}: "
             f"{type(error).__name__}: {error}",
             remedy="name the dialect of the files, prompts.dialect or --dialect",

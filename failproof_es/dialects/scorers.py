@@ -90,7 +90,7 @@ def scorers_of(configuration: Mapping[str, Any]) -> tuple[Scorer, ...]:
         if any(name == other.name for other in scorers):
             remedy = "name each scorer once"
             problems.append(
-                Problem(f"the scorer {name!r} is named twice", None, None, field, remedy)
+                Problem("todo", f"the scorer {name!r} is named twice", None, None, field, remedy)
             )
             continue
         try:
@@ -242,7 +242,9 @@ def _parse_reference(scorer: Any, field: str) -> tuple[str, Mapping[str, Any]]:
 
 
 def _no_scorer(field: str, reason: str) -> InvalidInput:
-    return InvalidInput([Problem(reason, field=field, remedy="see docs/how-to/extending.md")])
+    return InvalidInput(
+        [Problem("todo", reason, field=field, remedy="see docs/how-to/extending.md")]
+    )
 
 
 def _configured(scorer: Scorer, options: Mapping[str, Any], field: str) -> Scorer:
@@ -250,5 +252,7 @@ def _configured(scorer: Scorer, options: Mapping[str, Any], field: str) -> Score
         return scorer
     if not isinstance(scorer, Configurable):
         reason = f"the scorer {scorer.name!r} has no options"
-        raise InvalidInput([Problem(reason, field=f"{field}.options", remedy="remove them")])
+        raise InvalidInput(
+            [Problem("todo", reason, field=f"{field}.options", remedy="remove them")]
+        )
     return scorer.with_options(options)

@@ -70,6 +70,7 @@ class EveryEvalEver:
             raise InvalidInput(
                 [
                     Problem(
+                        "todo",
                         f"there is no relationship {relationship!r}",
                         field="--with relationship",
                         remedy=f"use one of: {names}",

@@ -125,7 +125,7 @@ def refuse_settings(
         has = f"has the settings {', '.join(allowed)}" if allowed else "has no settings"
         raise InvalidInput(
             [
-                Problem(f"the shape {exporter!r} {has}, not {name!r}", field="--with")
+                Problem("todo", f"the shape {exporter!r} {has}, not {name!r}", field="--with")
                 for name in unknown
             ]
         )

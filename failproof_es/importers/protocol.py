@@ -94,7 +94,9 @@ class NotMappedList:
     def problems(self) -> list[Problem]:
         """The first 20 entries as problems, for a source of which nothing is left."""
         return [
-            Problem(entry.reason, Path(entry.place.path), entry.place.line, entry.place.field)
+            Problem(
+                "todo", entry.reason, Path(entry.place.path), entry.place.line, entry.place.field
+            )
             for entry in self.entries[:_MOST_PROBLEMS]
         ]
 

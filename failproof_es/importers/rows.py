@@ -28,9 +28,9 @@ _WHOLE_WITH_POINT = re.compile(r"([+-]?\d+)\.0+", re.ASCII)
 class _FewProblems(Problems):
     """Problems that raise `InvalidInput` at the 100th one, for files with a million bad lines."""
 
-    def error(self, message: str, **place: Any) -> None:
+    def error(self, code: str, message: str, **place: Any) -> None:
         """Add an error. Raises `InvalidInput`, with all errors, at the 100th one."""
-        Problems.error(self, message, **place)
+        Problems.error(self, code, message, **place)
         if len(self.problems) >= _MOST_PROBLEMS:
             self.raise_errors()
 
@@ -126,7 +126,7 @@ def _csv_records(path: Path, display_path: str) -> Iterator[tuple[int, list[str]
             raise bad(display_path, f"is not CSV: {error}", before + 1) from None
         except UnicodeDecodeError:
             remedy = "save it as UTF-8"
-            problem = Problem("is not UTF-8", Path(display_path), before + 1, remedy=remedy)
+            problem = Problem("todo", "is not UTF-8", Path(display_path), before + 1, remedy=remedy)
             raise InvalidInput([problem]) from None
 
 
@@ -163,7 +163,7 @@ def _csv_rows(
     for line, cells in records:
         if len(cells) != len(names):
             message = f"has {len(cells)} cells, the heading has {len(names)}"
-            problems.error(message, path=Path(display_path), line=line)
+            problems.error("todo", message, path=Path(display_path), line=line)
         else:
             record = {name: value_of(name, cell) for name, cell in zip(names, cells, strict=True)}
             yield SourceRow(Place(display_path, line), record)
@@ -222,4 +222,4 @@ def read_json(source: Source, path: Path) -> SourceRows:
 
 
 def bad(display_path: str, message: str, line: int | None = None) -> InvalidInput:
-    return InvalidInput([Problem(message, Path(display_path), line)])
+    return InvalidInput([Problem("todo", message, Path(display_path), line)])

@@ -30,6 +30,7 @@ async def listed_models(provider: HttpProvider) -> list[str]:
             following = provider.next_page(page.body)
         except ValueError:
             raise InvalidInput.because(
+                "todo",
                 f"{where} gives no list of models (HTTP {page.status})",
                 remedy="is the base URL right? Not every server has such a list",
             ) from None
@@ -37,6 +38,7 @@ async def listed_models(provider: HttpProvider) -> list[str]:
             return list(dict.fromkeys(names))
         where = f"{first}{'&' if '?' in first else '?'}{urlencode(following)}"
     raise InvalidInput.because(
+        "todo",
         f"the list of models at {first} does not end within {MOST_PAGES:,} pages",
         remedy="is the base URL right?",
     )
@@ -48,11 +50,12 @@ async def _fetch_page(provider: HttpProvider, where: str) -> WholeReply:
     except UNUSABLE as error:
         cause = "no answer in time" if timed_out(error) else reason(error)
         raise InvalidInput.because(
-            f"{where} cannot be reached: {cause}", remedy="is the base URL right?"
+            "todo", f"{where} cannot be reached: {cause}", remedy="is the base URL right?"
         ) from None
     if provider.refuses_key(page.status, page.body):
         variable = provider.model.api_key_env
         raise InvalidInput.because(
+            "todo",
             f"{where} refuses the key (HTTP {page.status})",
             remedy=f"check the key in {variable}"
             if variable

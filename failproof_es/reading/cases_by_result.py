@@ -70,7 +70,7 @@ def _read(
     )
     if not named:
         message = f"{pattern!r} names no case: run {number} has no such result"
-        problem = Problem(message, remedy=f"`failproof-es show {number}` says what it has")
+        problem = Problem("todo", message, remedy=f"`failproof-es show {number}` says what it has")
         raise _refused(loaded, name, [problem])
     cases[f"{kind}:{number}"] = named
     return f"{kind}:{number}"
@@ -79,5 +79,5 @@ def _read(
 def _refused(loaded: LoadedConfiguration, name: str, problems: Sequence[Problem]) -> InvalidInput:
     field = f"selection.{name}"
     return InvalidInput(
-        [loaded.placed(Problem(p.message, field=field, remedy=p.remedy)) for p in problems]
+        [loaded.placed(Problem("todo", p.message, field=field, remedy=p.remedy)) for p in problems]
     )

@@ -29,7 +29,9 @@ def load_json(path: Path) -> Any:
     except OSError as error:
         raise _unreadable(path, error) from None
     if len(content) > MOST_BYTES:
-        raise InvalidInput([Problem(f"is larger than {MOST_BYTES // 2**20} MiB", path=path)])
+        raise InvalidInput(
+            [Problem("todo", f"is larger than {MOST_BYTES // 2**20} MiB", path=path)]
+        )
     return _parse(content, path, None)
 
 
@@ -46,7 +48,7 @@ def load_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
                 number += 1
                 if len(raw) > MOST_LINE_BYTES:
                     message = f"the line is longer than {MOST_LINE_BYTES // 2**20} MiB"
-                    raise InvalidInput([Problem(message, path=path, line=number)])
+                    raise InvalidInput([Problem("todo", message, path=path, line=number)])
                 if raw.strip():
                     yield number, _parse(raw, path, number)
     except OSError as error:
@@ -58,13 +60,13 @@ def _parse(content: bytes, path: Path, line: int | None) -> Any:
         return json.loads(content, object_pairs_hook=_require_unique_keys)
     except _DuplicateKey as error:
         message = f"the key {str(error)!r} stands twice in one object: one of them would be lost"
-        raise InvalidInput([Problem(message, path=path, line=line)]) from None
+        raise InvalidInput([Problem("todo", message, path=path, line=line)]) from None
     except (ValueError, RecursionError) as error:
         message = "is no JSON" if line is None else "the line is no JSON"
         remedy = "check that the file is whole: its writer may have been stopped"
         at = line or getattr(error, "lineno", None)
         raise InvalidInput(
-            [Problem(f"{message}: {error}"[:300], path=path, line=at, remedy=remedy)]
+            [Problem("todo", f"{message}: {error}"[:300], path=path, line=at, remedy=remedy)]
         ) from None
 
 
@@ -82,4 +84,6 @@ def _require_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _unreadable(path: Path, error: OSError) -> InvalidInput:
-    return InvalidInput([Problem(f"the file can't be read: {error.strerror or error}", path=path)])
+    return InvalidInput(
+        [Problem("todo", f"the file can't be read: {error.strerror or error}", path=path)]
+    )

@@ -25,7 +25,7 @@ def source_file(path: Path) -> SourceFile:
     except OSError as error:
         message = f"the file can't be read: {error.strerror or error}"
         remedy = "name one file in it" if path.is_dir() else "check the path"
-        raise InvalidInput([Problem(message, path=path, remedy=remedy)]) from None
+        raise InvalidInput([Problem("todo", message, path=path, remedy=remedy)]) from None
     name = path.name.encode("utf-8", "backslashreplace").decode()
     return SourceFile(name=name, sha256=digest, bytes=size)
 

@@ -103,7 +103,7 @@ class Store:
             state = store.state()
             if state is not SchemaState.CURRENT:
                 if store.embedded is None:
-                    raise InvalidInput.because(_NOT_CURRENT[state], remedy=_INIT)
+                    raise InvalidInput.because("todo", _NOT_CURRENT[state], remedy=_INIT)
                 done = store.install()
                 store.is_new = any(migration.number == 1 for migration in done.migrations)
         return store
@@ -133,6 +133,7 @@ class Store:
                 return install(connection, logins=self.embedded is not None)
             except psycopg.errors.InsufficientPrivilege as error:
                 raise InvalidInput.because(
+                    "todo",
                     "this database user may not make or upgrade the schema of failproof-es: "
                     f"{error.diag.message_primary}",
                     remedy="an administrator does, with `failproof-es db init`",
@@ -282,6 +283,7 @@ def _translate_errors(url: str) -> Iterator[None]:
         is_away = isinstance(error, psycopg.OperationalError) and not server_answered(error)
         kind = DatabaseAway if is_away else InvalidInput
         raise kind.because(
+            "todo",
             f"the database cannot be used: {_without_password(str(error), url)}",
             remedy=_remedy(error),
         ) from None
@@ -303,6 +305,7 @@ def _without_password(message: str, url: str) -> str:
 def run_exists(run_id: UUID) -> InvalidInput:
     """The error for a new run with the id of an existing run."""
     return InvalidInput.because(
+        "todo",
         f"run {run_id} exists already",
         remedy="leave `test_run.id` out to have one generated, or resume that run",
     )

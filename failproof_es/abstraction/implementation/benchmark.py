@@ -168,7 +168,7 @@ class BenchmarkSession:
         """Choose the models that answer. Raises `InvalidInput` for unknown or repeated names."""
         require_text_list(model_names, "model_names", "gpt-4o")
         problems = [
-            Problem(f"the model {name!r} is chosen twice", remedy="name each model once")
+            Problem("todo", f"the model {name!r} is chosen twice", remedy="name each model once")
             for name in dict.fromkeys(model_names)
             if model_names.count(name) > 1
         ]
@@ -210,6 +210,7 @@ class BenchmarkSession:
             self._require_idle()
             if not hasattr(self._data, "configuration_of") or not hasattr(self._data, "tasks_of"):
                 raise InvalidInput.because(
+                    "todo",
                     f"run {run_id} cannot be resumed: the data manager has no `configuration_of` "
                     "and no `tasks_of`",
                     remedy="begin another run",
@@ -244,7 +245,7 @@ class BenchmarkSession:
         with self._lock:
             if self._run_status.run_id == run_id and not self._run_status.ended:
                 raise InvalidInput.because(
-                    f"run {run_id} is still going", remedy="wait until it is 100 % complete"
+                    "todo", f"run {run_id} is still going", remedy="wait until it is 100 % complete"
                 )
         path = self._report(run_id)
         with self._lock:
@@ -272,7 +273,7 @@ class BenchmarkSession:
         model_names = self._models.list_models()
         remedy = f"there are: {', '.join(model_names)}"
         return [
-            Problem(f"there is no model {name!r}", remedy=remedy)
+            Problem("todo", f"there is no model {name!r}", remedy=remedy)
             for name in names
             if name not in model_names
         ]
@@ -280,22 +281,27 @@ class BenchmarkSession:
     def _require_chosen(self) -> str:
         problems = []
         if not self._model_names:
-            problems.append(Problem("no model is chosen", remedy="call `select_models` first"))
+            problems.append(
+                Problem("todo", "no model is chosen", remedy="call `select_models` first")
+            )
         if self._judge is None:
             remedy = "call `select_judge_model` first"
-            problems.append(Problem("no judge is chosen", remedy=remedy))
+            problems.append(Problem("todo", "no judge is chosen", remedy=remedy))
         if problems or self._judge is None:
             raise InvalidInput(problems)
         return self._judge
 
     def _chosen_judge(self) -> str:
         if self._judge is None:
-            raise InvalidInput.because("no judge is chosen", remedy="call `select_judge_model`")
+            raise InvalidInput.because(
+                "todo", "no judge is chosen", remedy="call `select_judge_model`"
+            )
         return self._judge
 
     def _require_idle(self) -> None:
         if not self._run_status.ended:
             raise InvalidInput.because(
+                "todo",
                 f"run {self._run_status.run_id} is still going",
                 remedy="wait for it, or open another benchmark",
             )

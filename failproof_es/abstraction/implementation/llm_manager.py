@@ -80,7 +80,9 @@ class LLMManager:
             self.list_models()
         if name not in self._listing.models:
             names = ", ".join(dict.fromkeys([*self._configured_models, *self._listing.models]))
-            raise InvalidInput.because(f"there is no model {name!r}", remedy=f"there are: {names}")
+            raise InvalidInput.because(
+                "todo", f"there is no model {name!r}", remedy=f"there are: {names}"
+            )
         return self._listing.models[name]
 
     def judge_named(self, name: str) -> Model:
@@ -227,6 +229,7 @@ async def _require_offered(model: Model) -> None:
         return
     if not await provider_type(model.provider).fetch_model(model):
         raise InvalidInput.because(
+            "todo",
             f"{model.base_url} does not have {model.model}",
             remedy=f"it has: {', '.join(offered)}",
         )

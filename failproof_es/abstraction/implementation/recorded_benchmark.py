@@ -61,6 +61,7 @@ class RecordedBenchmark:
             run = read_run(connection, stream)
             if run.started.dialect != DIALECT.name:
                 raise InvalidInput.because(
+                    "todo",
                     f"run {run_id} is of the dialect {run.started.dialect!r}, not of benchmark",
                     remedy="`failproof-es results` prints its results",
                 )
@@ -107,11 +108,13 @@ class RecordedBenchmark:
         planned = self.tasks.get(task_id)
         if planned is None:
             reason = f"run {self.number} has no task {task_id!r}"
-            raise InvalidInput.because(reason, remedy="its tasks are those that it began with")
+            raise InvalidInput.because(
+                "todo", reason, remedy="its tasks are those that it began with"
+            )
         if model_name not in self.model_names:
             names = ", ".join(self.model_names)
             reason = f"run {self.number} has no model {model_name!r}"
-            raise InvalidInput.because(reason, remedy=f"it has: {names}")
+            raise InvalidInput.because("todo", reason, remedy=f"it has: {names}")
         return EvaluationKey(self.run_id, prompt_id(planned.case.digest()), model_name)
 
     def evaluation(self, key: EvaluationKey) -> RecordedEvaluation:

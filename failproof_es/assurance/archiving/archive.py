@@ -118,6 +118,7 @@ def _require_recordable(folder: Path) -> None:
         str(folder).encode()
     except UnicodeEncodeError:
         raise InvalidInput.because(
+            "todo",
             f"the name of the folder {str(folder)!a} is not valid UTF-8: it cannot be recorded",
             remedy="name another folder; nothing was archived",
         ) from None
@@ -129,6 +130,7 @@ def _archive(store: Store, run_id: UUID, folder: Path, by: ArchivingContext) -> 
         archive_event, rows = archive_of(connection, run_id), rows_in_log(connection, run_id)
         if archive_event is None and not rows:
             raise InvalidInput.because(
+                "todo",
                 f"run {run.started.run_number} has no evaluations in the log",
                 remedy="there is nothing to archive",
             )
@@ -174,7 +176,7 @@ def held_alone(store: Store, run_id: UUID, by: ArchivingContext) -> Iterator[Non
         try:
             lease.acquire()
         except RunBusy as error:
-            raise InvalidInput.because(f"{error}", remedy="nothing was changed") from None
+            raise InvalidInput.because("todo", f"{error}", remedy="nothing was changed") from None
         yield
 
 
@@ -188,6 +190,7 @@ def require_archiver(store: Store) -> None:
         row = cursor.execute(_MAY).fetchone()
     if row != (True,):
         raise InvalidInput.because(
+            "todo",
             "this database user may not archive",
             remedy="grant it failproof_archiver, beside failproof_writer",
         )
@@ -197,12 +200,15 @@ def _require_ended(connection: Connection, run_id: UUID) -> Run:
     run = fold_run(row.event() for row in iterate_stream(connection, run_id))
     if run.manifest is None:
         raise InvalidInput.because(
-            f"run {run_id} has no first event", remedy="`failproof-es runs --all` lists the runs"
+            "todo",
+            f"run {run_id} has no first event",
+            remedy="`failproof-es runs --all` lists the runs",
         )
     number = run.started.run_number
     if not (run.ended and run.sealed):
         how = "is not sealed" if run.ended else f"has not ended: it is {run.status}"
         raise InvalidInput.because(
+            "todo",
             f"run {number} {how}",
             remedy=f"finish it with `failproof-es resume {number}`",
         )
@@ -215,12 +221,14 @@ def _check_dependents(connection: Connection, run: Run) -> InvalidInput | None:
     if children := branched_from(connection, run_id):
         run_numbers = ", ".join(map(str, children))
         return InvalidInput.because(
+            "todo",
             f"run {run_numbers} was branched from run {number}, and refers to its evaluations",
             remedy=f"archive {run_numbers} first",
         )
     if comparing := comparing_with(connection, run_id):
         run_numbers = ", ".join(map(str, comparing))
         return InvalidInput.because(
+            "todo",
             f"run {run_numbers} has not ended, and is compared with run {number} at its end "
             "(gates.no_regression_against)",
             remedy=f"finish it first: `failproof-es resume {comparing[0]}`",
@@ -238,6 +246,7 @@ def require_whole(rows: list[ArchivedRow], archive_event: RunArchived) -> None:
     """Raise `InvalidInput` unless the rows are all that the event says were archived."""
     if len(rows) != archive_event.events or rows_sha256(rows) != archive_event.rows_sha256:
         raise InvalidInput.because(
+            "todo",
             f"the log does not hold what was archived of run {archive_event.run_number}",
             remedy="`failproof-es verify` says what was changed",
         )
@@ -247,6 +256,7 @@ def _require_taken_out(connection: Connection, archive_event: RunArchived) -> No
     rows = archived_rows(connection, archive_event.about)
     if len(rows) != archive_event.events or rows_sha256(rows) != archive_event.rows_sha256:
         raise InvalidInput.because(
+            "todo",
             f"run {archive_event.run_number} is archived, and what is kept of its rows is not what "
             "was taken out",
             remedy="`failproof-es verify` says what was changed",
@@ -259,7 +269,7 @@ def _sign(connection: Connection) -> PublicKey:
     key = own_public_key(ledger.origin(connection))
     if key is None:
         raise InvalidInput.because(
-            "this user has no key of the log", remedy="archive where the log is signed"
+            "todo", "this user has no key of the log", remedy="archive where the log is signed"
         )
     return key
 
@@ -278,10 +288,12 @@ def _still_holds(archive_event: RunArchived, rows: list[ArchivedRow], key: Publi
 def _refused_file(path: Path, was_written: bool, error: EvidenceError) -> InvalidInput:
     if was_written:
         return InvalidInput.because(
+            "todo",
             f"{path} was written, and does not read as what it has to be: {error}",
             remedy="look at that disk; nothing was archived",
         )
     return InvalidInput.because(
+        "todo",
         f"{path} exists, and is not an archive of this run as it is in the log: {error}",
         remedy="move it away, or name another folder; nothing was archived",
     )
@@ -322,6 +334,7 @@ def _record(
     events = append(store, decide)
     if not events:
         raise InvalidInput.because(
+            "todo",
             f"run {run.started.run_number} was archived by somebody else meanwhile",
             remedy="run the command again",
         )
@@ -356,6 +369,7 @@ REFUSED = "FP008"
 def refused(error: psycopg.Error, so: str) -> InvalidInput:
     """The database's refusal as `InvalidInput`; `so` is the consequence."""
     return InvalidInput.because(
+        "todo",
         f"{error.diag.message_primary}: {so}",
         remedy=error.diag.message_hint or "`failproof-es verify` says whether it was changed",
     )

@@ -30,7 +30,9 @@ async def told_alive(file: Path | None) -> AsyncIterator[None]:
         _touch(file)
     except OSError as error:
         raise InvalidInput.because(
-            f"{file} cannot be touched: {error.strerror}", remedy="name another --alive-file"
+            "todo",
+            f"{file} cannot be touched: {error.strerror}",
+            remedy="name another --alive-file",
         ) from None
     _tell_systemd("READY=1")
     telling = asyncio.create_task(_report_alive(file), name="alive")

@@ -149,7 +149,9 @@ def _digest(file: Path) -> str:
         with file.open("rb") as opened:
             return hashlib.file_digest(opened, "sha256").hexdigest()
     except OSError as error:
-        raise InvalidInput.because(f"{file}: {error.strerror}", remedy="check the path") from None
+        raise InvalidInput.because(
+            "todo", f"{file}: {error.strerror}", remedy="check the path"
+        ) from None
 
 
 def _acts(connection: Connection, run_id: UUID | None, digest: str | None) -> Iterator[AuditRecord]:

@@ -156,7 +156,9 @@ def _check_arguments(
     problems = Problems()
     if bool(runs) == every_run:
         message = "runs are named, and --all" if runs else "no run is named"
-        problems.error(message, field="RUN", remedy="name one or more, or `latest`, or use --all")
+        problems.error(
+            "todo", message, field="RUN", remedy="name one or more, or `latest`, or use --all"
+        )
     exporter: Exporter | None = None
     if shape is not None and shape in EXPORTERS:
         exporter = exporter_named(shape)
@@ -165,9 +167,11 @@ def _check_arguments(
     if exporter is None:
         message = "no shape is named" if shape is None else f"unknown shape {shape!r}"
         there = [*EXPORTERS.names(), *_dialect_shapes()]
-        problems.error(message, field="--shape", remedy=f"there are: {', '.join(there)}")
+        problems.error("todo", message, field="--shape", remedy=f"there are: {', '.join(there)}")
     if output is None:
-        problems.error("no folder is named", field="--output", remedy="name one to write into")
+        problems.error(
+            "todo", "no folder is named", field="--output", remedy="name one to write into"
+        )
     setting_values: dict[str, str] = {}
     for setting in settings:
         name, equals, value = setting.partition("=")
@@ -177,7 +181,9 @@ def _check_arguments(
                 if name in setting_values
                 else f"{setting!r} is not NAME=VALUE"
             )
-            problems.error(message, field="--with", remedy="for example --with dataset=org/name")
+            problems.error(
+                "todo", message, field="--with", remedy="for example --with dataset=org/name"
+            )
         setting_values[name] = value
     problems.raise_errors()
     assert exporter is not None and output is not None
@@ -211,6 +217,7 @@ def _write_files(files: Iterator[ExportedFile], folder: Path) -> Iterator[_Colle
     for file in files:
         if file.name.is_absolute() or ".." in file.name.parts:
             raise InvalidInput.because(
+                "todo",
                 f"the exporter names a file outside of the folder: {str(file.name)!r}",
                 remedy="update or remove the package that offers it",
             )
@@ -264,6 +271,7 @@ class _DialectShape:
         for run in runs:
             if run.started.dialect != self.dialect:
                 problems.error(
+                    "todo",
                     f"run {run.started.run_number} is of the dialect {run.started.dialect!r}, "
                     "whose results have another shape",
                     remedy=f"`failproof-es results {run.started.run_number} --format jsonl`",

@@ -193,7 +193,7 @@ def export(
     """
     if file.exists():
         raise InvalidInput.because(
-            f"{file} exists already: nothing was written", remedy="choose another name"
+            "todo", f"{file} exists already: nothing was written", remedy="choose another name"
         )
     with session().open_store() as store, store.connect() as connection:
         recorded = RecordedRun.read_events(connection, resolve_run(connection, run))
@@ -260,7 +260,9 @@ def import_(
             check_handing_on(connection, export, reviewer, file, filled_sheet, problems, handed_on)
         verdicts = opinions(file, filled_sheet, checklists, problems)
         if not verdicts and not problems.errors:
-            problems.error("holds no verdict", path=file, remedy="fill in the column `verdict`")
+            problems.error(
+                "todo", "holds no verdict", path=file, remedy="fill in the column `verdict`"
+            )
         problems.raise_errors()
         digest = hashlib.sha256(content).hexdigest()
         own = export is not None and export.reviewer == reviewer

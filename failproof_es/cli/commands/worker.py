@@ -179,7 +179,7 @@ def _require_work(done: Worker, run_id: UUID | None, *, drain: bool) -> None:
     if drain and refusals and not done.joined:
         refused = plural(len(refusals), "open run")
         raise InvalidInput.because(
-            f"this host can drive no run: it refused {refused}, for the reasons above"
+            "todo", f"this host can drive no run: it refused {refused}, for the reasons above"
         )
 
 
@@ -247,6 +247,7 @@ def _run_to_join(store: Store, run: str) -> UUID | None:
         if not is_open(connection, run_id):
             number = state.started.run_number
             raise InvalidInput.because(
+                "todo",
                 f"run {number} is not open for workers",
                 remedy=f"`failproof-es resume {number} --detach` opens it",
             )

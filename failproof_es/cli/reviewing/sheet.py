@@ -186,7 +186,7 @@ def read_sheet(path: Path, content: bytes, problems: Problems) -> Sheet:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        problems.error("is not UTF-8", path=path, line=line, remedy="save it as CSV UTF-8")
+        problems.error("todo", "is not UTF-8", path=path, line=line, remedy="save it as CSV UTF-8")
         return filled_sheet
     first = text.split("\n", 1)[0]
     delimiter = ";" if first.count(";") > first.count(",") else ","  # as in locales that write 0,5
@@ -208,9 +208,11 @@ def read_sheet(path: Path, content: bytes, problems: Problems) -> Sheet:
             )
             if len(cells) > len(columns):
                 message = f"has {len(cells)} cells, the first line has {len(columns)}"
-                problems.error(message, path=path, line=line, remedy="quote cells that hold commas")
+                problems.error(
+                    "todo", message, path=path, line=line, remedy="quote cells that hold commas"
+                )
     except csv.Error as error:
-        problems.error(f"is not CSV: {error}", path=path, line=before + 1)
+        problems.error("todo", f"is not CSV: {error}", path=path, line=before + 1)
     return filled_sheet
 
 
@@ -226,7 +228,7 @@ def opinions(
     for evaluation_id, rows in filled_sheet.rows.items():
         if evaluation_id not in checklists:
             problems.error(
-                f"{evaluation_id} is not a finished evaluation of this run",
+                "todo", f"{evaluation_id} is not a finished evaluation of this run",
                 path=path, line=rows[0].line, field=rows[0].field("evaluation_id"),
                 remedy="import it for the run that it was exported from",
             )  # fmt: skip
@@ -241,17 +243,19 @@ def _check_columns(path: Path, columns: Sequence[str], problems: Problems) -> bo
     count = len(problems.problems)
     for column in (name for name in _NEEDED if name not in columns):
         problems.error(
-            "is missing", path=path, line=1, field=column, remedy="export the file again"
+            "todo", "is missing", path=path, line=1, field=column, remedy="export the file again"
         )
     for place, column in enumerate(columns):
         if column in columns[:place]:
-            problems.error("appears twice", path=path, line=1, field=column)
+            problems.error("todo", "appears twice", path=path, line=1, field=column)
         elif column not in known_columns:
             close = get_close_matches(column, known_columns, n=1)
             remedy = (
                 f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known_columns)}"
             )
-            problems.error("is not a review column", path=path, line=1, field=column, remedy=remedy)
+            problems.error(
+                "todo", "is not a review column", path=path, line=1, field=column, remedy=remedy
+            )
     return len(problems.problems) == count
 
 
@@ -263,7 +267,7 @@ def _add_row(path: Path, row: SheetRow, filled_sheet: Sheet, problems: Problems)
         filled_sheet.rows.setdefault(UUID(row["evaluation_id"]), []).append(row)
     except ValueError:
         problems.error(
-            f"{row['evaluation_id']!r} is not the id of an evaluation",
+            "todo", f"{row['evaluation_id']!r} is not the id of an evaluation",
             path=path, line=row.line, field=row.field("evaluation_id"),
             remedy="leave it as it was exported",
         )  # fmt: skip
@@ -282,7 +286,9 @@ def _opinion(
     before = len(problems.errors)
 
     def refuse(row: SheetRow, column: str, message: str, remedy: str | None = None) -> None:
-        problems.error(message, path=path, line=row.line, field=row.field(column), remedy=remedy)
+        problems.error(
+            "todo", message, path=path, line=row.line, field=row.field(column), remedy=remedy
+        )
 
     for row in rows:
         item = row["item"]

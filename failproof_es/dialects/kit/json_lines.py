@@ -80,9 +80,10 @@ def read_objects(path: Path, problems: Problems) -> Iterator[tuple[int, dict[str
                         looked = True
                         if shape := _shape_from(raw, stream, path.suffix if line == 1 else None):
                             message, remedy = shape
-                            problems.error(message, path=path, line=line, remedy=remedy)
+                            problems.error("todo", message, path=path, line=line, remedy=remedy)
                             return
                     problems.error(
+                        "todo",
                         defect.message,
                         path=path,
                         line=line,
@@ -92,10 +93,10 @@ def read_objects(path: Path, problems: Problems) -> Iterator[tuple[int, dict[str
                 else:
                     yield line, document
     except OSError as error:
-        problems.error(f"the file can't be read: {error.strerror or error}", path=path)
+        problems.error("todo", f"the file can't be read: {error.strerror or error}", path=path)
         return
     if empty:
-        problems.error("the file is empty: it holds no case", path=path, remedy="add one")
+        problems.error("todo", "the file is empty: it holds no case", path=path, remedy="add one")
 
 
 def _shape_from(raw: bytes, stream: BinaryIO, suffix: str | None) -> Shape | None:

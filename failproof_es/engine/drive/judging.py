@@ -66,6 +66,7 @@ def judge_problems(dialect: Dialect, configuration: Configuration) -> Iterator[P
     for number, judge in enumerate(configuration.asked_judges):
         if provider_type(judge.provider).too_weak_to_judge(judge):
             yield Problem(
+                "todo",
                 f"the embedded model {judge.model} is too weak to judge: expect nearly every "
                 "evaluation to end as judge_failed, and do not trust its verdicts",
                 field="judge" if judges is None else f"judges[{number}]",
@@ -75,6 +76,7 @@ def judge_problems(dialect: Dialect, configuration: Configuration) -> Iterator[P
     if configuration.asked_judges:
         if people_can_judge(dialect) and configuration.gates.by != "people":
             yield Problem(
+                "todo",
                 "models judge: reviews by people stand beside their verdicts, and decide the gates "
                 "only with `gates: {by: people}`",
                 severity="remark",
@@ -82,6 +84,7 @@ def judge_problems(dialect: Dialect, configuration: Configuration) -> Iterator[P
         return
     if people_can_judge(dialect):
         yield Problem(
+            "todo",
             "no model judges: what the checks do not decide waits for people",
             field="judge",
             remedy="judge with `failproof-es review`, or name a model here",
@@ -89,6 +92,7 @@ def judge_problems(dialect: Dialect, configuration: Configuration) -> Iterator[P
         )
         return
     yield Problem(
+        "todo",
         f"is missing: the dialect {dialect.name!r} has replies judged by a model; "
         "`failproof-es review` compares people with it and cannot replace it",
         field="judge",

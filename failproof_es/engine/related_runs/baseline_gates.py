@@ -63,7 +63,9 @@ def _require_complete(connection: Connection, limits: Gates, run_id: UUID | None
 
 def _no_such_baseline(message: str) -> InvalidInput:
     remedy = "name a complete run: `failproof-es runs` lists them"
-    return InvalidInput([Problem(message, field="gates.no_regression_against", remedy=remedy)])
+    return InvalidInput(
+        [Problem("todo", message, field="gates.no_regression_against", remedy=remedy)]
+    )
 
 
 def changes_since(connection: Connection, limits: Gates, now: RunScores) -> Iterator[Change]:

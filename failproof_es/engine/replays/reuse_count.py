@@ -79,7 +79,7 @@ class ReuseCount:
             f"reuse: {self._reused:,} of {planned:,} evaluations carried over from run "
             f"{self._other.started.run_number}"
         )
-        return Problem(message + suffix, severity="remark" if self._reused else "warning")
+        return Problem("todo", message + suffix, severity="remark" if self._reused else "warning")
 
     def _why_not_there(self, prompt: UUID, case: Case) -> Reason:
         """Why the other run has no finished evaluation of this case, whose prompt has this id."""

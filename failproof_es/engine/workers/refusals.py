@@ -16,7 +16,9 @@ LONGEST_WITHOUT_S = 600.0
 def unreadable(error: Exception) -> InvalidInput:
     """The error with which a run is refused whose record cannot be read; `error` is that of reading
     it."""
-    return InvalidInput.because(str(error), remedy="`failproof-es verify` says what was changed")
+    return InvalidInput.because(
+        "todo", str(error), remedy="`failproof-es verify` says what was changed"
+    )
 
 
 class RefusedWork:

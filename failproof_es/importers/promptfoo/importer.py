@@ -63,7 +63,9 @@ class PromptfooImporter:
         if not prompts:
             raise InvalidInput(
                 [
-                    Problem("no prompt can be taken over", configuration.path, field="prompts"),
+                    Problem(
+                        "todo", "no prompt can be taken over", configuration.path, field="prompts"
+                    ),
                     *findings.not_mapped.problems(),
                 ]
             )

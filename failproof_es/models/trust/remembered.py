@@ -119,9 +119,11 @@ def _read_lines(path: Path) -> list[str]:
         return []
     except (OSError, UnicodeDecodeError) as error:
         message = f"{path} cannot be read: {error}"
-        raise InvalidInput.because(message, remedy="correct the file, or take it away") from None
+        raise InvalidInput.because(
+            "todo", message, remedy="correct the file, or take it away"
+        ) from None
     if mode & 0o022:
         message = f"{path} can be written by others (mode {mode:o})"
         remedy = f"chmod 600 {path}, and look at what it allows"
-        raise InvalidInput.because(message, remedy=remedy)
+        raise InvalidInput.because("todo", message, remedy=remedy)
     return [line.strip() for line in text.splitlines() if line.strip()]

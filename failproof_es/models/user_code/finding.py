@@ -73,7 +73,7 @@ def file_of_class(class_name: str, folder: Path | None = None) -> Path | None:
 
 def unfit(class_name: str, why: str, remedy: str | None = None) -> InvalidInput:
     """The error for a class that cannot be used: `class NAME` and the reason `why`."""
-    return InvalidInput.because(f"class {describe_class(class_name)} {why}", remedy=remedy)
+    return InvalidInput.because("todo", f"class {describe_class(class_name)} {why}", remedy=remedy)
 
 
 def naming(folder: Path) -> str:

@@ -77,6 +77,7 @@ def load_class(class_name: str, method: str, folder: Path | None = None) -> Any:
         kind = getattr(importlib.import_module(module_name), name)
     except Exception as error:
         raise InvalidInput.because(
+            "todo",
             f"class {describe_class(class_name)} cannot be loaded: {type(error).__name__}: {error}",
             remedy=naming(folder),
         ) from error

@@ -60,7 +60,7 @@ def test_a_run_that_came_back_has_the_promised_exit_code(result: Outcome, code: 
 @pytest.mark.parametrize(
     ("error", "code", "said"),
     [
-        (InvalidInput.because("bad", remedy="do better"), 2, "error: bad (do better)"),
+        (InvalidInput.because("todo", "bad", remedy="do better"), 2, "error: bad (do better)"),
         (RunBusy(UUID(int=1), "someone"), 1, "is being driven by someone"),
         (LogUnavailable("no disk"), 1, "`failproof-es resume RUN`"),
         (psycopg.OperationalError("server closed"), 1, "failproof-es db status"),
@@ -80,8 +80,8 @@ def test_an_error_is_a_paragraph_and_a_code(
 
 def test_all_problems_are_listed_each_with_its_place(capsys: pytest.CaptureFixture[str]) -> None:
     problems = [
-        Problem("is missing", Path("a.jsonl"), 3, "case_id"),
-        Problem("is not JSON", Path("b.jsonl"), 9),
+        Problem("todo", "is missing", Path("a.jsonl"), 3, "case_id"),
+        Problem("todo", "is not JSON", Path("b.jsonl"), 9),
     ]
     assert report(InvalidInput(problems), debug=False) == ExitCode.USAGE
     shown = capsys.readouterr().err
@@ -91,7 +91,7 @@ def test_all_problems_are_listed_each_with_its_place(capsys: pytest.CaptureFixtu
 
 
 def test_an_error_text_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    report(InvalidInput.because("no case \x1b[2J\u202e"), debug=False)
+    report(InvalidInput.because("todo", "no case \x1b[2J\u202e"), debug=False)
     shown = capsys.readouterr().err
     assert "\x1b" not in shown and "\u202e" not in shown
 

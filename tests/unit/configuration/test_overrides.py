@@ -161,9 +161,9 @@ def test_problems_of_a_dialects_options_get_their_place(tmp_path: Path) -> None:
         "prompts: {path: suites/}", "prompts:\n  path: suites/\n  options:\n    tempalte: x"
     )
     loaded = load(tmp_path, text=text)
-    placed = loaded.placed(Problem("is not known", field="prompts.options.tempalte"))
+    placed = loaded.placed(Problem("todo", "is not known", field="prompts.options.tempalte"))
     assert (placed.path, placed.line) == (tmp_path / "run.yaml", 7)
-    own = Problem("is not known", field="prompts.options.tempalte", path=Path("x"))
+    own = Problem("todo", "is not known", field="prompts.options.tempalte", path=Path("x"))
     assert loaded.placed(own) == own
 
 

@@ -216,7 +216,9 @@ def test_a_key_in_a_header_takes_nothing_with_it(redactor: Redactor) -> None:
 
 
 def test_every_problem_is_cleaned_with_all_that_it_says(redactor: Redactor) -> None:
-    error = InvalidInput([Problem(f"a {KEY}", remedy=f"b {KEY}", field="models[0]"), Problem("c")])
+    error = InvalidInput(
+        [Problem("todo", f"a {KEY}", remedy=f"b {KEY}", field="models[0]"), Problem("todo", "c")]
+    )
     assert [str(each) for each in redactor.cleaned(error).problems] == [
         "models[0]: a [redacted:CANARY_KEY] (b [redacted:CANARY_KEY])", "c",
     ]  # fmt: skip

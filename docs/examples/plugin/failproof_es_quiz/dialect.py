@@ -59,13 +59,15 @@ class Quiz:
                     for key in sorted(question.keys() - set(KEYS)):
                         unknown.report(key, KEYS, question, path=path, line=line, field=key)
                     for key, message in _defects(question):
-                        problems.error(message, path=path, line=line, field=key)
+                        problems.error("invalid-question", message, path=path, line=line, field=key)
                     if len(problems.errors) > before:
                         continue
                     quiz, question_id = question["quiz"], question["question_id"]
                     if first := taken.claim(quiz, question_id, path, line):
                         message = f"{question_id!r} is taken: {first}"
-                        problems.error(message, path=path, line=line, field="question_id")
+                        problems.error(
+                            "duplicate-id", message, path=path, line=line, field="question_id"
+                        )
                         continue
                     yield _case(question)
 

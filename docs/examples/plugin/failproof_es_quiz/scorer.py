@@ -24,6 +24,7 @@ class Terseness:
         most = options.get("most")
         if options.keys() != {"most"} or not isinstance(most, int) or most < 1:
             raise InvalidInput.because(
+                "invalid-option",
                 "the scorer 'terseness' has one option: `most`, in characters, from 1",
                 remedy="for example {name: terseness, options: {most: 20}}",
             )

@@ -82,6 +82,7 @@ def init(
     else:
         flags = ", ".join(f"--{question}" for question in missing)
         raise InvalidInput.because(
+            "todo",
             f"nobody can be asked here: this is no terminal, and {flags} "
             f"{'is' if len(missing) == 1 else 'are'} missing",
             remedy="name them, or take the defaults with --yes",
@@ -101,18 +102,19 @@ def _check(presets: dict[str, str | None], api_key_env: str | None) -> None:
     problems = Problems()
     if (name := presets["name"]) is not None and not is_name(name):
         message = "is no name: letters, digits, dot, dash and underscore, up to 100"
-        problems.error(message, field="--name")
+        problems.error("todo", message, field="--name")
     choices = {"provider": PROVIDERS.names(), "suite": dialect_names(), "ci": list(CI)}
     for question, names in choices.items():
         if (value := presets[question]) is not None and value not in names:
             problems.error(
+                "todo",
                 f"there is no {value!r}",
                 field=f"--{question}",
                 remedy=f"there are: {', '.join(names)}",
             )
     if api_key_env is not None and not _VARIABLE.match(api_key_env):
         remedy = "name the variable that holds the key, never the key itself"
-        problems.error("is no name of a variable", field="--api-key-env", remedy=remedy)
+        problems.error("todo", "is no name of a variable", field="--api-key-env", remedy=remedy)
     problems.raise_errors()
 
 
@@ -120,7 +122,10 @@ def _options(assignments: Sequence[str]) -> dict[str, str]:
     options = dict(assignment.split("=", 1) for assignment in assignments if "=" in assignment)
     if wrong := [assignment for assignment in assignments if "=" not in assignment]:
         raise InvalidInput(
-            [Problem(f"--option {assignment!r}: write it as NAME=VALUE") for assignment in wrong]
+            [
+                Problem("todo", f"--option {assignment!r}: write it as NAME=VALUE")
+                for assignment in wrong
+            ]
         )
     return options
 
@@ -135,7 +140,7 @@ def _by_default(
     filled["model"] = filled["model"] or DEFAULT_MODELS.get(str(filled["provider"]))
     if filled["model"] is None:
         message = f"the provider {filled['provider']!r} has no default model"
-        raise InvalidInput([Problem(message, field="--model", remedy="name one")])
+        raise InvalidInput([Problem("todo", message, field="--model", remedy="name one")])
     return _answers(filled, base_url, api_key_env, options)
 
 
@@ -201,7 +206,9 @@ def _write(answers: Answers, folder: Path, *, force: bool) -> None:
     there = [folder / name for name in files if (folder / name).exists()]
     if there and not force:
         remedy = "choose another folder, or replace it with --force"
-        raise InvalidInput([Problem("is there already", file, remedy=remedy) for file in there])
+        raise InvalidInput(
+            [Problem("todo", "is there already", file, remedy=remedy) for file in there]
+        )
     _require_valid(files[CONFIGURATION], folder)
     for path, content in files.items():
         write_file(folder / path, [content])

@@ -41,7 +41,9 @@ def import_(paths: tuple[str, ...], collection: str, dialect: str, output_format
     two prompts have the same id, the one imported last counts. All are imported, or none.
     """
     if not collection.strip():
-        raise InvalidInput.because("--collection: is empty", remedy="give the collection a name")
+        raise InvalidInput.because(
+            "todo", "--collection: is empty", remedy="give the collection a name"
+        )
     case_dialect = dialect_named(dialect)
     files = case_files(list(paths), case_dialect.suffixes)
     with session().open_store() as store:

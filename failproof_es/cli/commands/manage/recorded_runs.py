@@ -40,7 +40,7 @@ def import_recorded_run(
     source.
     """
     wrong = [
-        Problem(f"{name}: a recorded run takes none")
+        Problem("todo", f"{name}: a recorded run takes none")
         for name, value in case_options.items()
         if value
     ]

@@ -115,7 +115,7 @@ class _UnusedKeys:
             message = (
                 f"unknown key: kept with the stored task, not used, in {where} (first seen here)"
             )
-            problems.warning(message, path=path, line=line, field=name)
+            problems.warning("todo", message, path=path, line=line, field=name)
 
 
 @dataclass(slots=True)
@@ -129,7 +129,9 @@ class _TaskFile:
     def cases(self, seen_ids: SeenIds) -> Iterator[Case]:
         value = self.tree.value
         if value == []:
-            self.problems.error("the list is empty: it holds no task", path=self.path, line=1)
+            self.problems.error(
+                "todo", "the list is empty: it holds no task", path=self.path, line=1
+            )
         is_list = isinstance(value, list)
         for index, task_value in enumerate(value if is_list else [value]):
             at: Location = (index,) if is_list else ()
@@ -178,7 +180,7 @@ class _TaskFile:
         return not findings and first is None and not any(misspelt)
 
     def _error(self, location: Location, message: str, remedy: str | None) -> None:
-        self.problems.error(message, remedy=remedy, **self._at(location))
+        self.problems.error("todo", message, remedy=remedy, **self._at(location))
 
     def _at(self, location: Location) -> dict[str, Any]:
         is_list = isinstance(self.tree.value, list)

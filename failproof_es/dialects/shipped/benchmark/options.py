@@ -54,15 +54,15 @@ def read_options(option_values: Mapping[str, Any]) -> BenchmarkOptions:
                     "is not a known key",
                     meant_key(name, list(BenchmarkOptions.model_fields)),
                 )
-            problems.error(message, field=f"{_FIELD}.{name}", remedy=remedy)
+            problems.error("todo", message, field=f"{_FIELD}.{name}", remedy=remedy)
         problems.raise_errors()
         raise
     for name, (required, optional) in _PLACEHOLDERS.items():
         template = getattr(options, name)
         for defect in () if template is None else defects(template, required, optional):
-            problems.error(defect, field=f"{_FIELD}.{name}")
+            problems.error("todo", defect, field=f"{_FIELD}.{name}")
     for name, defect in _key_defects(options):
-        problems.error(defect, field=f"{_FIELD}.{name}", remedy="remove it")
+        problems.error("todo", defect, field=f"{_FIELD}.{name}", remedy="remove it")
     problems.raise_errors()
     return options
 

@@ -97,11 +97,12 @@ def _case(
     except ValidationError as error:
         for details in error.errors(include_url=False):
             field = ".".join(map(str, details["loc"]))
-            problems.error(details["msg"], path=path, line=number, field=field)
+            problems.error("todo", details["msg"], path=path, line=number, field=field)
         return None
     first = seen_ids.claim(line.suite, line.id, path, number)
     if first is not None:
         problems.error(
+            "todo",
             f"duplicate id {line.id!r} in suite {line.suite!r}, first used at {first}",
             path=path,
             line=number,

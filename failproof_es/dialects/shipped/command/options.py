@@ -54,6 +54,7 @@ def parse_options(options: Mapping[str, Any]) -> CommandOptions:
         raise InvalidInput(
             [
                 Problem(
+                    "todo",
                     details["msg"].removeprefix("Value error, "),
                     field=dotted(("prompts", "options", *details["loc"])),
                     remedy=f"known options: {', '.join(CommandOptions.model_fields)}",

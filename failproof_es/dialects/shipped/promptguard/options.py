@@ -55,13 +55,13 @@ def read_options(option_values: Mapping[str, Any]) -> PromptGuardOptions:
     except ValidationError as error:
         for details in error.errors():
             message, remedy = _describe_error(details)
-            problems.error(message, field=_dotted(details["loc"]), remedy=remedy)
+            problems.error("todo", message, field=_dotted(details["loc"]), remedy=remedy)
         problems.raise_errors()
         raise
     for defect in template.defects(read.template) if read.template is not None else ():
-        problems.error(defect, field=f"{_FIELD}.template")
+        problems.error("todo", defect, field=f"{_FIELD}.template")
     for place, defect in decision.defects(read.decision) if read.decision is not None else ():
-        problems.error(defect, field=f"{_FIELD}.decision{place}")
+        problems.error("todo", defect, field=f"{_FIELD}.decision{place}")
     problems.raise_errors()
     default = shipped()
     return PromptGuardOptions(

@@ -61,7 +61,7 @@ def read_options(option_values: Mapping[str, Any]) -> RedTeamOptions:
     for name, (required, optional) in _PLACEHOLDERS.items():
         template = getattr(options, name)
         for defect in () if template is None else defects(template, required, optional):
-            problems.error(defect, field=f"{_FIELD}.{name}")
+            problems.error("todo", defect, field=f"{_FIELD}.{name}")
     problems.raise_errors()
     return options
 
@@ -72,6 +72,6 @@ def _report(error: Any, problems: Problems) -> None:
         field += f"[{part}]" if isinstance(part, int) else f".{part}"
     if error["type"] == "extra_forbidden":
         hint = meant_key(str(error["loc"][-1]), list(RedTeamOptions.model_fields))
-        problems.error("is not a known key", field=field, remedy=hint)
+        problems.error("todo", "is not a known key", field=field, remedy=hint)
     else:
-        problems.error(error["msg"][:1].lower() + error["msg"][1:], field=field)
+        problems.error("todo", error["msg"][:1].lower() + error["msg"][1:], field=field)

@@ -42,7 +42,7 @@ class GeminiType(HttpProviderType):
         """
         if "/" in model.model:
             message = "holds a slash: provider `gemini` puts `models/` before it"
-            yield EntryProblem("model", message, f"write {model.model.rpartition('/')[2]}")
+            yield EntryProblem("todo", "model", message, f"write {model.model.rpartition('/')[2]}")
 
     def implementation(self) -> type[GeminiProvider]:
         """The class of the `Provider`, imported here because only it needs the HTTP client."""

@@ -288,7 +288,7 @@ class SdkProvider:
         )  # fmt: skip
 
     def _unfit(self, problem: str, remedy: str | None = None) -> InvalidInput:
-        return InvalidInput.because(f"class {self._label} {problem}", remedy=remedy)
+        return InvalidInput.because("todo", f"class {self._label} {problem}", remedy=remedy)
 
     @property
     def _label(self) -> str:

@@ -81,17 +81,18 @@ def read_dataset(path: Path, problems: Problems) -> DatasetTree | None:
         return _read_json_lines(path, problems)
     try:
         if path.stat().st_size == 0:
-            problems.error("the file is empty: it holds no test case", path=path)
+            problems.error("todo", "the file is empty: it holds no test case", path=path)
             return None
         if suffix in _YAML:
             return read_yaml(path, problems, largest=MAX_BYTES)
         with path.open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
     except OSError as error:
-        problems.error(f"the file can't be read: {error.strerror or error}", path=path)
+        problems.error("todo", f"the file can't be read: {error.strerror or error}", path=path)
         return None
     if len(raw) > MAX_BYTES:
         problems.error(
+            "todo",
             f"the file is larger than {MAX_BYTES // 1024**2} MiB",
             path=path,
             remedy="split it",
@@ -101,7 +102,7 @@ def read_dataset(path: Path, problems: Problems) -> DatasetTree | None:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
-        problems.error("not UTF-8", path=path, line=line, remedy="save the file as UTF-8")
+        problems.error("todo", "not UTF-8", path=path, line=line, remedy="save the file as UTF-8")
         return None
     return parse_toml(path, text, problems)
 
@@ -116,6 +117,7 @@ def _read_json_lines(path: Path, problems: Problems) -> JsonLinesTree | None:
         line, value = objects.pop(0)
         if CASES in value:
             problems.error(
+                "todo",
                 "the first line holds the version alone",
                 path=path,
                 line=line,

@@ -100,6 +100,7 @@ class _Dataset:
         dataset = self.tree.value
         if not isinstance(dataset, dict):
             self.problems.error(
+                "todo",
                 f"is not a dataset: {_describe_value(dataset)} at the top",
                 **self._at(()),
                 remedy="write a version and test_cases",
@@ -110,12 +111,17 @@ class _Dataset:
         cases = dataset.get(CASES)
         if cases is not None and not isinstance(cases, list):
             self.problems.error(
-                f"must be a list of test cases, is {_describe_value(cases)}", **self._at((CASES,))
+                "todo",
+                f"must be a list of test cases, is {_describe_value(cases)}",
+                **self._at((CASES,)),
             )
             return []
         if not cases:
             self.problems.error(
-                "a dataset must hold at least one test case", **self._at((CASES,)), remedy="add one"
+                "todo",
+                "a dataset must hold at least one test case",
+                **self._at((CASES,)),
+                remedy="add one",
             )
         return cases or []
 
@@ -127,12 +133,12 @@ class _Dataset:
                 "string_type" if "version" in dataset else "missing", version
             )
             remedy = 'such as version = "1.0.0"'
-            self.problems.error(message, **self._at(("version",)), remedy=remedy)
+            self.problems.error("todo", message, **self._at(("version",)), remedy=remedy)
             return
         self.version = version
         if not _SEMANTIC_VERSION.fullmatch(version):
             message = f"{_describe_value(version)} is not a semantic version"
-            self.problems.warning(message, **self._at(("version",)))
+            self.problems.warning("todo", message, **self._at(("version",)))
 
     def _test_case(self, index: int, value: Any) -> TestCase | None:
         """The case that `value` describes, or `None` with the reasons in `problems`.
@@ -141,6 +147,7 @@ class _Dataset:
         """
         if not isinstance(value, dict):
             self.problems.error(
+                "todo",
                 f"must be a test case with keys and values, is {_describe_value(value)}",
                 **self._place(index),
             )
@@ -150,7 +157,7 @@ class _Dataset:
         try:
             self.documents[index] = storable(value)
         except NotStorable as error:
-            self.problems.error(error.message, **self._at((CASES, index, *error.location)))
+            self.problems.error("todo", error.message, **self._at((CASES, index, *error.location)))
         self._claim(index, value.get("id"))
         case = None
         try:
@@ -158,6 +165,7 @@ class _Dataset:
         except ValidationError as error:
             for details in error.errors():
                 self.problems.error(
+                    "todo",
                     _describe_defect(details["type"], details["input"]),
                     **self._at((CASES, index, *details["loc"])),
                 )
@@ -174,6 +182,7 @@ class _Dataset:
         if path == self.path:
             place = f"{path}:{self.tree.line_of((CASES, first, 'id'))}"
         self.problems.error(
+            "todo",
             f"duplicate id {_describe_value(case_id)}, first used at {place}",
             **self._place(index, ("id",)),
             remedy="give each test case its own id",

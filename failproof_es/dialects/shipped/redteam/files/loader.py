@@ -135,10 +135,10 @@ class _RedTeamReader:
         return first is None
 
     def _error(self, location: Location, message: str, remedy: str | None) -> None:
-        self.problems.error(message, remedy=remedy, **self._at(location))
+        self.problems.error("todo", message, remedy=remedy, **self._at(location))
 
     def _warning(self, location: Location, message: str, remedy: str | None) -> None:
-        self.problems.warning(message, remedy=remedy, **self._at(location))
+        self.problems.warning("todo", message, remedy=remedy, **self._at(location))
 
     def _at(self, location: Location) -> dict[str, Any]:
         return {

@@ -1,0 +1,159 @@
+"""The page `docs/reference/problems.md`, generated from the source code.
+
+python -m tools.problems_reference > docs/reference/problems.md
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+ROOMS = ("failproof_es", "projections")
+CODE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_UNKNOWN = "..."
+
+_INTRODUCTION = """\
+# Codes of problems
+
+<!-- Generated: python -m tools.problems_reference > docs/reference/problems.md -->
+
+An error or a warning ends with its code in brackets: `[unknown-key]`. A code keeps its meaning, the
+sentences may be improved. In JSON the code is `code`. In the sentences below `{NAME}` is a value,
+and `...` a text that is put together elsewhere.
+"""
+
+
+class Sentence(NamedTuple):
+    """A message and what to do about it, with placeholders for values."""
+
+    message: str
+    remedy: str | None
+
+
+def reference() -> str:
+    """The whole page."""
+    return "\n".join([_INTRODUCTION, *_sections()]) + "\n"
+
+
+def _sections() -> Iterator[str]:
+    for code, sentences in sorted(codes().items()):
+        yield f"## {code}\n"
+        for message, remedy in sorted(set(sentences), key=str):
+            yield f"- {message} ({remedy})" if remedy else f"- {message}"
+        yield ""
+
+
+def codes() -> Mapping[str, Sequence[Sentence]]:
+    """The sentences of each code that the source code names."""
+    sentences: dict[str, list[Sentence]] = defaultdict(list)
+    for tree in _trees():
+        for call, function in _calls(tree):
+            arguments = _arguments(call)
+            message = _template(arguments.get("message"), function)
+            remedy = _template(arguments.get("remedy"), function)
+            for code in _texts(arguments.get("code")):
+                sentences[code].append(Sentence(message or _UNKNOWN, remedy))
+    return sentences
+
+
+@cache
+def _trees() -> list[ast.Module]:
+    files = [file for room in ROOMS for file in sorted((ROOT / room).rglob("*.py"))]
+    return [ast.parse(file.read_text("utf-8")) for file in files]
+
+
+def _calls(tree: ast.AST, function: ast.AST | None = None) -> Iterator[tuple[ast.Call, ast.AST]]:
+    """Each call below `tree`, and the innermost function that makes it."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Call):
+            yield node, function or tree
+        inner = node if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else function
+        yield from _calls(node, inner)
+
+
+@cache
+def _parameters() -> Mapping[str, Sequence[str]]:
+    """The parameters of each function and class that takes a code, by its name."""
+    found: dict[str, Sequence[str]] = {}
+    for tree in _trees():
+        for node in ast.walk(tree):
+            match node:
+                case ast.FunctionDef(name=name, args=arguments):
+                    parameters = [argument.arg for argument in arguments.args]
+                    parameters = [name for name in parameters if name not in ("self", "cls")]
+                    parameters += [argument.arg for argument in arguments.kwonlyargs]
+                case ast.ClassDef(name=name, body=body):
+                    fields = (line for line in body if isinstance(line, ast.AnnAssign))
+                    parameters = [ast.unparse(line.target) for line in fields]
+                case _:
+                    continue
+            if "code" in parameters:
+                found[name] = parameters
+    return found
+
+
+def _arguments(call: ast.Call) -> Mapping[str, ast.expr]:
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else ast.unparse(call.func)
+    parameters = _parameters().get(name)
+    if parameters is None:
+        return {}
+    named = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None}
+    return dict(zip(parameters, call.args, strict=False)) | named
+
+
+def _texts(argument: ast.expr | None) -> Iterator[str]:
+    """The codes that an argument can be: a literal, or a choice of literals."""
+    match argument:
+        case ast.Constant(value=str(code)) if CODE.fullmatch(code):
+            yield code
+        case ast.IfExp(body=body, orelse=other):
+            yield from _texts(body)
+            yield from _texts(other)
+
+
+def _template(argument: ast.expr | None, function: ast.AST) -> str | None:
+    """A text of the program with `{NAME}` for each value; `None` for an absent one."""
+    match argument:
+        case None | ast.Constant(value=None):
+            return None
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=parts):
+            return "".join(_part(part) for part in parts)
+        case ast.Name(id=name):
+            return _assigned(name, function) or _UNKNOWN
+        case _:
+            return _UNKNOWN
+
+
+def _part(part: ast.expr) -> str:
+    match part:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.FormattedValue(value=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return f"{{{name}}}"
+        case _:
+            return "{...}"
+
+
+def _assigned(name: str, function: ast.AST) -> str | None:
+    """The text that the function assigns to the variable `name`, if it is one text."""
+    values = [
+        node.value
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign)
+        and any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
+    ]
+    texts = [value for value in values if isinstance(value, ast.Constant | ast.JoinedStr)]
+    return _template(texts[0], function) if len(values) == len(texts) == 1 else None
+
+
+if __name__ == "__main__":
+    sys.stdout.write(reference())
