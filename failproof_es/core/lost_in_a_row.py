@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from uuid import UUID
 
 from failproof_es.core.evaluation_state import Evaluation
 from failproof_es.core.unscored import unscored_group
@@ -19,20 +20,27 @@ class LostInARow:
     """
 
     most: int | None
-    _counts: Counter[str] = field(default_factory=Counter)
+    _cases: dict[str, Counter[UUID | None]] = field(default_factory=dict)
+    """By model and judge, the number of lost evaluations of each case."""
 
-    def add(self, evaluation: Evaluation) -> str | None:
-        """Count a finished evaluation. Returns why the run must pause, or `None`."""
+    def add(self, evaluation: Evaluation, *, is_only_case: bool = False) -> str | None:
+        """Count a finished evaluation. Returns why the run must pause, or `None`.
+
+        The repetitions of one case alone never pause a run: the case may be why no reply is
+        usable. `is_only_case` is whether the run has no other case; then they do.
+        """
         if self.most is None:
             return None
         why = None
         for key, problem in problems_of(evaluation).items():
             if problem is None:
-                self._counts.pop(key, None)
+                self._cases.pop(key, None)
                 continue
-            self._counts[key] += 1
-            if why is None and self._counts[key] >= self.most:
-                why = _describe(key, self._counts[key], problem)
+            cases = self._cases.setdefault(key, Counter())
+            cases[evaluation.prompt_id] += 1
+            is_enough = cases.total() >= self.most and (is_only_case or len(cases) > 1)
+            if why is None and is_enough:
+                why = _describe(key, cases.total(), problem)
         return why
 
 

@@ -217,7 +217,9 @@ class EvaluationDrive:
                 self.hooks.check_end(job, finished)
             if evaluation.finished:
                 tally.add(evaluation)
-                if (why := self.targets.lost.add(evaluation)) is not None:
+                is_only_case = self.run.started.planned_cases == 1
+                why = self.targets.lost.add(evaluation, is_only_case=is_only_case)
+                if why is not None:
                     raise Halted(why)
 
 

@@ -329,7 +329,7 @@ class Interpreter:
             answer = await send_once(target.provider, prepared, on_text, target.stuck_after_s)
         except ModelError as error:
             self._redact_tokens(target)
-            error.disposition = target.limiter.disposition_of(error, key.evaluation_id)
+            error.disposition = target.limiter.disposition_of(error, key.prompt_id)
             return [error_recorded(header, state, request, error, self.redactor)]
         self._redact_tokens(target)
         if streaming is not None:

@@ -147,14 +147,14 @@ class ConcurrencyLimiter:
         if self._limit.allowed != before.allowed:
             self._report_change(before, "recovered", None)
 
-    def disposition_of(self, error: ModelError, evaluation_id: UUID) -> Disposition:
-        """The disposition of an error of this evaluation: `deferred` if the server is down.
+    def disposition_of(self, error: ModelError, prompt_id: UUID) -> Disposition:
+        """The disposition of an error of this case: `deferred` if the server is down.
 
         Otherwise that of the error.
         """
         if not is_outage(error):
             return error.disposition
-        self._limit = self._limit.after_outage(evaluation_id)
+        self._limit = self._limit.after_outage(prompt_id)
         return "deferred" if self._limit.is_down else error.disposition
 
     def on_error(

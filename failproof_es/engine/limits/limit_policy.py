@@ -20,8 +20,8 @@ RATE_LIMIT_KINDS = frozenset({"rate_limited", "overloaded"})
 _OUTAGE_STATUSES = frozenset({502, 503, 521, 522, 523, 530})
 """The HTTP statuses of a server, or of a proxy before it, that cannot be reached."""
 _QUESTIONS_OF_OUTAGE = 2
-"""Number of questions that a server must fail in a row to count as down: one alone may be what
-breaks it."""
+"""Number of cases that a server must fail in a row to count as down: one alone may be what
+breaks it, in each of its repetitions."""
 _STEPS = 20
 """Number of rounds of answers in which the limit grows from nothing to the ceiling."""
 _LONGER_S = 1.0
@@ -45,7 +45,7 @@ class Limit:
     refused_since: float | None = None
     """When the first request of the present refusals was sent; `None` after any answer."""
     unreached: frozenset[UUID] = frozenset()
-    """Evaluations whose requests did not reach the server since its last answer, some of them."""
+    """Cases of which a request did not reach the server since its last answer, some of them."""
 
     @classmethod
     def open(cls, ceiling: int) -> Self:
@@ -73,11 +73,11 @@ class Limit:
         first such request until any answer."""
         return self if self.refused_since is not None else replace(self, refused_since=sent_at)
 
-    def after_outage(self, evaluation_id: UUID) -> Limit:
-        """The limit after a request of this evaluation did not reach the server."""
-        if evaluation_id in self.unreached or self.is_down:
+    def after_outage(self, prompt_id: UUID) -> Limit:
+        """The limit after a request of this case did not reach the server."""
+        if prompt_id in self.unreached or self.is_down:
             return self
-        return replace(self, unreached=self.unreached | {evaluation_id})
+        return replace(self, unreached=self.unreached | {prompt_id})
 
     @property
     def is_down(self) -> bool:

@@ -183,11 +183,22 @@ def test_a_request_on_record_that_a_stop_finds_held_back_is_lost_and_not_sent() 
     at_a_gate(work)
 
 
-@pytest.mark.parametrize(("others", "ended"), [(1, "Scored"), (0, "EvaluationAbandoned")])
+@pytest.mark.parametrize(
+    ("unreached", "ended"),
+    [
+        (UUID(int=9), "Scored"),
+        (None, "EvaluationAbandoned"),
+        (KEY.prompt_id, "EvaluationAbandoned"),
+    ],
+    ids=["another case", "none", "a repetition"],
+)
 def test_a_server_that_is_down_ends_no_evaluation_and_one_question_that_breaks_it_does(
-    others: int, ended: str
+    unreached: UUID | None, ended: str
 ) -> None:
-    """It has one retry, and three requests find no connection. Then the server is there again."""
+    """It has one retry, and three requests find no connection. Then the server is there again.
+
+    `unreached` is the case of a request before that found no connection.
+    """
 
     async def work(gate: ConcurrencyLimiter) -> None:
         def refuse() -> None:
@@ -195,10 +206,10 @@ def test_a_server_that_is_down_ends_no_evaluation_and_one_question_that_breaks_i
                 raise ModelError("connection", "refused", "transient")
 
         journal, wire = Recorded(), Wire(refuse)
-        for number in range(others):
-            gate.disposition_of(ModelError("connection", "", "transient"), UUID(int=number))
+        if unreached is not None:
+            gate.disposition_of(ModelError("connection", "", "transient"), unreached)
         await evaluating(gate, journal, wire, asyncio.Event())
         assert journal.appends[-1][-1] == ended
-        assert wire.sent == (5 if others else 2)
+        assert wire.sent == (5 if ended == "Scored" else 2)
 
     at_a_gate(work)
