@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.coverage.settings import Setting, grid
 from tests.coverage.table import BEGIN, END, HIGHEST, LOWEST, Covered, table_of
 
-PAGE = Path("docs/concepts/statistics.md")
+PAGE = Path("docs/reference/coverage.md")
 
 
 def main(arguments: list[str]) -> int:

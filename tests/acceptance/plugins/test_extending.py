@@ -48,11 +48,14 @@ def test_every_snippet_stands_in_its_file() -> None:
 
 
 def test_every_module_of_the_example_is_on_the_page() -> None:
-    shown = {name for name, _ in snippets()}
+    text = PAGE.read_text("utf-8")
+    shown = {name for name, _ in snippets()} | set(
+        re.findall(r"\(\.\./examples/plugin/([\w/]+\.py)\)", text)
+    )
     modules = {str(file.relative_to(EXAMPLE)) for file in python_files()}
-    not_shown = {"failproof_es_quiz/__init__.py", "failproof_es_quiz/server.py"}
-    assert modules - shown == not_shown
-    said = PAGE.read_text("utf-8") + (EXAMPLE / "README.md").read_text("utf-8")
+    frames = {"failproof_es_quiz/__init__.py", "failproof_es_quiz/pupil/__init__.py"}
+    assert modules - shown == {*frames, "failproof_es_quiz/server.py"}
+    said = text + (EXAMPLE / "README.md").read_text("utf-8")
     assert "failproof_es_quiz.server" in said
 
 

@@ -1,6 +1,6 @@
 """Every kind of interval covers the truth about as often as it says: a part of the whole grid.
 
-`python -m tests.coverage` draws all of it; the table stands in `docs/concepts/statistics.md`.
+`python -m tests.coverage` draws all of it; the table stands in `docs/reference/coverage.md`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def test_intervals_cover_what_they_say(what: str) -> None:
 
 
 def test_the_page_has_a_row_for_all_that_is_drawn() -> None:
-    page = Path("docs/concepts/statistics.md").read_text()
+    page = Path("docs/reference/coverage.md").read_text()
     table = page.split(BEGIN)[1].split(END)[0]
     rows = {tuple(row.split(" | ")[:4]) for row in table.splitlines() if row.startswith("| ")}
     for setting in grid():
