@@ -131,7 +131,9 @@ def _dataset_path(loaded: LoadedConfiguration) -> str:
         "execution.repetitions": "must be 1: results of this interface have no repetition",
     }
     problems = [
-        Problem("todo", remedies[name], field=name) for name, is_wrong in wrong.items() if is_wrong
+        Problem("unsupported-feature", remedies[name], field=name)
+        for name, is_wrong in wrong.items()
+        if is_wrong
     ]
     if problems:
         raise InvalidInput([loaded.placed(problem) for problem in problems])

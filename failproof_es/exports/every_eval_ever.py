@@ -70,7 +70,7 @@ class EveryEvalEver:
             raise InvalidInput(
                 [
                     Problem(
-                        "todo",
+                        "invalid-option",
                         f"there is no relationship {relationship!r}",
                         field="--with relationship",
                         remedy=f"use one of: {names}",

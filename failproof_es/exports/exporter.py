@@ -125,7 +125,9 @@ def refuse_settings(
         has = f"has the settings {', '.join(allowed)}" if allowed else "has no settings"
         raise InvalidInput(
             [
-                Problem("todo", f"the shape {exporter!r} {has}, not {name!r}", field="--with")
+                Problem(
+                    "invalid-option", f"the shape {exporter!r} {has}, not {name!r}", field="--with"
+                )
                 for name in unknown
             ]
         )

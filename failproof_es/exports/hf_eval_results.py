@@ -63,20 +63,30 @@ class HfEvalResults:
         if not _DATASET.fullmatch(dataset):
             message = f"{dataset!r} is no dataset of the Hub" if dataset else "no dataset is named"
             remedy = "name the benchmark: --with dataset=openai/gsm8k"
-            problems.error("todo", message, field="--with dataset", remedy=remedy)
+            problems.error(
+                "invalid-option" if dataset else "missing-option",
+                message,
+                field="--with dataset",
+                remedy=remedy,
+            )
         if not settings.get("task_id"):
             remedy = "name the task in the benchmark's eval.yaml: --with task_id=gsm8k"
-            problems.error("todo", "no task is named", field="--with task_id", remedy=remedy)
+            problems.error(
+                "missing-option", "no task is named", field="--with task_id", remedy=remedy
+            )
         if settings.get("metric", self.metric) not in _METRICS:
             message = f"there is no metric {settings['metric']!r}"
             problems.error(
-                "todo", message, field="--with metric", remedy=f"one of: {', '.join(_METRICS)}"
+                "invalid-option",
+                message,
+                field="--with metric",
+                remedy=f"one of: {', '.join(_METRICS)}",
             )
         url = settings.get("source_url")
         if url is not None and urlsplit(url).scheme not in ("http", "https"):
             message = f"{url!r} is no address of a page"
             problems.error(
-                "todo", message, field="--with source_url", remedy="it begins with https://"
+                "invalid-url", message, field="--with source_url", remedy="it begins with https://"
             )
         problems.raise_errors()
         return replace(self, **settings)

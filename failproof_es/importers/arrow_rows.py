@@ -16,7 +16,7 @@ import orjson
 
 from failproof_es.importers import arrow_program
 from failproof_es.importers.protocol import Place
-from failproof_es.importers.rows import MAX_COLUMNS, SourceRow, SourceRows, bad
+from failproof_es.importers.rows import MAX_COLUMNS, SourceRow, SourceRows, table_error
 from failproof_es.importers.source import Source
 from failproof_es.problems import InvalidInput
 from failproof_es.support import extras
@@ -61,11 +61,15 @@ def _read_rows(source: Source, path: Path, kind: str) -> SourceRows:
         raise _unreadable(display_path, _KINDS[kind], error) from None
     names: list[str] = heading["names"]
     if heading["group_bytes"] > MAX_GROUP_BYTES:
-        raise bad(display_path, f"has a row group of more than {MAX_GROUP_BYTES:,} bytes")
+        raise table_error(
+            "limit-exceeded",
+            display_path,
+            f"has a row group of more than {MAX_GROUP_BYTES:,} bytes",
+        )
     if len(names) > MAX_COLUMNS:
-        raise bad(display_path, f"has more than {MAX_COLUMNS:,} columns")
+        raise table_error("limit-exceeded", display_path, f"has more than {MAX_COLUMNS:,} columns")
     if len(set(names)) < len(names):
-        raise bad(display_path, "has a column twice")
+        raise table_error("duplicate-name", display_path, "has a column twice")
     classes = _class_names(heading["kept"])
 
     def read(fields: Collection[str]) -> Iterator[SourceRow]:
@@ -98,10 +102,9 @@ def _unreadable(
     display_path: str, message: str, error: ChildFailed | UnreadableLine, line: int | None = None
 ) -> InvalidInput:
     if isinstance(error, ChildFailed) and error.is_out_of_memory:
-        return bad(
-            display_path, f"needs more than {MEMORY / 2**30:g} GiB of memory to be read", line
-        )
-    return bad(display_path, f"{message}: {error}", line)
+        message = f"needs more than {MEMORY / 2**30:g} GiB of memory to be read"
+        return table_error("limit-exceeded", display_path, message, line)
+    return table_error("file-unreadable", display_path, f"{message}: {error}", line)
 
 
 def _with_class_name(value: Any, classes: Sequence[str] | None) -> Any:

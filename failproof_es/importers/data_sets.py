@@ -66,7 +66,7 @@ class RecordImporter:
         for path in files:
             rows = READERS[path.suffix.lower()](source, path)
             if not rows.names:
-                raise InvalidInput([Problem("todo", "is empty: it holds no record", path)])
+                raise InvalidInput([Problem("no-cases", "is empty: it holds no record", path)])
             _refuse_tests_of_promptfoo(path, rows.names)
             mapping = mapping_of(rows.names, options, self.defaults, self.match, self.blocking)
             for name in mapping.unmapped(rows.names):
@@ -106,7 +106,7 @@ def _record_files(source: Source, suffixes: Sequence[str]) -> list[Path]:
     files = source.all_files(*suffixes)
     if not files:
         message = f"holds no file that ends in {', '.join(suffixes)}"
-        raise InvalidInput([Problem("todo", message, source.path)])
+        raise InvalidInput([Problem("file-not-found", message, source.path)])
     if not source.path.is_dir() and source.path.suffix.lower() not in suffixes:
         message = f"does not end in {' or '.join(suffixes)}"
         program = source.path.suffix.lower() in _PROGRAMS
@@ -115,7 +115,7 @@ def _record_files(source: Source, suffixes: Sequence[str]) -> list[Path]:
             if program
             else "name it so, or choose another kind"
         )
-        raise InvalidInput([Problem("todo", message, source.path, remedy=remedy)])
+        raise InvalidInput([Problem("wrong-file-kind", message, source.path, remedy=remedy)])
     return files
 
 
@@ -127,7 +127,7 @@ def _split_files(source: Source, split: str | None, findings: Findings) -> list[
     """
     if not source.path.is_dir():
         raise InvalidInput(
-            [Problem("todo", "is no folder", source.path, remedy="name the data set's")]
+            [Problem("not-a-folder", "is no folder", source.path, remedy="name the data set's")]
         )
     splits: dict[str, list[Path]] = {}
     for path in _data_set_files(source, findings):
@@ -135,7 +135,11 @@ def _split_files(source: Source, split: str | None, findings: Findings) -> list[
     if not splits:
         message = "holds neither Arrow nor Parquet files"
         raise InvalidInput(
-            [Problem("todo", message, source.path, remedy="name a folder of `save_to_disk`")]
+            [
+                Problem(
+                    "file-not-found", message, source.path, remedy="name a folder of `save_to_disk`"
+                )
+            ]
         )
     if split is None and len(splits) == 1:
         [split] = splits
@@ -145,7 +149,14 @@ def _split_files(source: Source, split: str | None, findings: Findings) -> list[
     message = "has several splits" if split is None else f"has no split {split!r}"
     names = ", ".join(splits)
     raise InvalidInput(
-        [Problem("todo", message, source.path, remedy=f"--split NAME; there are: {names}")]
+        [
+            Problem(
+                "missing-option" if split is None else "invalid-option",
+                message,
+                source.path,
+                remedy=f"--split NAME; there are: {names}",
+            )
+        ]
     )
 
 
@@ -189,7 +200,9 @@ def _require_every_shard(files: Sequence[Path]) -> None:
     }
     if missing := sorted(expected - there):
         message = "is missing: the names of the others say that it belongs to them"
-        raise InvalidInput([Problem("todo", message, path) for path in missing[:_MOST_MISSING]])
+        raise InvalidInput(
+            [Problem("file-not-found", message, path) for path in missing[:_MOST_MISSING]]
+        )
 
 
 def _named_files(source: Source, folder: Path) -> frozenset[Path] | None:
@@ -203,17 +216,19 @@ def _named_files(source: Source, folder: Path) -> frozenset[Path] | None:
     try:
         document = parse_object(source.text(state).encode(), "file")
     except Defect as defect:
-        raise InvalidInput([Problem("todo", defect.message, state, defect.line)]) from None
+        raise InvalidInput([Problem("not-json", defect.message, state, defect.line)]) from None
     data_files = document.get("_data_files")
     files = set()
     for data_file in data_files if isinstance(data_files, list) else []:
         filename = data_file.get("filename") if isinstance(data_file, dict) else None
         if not isinstance(filename, str):
-            raise InvalidInput([Problem("todo", "names no file", state, field="_data_files")])
+            raise InvalidInput([Problem("wrong-type", "names no file", state, field="_data_files")])
         try:
             files.add(source.within(filename, folder))
         except OutsideSource as error:
-            raise InvalidInput([Problem("todo", f"{filename[:100]}: {error}", state)]) from None
+            raise InvalidInput(
+                [Problem("file-not-found", f"{filename[:100]}: {error}", state)]
+            ) from None
     return frozenset(files)
 
 

@@ -27,7 +27,7 @@ class SuiteImporter:
 
     def cases(self, source: Source, options: Options, findings: Findings) -> Iterator[ImportedCase]:
         """Always raises `InvalidInput`: case files are copied, not mapped; `files` names them."""
-        raise InvalidInput.because("todo", "case files are copied, not mapped")
+        raise InvalidInput.because("unsupported-feature", "case files are copied, not mapped")
 
     def files(self, source: Source, findings: Findings) -> tuple[Dialect, list[Path], int]:
         """The dialect, its files and the number of their valid cases.
@@ -39,7 +39,7 @@ class SuiteImporter:
         problems = Problems()
         for file in files:
             if source.path.is_dir() and not file.resolve().is_relative_to(source.folder):
-                problems.error("todo", "is a link out of the folder", path=file)
+                problems.error("link-not-followed", "is a link out of the folder", path=file)
             else:
                 source.check(file)
         problems.raise_errors()

@@ -95,7 +95,11 @@ class NotMappedList:
         """The first 20 entries as problems, for a source of which nothing is left."""
         return [
             Problem(
-                "todo", entry.reason, Path(entry.place.path), entry.place.line, entry.place.field
+                "not-mapped",
+                entry.reason,
+                Path(entry.place.path),
+                entry.place.line,
+                entry.place.field,
             )
             for entry in self.entries[:_MOST_PROBLEMS]
         ]

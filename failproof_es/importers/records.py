@@ -113,13 +113,13 @@ def mapping_of(
     for role, column in options.columns.items():
         if role not in ROLES:
             problems.error(
-                "todo",
+                "invalid-option",
                 f"--column: there is no {role!r} in a case",
                 remedy=f"there are: {_ROLES_IN_WORDS}",
             )
         elif column not in names and column.partition(".")[0] not in names:
             problems.error(
-                "todo",
+                "invalid-option",
                 f"--column {role}={column}: there is no such column",
                 remedy=f"there are: {_list_names(names)}",
             )
@@ -128,13 +128,15 @@ def mapping_of(
     if "prompt" not in columns and not problems.errors:
         meant = next((name for name in names if known_name(name, ["prompt"], ())), "COLUMN")
         problems.error(
-            "todo",
+            "missing-option",
             "no column is named that holds the prompt",
             remedy=f"--column prompt={meant}; there are: {_list_names(names)}",
         )
     if options.match is not None and match_of(options.match) is None:
         problems.error(
-            "todo", f"--match: unknown way {options.match!r}", remedy=f"there are: {WORDS}"
+            "invalid-option",
+            f"--match: unknown way {options.match!r}",
+            remedy=f"there are: {WORDS}",
         )
     problems.raise_errors()
     return ColumnMap(columns, options.match or match, blocking)

@@ -70,12 +70,16 @@ def read_csv(source: Source, path: Path) -> SourceRows:
     records = _csv_records(path, display_path)
     first = next(records, None)
     if first is None:
-        raise bad(display_path, "is empty: it holds no heading")
+        raise table_error("no-cases", display_path, "is empty: it holds no heading")
     names = first[1]
     if len(names) > MAX_COLUMNS:
-        raise bad(display_path, f"has more than {MAX_COLUMNS:,} columns", first[0])
+        raise table_error(
+            "limit-exceeded", display_path, f"has more than {MAX_COLUMNS:,} columns", first[0]
+        )
     if twice := next((name for name, count in Counter(names).items() if count > 1), None):
-        raise bad(display_path, f"has the column {twice!r} twice", first[0])
+        raise table_error(
+            "duplicate-name", display_path, f"has the column {twice!r} twice", first[0]
+        )
     remarks: list[str] = []
 
     def rows(wanted: Collection[str]) -> Iterator[SourceRow]:
@@ -123,10 +127,12 @@ def _csv_records(path: Path, display_path: str) -> Iterator[tuple[int, list[str]
                 if cells:
                     yield line, cells
         except csv.Error as error:
-            raise bad(display_path, f"is not CSV: {error}", before + 1) from None
+            raise table_error("not-csv", display_path, f"is not CSV: {error}", before + 1) from None
         except UnicodeDecodeError:
             remedy = "save it as UTF-8"
-            problem = Problem("todo", "is not UTF-8", Path(display_path), before + 1, remedy=remedy)
+            problem = Problem(
+                "not-utf8", "is not UTF-8", Path(display_path), before + 1, remedy=remedy
+            )
             raise InvalidInput([problem]) from None
 
 
@@ -163,7 +169,7 @@ def _csv_rows(
     for line, cells in records:
         if len(cells) != len(names):
             message = f"has {len(cells)} cells, the heading has {len(names)}"
-            problems.error("todo", message, path=Path(display_path), line=line)
+            problems.error("wrong-cell-count", message, path=Path(display_path), line=line)
         else:
             record = {name: value_of(name, cell) for name, cell in zip(names, cells, strict=True)}
             yield SourceRow(Place(display_path, line), record)
@@ -185,7 +191,9 @@ def read_json_lines(source: Source, path: Path) -> SourceRows:
     for _, document in read_objects(path, first_problems):
         names.update(dict.fromkeys(document))
         if len(names) > MAX_COLUMNS:
-            raise bad(display_path, f"has more than {MAX_COLUMNS:,} fields")
+            raise table_error(
+                "limit-exceeded", display_path, f"has more than {MAX_COLUMNS:,} fields"
+            )
     if not names:
         first_problems.raise_errors()
 
@@ -208,11 +216,11 @@ def read_json(source: Source, path: Path) -> SourceRows:
     try:
         documents = parse_object(f'{{"rows":{text}}}'.encode(), "file")["rows"]
     except Defect as defect:
-        raise bad(display_path, defect.message, defect.line) from None
+        raise table_error("not-json", display_path, defect.message, defect.line) from None
     if not isinstance(documents, list) or not all(
         isinstance(document, dict) for document in documents
     ):
-        raise bad(display_path, "is not a JSON list of objects")
+        raise table_error("wrong-type", display_path, "is not a JSON list of objects")
     names = dict.fromkeys(name for document in documents for name in document)
     rows = (
         SourceRow(Place(display_path, None, f"[{n}]"), document)
@@ -221,5 +229,7 @@ def read_json(source: Source, path: Path) -> SourceRows:
     return SourceRows(list(names), lambda _: rows)
 
 
-def bad(display_path: str, message: str, line: int | None = None) -> InvalidInput:
-    return InvalidInput([Problem("todo", message, Path(display_path), line)])
+def table_error(
+    code: str, display_path: str, message: str, line: int | None = None
+) -> InvalidInput:
+    return InvalidInput([Problem(code, message, Path(display_path), line)])

@@ -51,7 +51,11 @@ class Source:
         try:
             if not self.path.exists():
                 raise InvalidInput(
-                    [Problem("todo", "does not exist", self.path, remedy="check the path")]
+                    [
+                        Problem(
+                            "file-not-found", "does not exist", self.path, remedy="check the path"
+                        )
+                    ]
                 )
             self.folder = (self.path if self.path.is_dir() else self.path.parent).resolve()
         except OSError as error:  # a name that is too long, or a folder without permission
@@ -126,21 +130,27 @@ class Source:
                 remedy = "put the folder itself there, as `cp -rL` does"
                 message = "is a link to a folder: it is not followed"
                 raise InvalidInput(
-                    [Problem("todo", message, Path(folder) / linked[0], remedy=remedy)]
+                    [Problem("link-not-followed", message, Path(folder) / linked[0], remedy=remedy)]
                 )
             for name in sorted(names):
                 seen += 1
                 if seen > MAX_ENTRIES:
                     message = f"holds more than {MAX_ENTRIES:,} files"
                     raise InvalidInput(
-                        [Problem("todo", message, self.path, remedy="name a folder in it")]
+                        [
+                            Problem(
+                                "limit-exceeded", message, self.path, remedy="name a folder in it"
+                            )
+                        ]
                     )
                 path = Path(folder) / name
                 if path.suffix.lower() in suffixes and not name.startswith("."):
                     if not path.resolve().is_relative_to(self.folder):
                         remedy = "put the file itself there, as `cp -rL` does"
                         message = "is a link out of the folder"
-                        raise InvalidInput([Problem("todo", message, path, remedy=remedy)])
+                        raise InvalidInput(
+                            [Problem("link-not-followed", message, path, remedy=remedy)]
+                        )
                     files.append(path)
         return files
 
@@ -164,7 +174,7 @@ class Source:
             if len(self._files) >= MAX_FILES:
                 message = f"more than {MAX_FILES:,} files would be read"
                 raise InvalidInput(
-                    [Problem("todo", message, self.path, remedy="import them in parts")]
+                    [Problem("limit-exceeded", message, self.path, remedy="import them in parts")]
                 )
             self._files[resolved] = self._digest(path, most)
         return self._files[resolved]
@@ -175,7 +185,9 @@ class Source:
             while piece := file.read(_PIECE):
                 size += len(piece)
                 if size > most:
-                    raise InvalidInput([Problem("todo", f"is larger than {most:,} bytes", path)])
+                    raise InvalidInput(
+                        [Problem("file-too-large", f"is larger than {most:,} bytes", path)]
+                    )
                 digest.update(piece)
         return DigestedFile(self.display_path(path), size, digest.hexdigest())
 
@@ -190,7 +202,7 @@ class Source:
             line = raw[: error.start].count(b"\n") + 1
             remedy = "save it as UTF-8"
             raise InvalidInput(
-                [Problem("todo", "is not UTF-8", path, line, remedy=remedy)]
+                [Problem("not-utf8", "is not UTF-8", path, line, remedy=remedy)]
             ) from None
 
     def _open(self, path: Path) -> BinaryIO:
@@ -202,7 +214,12 @@ class Source:
     def require_unchanged(self) -> None:
         """Raises `InvalidInput` if a file has changed since it was first read."""
         changed = [
-            Problem("todo", "changed while it was read", Path(was.path), remedy="import it again")
+            Problem(
+                "file-changed",
+                "changed while it was read",
+                Path(was.path),
+                remedy="import it again",
+            )
             for path, was in self._files.items()
             if self._digest(path, MAX_FILE_BYTES) != was
         ]
@@ -219,7 +236,15 @@ class Source:
 
 def _unreadable(path: Path, error: OSError) -> InvalidInput:
     reason = (error.strerror or str(error)).lower()
-    return InvalidInput([Problem("todo", f"cannot be read: {reason}", path)])
+    return InvalidInput(
+        [
+            Problem(
+                "file-not-found" if isinstance(error, FileNotFoundError) else "file-unreadable",
+                f"cannot be read: {reason}",
+                path,
+            )
+        ]
+    )
 
 
 def _raise_unreadable(error: OSError) -> None:

@@ -60,7 +60,9 @@ def write_suites(
         for number, case in enumerate(cases, 1):
             if number > MAX_CASES:
                 message = f"holds more than {MAX_CASES:,} cases"
-                raise InvalidInput([Problem("todo", message, remedy="import it in parts")])
+                raise InvalidInput(
+                    [Problem("limit-exceeded", message, remedy="import it in parts")]
+                )
             if not _claim(case, case.suite or name, seen_ids, problems):
                 continue
             for file, document in _documents(case, name, findings):
@@ -68,10 +70,12 @@ def write_suites(
                 size += files[file].write(line)
                 if size > MAX_BYTES:
                     message = f"becomes more than {MAX_BYTES:,} bytes of cases"
-                    raise InvalidInput([Problem("todo", message, remedy="import it in parts")])
+                    raise InvalidInput(
+                        [Problem("limit-exceeded", message, remedy="import it in parts")]
+                    )
                 counts[file] += 1
             if len(problems.errors) >= _MOST_ERRORS:
-                problems.error("todo", f"stopped after {_MOST_ERRORS} problems")
+                problems.error("too-many-problems", f"stopped after {_MOST_ERRORS} problems")
                 break
     problems.raise_errors()
     for file, count in counts.items():
@@ -92,7 +96,7 @@ def _claim(case: ImportedCase, suite: str, seen_ids: SeenIds, problems: Problems
     first = seen_ids.claim(suite, case.case_id, at, case.place.line or 0)
     if first is not None:
         problems.error(
-            "todo",
+            "duplicate-id",
             f"duplicate id {case.case_id[:200]!r}, first used at {first}",
             path=at,
             line=case.place.line,
@@ -165,7 +169,7 @@ def _require_valid(suite: WrittenSuite) -> None:
         pass
     defects = [
         Problem(
-            "todo",
+            problem.code,
             f"{problem.message} (in case {problem.line} of {suite.file.name})",
             field=problem.field,
         )

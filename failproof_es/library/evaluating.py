@@ -68,7 +68,7 @@ def load(configuration: ConfigurationSource, settings: Sequence[str] = ()) -> Lo
             file.write_bytes(orjson.dumps(dict(configuration)))
         except TypeError as error:
             raise InvalidInput.because(
-                "todo",
+                "wrong-type",
                 f"the configuration is not what YAML can hold: {error}",
                 remedy="use mappings, lists, strings, numbers, true, false and None",
             ) from None

@@ -70,7 +70,9 @@ def _read(
     )
     if not named:
         message = f"{pattern!r} names no case: run {number} has no such result"
-        problem = Problem("todo", message, remedy=f"`failproof-es show {number}` says what it has")
+        problem = Problem(
+            "no-cases", message, remedy=f"`failproof-es show {number}` says what it has"
+        )
         raise _refused(loaded, name, [problem])
     cases[f"{kind}:{number}"] = named
     return f"{kind}:{number}"
@@ -79,5 +81,5 @@ def _read(
 def _refused(loaded: LoadedConfiguration, name: str, problems: Sequence[Problem]) -> InvalidInput:
     field = f"selection.{name}"
     return InvalidInput(
-        [loaded.placed(Problem("todo", p.message, field=field, remedy=p.remedy)) for p in problems]
+        [loaded.placed(Problem(p.code, p.message, field=field, remedy=p.remedy)) for p in problems]
     )

@@ -98,7 +98,7 @@ class LogReader:
         if run.manifest is None:
             by_then = "" if self.up_to is None else f" by position {self.up_to}"
             raise InvalidInput.because(
-                "todo",
+                "run-not-begun",
                 f"run {run_id} had not begun{by_then}",
                 remedy="without a position, `failproof-es log RUN --limit 1` shows where it begins",
             )

@@ -77,7 +77,7 @@ def read_every_eval_ever(path: Path) -> ForeignRun:
     first = object_of(first)
     if "evaluation_id" not in first or "interaction_type" not in first:
         message = "is no file of samples of Every Eval Ever: its first line has no `evaluation_id`"
-        raise InvalidInput([Problem("todo", message, path=samples, line=1)])
+        raise InvalidInput([Problem("wrong-file-kind", message, path=samples, line=1)])
     library = object_of(aggregate.get("eval_library"))
     ran_with = " ".join(
         part
@@ -120,14 +120,14 @@ def _samples_path(aggregate: Json, path: Path, remainder: Remainder) -> Path:
     """
     if "evaluation_results" not in aggregate:
         message = "is no record of Every Eval Ever: it has no `evaluation_results`"
-        raise InvalidInput([Problem("todo", message, path=path)])
+        raise InvalidInput([Problem("wrong-file-kind", message, path=path)])
     details = object_of(aggregate.get("detailed_evaluation_results"))
     file_path = details.get("file_path")
     if not isinstance(file_path, str) or not file_path or "\0" in file_path:
         raise InvalidInput(
             [
                 Problem(
-                    "todo",
+                    "no-answers",
                     "the record is an aggregate without samples: it holds scores and no answers",
                     path=path,
                     field="detailed_evaluation_results",
@@ -138,7 +138,9 @@ def _samples_path(aggregate: Json, path: Path, remainder: Remainder) -> Path:
     samples = path.parent / Path(file_path).name
     if not samples.is_file():
         remedy = "put the file of samples beside the aggregate"
-        raise InvalidInput([Problem("todo", f"there is no {samples}", path=path, remedy=remedy)])
+        raise InvalidInput(
+            [Problem("file-not-found", f"there is no {samples}", path=path, remedy=remedy)]
+        )
     _require_checksum(details, samples, remainder)
     for parent, record, read in (
         ("the aggregate", aggregate, _READ_OF_AGGREGATE),
@@ -172,7 +174,7 @@ def _require_checksum(details: Json, samples: Path, remainder: Remainder) -> Non
     if digest.lower() != checksum.lower():
         message = f"its {algorithm} is {digest}, the aggregate says {checksum[:100]}"
         remedy = "take both files from the same place"
-        raise InvalidInput([Problem("todo", message, path=samples, remedy=remedy)])
+        raise InvalidInput([Problem("checksum-mismatch", message, path=samples, remedy=remedy)])
 
 
 def _answers(path: Path, of: str | None, remainder: Remainder) -> Iterator[RecordedAnswer]:

@@ -82,7 +82,7 @@ def read_garak_report(path: Path) -> ForeignRun:
         raise InvalidInput(
             [
                 Problem(
-                    "todo",
+                    "wrong-file-kind",
                     "is no report of garak: it holds no attempt",
                     path=path,
                     remedy="give the file `*.report.jsonl` that garak names at its end",

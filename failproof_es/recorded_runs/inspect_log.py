@@ -106,7 +106,7 @@ def _answers(
             continue
         sample = line["sample"]
         if not isinstance(sample, dict):
-            raise InvalidInput([Problem("todo", "a sample is no object", path=path)])
+            raise InvalidInput([Problem("wrong-type", "a sample is no object", path=path)])
         yield answer(sample, object_of(line.get("left_out")))
     planned.list_missing(remainder)
 

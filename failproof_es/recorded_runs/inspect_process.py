@@ -47,12 +47,12 @@ def read_lines(path: Path) -> Lines:
     except OSError as error:
         message = f"{python} can't be started: {error.strerror or error}"
         raise InvalidInput.because(
-            "todo", message, remedy=f"{PYTHON} names it: correct it"
+            "program-not-started", message, remedy=f"{PYTHON} names it: correct it"
         ) from None
     except UnreadableLine as error:
         remedy = "export the log without that sample, and import it again"
         raise InvalidInput(
-            [Problem("todo", f"a sample {error}", path=path, remedy=remedy)]
+            [Problem("file-unreadable", f"a sample {error}", path=path, remedy=remedy)]
         ) from None
     except ChildFailed as error:
         raise _unreadable(path, python, error) from None
@@ -61,7 +61,7 @@ def read_lines(path: Path) -> Lines:
 def _unreadable(path: Path, python: str, error: ChildFailed) -> InvalidInput:
     if error.code == _ABSENT:
         return InvalidInput.because(
-            "todo",
+            "extra-not-installed",
             f"Inspect, which reads its own logs, is not installed for {python}",
             remedy="pip install 'failproof-es[inspect]'; or install inspect-ai into an environment "
             f"of its own, and name its Python in {PYTHON}",
@@ -72,7 +72,7 @@ def _unreadable(path: Path, python: str, error: ChildFailed) -> InvalidInput:
     return InvalidInput(
         [
             Problem(
-                "todo",
+                "file-unreadable",
                 f"Inspect can't read this log: {last}",
                 path=path,
                 remedy="check that the file is whole; `inspect log dump` reads it, too",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from failproof_es.problems import InvalidInput, Problem
+from failproof_es.recorded_runs.sources import unreadable_file
 from failproof_es.support.regular_file import open_regular
 
 MOST_BYTES = 2**30
@@ -27,10 +28,10 @@ def load_json(path: Path) -> Any:
         with open_regular(path) as file:
             content = file.read(MOST_BYTES + 1)
     except OSError as error:
-        raise _unreadable(path, error) from None
+        raise unreadable_file(path, error) from None
     if len(content) > MOST_BYTES:
         raise InvalidInput(
-            [Problem("todo", f"is larger than {MOST_BYTES // 2**20} MiB", path=path)]
+            [Problem("file-too-large", f"is larger than {MOST_BYTES // 2**20} MiB", path=path)]
         )
     return _parse(content, path, None)
 
@@ -48,11 +49,11 @@ def load_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
                 number += 1
                 if len(raw) > MOST_LINE_BYTES:
                     message = f"the line is longer than {MOST_LINE_BYTES // 2**20} MiB"
-                    raise InvalidInput([Problem("todo", message, path=path, line=number)])
+                    raise InvalidInput([Problem("limit-exceeded", message, path=path, line=number)])
                 if raw.strip():
                     yield number, _parse(raw, path, number)
     except OSError as error:
-        raise _unreadable(path, error) from None
+        raise unreadable_file(path, error) from None
 
 
 def _parse(content: bytes, path: Path, line: int | None) -> Any:
@@ -60,13 +61,13 @@ def _parse(content: bytes, path: Path, line: int | None) -> Any:
         return json.loads(content, object_pairs_hook=_require_unique_keys)
     except _DuplicateKey as error:
         message = f"the key {str(error)!r} stands twice in one object: one of them would be lost"
-        raise InvalidInput([Problem("todo", message, path=path, line=line)]) from None
+        raise InvalidInput([Problem("duplicate-key", message, path=path, line=line)]) from None
     except (ValueError, RecursionError) as error:
         message = "is no JSON" if line is None else "the line is no JSON"
         remedy = "check that the file is whole: its writer may have been stopped"
         at = line or getattr(error, "lineno", None)
         raise InvalidInput(
-            [Problem("todo", f"{message}: {error}"[:300], path=path, line=at, remedy=remedy)]
+            [Problem("not-json", f"{message}: {error}"[:300], path=path, line=at, remedy=remedy)]
         ) from None
 
 
@@ -81,9 +82,3 @@ def _require_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         [(twice, _)] = stood.most_common(1)
         raise _DuplicateKey(twice[:_LONGEST_KEY].encode("utf-8", "backslashreplace").decode())
     return document
-
-
-def _unreadable(path: Path, error: OSError) -> InvalidInput:
-    return InvalidInput(
-        [Problem("todo", f"the file can't be read: {error.strerror or error}", path=path)]
-    )

@@ -83,7 +83,7 @@ def read_promptfoo_results(path: Path) -> ForeignRun:
         raise InvalidInput(
             [
                 Problem(
-                    "todo",
+                    "wrong-file-kind",
                     "is no file of results of promptfoo: it has no `results.results`",
                     path=path,
                     remedy="write one with `promptfoo eval -o results.json`",

@@ -23,11 +23,25 @@ def source_file(path: Path) -> SourceFile:
                 size += len(piece)
             digest = sha256.hexdigest()
     except OSError as error:
-        message = f"the file can't be read: {error.strerror or error}"
-        remedy = "name one file in it" if path.is_dir() else "check the path"
-        raise InvalidInput([Problem("todo", message, path=path, remedy=remedy)]) from None
+        raise unreadable_file(path, error) from None
     name = path.name.encode("utf-8", "backslashreplace").decode()
     return SourceFile(name=name, sha256=digest, bytes=size)
+
+
+def unreadable_file(path: Path, error: OSError) -> InvalidInput:
+    """The error for a file that the operating system does not let this process read."""
+    message = f"the file can't be read: {error.strerror or error}"
+    remedy = "name one file in it" if path.is_dir() else "check the path"
+    return InvalidInput(
+        [
+            Problem(
+                "file-not-found" if isinstance(error, FileNotFoundError) else "file-unreadable",
+                message,
+                path=path,
+                remedy=remedy,
+            )
+        ]
+    )
 
 
 def digest_of_files(files: Sequence[SourceFile]) -> str:

@@ -168,7 +168,11 @@ class BenchmarkSession:
         """Choose the models that answer. Raises `InvalidInput` for unknown or repeated names."""
         require_text_list(model_names, "model_names", "gpt-4o")
         problems = [
-            Problem("todo", f"the model {name!r} is chosen twice", remedy="name each model once")
+            Problem(
+                "duplicate-name",
+                f"the model {name!r} is chosen twice",
+                remedy="name each model once",
+            )
             for name in dict.fromkeys(model_names)
             if model_names.count(name) > 1
         ]
@@ -210,7 +214,7 @@ class BenchmarkSession:
             self._require_idle()
             if not hasattr(self._data, "configuration_of") or not hasattr(self._data, "tasks_of"):
                 raise InvalidInput.because(
-                    "todo",
+                    "unsupported-feature",
                     f"run {run_id} cannot be resumed: the data manager has no `configuration_of` "
                     "and no `tasks_of`",
                     remedy="begin another run",
@@ -245,7 +249,9 @@ class BenchmarkSession:
         with self._lock:
             if self._run_status.run_id == run_id and not self._run_status.ended:
                 raise InvalidInput.because(
-                    "todo", f"run {run_id} is still going", remedy="wait until it is 100 % complete"
+                    "run-not-ended",
+                    f"run {run_id} is still going",
+                    remedy="wait until it is 100 % complete",
                 )
         path = self._report(run_id)
         with self._lock:
@@ -273,7 +279,7 @@ class BenchmarkSession:
         model_names = self._models.list_models()
         remedy = f"there are: {', '.join(model_names)}"
         return [
-            Problem("todo", f"there is no model {name!r}", remedy=remedy)
+            Problem("unknown-model", f"there is no model {name!r}", remedy=remedy)
             for name in names
             if name not in model_names
         ]
@@ -282,11 +288,11 @@ class BenchmarkSession:
         problems = []
         if not self._model_names:
             problems.append(
-                Problem("todo", "no model is chosen", remedy="call `select_models` first")
+                Problem("no-model", "no model is chosen", remedy="call `select_models` first")
             )
         if self._judge is None:
             remedy = "call `select_judge_model` first"
-            problems.append(Problem("todo", "no judge is chosen", remedy=remedy))
+            problems.append(Problem("no-judge", "no judge is chosen", remedy=remedy))
         if problems or self._judge is None:
             raise InvalidInput(problems)
         return self._judge
@@ -294,14 +300,14 @@ class BenchmarkSession:
     def _chosen_judge(self) -> str:
         if self._judge is None:
             raise InvalidInput.because(
-                "todo", "no judge is chosen", remedy="call `select_judge_model`"
+                "no-judge", "no judge is chosen", remedy="call `select_judge_model`"
             )
         return self._judge
 
     def _require_idle(self) -> None:
         if not self._run_status.ended:
             raise InvalidInput.because(
-                "todo",
+                "run-not-ended",
                 f"run {self._run_status.run_id} is still going",
                 remedy="wait for it, or open another benchmark",
             )

@@ -112,7 +112,7 @@ class DataManager:
         }
         remedy = "a run's plan never changes: create another run"
         problems = [
-            Problem("todo", f"run {run_id}: {difference} {', '.join(ids)}", remedy=remedy)
+            Problem("plan-mismatch", f"run {run_id}: {difference} {', '.join(ids)}", remedy=remedy)
             for difference, ids in differences.items()
             if ids
         ]
@@ -168,7 +168,9 @@ class DataManager:
         judging = judging_of(started)
         if len(judging.judges) > 1:
             reason = f"run {benchmark.number} has {len(judging.judges)} judges: one can't decide"
-            raise InvalidInput.because("todo", reason, remedy="resume the run: it asks them")
+            raise InvalidInput.because(
+                "unsupported-feature", reason, remedy="resume the run: it asks them"
+            )
         verdict, problem = _read_verdict(result)
         key = benchmark.key(result.task_id, result.model_name)
         with self._borrow_lease(benchmark.number, key.evaluation_id) as lease:
@@ -198,14 +200,16 @@ class DataManager:
         if not model_names or twice:
             reason = f"{', '.join(sorted(twice))} twice" if twice else "no model"
             raise InvalidInput.because(
-                "todo", f"a run must not have {reason}", remedy="name each model once"
+                "duplicate-name" if twice else "no-model",
+                f"a run must not have {reason}",
+                remedy="name each model once",
             )
         configuration = self._loaded.configuration
         configured = [judge.model for judge in configuration.asked_judges]
         judges = [self._judge] if self._judge is not None else configured
         if len(judges) != 1:
             raise InvalidInput.because(
-                "todo",
+                "no-judge",
                 f"the configuration names {len(judges)} judges, and none is chosen",
                 remedy="name one as `judge`, or call `select_judge_model` or `judge_with` first",
             )
@@ -225,7 +229,7 @@ class DataManager:
         failed = result.status is TaskStatus.FAILED
         if result.status is TaskStatus.NEW:
             raise InvalidInput.because(
-                "todo",
+                "wrong-status",
                 f"{_name_result(result)}: its status is NEW, and no answer is on record",
                 remedy="save it as PENDING_JUDGEMENT with its llm_response, or as FAILED",
             )
@@ -257,7 +261,7 @@ class DataManager:
     def _run_id(self, result: Result) -> int:
         if result.run_id is None:
             raise InvalidInput.because(
-                "todo", f"{_name_result(result)}: no run_id", remedy="set it"
+                "missing-value", f"{_name_result(result)}: no run_id", remedy="set it"
             )
         return result.run_id
 
@@ -267,7 +271,7 @@ class DataManager:
         result_id = benchmark.result_id(key, result.task_id)
         if result.result_id not in (None, result_id):
             reason = f"{_name_result(result)}: its result_id is {result_id}, not {result.result_id}"
-            raise InvalidInput.because("todo", reason)
+            raise InvalidInput.because("record-mismatch", reason)
         evaluation = benchmark.evaluation(key)
         return result_of(evaluation.case, evaluation.state(), key, result_id, benchmark.number)
 
@@ -275,7 +279,7 @@ class DataManager:
         differing = [f for f in fields if getattr(result, f) != getattr(recorded, f)]
         if differing:
             raise InvalidInput.because(
-                "todo",
+                "record-mismatch",
                 f"{_name_result(result)}: the record says otherwise of {', '.join(differing)}",
                 remedy="what is on record never changes: load the result again",
             )
@@ -299,17 +303,17 @@ def _read_verdict(result: Result) -> tuple[dict[str, object] | None, str | None]
             score = result.evaluation_score
             if not math.isfinite(score) or not 0.0 <= score <= 1.0:
                 reason = f"{_name_result(result)}: the score {score} is not from 0 to 1"
-                raise InvalidInput.because("todo", reason)
+                raise InvalidInput.because("out-of-range", reason)
             if not result.evaluation_reason.strip():
                 reason = (
                     f"{_name_result(result)}: a judgement needs a reason in `evaluation_reason`"
                 )
-                raise InvalidInput.because("todo", reason)
+                raise InvalidInput.because("empty-value", reason)
             return {"score": float(score), "reason": result.evaluation_reason}, None
         case _:
             status = result.status.value
             reason = f"{_name_result(result)}: it is answered: its status can't be {status}"
-            raise InvalidInput.because("todo", reason)
+            raise InvalidInput.because("wrong-status", reason)
 
 
 def _repeats_failure(result: Result, recorded: Result) -> bool:

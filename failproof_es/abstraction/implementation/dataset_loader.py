@@ -42,7 +42,9 @@ class DataSetLoader:
         if not tasks or not self._skip_invalid:
             problems.raise_errors()
         if not tasks:
-            raise InvalidInput([Problem("todo", f"{folder_path} holds no task", remedy="add one")])
+            raise InvalidInput(
+                [Problem("no-cases", f"{folder_path} holds no task", remedy="add one")]
+            )
         for line in skipped_lines(problems.errors):
             logger.warning("%s", line)
         return tasks

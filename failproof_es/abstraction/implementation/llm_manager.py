@@ -81,7 +81,7 @@ class LLMManager:
         if name not in self._listing.models:
             names = ", ".join(dict.fromkeys([*self._configured_models, *self._listing.models]))
             raise InvalidInput.because(
-                "todo", f"there is no model {name!r}", remedy=f"there are: {names}"
+                "unknown-model", f"there is no model {name!r}", remedy=f"there are: {names}"
             )
         return self._listing.models[name]
 
@@ -229,7 +229,7 @@ async def _require_offered(model: Model) -> None:
         return
     if not await provider_type(model.provider).fetch_model(model):
         raise InvalidInput.because(
-            "todo",
+            "unknown-model",
             f"{model.base_url} does not have {model.model}",
             remedy=f"it has: {', '.join(offered)}",
         )

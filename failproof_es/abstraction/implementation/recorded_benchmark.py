@@ -61,7 +61,7 @@ class RecordedBenchmark:
             run = read_run(connection, stream)
             if run.started.dialect != DIALECT.name:
                 raise InvalidInput.because(
-                    "todo",
+                    "wrong-dialect",
                     f"run {run_id} is of the dialect {run.started.dialect!r}, not of benchmark",
                     remedy="`failproof-es results` prints its results",
                 )
@@ -109,12 +109,12 @@ class RecordedBenchmark:
         if planned is None:
             reason = f"run {self.number} has no task {task_id!r}"
             raise InvalidInput.because(
-                "todo", reason, remedy="its tasks are those that it began with"
+                "unknown-case", reason, remedy="its tasks are those that it began with"
             )
         if model_name not in self.model_names:
             names = ", ".join(self.model_names)
             reason = f"run {self.number} has no model {model_name!r}"
-            raise InvalidInput.because("todo", reason, remedy=f"it has: {names}")
+            raise InvalidInput.because("unknown-model", reason, remedy=f"it has: {names}")
         return EvaluationKey(self.run_id, prompt_id(planned.case.digest()), model_name)
 
     def evaluation(self, key: EvaluationKey) -> RecordedEvaluation:

@@ -29,7 +29,7 @@ def write_report(store: Store, run_id: int, folder: Path) -> str:
             written_file = atomic_write(path, pieces)
         except OSError as error:
             raise InvalidInput.because(
-                "todo", f"{path} cannot be written: {describe_write_error(path, error)}"
+                "file-unwritable", f"{path} cannot be written: {describe_write_error(path, error)}"
             ) from None
     file = {"kind": "report", "path": str(path), **written_file._asdict()}
     record_operations(store, run, [(FileWritten, file)])

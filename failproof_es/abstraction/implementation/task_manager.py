@@ -101,7 +101,9 @@ class TaskManager:
             planned = run.recorded.tasks[task.task_id].case
             if task_of(planned) != task:
                 reason = f"run {run_id} has other words for the task {task.task_id!r}"
-                raise InvalidInput.because("todo", reason, remedy="submit it as the plan has it")
+                raise InvalidInput.because(
+                    "plan-mismatch", reason, remedy="submit it as the plan has it"
+                )
             existing = run.submissions.get(key.evaluation_id)
             if existing is not None:
                 return existing.submission_id
@@ -194,7 +196,7 @@ class TaskManager:
             recorded = RecordedBenchmark.read(self._store, run_id)
             if recorded.run.ended:
                 reason = f"run {run_id} has ended: {recorded.run.status}"
-                raise InvalidInput.because("todo", reason, remedy="begin another run")
+                raise InvalidInput.because("run-ended", reason, remedy="begin another run")
             self._runs[run_id] = _DrivenRun(recorded, self._subscriptions, self._forget)
             self._runs[run_id].begin(self._loop)
         return self._runs[run_id]

@@ -40,9 +40,13 @@ def require_endpoint(endpoint: str, field: str) -> None:
     if any(mark in endpoint for mark in "@?#"):  # a message must not repeat a secret
         message = "the address of the collector holds a user, a password or a query"
         remedy = "send them as a header: OTEL_EXPORTER_OTLP_HEADERS, in the environment"
-        raise InvalidInput([Problem("todo", message, field=field, remedy=remedy)])
+        raise InvalidInput([Problem("key-exposed", message, field=field, remedy=remedy)])
     if not usable:
         message = f"{endpoint!r} is no address of a collector"
         raise InvalidInput(
-            [Problem("todo", message, field=field, remedy="for example http://localhost:4318")]
+            [
+                Problem(
+                    "invalid-url", message, field=field, remedy="for example http://localhost:4318"
+                )
+            ]
         )

@@ -69,7 +69,7 @@ class OpenTelemetry:
         content = _TRUTHS.get(settings.get("content", "no"))
         if content is None:
             message = f"{settings['content']!r} is neither yes nor no"
-            raise InvalidInput([Problem("todo", message, field="--with content")])
+            raise InvalidInput([Problem("invalid-option", message, field="--with content")])
         endpoint = settings.get("endpoint")
         if endpoint is not None:
             require_endpoint(endpoint, "--with endpoint")
@@ -101,7 +101,7 @@ class OpenTelemetry:
         for batch in batches(run, self.content):
             if sender is not None and sender.send(batch) is not Delivery.TAKEN:
                 raise InvalidInput.because(
-                    "todo",
+                    "delivery-failed",
                     f"the collector at {self.endpoint} did not take everything: {sender.why}",
                     remedy="export again when it takes all: what came twice has the same ids",
                 )

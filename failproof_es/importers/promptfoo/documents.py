@@ -68,10 +68,14 @@ def read_configuration(source: Source) -> DocumentNode:
         path = next((path / name for name in NAMES if (path / name).is_file()), path)
         if path.is_dir():
             remedy = f"name the file; its folder would hold one of {', '.join(NAMES)}"
-            raise InvalidInput([Problem("todo", "holds no configuration", path, remedy=remedy)])
+            raise InvalidInput(
+                [Problem("file-not-found", "holds no configuration", path, remedy=remedy)]
+            )
     if path.suffix.lower() in _CODE:
         remedy = "write what it returns as YAML or JSON, and import that file"
-        raise InvalidInput([Problem("todo", "is code, which is not run", path, remedy=remedy)])
+        raise InvalidInput(
+            [Problem("wrong-file-kind", "is code, which is not run", path, remedy=remedy)]
+        )
     if path.suffix.lower() in _TABLES:
         raise tests_alone(path, "")
     document = _read_data(source, path)
@@ -79,7 +83,7 @@ def read_configuration(source: Source) -> DocumentNode:
         raise tests_alone(path, ": it is not a mapping")
     if not isinstance(document.value, dict):
         raise InvalidInput(
-            [Problem("todo", "is no promptfoo configuration: it is not a mapping", path)]
+            [Problem("wrong-file-kind", "is no promptfoo configuration: it is not a mapping", path)]
         )
     return document
 
@@ -91,7 +95,7 @@ def tests_alone(path: Path, evidence: str) -> InvalidInput:
         f"write {NAMES[0]} beside it, with `prompts:` and `tests: file://{path.name}`, "
         "and import that as promptfoo"
     )
-    return InvalidInput([Problem("todo", message, path, remedy=remedy)])
+    return InvalidInput([Problem("wrong-file-kind", message, path, remedy=remedy)])
 
 
 def is_reference(value: Any) -> bool:

@@ -64,7 +64,10 @@ class PromptfooImporter:
             raise InvalidInput(
                 [
                     Problem(
-                        "todo", "no prompt can be taken over", configuration.path, field="prompts"
+                        "not-mapped",
+                        "no prompt can be taken over",
+                        configuration.path,
+                        field="prompts",
                     ),
                     *findings.not_mapped.problems(),
                 ]
