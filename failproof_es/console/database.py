@@ -153,7 +153,7 @@ class ReadOnlyDatabase:
             connection = connect(self._url, prepare_threshold=None)
         except psycopg.OperationalError:
             raise ConnectionFailed.because(
-                "todo",
+                "database-unreachable",
                 "the database cannot be reached",
                 remedy="start it, or wait: the console goes on by itself; `failproof-es db status`",
             ) from None

@@ -45,7 +45,7 @@ class ConsoleSettings:
     def __post_init__(self) -> None:
         if self.token is not None and not _is_token(self.token):
             raise InvalidInput.because(
-                "todo",
+                "invalid-token",
                 f"the console's token is shorter than {LEAST_TOKEN} characters, or has others than "
                 "letters, digits and -._~",
                 remedy="make one: python -c 'import secrets; print(secrets.token_urlsafe())'",
@@ -53,7 +53,7 @@ class ConsoleSettings:
         for name in self.trusted_hosts:
             if not _is_host(name):
                 raise InvalidInput.because(
-                    "todo",
+                    "invalid-host",
                     f"{name!r} is no host name",
                     remedy="write it as example.org, without a port",
                 )
@@ -69,7 +69,7 @@ class ConsoleSettings:
         ]
         if missing:
             raise InvalidInput.because(
-                "todo",
+                "insecure-address",
                 f"the console would listen on {self.host}, which others can reach, without "
                 f"{' and without '.join(missing)}",
                 remedy="give both, and put a proxy with TLS before it; or listen on 127.0.0.1",

@@ -30,7 +30,7 @@ async def told_alive(file: Path | None) -> AsyncIterator[None]:
         _touch(file)
     except OSError as error:
         raise InvalidInput.because(
-            "todo",
+            "file-unwritable",
             f"{file} cannot be touched: {error.strerror}",
             remedy="name another --alive-file",
         ) from None

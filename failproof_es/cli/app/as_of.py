@@ -33,7 +33,7 @@ def position_of(connection: Connection, as_of: str) -> int:
     moment = parse_moment(as_of)
     if moment is None:
         raise InvalidInput.because(
-            "todo",
+            "invalid-option",
             f"--as-of {as_of!r} is neither a position nor a time",
             remedy="write a number, or a time such as 2026-01-31T12:30:00Z",
         )

@@ -18,7 +18,7 @@ def read_file(path: Path, most: int) -> bytes:
         return read_regular(path, most)
     except OSError as error:
         raise InvalidInput.because(
-            "todo",
+            "file-unreadable",
             f"{path} cannot be read: {error.strerror or error}",
             remedy="name a file that can be read",
         ) from None

@@ -49,7 +49,7 @@ def require_known_names(run: RecordedRun, choice: Conditions) -> None:
     for unknown in unknown_names(run, choice):
         option = unknown.condition.removesuffix("_")
         problems.error(
-            "todo",
+            "unknown-name",
             f"nothing in run {run.started.run_number} has the {option} {unknown.name!r}",
             field=f"--{option}",
             remedy=unknown.hint(),

@@ -150,7 +150,7 @@ def _digest(file: Path) -> str:
             return hashlib.file_digest(opened, "sha256").hexdigest()
     except OSError as error:
         raise InvalidInput.because(
-            "todo", f"{file}: {error.strerror}", remedy="check the path"
+            "file-unreadable", f"{file}: {error.strerror}", remedy="check the path"
         ) from None
 
 

@@ -133,7 +133,7 @@ def _require_rows(connection: Connection) -> None:
     _, as_of = reader_without_update(connection)
     if as_of.source == "log":
         raise InvalidInput.because(
-            "todo",
+            "projections-outdated",
             f"results of all runs are read from the projections: {reader.warning}",
             remedy="print those of one run: `failproof-es results RUN --case ID`",
         )
@@ -149,7 +149,7 @@ def _no_result(connection: Connection, case: str, suite: str | None) -> InvalidI
     of_suite = "" if suite is None else f" of the suite {suite!r}"
     remedy = f"similar names: {names}" if names else "`failproof-es console` lists all cases"
     message = f"no run has a result of a case {case!r}{of_suite}"
-    return InvalidInput.because("todo", message, remedy=remedy)
+    return InvalidInput.because("unknown-case", message, remedy=remedy)
 
 
 def _say_whole_answers(run_number: int, case: Case) -> None:

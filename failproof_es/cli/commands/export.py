@@ -157,8 +157,9 @@ def _check_arguments(
     if bool(runs) == every_run:
         message = "runs are named, and --all" if runs else "no run is named"
         problems.error(
-            "todo", message, field="RUN", remedy="name one or more, or `latest`, or use --all"
-        )
+            "options-conflict" if runs else "missing-option", message, field="RUN",
+            remedy="name one or more, or `latest`, or use --all",
+        )  # fmt: skip
     exporter: Exporter | None = None
     if shape is not None and shape in EXPORTERS:
         exporter = exporter_named(shape)
@@ -167,23 +168,27 @@ def _check_arguments(
     if exporter is None:
         message = "no shape is named" if shape is None else f"unknown shape {shape!r}"
         there = [*EXPORTERS.names(), *_dialect_shapes()]
-        problems.error("todo", message, field="--shape", remedy=f"there are: {', '.join(there)}")
+        problems.error(
+            "missing-option" if shape is None else "unknown-shape", message, field="--shape",
+            remedy=f"there are: {', '.join(there)}",
+        )  # fmt: skip
     if output is None:
         problems.error(
-            "todo", "no folder is named", field="--output", remedy="name one to write into"
+            "missing-option",
+            "no folder is named",
+            field="--output",
+            remedy="name one to write into",
         )
     setting_values: dict[str, str] = {}
     for setting in settings:
         name, equals, value = setting.partition("=")
         if not equals or not name or name in setting_values:
-            message = (
-                f"{name!r} is given twice"
-                if name in setting_values
-                else f"{setting!r} is not NAME=VALUE"
-            )
+            is_repeated = name in setting_values
             problems.error(
-                "todo", message, field="--with", remedy="for example --with dataset=org/name"
-            )
+                "duplicate-option" if is_repeated else "invalid-option",
+                f"{name!r} is given twice" if is_repeated else f"{setting!r} is not NAME=VALUE",
+                field="--with", remedy="for example --with dataset=org/name",
+            )  # fmt: skip
         setting_values[name] = value
     problems.raise_errors()
     assert exporter is not None and output is not None
@@ -217,7 +222,7 @@ def _write_files(files: Iterator[ExportedFile], folder: Path) -> Iterator[_Colle
     for file in files:
         if file.name.is_absolute() or ".." in file.name.parts:
             raise InvalidInput.because(
-                "todo",
+                "plugin-failed",
                 f"the exporter names a file outside of the folder: {str(file.name)!r}",
                 remedy="update or remove the package that offers it",
             )
@@ -271,7 +276,7 @@ class _DialectShape:
         for run in runs:
             if run.started.dialect != self.dialect:
                 problems.error(
-                    "todo",
+                    "wrong-dialect",
                     f"run {run.started.run_number} is of the dialect {run.started.dialect!r}, "
                     "whose results have another shape",
                     remedy=f"`failproof-es results {run.started.run_number} --format jsonl`",

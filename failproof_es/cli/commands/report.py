@@ -106,17 +106,22 @@ def formats_of(form: str | None, output: Path | None, *, slide: bool) -> Sequenc
     what = "a slide" if slide else "a report"
     if form is not None and form not in known:
         problem = Problem(
-            "todo", f"{what} has no format {form}", field="--format",
+            "unsupported-format", f"{what} has no format {form}", field="--format",
             remedy="add --slide" if form in SLIDE else f"use {', '.join(known)}",
         )  # fmt: skip
     elif suffix == "pdf":
-        problem = Problem("todo", f"{what} is not written as PDF", field="--output", remedy=_PRINT)
+        problem = Problem(
+            "unsupported-format", f"{what} is not written as PDF", field="--output", remedy=_PRINT
+        )
     elif form is not None and by_suffix != form and by_suffix in DOCUMENT + SLIDE:
         remedy = "leave out --format, or change the suffix"
-        problem = Problem("todo", f"the suffix .{suffix} is not of --format {form}", remedy=remedy)
+        problem = Problem(
+            "options-conflict", f"the suffix .{suffix} is not of --format {form}", remedy=remedy
+        )
     elif form is None and suffix and by_suffix not in known:
         problem = Problem(
-            "todo", f"{what} has no format with the suffix .{suffix}", field="--output",
+            "unsupported-format", f"{what} has no format with the suffix .{suffix}",
+            field="--output",
             remedy=f"use {', '.join(f'.{one}' for one in known)}, or name the --format",
         )  # fmt: skip
     elif form or suffix:

@@ -152,7 +152,9 @@ def results(
     order = None if sort is None else named_order(sort)
     if shape is not None and (names is not None or output_format is Format.CSV):
         message = f"the shape {shape!r} has no columns to choose, and is no CSV"
-        raise InvalidInput([Problem("todo", message, field="--shape", remedy="leave it out")])
+        raise InvalidInput(
+            [Problem("options-conflict", message, field="--shape", remedy="leave it out")]
+        )
     with session().open_store() as store, store.connect() as connection:
         recorded = read_run(connection, run, as_of)
         whole = None
@@ -288,7 +290,7 @@ def _require_fitting(
     problems = Problems()
     if page.after > run.started.planned_evaluations:
         problems.error(
-            "todo",
+            "out-of-range",
             f"the plan of run {run.started.run_number} has no place {page.after}",
             field="--after",
             remedy=f"its last place is {run.started.planned_evaluations}",
@@ -296,9 +298,11 @@ def _require_fitting(
     remedy = "leave out --limit, --after and what chooses results"
     if whole_shape is not None and not page.is_whole:
         message = f"the shape {whole_shape!r} covers the whole run"
-        problems.error("todo", message, field="--shape", remedy=remedy)
+        problems.error("options-conflict", message, field="--shape", remedy=remedy)
     if junit is not None:
-        problems.error("todo", "JUnit XML covers the whole run", field="--junit", remedy=remedy)
+        problems.error(
+            "options-conflict", "JUnit XML covers the whole run", field="--junit", remedy=remedy
+        )
     problems.raise_errors()
 
 

@@ -193,7 +193,9 @@ def export(
     """
     if file.exists():
         raise InvalidInput.because(
-            "todo", f"{file} exists already: nothing was written", remedy="choose another name"
+            "file-exists",
+            f"{file} exists already: nothing was written",
+            remedy="choose another name",
         )
     with session().open_store() as store, store.connect() as connection:
         recorded = RecordedRun.read_events(connection, resolve_run(connection, run))
@@ -261,7 +263,10 @@ def import_(
         verdicts = opinions(file, filled_sheet, checklists, problems)
         if not verdicts and not problems.errors:
             problems.error(
-                "todo", "holds no verdict", path=file, remedy="fill in the column `verdict`"
+                "missing-verdict",
+                "holds no verdict",
+                path=file,
+                remedy="fill in the column `verdict`",
             )
         problems.raise_errors()
         digest = hashlib.sha256(content).hexdigest()

@@ -277,13 +277,13 @@ def resume(
     require_one_volume(quiet, verbose)
     if settings and not branching:
         raise InvalidInput.because(
-            "todo",
+            "options-conflict",
             "--set cannot change a run that has begun: its configuration is on record",
             remedy="with --again or --at it changes that of the new run",
         )
     if max_spend is not None and branching:
         raise InvalidInput.because(
-            "todo",
+            "options-conflict",
             "--max-spend is for RUN itself, which --at and --retry-abandoned do not change",
             remedy=f"use --set execution.max_spend_usd={max_spend}: it is that of the new run",
         )

@@ -179,7 +179,8 @@ def _require_work(done: Worker, run_id: UUID | None, *, drain: bool) -> None:
     if drain and refusals and not done.joined:
         refused = plural(len(refusals), "open run")
         raise InvalidInput.because(
-            "todo", f"this host can drive no run: it refused {refused}, for the reasons above"
+            "run-refused",
+            f"this host can drive no run: it refused {refused}, for the reasons above",
         )
 
 
@@ -247,7 +248,7 @@ def _run_to_join(store: Store, run: str) -> UUID | None:
         if not is_open(connection, run_id):
             number = state.started.run_number
             raise InvalidInput.because(
-                "todo",
+                "run-not-open",
                 f"run {number} is not open for workers",
                 remedy=f"`failproof-es resume {number} --detach` opens it",
             )

@@ -111,9 +111,9 @@ def _clear(connection: Connection, key: str) -> None:
         cleared = clear_limits(connection, key.lower())
     except psycopg.errors.InvalidParameterValue:
         message = f"--clear {key} is not the begin of a key: 8 hexadecimal digits or more"
-        raise InvalidInput.because("todo", message, remedy=remedy) from None
+        raise InvalidInput.because("invalid-option", message, remedy=remedy) from None
     if not cleared:
-        raise InvalidInput.because("todo", f"no key begins with {key}", remedy=remedy)
+        raise InvalidInput.because("unknown-api-key", f"no key begins with {key}", remedy=remedy)
     for server, shares in cleared:
         say(f"{server}: {plural(shares, 'share')} ended; it may be asked at once")
 

@@ -156,7 +156,7 @@ class BundledRun:
                         yield from self._evaluation_lines(evaluation, names[1])
         if not found:
             raise InvalidInput.because(
-                "todo", f"the bundle has no case {wanted!r}", remedy="print all with --list"
+                "unknown-case", f"the bundle has no case {wanted!r}", remedy="print all with --list"
             )
 
     def _evaluation_lines(self, evaluation: BundledEvaluation, name: str) -> Iterator[str]:

@@ -412,7 +412,7 @@ def write_file(path: Path, pieces: Iterable[bytes]) -> WrittenFile:
         return atomic_write(path, pieces)
     except OSError as error:
         raise InvalidInput.because(
-            "todo",
+            "file-unwritable",
             f"{path} cannot be written: {describe_write_error(path, error)}",
             remedy="name a place where you may write, or change its permissions",
         ) from None

@@ -67,7 +67,9 @@ def named_order(text: str) -> ResultOrder:
     _require_column(name, "--sort")
     if COLUMNS[name].kind == "numbers":
         message = f"results cannot be sorted by {name!r}, which is several numbers"
-        raise InvalidInput([Problem("todo", message, field="--sort", remedy="sort by `accuracy`")])
+        raise InvalidInput(
+            [Problem("invalid-option", message, field="--sort", remedy="sort by `accuracy`")]
+        )
     return ResultOrder(name, text.startswith("-"))
 
 
@@ -100,7 +102,7 @@ def _short_name(name: str) -> str:
 def _require_column(name: str, option: str) -> None:
     if name not in COLUMNS:
         message, remedy = f"results have no column {name!r}", f"name some of: {', '.join(COLUMNS)}"
-        raise InvalidInput([Problem("todo", message, field=option, remedy=remedy)])
+        raise InvalidInput([Problem("unknown-column", message, field=option, remedy=remedy)])
 
 
 def _cell(value: Any) -> Any:

@@ -87,4 +87,6 @@ def _sorted_results(
             return
         message = f"more than {MOST_SORTED:,} results fit, too many to sort"
         remedy = "choose fewer, or print the first ones with --limit"
-        raise InvalidInput([Problem("todo", message, field="--sort", remedy=remedy)]) from None
+        raise InvalidInput(
+            [Problem("limit-exceeded", message, field="--sort", remedy=remedy)]
+        ) from None

@@ -14,13 +14,13 @@ def require_closable(run: RecordedRun) -> None:
     number = run.started.run_number
     if recorded_configuration(run.started).gates.by != "people":
         raise InvalidInput.because(
-            "todo",
+            "gates-not-by-people",
             f"people do not decide the gates of run {number}",
             remedy="`gates: {by: people}` in the configuration of a new run lets them",
         )
     if run.run.status != "completed":
         raise InvalidInput.because(
-            "todo",
+            "run-not-completed",
             f"run {number} is {run.run.status}",
             remedy="close its reviews when it is complete",
         )
@@ -36,15 +36,15 @@ def require_complete(run: RecordedRun, judgement: PeopleJudgement) -> None:
     review = f"`failproof-es review {number}`"
     if waiting := judgement.reviews["awaiting"]:
         problems.error(
-            "todo",
+            "reviews-missing",
             f"{plural(waiting, 'evaluation')} of run {number} await review",
             remedy=f"{review}; --incomplete counts them as not passed",
         )
     elif not judgement.reviewed:
-        problems.error("todo", f"nobody has reviewed run {number}", remedy=review)
+        problems.error("reviews-missing", f"nobody has reviewed run {number}", remedy=review)
     for model, unreviewed in judgement.selected.items():
         problems.error(
-            "todo",
+            "reviews-missing",
             f"people passed evaluations of {model} that had failed, and have not reviewed "
             f"{plural(unreviewed, 'other evaluation')} that the engine scored",
             remedy=f"{review}; with --incomplete the failures stand",

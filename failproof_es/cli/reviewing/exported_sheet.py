@@ -29,7 +29,8 @@ def export_of(
         first, *rest = filled_sheet.sheets.items()
         for sheet, line in rest:
             problems.error(
-                "todo", f"this row is of another sheet than line {first[1]}" if sheet else "is empty",
+                "mixed-sheets" if sheet else "empty-value",
+                f"this row is of another sheet than line {first[1]}" if sheet else "is empty",
                 path=file, line=line, field=SHEET,
                 remedy="import each sheet by itself, and leave this column as it was exported",
             )  # fmt: skip
@@ -38,7 +39,7 @@ def export_of(
     export = find_export(connection, run_id, sheet)
     if export is None:
         problems.error(
-            "todo", f"{sheet!r} is no sheet that was exported of this run",
+            "unknown-sheet", f"{sheet!r} is no sheet that was exported of this run",
             path=file, line=line, field=SHEET,
             remedy="import it for the run that it was exported from, with this column as it was",
         )  # fmt: skip
@@ -66,13 +67,13 @@ def check_handing_on(
     message = f"was exported for {export.reviewer!r}, not for {reviewer!r}"
     if has_verdicts:
         problems.error(
-            "todo", f"{message}, and has verdicts of {export.reviewer!r}",
+            "wrong-reviewer", f"{message}, and has verdicts of {export.reviewer!r}",
             path=file, line=line, field=SHEET,
             remedy=f"`review export` makes one for {reviewer!r}; --reviewer names who filled it in",
         )  # fmt: skip
     elif not handed_on:
         problems.error(
-            "todo", message, path=file, line=line, field=SHEET,
+            "wrong-reviewer", message, path=file, line=line, field=SHEET,
             remedy=f"--reviewer names who filled it in; --handed-on says that {reviewer!r} did",
         )  # fmt: skip
 
@@ -108,7 +109,8 @@ def conflicts_of(
         )
         moment = newest.timestamp.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
         problems.error(
-            "todo", f"{reviewer!r} gave the verdict {newest.verdict!r} on {moment}, which this file does "
+            "newer-verdict",
+            f"{reviewer!r} gave the verdict {newest.verdict!r} on {moment}, which this file does "
             "not show: nothing was imported",
             path=file, line=row.line, field=row.field("verdict"),
             remedy="--keep-newer keeps it, --overwrite lets this file count",

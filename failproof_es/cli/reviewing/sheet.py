@@ -186,7 +186,9 @@ def read_sheet(path: Path, content: bytes, problems: Problems) -> Sheet:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        problems.error("todo", "is not UTF-8", path=path, line=line, remedy="save it as CSV UTF-8")
+        problems.error(
+            "not-utf8", "is not UTF-8", path=path, line=line, remedy="save it as CSV UTF-8"
+        )
         return filled_sheet
     first = text.split("\n", 1)[0]
     delimiter = ";" if first.count(";") > first.count(",") else ","  # as in locales that write 0,5
@@ -209,10 +211,14 @@ def read_sheet(path: Path, content: bytes, problems: Problems) -> Sheet:
             if len(cells) > len(columns):
                 message = f"has {len(cells)} cells, the first line has {len(columns)}"
                 problems.error(
-                    "todo", message, path=path, line=line, remedy="quote cells that hold commas"
+                    "too-many-cells",
+                    message,
+                    path=path,
+                    line=line,
+                    remedy="quote cells that hold commas",
                 )
     except csv.Error as error:
-        problems.error("todo", f"is not CSV: {error}", path=path, line=before + 1)
+        problems.error("not-csv", f"is not CSV: {error}", path=path, line=before + 1)
     return filled_sheet
 
 
@@ -228,7 +234,7 @@ def opinions(
     for evaluation_id, rows in filled_sheet.rows.items():
         if evaluation_id not in checklists:
             problems.error(
-                "todo", f"{evaluation_id} is not a finished evaluation of this run",
+                "unknown-evaluation", f"{evaluation_id} is not a finished evaluation of this run",
                 path=path, line=rows[0].line, field=rows[0].field("evaluation_id"),
                 remedy="import it for the run that it was exported from",
             )  # fmt: skip
@@ -243,18 +249,28 @@ def _check_columns(path: Path, columns: Sequence[str], problems: Problems) -> bo
     count = len(problems.problems)
     for column in (name for name in _NEEDED if name not in columns):
         problems.error(
-            "todo", "is missing", path=path, line=1, field=column, remedy="export the file again"
+            "missing-column",
+            "is missing",
+            path=path,
+            line=1,
+            field=column,
+            remedy="export the file again",
         )
     for place, column in enumerate(columns):
         if column in columns[:place]:
-            problems.error("todo", "appears twice", path=path, line=1, field=column)
+            problems.error("duplicate-column", "appears twice", path=path, line=1, field=column)
         elif column not in known_columns:
             close = get_close_matches(column, known_columns, n=1)
             remedy = (
                 f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known_columns)}"
             )
             problems.error(
-                "todo", "is not a review column", path=path, line=1, field=column, remedy=remedy
+                "unknown-column",
+                "is not a review column",
+                path=path,
+                line=1,
+                field=column,
+                remedy=remedy,
             )
     return len(problems.problems) == count
 
@@ -267,7 +283,7 @@ def _add_row(path: Path, row: SheetRow, filled_sheet: Sheet, problems: Problems)
         filled_sheet.rows.setdefault(UUID(row["evaluation_id"]), []).append(row)
     except ValueError:
         problems.error(
-            "todo", f"{row['evaluation_id']!r} is not the id of an evaluation",
+            "invalid-id", f"{row['evaluation_id']!r} is not the id of an evaluation",
             path=path, line=row.line, field=row.field("evaluation_id"),
             remedy="leave it as it was exported",
         )  # fmt: skip
@@ -285,40 +301,45 @@ def _opinion(
     seen: set[str] = set()
     before = len(problems.errors)
 
-    def refuse(row: SheetRow, column: str, message: str, remedy: str | None = None) -> None:
+    def refuse(
+        code: str, row: SheetRow, column: str, message: str, remedy: str | None = None
+    ) -> None:
         problems.error(
-            "todo", message, path=path, line=row.line, field=row.field(column), remedy=remedy
+            code, message, path=path, line=row.line, field=row.field(column), remedy=remedy
         )
 
     for row in rows:
         item = row["item"]
         if item in seen:
-            refuse(row, "item", f"{item!r} appears twice for this evaluation", "keep one of them")
+            message = f"{item!r} appears twice for this evaluation"
+            refuse("duplicate-item", row, "item", message, "keep one of them")
         elif item == OVERALL:
             overall = row
         elif item not in keys:
             allowed = ", ".join((OVERALL, *keys))
-            refuse(row, "item", f"{item!r} is not an item of this case", f"there are: {allowed}")
+            message, remedy = f"{item!r} is not an item of this case", f"there are: {allowed}"
+            refuse("unknown-item", row, "item", message, remedy)
         else:
             for column in (name for name in _ANSWERS[1:] if row[name]):
-                refuse(row, column, "belongs into the row `overall`")
+                refuse("misplaced-answer", row, column, "belongs into the row `overall`")
             try:
                 if row["verdict"]:
                     verdict = item_verdict(item, row["verdict"])
                     reviewed_items[item] = ReviewedItem(item=item, verdict=verdict)
             except InvalidAnswer as error:
-                refuse(row, "verdict", str(error), "or leave it empty")
+                refuse("invalid-answer", row, "verdict", str(error), "or leave it empty")
         seen.add(item)
     if overall is None or not any(overall[column] for column in _ANSWERS):
         if reviewed_items:
-            refuse(overall or rows[0], "verdict", "the row `overall` has no verdict")
+            message = "the row `overall` has no verdict"
+            refuse("missing-verdict", overall or rows[0], "verdict", message)
         return None
     opinion = _read_overall(
         overall, tuple(reviewed_items[key] for key in keys if key in reviewed_items), refuse
     )
     if opinion is not None and opinion.contradicts_itself:
         contradiction = f"says pass, though {', '.join(opinion.broken_items)} does not hold"
-        refuse(overall, "verdict", contradiction, "change one of them")
+        refuse("contradictory-verdict", overall, "verdict", contradiction, "change one of them")
     return opinion if len(problems.errors) == before else None
 
 
@@ -335,5 +356,5 @@ def _read_overall(
         try:
             read[column] = reader(unescaped(row[column]))
         except InvalidAnswer as error:
-            refuse(row, column, str(error))
+            refuse("invalid-answer", row, column, str(error))
     return ReviewInput(items=items, **read) if len(read) == len(_ANSWERS) else None

@@ -114,7 +114,7 @@ def _remember_answer(permissions: Permissions, demand: Demand | ClassDemand) -> 
 
 
 def _confirm(demand: Demand | ClassDemand, placed: Callable[[Problem], Problem]) -> bool:
-    place = placed(Problem("todo", "", field=demand.field))
+    place = placed(problem_of(demand))
     where = ":".join(str(part) for part in (place.path, place.line) if part is not None)
     question = one_line(f"{where or demand.field}: {demand.reason}. Allow it, now and later?")
     return click.confirm(question, default=False, err=True)

@@ -108,7 +108,7 @@ def _require_own_headers(endpoint: str) -> None:
     names = _header_variables()
     if meant and names and urlsplit(meant).netloc != (host := urlsplit(endpoint).netloc):
         raise InvalidInput.because(
-            "todo",
+            "key-exposed",
             f"{', '.join(names)} would go to {host}, and {ENDPOINT} names another host",
             remedy=f"unset {ENDPOINT} or the headers",
             field="--otlp",

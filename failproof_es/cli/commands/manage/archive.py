@@ -124,7 +124,7 @@ def _require_followed(connection: Connection, run_ids: Sequence[UUID]) -> None:
     for name in names_of_others():
         if name in positions and positions[name].position < last:
             raise InvalidInput.because(
-                "todo",
+                "projections-outdated",
                 f"the projection {name} of another package has not read these runs yet",
                 remedy=f"`failproof-es projections rebuild {name}` lets it read the log to its end",
             )

@@ -98,7 +98,7 @@ def _token_in(path: Path) -> str:
         return read_regular(path, _LONGEST_TOKEN).decode("ascii").strip()
     except (OSError, ValueError) as error:
         raise InvalidInput.because(
-            "todo",
+            "file-unreadable",
             f"the token in {path} cannot be read: {error}",
             remedy="name a file with the token",
         ) from None

@@ -185,7 +185,7 @@ def _external_url() -> str | None:
 def _require_embedded(verb: str) -> None:
     if _external_url():
         raise InvalidInput.because(
-            "todo",
+            "options-conflict",
             f"`db {verb}` is for the embedded server, and --database-url or {DATABASE_URL} "
             "names another one",
             remedy="leave that out, or use that server's own tools",
@@ -201,7 +201,7 @@ def _url_as(role: str, *, is_explicit: bool) -> str:
     if external := _external_url():
         if is_explicit:
             raise InvalidInput.because(
-                "todo",
+                "options-conflict",
                 "--as is for the embedded server: another server's URL names its user",
                 remedy="leave it out, and name the user in the URL",
             )

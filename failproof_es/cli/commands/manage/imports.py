@@ -105,10 +105,14 @@ def import_(
         import_recorded_run(kind, path, case_options, again=again, output_format=output_format)
         return
     if again:
-        raise InvalidInput([Problem("todo", "is for recorded runs only", field="--again")])
+        raise InvalidInput(
+            [Problem("options-conflict", "is for recorded runs only", field="--again")]
+        )
     if output is None:
         remedy = "name one with -o FOLDER"
-        raise InvalidInput([Problem("todo", "no folder is named", field="--output", remedy=remedy)])
+        raise InvalidInput(
+            [Problem("missing-option", "no folder is named", field="--output", remedy=remedy)]
+        )
     options = Options(_columns(columns), match, split)
     models = _models(provider, model, base_url, api_key_env)
     with CaseImport(kind, path, output, name) as importing:
@@ -133,9 +137,11 @@ def _columns(assignments: Sequence[str]) -> dict[str, str]:
     for assignment in assignments:
         what, equals, column = assignment.partition("=")
         if not equals or not what or not column:
-            wrong.append(Problem("todo", f"--column {assignment!r}: write it as WHAT=COLUMN"))
+            wrong.append(
+                Problem("invalid-option", f"--column {assignment!r}: write it as WHAT=COLUMN")
+            )
         elif what in columns:
-            wrong.append(Problem("todo", f"--column {what}: is given twice"))
+            wrong.append(Problem("duplicate-option", f"--column {what}: is given twice"))
         columns[what] = column
     if wrong:
         raise InvalidInput(wrong)
@@ -161,10 +167,14 @@ def _models(
         return []
     if api_key_env is not None and not _VARIABLE.match(api_key_env):
         remedy = "name the variable that holds the key, never the key itself"
-        problem = Problem("todo", "is no name of a variable", field="--api-key-env", remedy=remedy)
+        problem = Problem(
+            "invalid-option", "is no name of a variable", field="--api-key-env", remedy=remedy
+        )
         raise InvalidInput([problem])
     if missing := [name for name in ("provider", "model") if name not in entry]:
-        raise InvalidInput([Problem("todo", "is missing", field=f"--{name}") for name in missing])
+        raise InvalidInput(
+            [Problem("missing-option", "is missing", field=f"--{name}") for name in missing]
+        )
     return [{**entry, "max_tokens": 1024, "temperature": 0.0}]
 
 
@@ -175,12 +185,17 @@ def _refused(prepared: PreparedImport) -> list[Problem]:
         "nothing was written"
     )
     return [
-        Problem("todo", message, prepared.source.path),
+        Problem("not-mapped", message, prepared.source.path),
         *(
-            Problem("todo", part.reason, Path(part.place.path), part.place.line, part.place.field)
+            Problem(
+                "not-mapped", part.reason, Path(part.place.path), part.place.line, part.place.field
+            )
             for part in not_mapped.entries
         ),
-        *(Problem("todo", f"{count} more: {reason}") for reason, count in not_mapped.more.items()),
+        *(
+            Problem("not-mapped", f"{count} more: {reason}")
+            for reason, count in not_mapped.more.items()
+        ),
     ]
 
 

@@ -82,7 +82,7 @@ def init(
     else:
         flags = ", ".join(f"--{question}" for question in missing)
         raise InvalidInput.because(
-            "todo",
+            "missing-option",
             f"nobody can be asked here: this is no terminal, and {flags} "
             f"{'is' if len(missing) == 1 else 'are'} missing",
             remedy="name them, or take the defaults with --yes",
@@ -102,19 +102,21 @@ def _check(presets: dict[str, str | None], api_key_env: str | None) -> None:
     problems = Problems()
     if (name := presets["name"]) is not None and not is_name(name):
         message = "is no name: letters, digits, dot, dash and underscore, up to 100"
-        problems.error("todo", message, field="--name")
+        problems.error("invalid-option", message, field="--name")
     choices = {"provider": PROVIDERS.names(), "suite": dialect_names(), "ci": list(CI)}
     for question, names in choices.items():
         if (value := presets[question]) is not None and value not in names:
             problems.error(
-                "todo",
+                "unknown-name",
                 f"there is no {value!r}",
                 field=f"--{question}",
                 remedy=f"there are: {', '.join(names)}",
             )
     if api_key_env is not None and not _VARIABLE.match(api_key_env):
         remedy = "name the variable that holds the key, never the key itself"
-        problems.error("todo", "is no name of a variable", field="--api-key-env", remedy=remedy)
+        problems.error(
+            "invalid-option", "is no name of a variable", field="--api-key-env", remedy=remedy
+        )
     problems.raise_errors()
 
 
@@ -123,7 +125,7 @@ def _options(assignments: Sequence[str]) -> dict[str, str]:
     if wrong := [assignment for assignment in assignments if "=" not in assignment]:
         raise InvalidInput(
             [
-                Problem("todo", f"--option {assignment!r}: write it as NAME=VALUE")
+                Problem("invalid-option", f"--option {assignment!r}: write it as NAME=VALUE")
                 for assignment in wrong
             ]
         )
@@ -140,7 +142,7 @@ def _by_default(
     filled["model"] = filled["model"] or DEFAULT_MODELS.get(str(filled["provider"]))
     if filled["model"] is None:
         message = f"the provider {filled['provider']!r} has no default model"
-        raise InvalidInput([Problem("todo", message, field="--model", remedy="name one")])
+        raise InvalidInput([Problem("missing-option", message, field="--model", remedy="name one")])
     return _answers(filled, base_url, api_key_env, options)
 
 
@@ -207,7 +209,7 @@ def _write(answers: Answers, folder: Path, *, force: bool) -> None:
     if there and not force:
         remedy = "choose another folder, or replace it with --force"
         raise InvalidInput(
-            [Problem("todo", "is there already", file, remedy=remedy) for file in there]
+            [Problem("file-exists", "is there already", file, remedy=remedy) for file in there]
         )
     _require_valid(files[CONFIGURATION], folder)
     for path, content in files.items():

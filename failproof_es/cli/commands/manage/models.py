@@ -94,7 +94,7 @@ def install_model(model: str) -> None:
             return
     there = ", ".join(installable.name for installable in _installable())
     raise InvalidInput.because(
-        "todo", f"{model!r} cannot be installed", remedy=f"there is: {there}"
+        "unknown-model", f"{model!r} cannot be installed", remedy=f"there is: {there}"
     )
 
 
@@ -108,7 +108,7 @@ def _entry(
     """
     pairs = [option.partition("=") for option in options]
     if odd := [name for name, sign, _ in pairs if not (name and sign)]:
-        raise InvalidInput.because("todo", f"--option {odd[0]} is not NAME=VALUE")
+        raise InvalidInput.because("invalid-option", f"--option {odd[0]} is not NAME=VALUE")
     fields: dict[str, Any] = {
         "provider": provider,
         "model": provider,  # for messages; no model is asked
@@ -122,14 +122,14 @@ def _entry(
         entry = Model.model_validate(fields)
     except ValidationError:
         raise InvalidInput.because(
-            "todo", "--api-key-env takes the name of an environment variable, and never the key"
+            "invalid-option",
+            "--api-key-env takes the name of an environment variable, and never the key",
         ) from None
     problems = Problems()
     for problem in entry_problems(entry, rules):
         if problem.field in _OPTION_OF:  # other fields, such as `class`, do not matter here
-            problems.error(
-                "todo", f"{_OPTION_OF[problem.field]} {problem.message}", remedy=problem.remedy
-            )
+            message = f"{_OPTION_OF[problem.field]} {problem.message}"
+            problems.error(problem.code, message, remedy=problem.remedy)
     problems.raise_errors()
     return entry
 
@@ -146,7 +146,7 @@ def _reachable(entry: Model) -> list[str]:
         provider = kind.create(entry, timeout_ms=_TIMEOUT_MS, connections=1)
         if not isinstance(provider, ModelLister):
             message = f"provider `{entry.provider}` has no server that lists models"
-            raise InvalidInput.because("todo", message)
+            raise InvalidInput.because("unsupported-feature", message)
         try:
             return await provider.list_models()
         finally:

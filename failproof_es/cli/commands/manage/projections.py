@@ -98,7 +98,7 @@ def _rebuild(connection: Connection, targets: Sequence[Projection]) -> None:
 def _broken(projection: Projection, error: Exception) -> Problem:
     package = " ".join(OFFERED.package_of(projection.name) or ())
     return Problem(
-        "todo",
+        "plugin-failed",
         f"the projection {projection.name!r} of the package {package} can't be built: "
         f"{type(error).__name__}: {error}",
         remedy="its tables were not changed; update or remove the package",

@@ -42,7 +42,7 @@ def import_(paths: tuple[str, ...], collection: str, dialect: str, output_format
     """
     if not collection.strip():
         raise InvalidInput.because(
-            "todo", "--collection: is empty", remedy="give the collection a name"
+            "empty-value", "--collection: is empty", remedy="give the collection a name"
         )
     case_dialect = dialect_named(dialect)
     files = case_files(list(paths), case_dialect.suffixes)

@@ -40,7 +40,7 @@ def import_recorded_run(
     source.
     """
     wrong = [
-        Problem("todo", f"{name}: a recorded run takes none")
+        Problem("options-conflict", f"{name}: a recorded run takes none")
         for name, value in case_options.items()
         if value
     ]

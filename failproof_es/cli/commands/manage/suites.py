@@ -74,11 +74,13 @@ def new(file: Path, dialect: str) -> None:
             stream.write(draft.content)
     except FileExistsError:
         raise InvalidInput.because(
-            "todo", f"{file} exists already: nothing was written", remedy="choose another name"
+            "file-exists",
+            f"{file} exists already: nothing was written",
+            remedy="choose another name",
         ) from None
     except OSError as error:
         raise InvalidInput.because(
-            "todo",
+            "file-unwritable",
             f"{file} cannot be written: {describe_write_error(file, error)}",
             remedy="name a place where you may write, or change its permissions",
         ) from None
@@ -174,7 +176,7 @@ def _report(problems: Problems, cases: int) -> None:
     for warning in problems.warnings:
         say(f"warning: {one_line(warning)}")
     if not cases and not problems.errors:
-        problems.error("todo", "the files hold no case", remedy="add at least one")
+        problems.error("no-cases", "the files hold no case", remedy="add at least one")
     problems.raise_errors()
 
 

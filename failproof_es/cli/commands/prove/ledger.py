@@ -212,7 +212,7 @@ def _cosigner(file: Path, name: str | None) -> SigningKey:
         return read_key(file, COSIGNATURE)
     if name is None:
         raise InvalidInput.because(
-            "todo", f"there is no key in {file}", remedy="give it a --name to make one"
+            "no-signing-key", f"there is no key in {file}", remedy="give it a --name to make one"
         )
     made = create_key(file, name, COSIGNATURE)
     say(f"made a key: {made.public} (also in {public_path(file)})")
@@ -260,7 +260,7 @@ def _public_key(key_or_file: str | None, origin: str) -> PublicKey:
     public = read_public_key(key_or_file, ED25519) if key_or_file else own_public_key(origin)
     if public is None:
         raise InvalidInput.because(
-            "todo",
+            "no-public-key",
             f"there is no public key of {origin} here",
             remedy="`failproof-es ledger key` prints it where the log is signed",
         )
@@ -271,7 +271,7 @@ def _with_proof(connection: Connection, signed: Note, since: int) -> CosignReque
     size = checkpoints.parse(signed.text).size
     if since > size:
         raise InvalidInput.because(
-            "todo",
+            "log-changed",
             f"the log has {plural(size, 'event')}, and the witness saw {since}",
             remedy="find out why events are missing: the log was replaced or cut off",
         )
@@ -292,7 +292,7 @@ def _add_cosignatures(connection: Connection, file: Path) -> str:
         added = checkpoints.opened(cosigned, public)
     except (NoteError, UnicodeDecodeError) as error:
         raise InvalidInput.because(
-            "todo",
+            "not-a-checkpoint",
             f"{file} is not a cosigned checkpoint of this log: {error}",
             remedy="give it what `ledger cosign` printed",
         ) from None

@@ -192,7 +192,7 @@ def _trusted(keys: Mapping[str, PublicKey], places: tuple[str, ...]) -> list[Che
     if not keys:
         if places:
             raise InvalidInput.because(
-                "todo",
+                "no-public-key",
                 "without the log's public key no checkpoint can be trusted",
                 remedy="give it with --key",
             )
@@ -203,7 +203,7 @@ def _trusted(keys: Mapping[str, PublicKey], places: tuple[str, ...]) -> list[Che
     checkpoints = {place: _read_kept(place, list(keys.values())) for place in places}
     if missing := [place for place, checkpoint in checkpoints.items() if checkpoint is None]:
         raise InvalidInput(
-            [Problem("todo", f"no checkpoint is kept in {place}", remedy="check the path")
+            [Problem("no-checkpoint", f"no checkpoint is kept in {place}", remedy="check the path")
              for place in missing]
         )  # fmt: skip
     return [checkpoint for checkpoint in checkpoints.values() if checkpoint is not None]
@@ -231,7 +231,7 @@ def _verify_run(
     """
     if public is None:
         raise InvalidInput.because(
-            "todo",
+            "no-public-key",
             "without the log's public key a run cannot be proven",
             remedy="give it with --key",
         )
