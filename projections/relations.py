@@ -123,7 +123,7 @@ def refuse_dependents(connection: Connection, projections: Sequence[Projection])
     if rows:
         names = ", ".join(projection.name for projection in projections)
         raise InvalidInput.because(
-            "todo",
+            "dependent-objects",
             f"{names}: the tables cannot be replaced while {', '.join(row[0] for row in rows)} "
             "depends on them",
             remedy="drop what depends on them, rebuild, and create it again",

@@ -159,7 +159,7 @@ def _between_readers(swap: Callable[[], T]) -> T:
         return retrying(swap)
     except CONTENTION as error:
         raise InvalidInput.because(
-            "todo",
+            "database-busy",
             f"the tables of the projections are read without a pause for {SWAP_WITHIN_S:g} s, so "
             f"they cannot be replaced: {error}",
             remedy="end the transactions that read them (`pg_stat_activity`), and rebuild again",

@@ -237,7 +237,7 @@ def _checkpoint(stored: Sequence[tuple[Note, int]], size: int | None) -> tuple[N
             return signed, tree_size
     sizes = sorted({tree_size for _, tree_size in stored})[-10:]
     raise InvalidInput.because(
-        "todo",
+        "no-checkpoint",
         f"the log has no checkpoint of {size} events",
         remedy=f"there are checkpoints of {', '.join(map(str, sizes))} events",
     )

@@ -72,14 +72,14 @@ def repair(
     """
     if not reason.text.strip():
         raise InvalidInput.because(
-            "todo", "a repair needs a reason", remedy="say why with --reason"
+            "missing-option", "a repair needs a reason", remedy="say why with --reason"
         )
     if archived := archived_runs(connection):
         run_numbers = ", ".join(
             str(archive_event.run_number) for archive_event in archived.values()
         )
         raise InvalidInput.because(
-            "todo",
+            "run-archived",
             f"a new tree is built from the rows of the log, and run {run_numbers} is archived",
             remedy="attach archived runs first: `failproof-es verify` names their files",
         )
@@ -92,14 +92,14 @@ def repair(
     verification = verify_log(connection, public, trusted)
     if verification.genuine and not force:
         raise InvalidInput.because(
-            "todo",
+            "nothing-to-repair",
             "the tree is intact: there is nothing to repair",
             remedy="--force begins a new tree anyway",
         )
     size, wrong = _check_old_tree(connection, old, public, trusted, verification)
     if wrong and not force:
         raise InvalidInput.because(
-            "todo",
+            "not-repairable",
             f"a new tree would not repair this log: {wrong[0].message} ({len(wrong)} such)",
             remedy="restore the log from a backup; --force begins a new tree anyway, and "
             "`verify` keeps reporting what was changed",
@@ -166,7 +166,7 @@ def _begin(
         ledger.lock(connection)
         if ledger.trees(connection)[-1] != old:
             raise InvalidInput.because(
-                "todo",
+                "already-repaired",
                 "another repair began a new tree meanwhile: this one began none",
                 remedy="run `failproof-es verify`",
             )

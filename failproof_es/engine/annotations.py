@@ -116,15 +116,19 @@ def _require_bounds(
     for what, text, most in (*texts, *(("tag", tag, LONGEST_TAG) for tag in tags)):
         if len(text) > most:
             raise InvalidInput.because(
-                "todo", f"the {what} has {len(text):,} characters", remedy=f"use at most {most:,}"
+                "limit-exceeded",
+                f"the {what} has {len(text):,} characters",
+                remedy=f"use at most {most:,}",
             )
     if "" in tags or any("," in tag for tag in tags):
         raise InvalidInput.because(
-            "todo", "a tag is empty or has a comma in it", remedy="give each tag with its own --tag"
+            "invalid-value",
+            "a tag is empty or has a comma in it",
+            remedy="give each tag with its own --tag",
         )
     if len(tags) > MOST_TAGS:
         raise InvalidInput.because(
-            "todo",
+            "limit-exceeded",
             f"the run would have {len(tags)} tags",
             remedy=f"use at most {MOST_TAGS}: --untag",
         )

@@ -259,7 +259,7 @@ def _require_within(source: Run, position: int, first: int, last: int) -> None:
             f"{last} of the log"
         )
         remedy = f"`failproof-es log {number}` shows what happened at each of them"
-        raise InvalidInput([Problem("todo", message, field="--at", remedy=remedy)])
+        raise InvalidInput([Problem("out-of-range", message, field="--at", remedy=remedy)])
 
 
 async def _check(
@@ -293,7 +293,7 @@ def _nothing_to_ask_again(source: Run, again: Again) -> InvalidInput:
     number = source.started.run_number
     carry_on = f"`failproof-es resume {number}` sends its remaining requests"
     return InvalidInput.because(
-        "todo",
+        "nothing-to-ask",
         f"run {number} has no {describe_again(again)} that could be asked again",
         remedy=f"`failproof-es show {number}` counts them" if source.ended else carry_on,
     )

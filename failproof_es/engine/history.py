@@ -103,7 +103,7 @@ def read_run(connection: Connection, run_id: UUID) -> Run:
     run = fold_run(row.event() for row in iterate_stream(connection, run_id))
     if not run.version:
         raise InvalidInput.because(
-            "todo", f"there is no run {run_id}", remedy="list runs with `failproof-es runs`"
+            "unknown-run", f"there is no run {run_id}", remedy="list runs with `failproof-es runs`"
         )
     return run
 

@@ -132,7 +132,7 @@ class CaseImport:
         if there and not force:
             remedy = "choose another folder, or replace it with --force"
             raise InvalidInput(
-                [Problem("todo", "is there already", path, remedy=remedy) for path in there]
+                [Problem("file-exists", "is there already", path, remedy=remedy) for path in there]
             )
         return prepared
 
@@ -145,7 +145,7 @@ class CaseImport:
         suites = write_suites(chain(first_case, cases), aside, self._name, prepared.findings)
         prepared.cases = sum(suite.cases for suite in suites)
         if not suites:
-            problem = Problem("todo", "holds nothing that becomes a case", self._source.path)
+            problem = Problem("no-cases", "holds nothing that becomes a case", self._source.path)
             raise InvalidInput([problem, *prepared.findings.not_mapped.problems()])
         asked_models = list(models) or self._usable_models(prepared.findings)
         if not asked_models and prepared.findings.has_left_out_models:
@@ -226,7 +226,8 @@ class CaseImport:
         option_values = {"columns": options.columns, "match": options.match, "split": options.split}
         wrong = [
             Problem(
-                "todo", f"--{name.removesuffix('s')}: the kind {self._importer.name!r} takes none"
+                "invalid-option",
+                f"--{name.removesuffix('s')}: the kind {self._importer.name!r} takes none",
             )
             for name, value in option_values.items()
             if value and name not in self._importer.takes
@@ -258,7 +259,9 @@ def record_and_write(store: Store, prepared: PreparedImport) -> None:
         except OSError as error:
             message = f"cannot be written: {describe_write_error(file.path, error)}"
             remedy = "the import is on record, its files are not all in place: run it again"
-            raise InvalidInput([Problem("todo", message, file.path, remedy=remedy)]) from None
+            raise InvalidInput(
+                [Problem("file-not-writable", message, file.path, remedy=remedy)]
+            ) from None
 
 
 def _describe_import(prepared: PreparedImport) -> dict[str, Any]:

@@ -114,4 +114,6 @@ def _raise_missing(started: RunStarted, *missing: str) -> None:
     if missing:
         packages = "; ".join(describe_packages(started))
         remedy = f"the run began with {packages}" if packages else "install the package with it"
-        raise InvalidInput([Problem("todo", message, remedy=remedy) for message in missing])
+        raise InvalidInput(
+            [Problem("plugin-not-installed", message, remedy=remedy) for message in missing]
+        )

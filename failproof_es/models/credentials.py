@@ -22,12 +22,14 @@ def credential_problems(model: Model, kind: str) -> Iterator[EntryProblem]:
         if model.api_key_env is None:
             missing = f"is missing: provider `{model.provider}` needs it, or `{CREDENTIALS}`"
             yield EntryProblem(
-                "todo", "api_key_env", missing, f"options: {{{CREDENTIALS}: {kind}}}"
+                "missing-key", "api_key_env", missing, f"options: {{{CREDENTIALS}: {kind}}}"
             )
         return
     if model.options[CREDENTIALS] != kind:
-        yield EntryProblem("todo", "options", f"`{CREDENTIALS}` is none", f"there is `{kind}`")
+        yield EntryProblem(
+            "invalid-value", "options", f"`{CREDENTIALS}` is none", f"there is `{kind}`"
+        )
     if model.api_key_env is not None:
         yield EntryProblem(
-            "todo", "api_key_env", f"has no effect beside `{CREDENTIALS}`", "remove it"
+            "no-effect", "api_key_env", f"has no effect beside `{CREDENTIALS}`", "remove it"
         )

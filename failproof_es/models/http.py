@@ -441,14 +441,14 @@ class HttpProvider(ABC):
         value = os.environ.get(variable, "")
         if not value:
             raise InvalidInput.because(
-                "todo",
+                "key-not-set",
                 f"model {self.model.model}: the environment variable {variable} is not set",
                 remedy=f"export {variable} with {what}",
                 field=field,
             )
         if not (value.isascii() and value.isprintable()):
             raise InvalidInput.because(
-                "todo",
+                "invalid-header",
                 f"model {self.model.model}: the environment variable {variable} holds what no "
                 "HTTP header can carry",
                 remedy="does it hold a line break, or a character that is not ASCII?",
@@ -466,7 +466,7 @@ class HttpProvider(ABC):
                 certificates(self.model.certificates)
             except OSError as error:  # ssl.SSLError is one
                 raise InvalidInput.because(
-                    "todo",
+                    "file-unreadable",
                     f"model {self.model.model}: `ca_file` {self.model.certificates} can't be read: "
                     f"{error.strerror or error}",
                     remedy="name a file of certificates in PEM",

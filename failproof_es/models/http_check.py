@@ -40,7 +40,7 @@ async def check_server(provider: HttpProvider, looks: CheckCache) -> str | None:
     if is_refused:
         variable, model = provider.model.api_key_env, provider.model.model
         raise InvalidInput.because(
-            "todo",
+            "key-refused",
             f"model {model}: {provider.base_url} refuses the key (HTTP {reply.status})",
             remedy=f"check the key in {variable}"
             if variable
@@ -67,7 +67,7 @@ def look_up_model(provider: HttpProvider, listing: bytes) -> str | None:
     close = get_close_matches(name, names, n=1)
     hint = f"did you mean {_describe_name(close[0])}? " if close else ""
     raise UnlistedModel.because(
-        "todo",
+        "unknown-model",
         f"{provider.base_url} does not list {name}; it lists: {first_names}",
         remedy=f"{hint}--allow-unlisted asks it all the same",
         field="model",
@@ -89,7 +89,7 @@ async def _require_no_other_base_url(provider: HttpProvider, looks: CheckCache) 
         return
     if names:
         raise InvalidInput.because(
-            "todo",
+            "wrong-base-url",
             f"model {provider.model.model}: {base_url} does not list its models, "
             f"{base_url}{path} does",
             remedy=f"write base_url: {base_url}{path}",
@@ -99,7 +99,7 @@ async def _require_no_other_base_url(provider: HttpProvider, looks: CheckCache) 
 
 def _unreachable(provider: HttpProvider, why: str) -> InvalidInput:
     return InvalidInput.because(
-        "todo",
+        "server-unreachable",
         f"model {provider.model.model}: {provider.base_url} cannot be reached: {why}",
         remedy="start the server, or correct `base_url`: is its port right?",
         field="base_url",

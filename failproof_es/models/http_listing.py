@@ -30,7 +30,7 @@ async def listed_models(provider: HttpProvider) -> list[str]:
             following = provider.next_page(page.body)
         except ValueError:
             raise InvalidInput.because(
-                "todo",
+                "no-model-list",
                 f"{where} gives no list of models (HTTP {page.status})",
                 remedy="is the base URL right? Not every server has such a list",
             ) from None
@@ -38,7 +38,7 @@ async def listed_models(provider: HttpProvider) -> list[str]:
             return list(dict.fromkeys(names))
         where = f"{first}{'&' if '?' in first else '?'}{urlencode(following)}"
     raise InvalidInput.because(
-        "todo",
+        "limit-exceeded",
         f"the list of models at {first} does not end within {MOST_PAGES:,} pages",
         remedy="is the base URL right?",
     )
@@ -50,12 +50,14 @@ async def _fetch_page(provider: HttpProvider, where: str) -> WholeReply:
     except UNUSABLE as error:
         cause = "no answer in time" if timed_out(error) else reason(error)
         raise InvalidInput.because(
-            "todo", f"{where} cannot be reached: {cause}", remedy="is the base URL right?"
+            "server-unreachable",
+            f"{where} cannot be reached: {cause}",
+            remedy="is the base URL right?",
         ) from None
     if provider.refuses_key(page.status, page.body):
         variable = provider.model.api_key_env
         raise InvalidInput.because(
-            "todo",
+            "key-refused",
             f"{where} refuses the key (HTTP {page.status})",
             remedy=f"check the key in {variable}"
             if variable

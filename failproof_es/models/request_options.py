@@ -37,14 +37,19 @@ def option_problems(model: Model) -> Iterator[EntryProblem]:
     names = model.options.get(LEAVE_OUT, [])
     if not (isinstance(names, list) and all(name in _MAY_BE_LEFT_OUT for name in names)):
         message = f"`{LEAVE_OUT}` is a list that may hold `temperature`"
-        yield EntryProblem("todo", "options", message, f"write {LEAVE_OUT}: [temperature]")
+        yield EntryProblem("invalid-value", "options", message, f"write {LEAVE_OUT}: [temperature]")
     if model.options.get(MAX_TOKENS_AS, _NAMES[0]) not in _NAMES:
         alternatives = " or ".join(f"`{name}`" for name in _NAMES)
-        yield EntryProblem("todo", "options", f"`{MAX_TOKENS_AS}` is neither {alternatives}")
+        yield EntryProblem(
+            "invalid-value", "options", f"`{MAX_TOKENS_AS}` is neither {alternatives}"
+        )
     elif MAX_TOKENS_AS in model.options and max_tokens_name(model) in model.parameters:
         message = f"must not hold `{max_tokens_name(model)}`"
         yield EntryProblem(
-            "todo", "parameters", message, "write `max_tokens`, which is sent under that name"
+            "reserved-key",
+            "parameters",
+            message,
+            "write `max_tokens`, which is sent under that name",
         )
 
 
@@ -53,4 +58,4 @@ def unknown_options(model: Model, supported: tuple[str, ...]) -> Iterator[EntryP
     names = ", ".join(f"`{name}`" for name in supported)
     there = f"there {'is' if len(supported) == 1 else 'are'} {names}"
     for name in sorted(set(model.options) - set(supported)):
-        yield EntryProblem("todo", "options", f"has no `{name}`", there)
+        yield EntryProblem("unknown-key", "options", f"has no `{name}`", there)

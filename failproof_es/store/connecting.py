@@ -137,7 +137,7 @@ def parameters_of(url: str) -> dict[str, str]:
         return {name: str(value) for name, value in conninfo_to_dict(url).items()}
     except psycopg.ProgrammingError:
         raise InvalidInput.because(
-            "todo",
+            "invalid-url",
             "the database URL cannot be read",
             remedy="write it like postgresql://user@host:5432/name and, in a password, a space as "
             "%20, an @ as %40, a % as %25",

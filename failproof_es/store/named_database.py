@@ -37,14 +37,14 @@ def _password_in(file: Path) -> str:
         password = read_regular(file, _MOST_BYTES).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput.because(
-            "todo",
+            "file-unreadable",
             f"the password of the database cannot be read: {error}",
             remedy=f"correct {PASSWORD_FILE}, which names its file",
         ) from None
     password = password.removesuffix("\n").removesuffix("\r")
     if not password or "\n" in password or "\0" in password:
         raise InvalidInput.because(
-            "todo",
+            "no-password",
             f"{file}, which {PASSWORD_FILE} names, holds no password",
             remedy="write the password into it, as its one line",
         )

@@ -33,7 +33,7 @@ def require_sessions(connection: psycopg.Connection[Any], url: str) -> None:
         for _ in range(_ROUNDS):
             if own == theirs or _session(other) != theirs or _session(connection) != own:
                 raise InvalidInput.because(
-                    "todo",
+                    "unsupported-pooler",
                     "the database URL leads to a connection pooler in transaction or statement "
                     "mode (PgBouncer?), and every command needs a database session of its own",
                     remedy="connect to the PostgreSQL server directly, or to a pool in session "

@@ -103,7 +103,9 @@ class Store:
             state = store.state()
             if state is not SchemaState.CURRENT:
                 if store.embedded is None:
-                    raise InvalidInput.because("todo", _NOT_CURRENT[state], remedy=_INIT)
+                    raise InvalidInput.because(
+                        "schema-not-current", _NOT_CURRENT[state], remedy=_INIT
+                    )
                 done = store.install()
                 store.is_new = any(migration.number == 1 for migration in done.migrations)
         return store
@@ -133,7 +135,7 @@ class Store:
                 return install(connection, logins=self.embedded is not None)
             except psycopg.errors.InsufficientPrivilege as error:
                 raise InvalidInput.because(
-                    "todo",
+                    "permission-denied",
                     "this database user may not make or upgrade the schema of failproof-es: "
                     f"{error.diag.message_primary}",
                     remedy="an administrator does, with `failproof-es db init`",
@@ -283,7 +285,7 @@ def _translate_errors(url: str) -> Iterator[None]:
         is_away = isinstance(error, psycopg.OperationalError) and not server_answered(error)
         kind = DatabaseAway if is_away else InvalidInput
         raise kind.because(
-            "todo",
+            "database-unreachable" if is_away else "database-refused",
             f"the database cannot be used: {_without_password(str(error), url)}",
             remedy=_remedy(error),
         ) from None
@@ -305,7 +307,7 @@ def _without_password(message: str, url: str) -> str:
 def run_exists(run_id: UUID) -> InvalidInput:
     """The error for a new run with the id of an existing run."""
     return InvalidInput.because(
-        "todo",
+        "duplicate-id",
         f"run {run_id} exists already",
         remedy="leave `test_run.id` out to have one generated, or resume that run",
     )

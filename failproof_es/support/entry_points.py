@@ -112,7 +112,7 @@ class EntryPoints(Generic[T]):
             raise self._unknown(name)
         if len(offers) > 1:
             raise InvalidInput.because(
-                "todo",
+                "ambiguous-name",
                 f"the {self._noun} {name!r} is offered by "
                 f"{_join_words(map(str, offers), ' and by ')}",
                 remedy="uninstall one of them: which is meant, nobody could say",
@@ -122,14 +122,14 @@ class EntryPoints(Generic[T]):
             loaded: T = offer.point.load()
         except (Exception, SystemExit) as error:  # importing foreign code may raise anything
             raise InvalidInput.because(
-                "todo",
+                "plugin-failed",
                 f"the {self._noun} {name!r} of the package {offer} can't be loaded: "
                 f"{type(error).__name__}: {error}",
                 remedy="update or remove the package",
             ) from error
         if fault := self._fault(loaded, name):
             raise InvalidInput.because(
-                "todo",
+                "plugin-failed",
                 f"the {self._noun} {name!r} of the package {offer} {fault}",
                 remedy=self._remedy,
             )
@@ -145,7 +145,7 @@ class EntryPoints(Generic[T]):
         if self._some_are_ours and not any(map(_is_ours, self._find_offers().values())):
             hint = f"install {_OURS} again: what is installed is older than its code; "
         return InvalidInput.because(
-            "todo",
+            "unknown-name",
             f"there is no {self._noun} {name!r}",
             remedy=f"{hint}known: {_join_words(names) or 'none'}; for another one install the "
             f"package that offers it (entry point group {self.group})",

@@ -60,7 +60,7 @@ def configuration(argument: Path) -> Path | None:
     shipped = _configurations().get(name)
     if shipped is not None and argument.exists():
         raise InvalidInput.because(
-            "todo",
+            "ambiguous-name",
             f"{name} is a file here and a configuration that ships",
             remedy=f"rename the file, or write {PREFIX}{name}",
         )
@@ -98,5 +98,5 @@ def _find_shipped(path: str, shipped: dict[str, Path]) -> Path:
     hint = f"did you mean {PREFIX}{close[0]}? " if close else ""
     names = ", ".join(sorted(shipped))
     raise InvalidInput.because(
-        "todo", f"nothing ships as {path}", remedy=f"{hint}there are: {names}"
+        "unknown-name", f"nothing ships as {path}", remedy=f"{hint}there are: {names}"
     )

@@ -118,7 +118,7 @@ def _require_recordable(folder: Path) -> None:
         str(folder).encode()
     except UnicodeEncodeError:
         raise InvalidInput.because(
-            "todo",
+            "not-utf8",
             f"the name of the folder {str(folder)!a} is not valid UTF-8: it cannot be recorded",
             remedy="name another folder; nothing was archived",
         ) from None
@@ -130,7 +130,7 @@ def _archive(store: Store, run_id: UUID, folder: Path, by: ArchivingContext) -> 
         archive_event, rows = archive_of(connection, run_id), rows_in_log(connection, run_id)
         if archive_event is None and not rows:
             raise InvalidInput.because(
-                "todo",
+                "nothing-to-archive",
                 f"run {run.started.run_number} has no evaluations in the log",
                 remedy="there is nothing to archive",
             )
@@ -176,7 +176,9 @@ def held_alone(store: Store, run_id: UUID, by: ArchivingContext) -> Iterator[Non
         try:
             lease.acquire()
         except RunBusy as error:
-            raise InvalidInput.because("todo", f"{error}", remedy="nothing was changed") from None
+            raise InvalidInput.because(
+                "run-busy", f"{error}", remedy="nothing was changed"
+            ) from None
         yield
 
 
@@ -190,7 +192,7 @@ def require_archiver(store: Store) -> None:
         row = cursor.execute(_MAY).fetchone()
     if row != (True,):
         raise InvalidInput.because(
-            "todo",
+            "permission-denied",
             "this database user may not archive",
             remedy="grant it failproof_archiver, beside failproof_writer",
         )
@@ -200,7 +202,7 @@ def _require_ended(connection: Connection, run_id: UUID) -> Run:
     run = fold_run(row.event() for row in iterate_stream(connection, run_id))
     if run.manifest is None:
         raise InvalidInput.because(
-            "todo",
+            "unknown-run",
             f"run {run_id} has no first event",
             remedy="`failproof-es runs --all` lists the runs",
         )
@@ -208,7 +210,7 @@ def _require_ended(connection: Connection, run_id: UUID) -> Run:
     if not (run.ended and run.sealed):
         how = "is not sealed" if run.ended else f"has not ended: it is {run.status}"
         raise InvalidInput.because(
-            "todo",
+            "run-not-ended",
             f"run {number} {how}",
             remedy=f"finish it with `failproof-es resume {number}`",
         )
@@ -221,14 +223,14 @@ def _check_dependents(connection: Connection, run: Run) -> InvalidInput | None:
     if children := branched_from(connection, run_id):
         run_numbers = ", ".join(map(str, children))
         return InvalidInput.because(
-            "todo",
+            "run-in-use",
             f"run {run_numbers} was branched from run {number}, and refers to its evaluations",
             remedy=f"archive {run_numbers} first",
         )
     if comparing := comparing_with(connection, run_id):
         run_numbers = ", ".join(map(str, comparing))
         return InvalidInput.because(
-            "todo",
+            "run-in-use",
             f"run {run_numbers} has not ended, and is compared with run {number} at its end "
             "(gates.no_regression_against)",
             remedy=f"finish it first: `failproof-es resume {comparing[0]}`",
@@ -246,7 +248,7 @@ def require_whole(rows: list[ArchivedRow], archive_event: RunArchived) -> None:
     """Raise `InvalidInput` unless the rows are all that the event says were archived."""
     if len(rows) != archive_event.events or rows_sha256(rows) != archive_event.rows_sha256:
         raise InvalidInput.because(
-            "todo",
+            "log-changed",
             f"the log does not hold what was archived of run {archive_event.run_number}",
             remedy="`failproof-es verify` says what was changed",
         )
@@ -256,7 +258,7 @@ def _require_taken_out(connection: Connection, archive_event: RunArchived) -> No
     rows = archived_rows(connection, archive_event.about)
     if len(rows) != archive_event.events or rows_sha256(rows) != archive_event.rows_sha256:
         raise InvalidInput.because(
-            "todo",
+            "log-changed",
             f"run {archive_event.run_number} is archived, and what is kept of its rows is not what "
             "was taken out",
             remedy="`failproof-es verify` says what was changed",
@@ -269,7 +271,9 @@ def _sign(connection: Connection) -> PublicKey:
     key = own_public_key(ledger.origin(connection))
     if key is None:
         raise InvalidInput.because(
-            "todo", "this user has no key of the log", remedy="archive where the log is signed"
+            "no-signing-key",
+            "this user has no key of the log",
+            remedy="archive where the log is signed",
         )
     return key
 
@@ -288,12 +292,12 @@ def _still_holds(archive_event: RunArchived, rows: list[ArchivedRow], key: Publi
 def _refused_file(path: Path, was_written: bool, error: EvidenceError) -> InvalidInput:
     if was_written:
         return InvalidInput.because(
-            "todo",
+            "file-corrupt",
             f"{path} was written, and does not read as what it has to be: {error}",
             remedy="look at that disk; nothing was archived",
         )
     return InvalidInput.because(
-        "todo",
+        "file-exists",
         f"{path} exists, and is not an archive of this run as it is in the log: {error}",
         remedy="move it away, or name another folder; nothing was archived",
     )
@@ -334,7 +338,7 @@ def _record(
     events = append(store, decide)
     if not events:
         raise InvalidInput.because(
-            "todo",
+            "run-archived",
             f"run {run.started.run_number} was archived by somebody else meanwhile",
             remedy="run the command again",
         )
@@ -369,7 +373,7 @@ REFUSED = "FP008"
 def refused(error: psycopg.Error, so: str) -> InvalidInput:
     """The database's refusal as `InvalidInput`; `so` is the consequence."""
     return InvalidInput.because(
-        "todo",
+        "database-refused",
         f"{error.diag.message_primary}: {so}",
         remedy=error.diag.message_hint or "`failproof-es verify` says whether it was changed",
     )

@@ -43,13 +43,13 @@ def write_archive(connection: Connection, run_id: UUID, path: Path, key: PublicK
         return False
     except EvidenceError as error:
         raise InvalidInput.because(
-            "todo",
+            "log-changed",
             f"the run is not what was sealed and signed: {error}",
             remedy="`failproof-es verify` says what was changed; nothing was archived",
         ) from None
     except OSError as error:
         raise InvalidInput.because(
-            "todo",
+            "file-not-writable",
             f"{path} cannot be written: {describe_write_error(path, error)}",
             remedy="name a folder where you may write and that has room; nothing was archived",
         ) from None
@@ -79,7 +79,7 @@ def read_archive(path: Path) -> bytes:
             return file.read()
     except OSError as error:
         raise InvalidInput.because(
-            "todo",
+            "file-unreadable",
             f"{path} cannot be read: {error.strerror or error}",
             remedy="name the file of an archived run",
         ) from None

@@ -93,7 +93,7 @@ def _parse_archive(path: Path, data: bytes) -> tuple[Bundle, UUID]:
         return read, UUID(str(read.manifest.get("run_id")))
     except (EvidenceError, ValueError) as error:
         raise InvalidInput.because(
-            "todo",
+            "not-an-archive",
             f"{path} is not the archive of a run: {error}",
             remedy="name a file that `failproof-es archive` wrote, unchanged",
         ) from None
@@ -107,7 +107,7 @@ def _require_this_log(connection: Connection, path: Path, read: Bundle, run_id: 
         row = cursor.execute(_NUMBER, (run_id,)).fetchone()
     if origin not in origins or row is None:
         raise InvalidInput.because(
-            "todo",
+            "wrong-archive",
             f"{path} is the archive of a run of another log, {json.dumps(origin)[:200]}",
             remedy="attach it to the database that it was taken from (--database-url)",
         )
@@ -120,12 +120,12 @@ def _require_said(
     archive_event = archive_of(connection, run_id)
     if archive_event is None:
         raise InvalidInput.because(
-            "todo", f"run {number} is not archived", remedy="there is nothing to attach"
+            "run-not-archived", f"run {number} is not archived", remedy="there is nothing to attach"
         )
     digest = hashlib.sha256(data).hexdigest()
     if digest != archive_event.sha256:
         raise InvalidInput.because(
-            "todo",
+            "wrong-archive",
             f"{path} is not the file that run {number} was archived in: its SHA-256 is {digest}, "
             f"on record is {archive_event.sha256}",
             remedy=f"find the file that was written to {archive_event.file}",
@@ -136,7 +136,7 @@ def _require_said(
 def _require_untouched(rows: Sequence[ArchivedRow], archive_event: RunArchived) -> None:
     if len(rows) != archive_event.events or rows_sha256(rows) != archive_event.rows_sha256:
         raise InvalidInput.because(
-            "todo",
+            "log-changed",
             f"what is kept of the rows of run {archive_event.run_number} is not what was taken out",
             remedy="`failproof-es verify` says what was changed",
         )
@@ -147,7 +147,7 @@ def _matching(path: Path, read: Bundle, rows: Sequence[ArchivedRow]) -> list[Pro
         return list(matching_events(read.events, rows))
     except EvidenceError as error:
         raise InvalidInput.because(
-            "todo",
+            "log-changed",
             f"{path} is the archived file; "
             f"what the database kept of the run's rows was changed: {error}",
             remedy="`failproof-es verify --archive` says what was changed",
@@ -169,7 +169,7 @@ def _require_sources(
         parent is not None and archive_of(connection, parent) is not None
     ):
         raise InvalidInput.because(
-            "todo",
+            "run-archived",
             f"run {number} refers to evaluations of the run that it was branched from, which is "
             "archived",
             remedy="attach that run first",

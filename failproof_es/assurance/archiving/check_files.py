@@ -47,7 +47,7 @@ def check_archives(
         if place is None:
             if is_named:
                 raise InvalidInput.because(
-                    "todo",
+                    "wrong-archive",
                     f"{path} is not the archive of a run that is archived in this database",
                     remedy="name files that `failproof-es archive` wrote from it",
                 )

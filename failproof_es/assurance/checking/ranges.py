@@ -201,7 +201,7 @@ def _ended(process: Sidecar) -> InvalidInput:
     code = process.wait()
     how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
     return InvalidInput.because(
-        "todo",
+        "process-ended",
         f"a process that verified a part of the log was ended ({how}): nothing is verified",
         remedy="verify again; look for who ended it, or whether memory ran out",
     )

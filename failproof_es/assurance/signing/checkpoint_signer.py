@@ -130,7 +130,7 @@ def own_key(connection: Connection) -> SigningKey:
     origin = ledger.origin(connection)
     if ledger.newest_checkpoint(connection) is None and not has_key(key_path(origin)):
         raise InvalidInput.because(
-            "todo",
+            "no-signing-key",
             f"there is no key for {origin} in {key_path(origin)}, and nobody has signed it yet",
             remedy="`failproof-es db init` makes one, on the host that shall sign the log",
         )

@@ -125,7 +125,9 @@ def newest_note(connection: Connection, key: PublicKey) -> Note:
     signed = newest_signed(connection, key)
     if signed is None:
         raise InvalidInput.because(
-            "todo", "the log has no checkpoint", remedy="run `failproof-es ledger checkpoint`"
+            "no-checkpoint",
+            "the log has no checkpoint",
+            remedy="run `failproof-es ledger checkpoint`",
         )
     return signed
 
@@ -212,14 +214,14 @@ def _load_kept_checkpoint(place: str, key: PublicKey) -> KeptCheckpoint:
         return KeptCheckpoint(place, key, signed, checkpoint.opened(signed, key))
     except (UnicodeDecodeError, NoteError) as error:
         raise InvalidInput.because(
-            "todo",
+            "checkpoint-unusable",
             f"the checkpoint kept in {place} cannot be used: {error}",
             remedy="if nobody changed it, the log has a new key; ask why",
         ) from None
     except OSError as error:
         why = f"no answer within {_TIMEOUT_S:g} s" if isinstance(error, TimeoutError) else error
         raise InvalidInput.because(
-            "todo",
+            "checkpoint-unreadable",
             f"the checkpoint kept in {place} cannot be read: {why}",
             remedy="name a file, a folder or a URL that can be",
         ) from None
@@ -259,7 +261,7 @@ def _is_url(place: str) -> bool:
 
 def _not_kept(place: str, error: OSError) -> InvalidInput:
     return InvalidInput.because(
-        "todo",
+        "file-not-writable",
         f"the checkpoint cannot be kept in {place}: {describe_write_error(_file(place), error)}",
         remedy="name a place where you may write, or change its permissions",
     )

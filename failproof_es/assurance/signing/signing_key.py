@@ -53,7 +53,7 @@ def log_key(origin: str, *, create: bool = False) -> SigningKey:
     if not has_key(path):
         if not create:
             raise InvalidInput.because(
-                "todo",
+                "no-signing-key",
                 f"{origin} is signed with a key that is not in {path}",
                 remedy=f"restore the file from its copy, or name it in {KEY_FILE}",
             )
@@ -63,7 +63,7 @@ def log_key(origin: str, *, create: bool = False) -> SigningKey:
     key = read_key(path, ED25519)
     if key.name != origin:
         raise InvalidInput.because(
-            "todo",
+            "wrong-signing-key",
             f"the key in {path} is {key.name!r}, and this log is {origin!r}",
             remedy=f"name this log's key file in {KEY_FILE}",
         )
@@ -109,7 +109,7 @@ def create_key(path: Path, name: str, kind: Kind) -> SigningKey:
         return _create(path, name, kind)
     except _KeyFileExists:
         raise InvalidInput.because(
-            "todo", f"{path} already holds a key", remedy="choose another file"
+            "file-exists", f"{path} already holds a key", remedy="choose another file"
         ) from None
 
 
@@ -134,7 +134,7 @@ def _create(path: Path, name: str, kind: Kind) -> SigningKey:
     except (OSError, NoteError) as error:
         why = describe_write_error(path, error) if isinstance(error, OSError) else str(error)
         raise InvalidInput.because(
-            "todo",
+            "file-not-writable",
             f"the key file {path} cannot be made: {why}",
             remedy=f"choose another file, or name one in {KEY_FILE}",
         ) from None
@@ -149,7 +149,7 @@ def read_key(path: Path, kind: Kind) -> SigningKey:
             text = file.read(_MOST_BYTES).decode("ascii")
         if mode & 0o077:
             raise InvalidInput.because(
-                "todo",
+                "key-exposed",
                 f"the key file {path} can be read by others (mode {mode:o})",
                 remedy=f"chmod 600 {path}, and think about who may have read it",
             )
@@ -166,7 +166,7 @@ def read_public_key(text: str, kind: Kind) -> PublicKey:
         key = _public_key(text)
     except (OSError, UnicodeDecodeError, NoteError, ValueError) as error:
         raise InvalidInput.because(
-            "todo",
+            "not-a-public-key",
             f"not a public key, nor a file that holds one: {error}",
             remedy="it looks like name+id+base64; `failproof-es ledger key -o log.pub` writes "
             "this log's",
@@ -206,7 +206,7 @@ def public_path(path: Path) -> Path:
 def _check_kind(key: PublicKey, kind: Kind) -> None:
     if key.kind != kind:
         raise InvalidInput.because(
-            "todo",
+            "wrong-signing-key",
             f"{key.name} is {_KINDS[key.kind]}, and {_KINDS[kind]} is wanted here",
             remedy="`ledger key` prints the log's own, `ledger cosign` makes a cosigner's",
         )
@@ -215,5 +215,7 @@ def _check_kind(key: PublicKey, kind: Kind) -> None:
 def _unusable(path: Path, error: Exception) -> InvalidInput:
     reason = "it is not text" if isinstance(error, UnicodeDecodeError) else error
     return InvalidInput.because(
-        "todo", f"the key file {path} cannot be used: {reason}", remedy="restore it from its copy"
+        "signing-key-unusable",
+        f"the key file {path} cannot be used: {reason}",
+        remedy="restore it from its copy",
     )

@@ -28,7 +28,7 @@ def read_verified(origin: str) -> VerifiedPrefix | None:
         return None
     except (OSError, ValueError, KeyError, TypeError, ValidationError) as error:
         raise InvalidInput.because(
-            "todo",
+            "file-unreadable",
             f"{path}, which says how far this log was verified, cannot be used: {error}",
             remedy="verify without --incremental once: that writes it anew",
         ) from None
@@ -56,7 +56,7 @@ def keep_verified(verified: VerifiedPrefix) -> None:
         atomic_write(path, [orjson.dumps(document)])
     except OSError as error:
         raise InvalidInput.because(
-            "todo",
+            "file-not-writable",
             f"{path} cannot be written: {describe_write_error(path, error)}",
             remedy="make room there, or correct the folder's permissions",
         ) from None

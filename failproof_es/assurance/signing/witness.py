@@ -44,7 +44,7 @@ def parse_request(data: bytes) -> CosignRequest:
         return CosignRequest(int(old.removeprefix(_OLD)), proof, note.parse(rest))
     except (NoteError, ValueError) as error:
         raise InvalidInput.because(
-            "todo",
+            "checkpoint-unusable",
             f"not a checkpoint that can be cosigned: {error}",
             remedy="use the output of `ledger checkpoint --since SIZE`",
         ) from None
@@ -64,7 +64,7 @@ def cosign_request(
             _check_continues(request, seen, new)
     except (NoteError, InvalidProof) as error:
         raise InvalidInput.because(
-            "todo",
+            "log-changed",
             f"not cosigned: {error}",
             remedy="unless the file was damaged on its way, the log's history was changed",
         ) from None
@@ -74,7 +74,7 @@ def cosign_request(
 def _check_continues(request: CosignRequest, seen: Checkpoint, new: Checkpoint) -> None:
     if seen.size > new.size:
         raise InvalidInput.because(
-            "todo",
+            "checkpoint-outdated",
             f"you cosigned {seen.size} events already, and this signs only {new.size}",
             remedy="it is an older checkpoint, or the log's tail was cut",
         )
@@ -82,7 +82,7 @@ def _check_continues(request: CosignRequest, seen: Checkpoint, new: Checkpoint) 
     proof = () if seen.size == new.size else request.proof
     if seen.size not in (request.old, new.size):
         raise InvalidInput.because(
-            "todo",
+            "checkpoint-gap",
             f"you last cosigned {seen.size} events, and this proves to continue {request.old}",
             remedy=f"ask for `ledger checkpoint --since {seen.size}`",
         )

@@ -66,7 +66,7 @@ def judge_problems(dialect: Dialect, configuration: Configuration) -> Iterator[P
     for number, judge in enumerate(configuration.asked_judges):
         if provider_type(judge.provider).too_weak_to_judge(judge):
             yield Problem(
-                "todo",
+                "weak-judge",
                 f"the embedded model {judge.model} is too weak to judge: expect nearly every "
                 "evaluation to end as judge_failed, and do not trust its verdicts",
                 field="judge" if judges is None else f"judges[{number}]",
@@ -76,7 +76,7 @@ def judge_problems(dialect: Dialect, configuration: Configuration) -> Iterator[P
     if configuration.asked_judges:
         if people_can_judge(dialect) and configuration.gates.by != "people":
             yield Problem(
-                "todo",
+                "remark",
                 "models judge: reviews by people stand beside their verdicts, and decide the gates "
                 "only with `gates: {by: people}`",
                 severity="remark",
@@ -84,7 +84,7 @@ def judge_problems(dialect: Dialect, configuration: Configuration) -> Iterator[P
         return
     if people_can_judge(dialect):
         yield Problem(
-            "todo",
+            "no-judge",
             "no model judges: what the checks do not decide waits for people",
             field="judge",
             remedy="judge with `failproof-es review`, or name a model here",
@@ -92,7 +92,7 @@ def judge_problems(dialect: Dialect, configuration: Configuration) -> Iterator[P
         )
         return
     yield Problem(
-        "todo",
+        "no-judge",
         f"is missing: the dialect {dialect.name!r} has replies judged by a model; "
         "`failproof-es review` compares people with it and cannot replace it",
         field="judge",

@@ -179,7 +179,7 @@ class Targets:
         return tuple(
             _in_entry(
                 Problem(
-                    "todo",
+                    "key-too-short",
                     f"the value of {variable} has fewer than {SHORTEST_KEY} characters, so records "
                     "do not hide it where a server repeats it",
                     field="api_key_env",

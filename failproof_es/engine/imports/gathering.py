@@ -82,14 +82,14 @@ def gather(source: ForeignRun) -> GatheredRun:
         if not len(gathered.answers):
             names = ", ".join(file.name for file in source.files)
             raise InvalidInput.because(
-                "todo",
+                "no-answers",
                 f"{names}: holds no answer that could be imported",
                 remedy=_describe_no_answers(source),
             )
         absent = gathered.planned - len(gathered.answers)
         if absent > MOST_ABSENT:
             raise InvalidInput.because(
-                "todo",
+                "answers-missing",
                 f"the source holds {len(gathered.answers):,} of {gathered.planned:,} answers of "
                 "its cases x models x repetitions: it is no one run",
                 remedy="import its parts one by one",

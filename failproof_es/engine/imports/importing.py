@@ -252,7 +252,7 @@ def _require_same_plan(store: Store, run: Run, gathered: GatheredRun) -> None:
     )
     if not same:
         raise InvalidInput.because(
-            "todo",
+            "version-mismatch",
             f"run {started.run_number} is an import of this source that was not completed, by "
             f"version {started.code_version}, which read it otherwise",
             remedy="complete it with that version, or import the source anew with --again",

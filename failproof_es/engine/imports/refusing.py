@@ -11,7 +11,7 @@ def require_asked_here(run: Run) -> None:
     if run.imported is not None:
         number = run.started.run_number
         raise InvalidInput.because(
-            "todo",
+            "run-imported",
             f"run {number} is {run.imported_from}: it can't be resumed or branched",
             remedy=f"`failproof-es import {run.imported.kind} FILE` completes an import that was "
             f"interrupted; `failproof-es replay {number}` scores its answers again",

@@ -152,9 +152,11 @@ def require_room(run: Run, ceiling: Decimal | None) -> None:
     if not run.at_ceiling or present is None or (ceiling is not None and ceiling > present):
         return
     if ceiling is None:
-        raise InvalidInput.because("todo", f"run {run.started.run_number} is paused: {run.reason}")
+        raise InvalidInput.because(
+            "spend-ceiling-reached", f"run {run.started.run_number} is paused: {run.reason}"
+        )
     raise InvalidInput.because(
-        "todo",
+        "spend-ceiling-too-low",
         f"{usd_text(ceiling)} is not higher than the spend ceiling of {usd_text(present)}, at "
         f"which run {run.started.run_number} is paused",
         field="--max-spend",
@@ -166,7 +168,7 @@ def require_ceiling_above(spending: SpendState, ceiling: Decimal) -> None:
     """Raise `InvalidInput` if `spending` is more than the new ceiling, in USD."""
     if spending.spent > ceiling:
         raise InvalidInput.because(
-            "todo",
+            "spend-ceiling-too-low",
             f"the run has spent {usd_text(spending.known_usd)}"
             + _unknown_costs(spending)
             + f", more than {usd_text(ceiling)}",

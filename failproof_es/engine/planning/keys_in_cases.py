@@ -33,7 +33,9 @@ class KeyWarnings:
             return
         path, line = _place_of(key, files)
         field = f"case {case.case_id}"
-        self._warnings.append(Problem("todo", _MESSAGE, path, line, field, _REMEDY, "warning"))
+        self._warnings.append(
+            Problem("key-exposed", _MESSAGE, path, line, field, _REMEDY, "warning")
+        )
 
     def warnings(self) -> Iterator[Problem]:
         """A warning for each of the first cases, and one for all others; call it after the last
@@ -44,7 +46,7 @@ class KeyWarnings:
         yield from self._warnings
         if self._more:
             more = plural(self._more, "more case")
-            yield Problem("todo", f"{more}: {_MESSAGE}", remedy=_REMEDY, severity="warning")
+            yield Problem("key-exposed", f"{more}: {_MESSAGE}", remedy=_REMEDY, severity="warning")
 
 
 def _place_of(key: str, files: Sequence[Path]) -> tuple[Path | None, int | None]:

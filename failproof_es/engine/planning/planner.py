@@ -170,7 +170,7 @@ def check_files(
     if len(of_it) < len(files):  # `skip_invalid` skips cases, never a whole file
         problems.raise_errors()
     if not cases and not problems.errors:
-        problems.error("todo", "the suites have no cases", remedy="add at least one")
+        problems.error("no-cases", "the suites have no cases", remedy="add at least one")
     if cases and skip_invalid:
         return tuple(problems)
     problems.raise_errors()
@@ -181,7 +181,7 @@ def _require_plain(case: Case, dialect: str) -> None:
     """Raise `InvalidInput` for a subclass of `Case`: the log gives back a plain `Case`."""
     if type(case) is not Case:
         raise InvalidInput.because(
-            "todo",
+            "plugin-failed",
             f"the dialect {dialect!r} gives a {type(case).__name__}, which the log can't hold",
             remedy="let it give a `failproof_es.core.case.Case` itself, no subclass",
         )
@@ -296,7 +296,9 @@ def require_unchanged(files: Sequence[Path], before: Sequence[str]) -> None:
     `before` has the earlier SHA-256 of each file, in hexadecimal, in the same order.
     """
     changed = [
-        Problem("todo", "the file changed while it was read", path=file, remedy="start again")
+        Problem(
+            "file-changed", "the file changed while it was read", path=file, remedy="start again"
+        )
         for file, sha256 in zip(files, before, strict=True)
         if sha256_of(file) != sha256
     ]

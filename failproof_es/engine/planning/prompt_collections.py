@@ -43,7 +43,7 @@ def import_prompts(
     """
     if not isinstance(dialect, RebuildsCases):
         raise InvalidInput.because(
-            "todo",
+            "unsupported-feature",
             f"the dialect {dialect.name!r} has suites, not stored prompts",
             remedy="name its files under prompts.path",
         )
@@ -75,7 +75,7 @@ def _require_fitting(connection: Connection, dialect: Dialect, name: str) -> Non
     imports = _imports(connection, name)
     if imports and imports[-1].dialect != dialect.name:
         raise InvalidInput.because(
-            "todo",
+            "dialect-mismatch",
             f"collection {name!r} is of the dialect {imports[-1].dialect!r}",
             remedy="import into another collection",
         )
@@ -103,7 +103,9 @@ def collection_dialect(connection: Connection, name: str) -> str:
     choices = f"there are: {', '.join(names)}" if names else "there is none"
     remedy = f"{hint}{choices}; `failproof-es prompts import FILE --collection {name}` makes one"
     reason = f"there is no collection {name!r}"
-    raise InvalidInput([Problem("todo", reason, field="prompts.collection", remedy=remedy)])
+    raise InvalidInput(
+        [Problem("unknown-collection", reason, field="prompts.collection", remedy=remedy)]
+    )
 
 
 def collected_digests(connection: Connection, name: str) -> list[str]:

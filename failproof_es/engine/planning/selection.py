@@ -105,14 +105,14 @@ class Selector:
             return
         for name, kind, glob in sorted(self._unmatched):
             problems.error(
-                "todo",
+                "no-match",
                 f"no case matches {f'{kind}:{glob}'!r}",
                 field=f"selection.{name}",
                 remedy=self._describe_values(kind, glob),
             )
         if not self._kept and not problems.errors:
             problems.error(
-                "todo",
+                "no-cases",
                 f"none of {plural(self._total, 'case')} is left to be asked",
                 field="selection",
                 remedy="choose by patterns that leave some",

@@ -50,7 +50,9 @@ def source_of(loaded: LoadedConfiguration, store: Store) -> CaseSource:
                 digests = collected_digests(connection, prompts.collection)
             if prompts.dialect not in (None, name):
                 reason = f"collection {prompts.collection!r} is of the dialect {name!r}"
-                problem = Problem("todo", reason, field="prompts.dialect", remedy="leave it out")
+                problem = Problem(
+                    "dialect-mismatch", reason, field="prompts.dialect", remedy="leave it out"
+                )
                 raise InvalidInput([problem])
             dialect = configured(dialect_named(name), prompts.options)
             return _Collection(dialect, choice, store, prompts.collection, digests)
@@ -252,10 +254,10 @@ class _CaseChooser:
                     message = f"no case has {name} {value!r}"
                     field = f"prompts.filters.{name}"
                     remedy = f"there are: {there}" if there else f"none of the cases has a {name}"
-                    problems.error("todo", message, field=field, remedy=remedy)
+                    problems.error("no-match", message, field=field, remedy=remedy)
         if not self._kept and not problems.errors:
             problems.error(
-                "todo",
+                "no-cases",
                 f"none of {plural(self._total, 'case')} matches all filters",
                 field="prompts.filters",
             )

@@ -23,7 +23,7 @@ def asked_again(loaded: LoadedConfiguration, evaluations: int) -> Iterator[Probl
     if chose and models > 1:
         which = "all" if models == loaded.of_models else "the chosen"
         yield Problem(
-            "todo",
+            "remark",
             f"{', '.join(chose)}; their cases are asked of {which} {models} models: "
             f"{plural(evaluations, 'evaluation')} (--model KEY asks one)",
             severity="remark",

@@ -88,7 +88,7 @@ async def check(
         )
     except InvalidInput as error:
         raise InvalidInput([loaded.placed(problem) for problem in error.problems]) from None
-    matrix = () if loaded.matrix is None else (Problem("todo", loaded.matrix, severity="remark"),)
+    matrix = () if loaded.matrix is None else (Problem("remark", loaded.matrix, severity="remark"),)
     findings = (*targets.short_key_warnings(), *matrix, *findings)
     prices = _describe_prices(loaded)
     return Preflight(source, reading, estimates, findings, tuple(remarks), reuse, prices)

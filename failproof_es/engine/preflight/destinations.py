@@ -37,7 +37,7 @@ def unencrypted(configuration: Configuration) -> list[Problem]:
     """A warning for each model or judge that is asked over plain HTTP on another machine."""
     return [
         Problem(
-            "todo",
+            "insecure-address",
             f"{_describe_exposed_data(model)} goes unencrypted to {urlsplit(base_url).netloc}",
             field=f"{field}.base_url",
             remedy="use https, or a tunnel",

@@ -152,7 +152,10 @@ class Estimates:
         """Warnings about what was counted so far: the spend ceiling, cases with a fixed outcome."""
         return [
             *estimate_warnings(self._configuration, self.as_json()["models"]),
-            *(Problem("todo", line, severity="warning") for line in self._fixed_outcomes.lines()),
+            *(
+                Problem("fixed-outcome", line, severity="warning")
+                for line in self._fixed_outcomes.lines()
+            ),
         ]
 
     def as_json(self) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def cost_gate_problems(
             near = get_close_matches(model.model, listed, n=1)
             hint = f"correct the name {near[0]!r} in `prices`, or " if near else ""
             yield Problem(
-                "todo",
+                "price-unknown",
                 f"the price of {model.model} is not known, so the gate `gates.max_cost_usd` cannot "
                 "be met",
                 field=f"{field}.model",
@@ -57,7 +57,7 @@ def unused_prices(configuration: Configuration) -> Iterator[Problem]:
         if not named:
             names = list(dict.fromkeys(model.model for model in models))
             yield Problem(
-                "todo",
+                "unused-price",
                 f"no model and no judge is named {price.model!r}",
                 field=f"{field}.model",
                 remedy=f"{did_you_mean(price.model, names)}there are: {', '.join(names)}",
@@ -65,7 +65,7 @@ def unused_prices(configuration: Configuration) -> Iterator[Problem]:
             )
         elif not any(_is_behind(model.base_url, price) for model in named):
             yield Problem(
-                "todo",
+                "unused-price",
                 f"no model {price.model!r} has this server, so the price is not used",
                 field=f"{field}.base_url",
                 remedy="write the `base_url` of the model, or none",
@@ -107,4 +107,4 @@ class UnmeasuredGates:
     def _warning(self, field: str, of_what: str, near: str) -> Problem:
         message = f"no case of the {of_what} is asked, so nothing measures this gate: it is not met"
         remedy = f"{near}ask such cases, or remove the gate"
-        return Problem("todo", message, field=field, remedy=remedy, severity="warning")
+        return Problem("not-measurable", message, field=field, remedy=remedy, severity="warning")

@@ -41,7 +41,7 @@ def unbounded_models(
     for (field, model), snapshot in zip(models_of(configuration), models, strict=True):
         if not is_bounded(prices.get(snapshot.key)):
             yield Problem(
-                "todo",
+                "price-unknown",
                 f"the price of {model.model} is not known, so the spend ceiling "
                 f"`{CEILING}` cannot be kept",
                 field=f"{field}.model",
@@ -51,7 +51,7 @@ def unbounded_models(
             unbounded = sorted(NOT_BOUNDED.intersection(snapshot.parameters))
             names = ", ".join(f"`{name}`" for name in unbounded) or "its limits of tokens"
             yield Problem(
-                "todo",
+                "cost-unbounded",
                 f"nothing bounds what a request may cost with {names}, so the spend ceiling "
                 f"`{CEILING}` cannot be kept",
                 field=f"{field}.parameters",
@@ -69,7 +69,7 @@ def require_priced(configuration: Configuration, started: RunStarted, prices: Pr
             [
                 *problems,
                 Problem(
-                    "todo",
+                    "prices-fixed",
                     "a run keeps the prices that it began with",
                     field="--max-spend",
                     remedy="start a new run with prices, or resume without a ceiling",
@@ -100,7 +100,7 @@ def estimate_warnings(
         else f"the run may cost up to {_format_usd(most)} by the estimate"
     )
     yield Problem(
-        "todo",
+        "ceiling-below-estimate",
         f"{costs}, more than the ceiling of {usd_text(ceiling)}: it pauses before that",
         field=CEILING,
         remedy="raise the ceiling, ask fewer cases, or lower `max_tokens`",

@@ -54,17 +54,17 @@ def _require_complete(connection: Connection, limits: Gates, run_id: UUID | None
     try:
         against = resolve_run(connection, reference, before=run_id)
     except InvalidInput as error:
-        raise _no_such_baseline(error.problems[0].message) from None
+        raise _no_such_baseline(error.problems[0].code, error.problems[0].message) from None
     require_attached(connection, against)
     status = read_run(connection, against).status
     if status != "completed":
-        raise _no_such_baseline(f"run {reference} is not complete: {status}")
+        raise _no_such_baseline("run-incomplete", f"run {reference} is not complete: {status}")
 
 
-def _no_such_baseline(message: str) -> InvalidInput:
+def _no_such_baseline(code: str, message: str) -> InvalidInput:
     remedy = "name a complete run: `failproof-es runs` lists them"
     return InvalidInput(
-        [Problem("todo", message, field="gates.no_regression_against", remedy=remedy)]
+        [Problem(code, message, field="gates.no_regression_against", remedy=remedy)]
     )
 
 

@@ -56,7 +56,7 @@ def reuse_from(connection: Connection, run: int | str) -> Branch:
         _require_requests(read_run(connection, run_id))
     except InvalidInput as error:
         problems = [
-            Problem("todo", e.message, field="reuse.from_run", remedy=e.remedy)
+            Problem(e.code, e.message, field="reuse.from_run", remedy=e.remedy)
             for e in error.problems
         ]
         raise InvalidInput(problems) from None
@@ -68,7 +68,7 @@ def _require_requests(run: Run) -> None:
     if run.imported is not None:
         number = run.started.run_number
         raise InvalidInput.because(
-            "todo",
+            "run-imported",
             f"run {number} is {run.imported_from}: it has no requests to compare with",
             remedy=f"`failproof-es replay {number}` scores its answers again",
         )

@@ -79,7 +79,9 @@ class ReuseCount:
             f"reuse: {self._reused:,} of {planned:,} evaluations carried over from run "
             f"{self._other.started.run_number}"
         )
-        return Problem("todo", message + suffix, severity="remark" if self._reused else "warning")
+        if self._reused:
+            return Problem("remark", message + suffix, severity="remark")
+        return Problem("nothing-reused", message + suffix, severity="warning")
 
     def _why_not_there(self, prompt: UUID, case: Case) -> Reason:
         """Why the other run has no finished evaluation of this case, whose prompt has this id."""

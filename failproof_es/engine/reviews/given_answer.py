@@ -79,7 +79,7 @@ async def _record(
     state = recorded.state()
     if state.version:
         raise InvalidInput.because(
-            "todo",
+            "not-awaiting-answer",
             f"{key.model_key} on {recorded.case.case_id}: the engine asks for this answer itself",
             remedy="wait until it is on record: load it again",
         )

@@ -91,7 +91,7 @@ async def _verdict_events(
     classification = state.classification
     if state.finished or classification is None or state.verdicts:
         raise InvalidInput.because(
-            "todo",
+            "not-awaiting-verdict",
             f"the answer of {recorded.key.model_key} to {recorded.case.case_id} is not waiting "
             "for a judge",
             remedy="load it again to see its current state",

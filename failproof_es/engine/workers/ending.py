@@ -121,7 +121,7 @@ class Coordinator:
             reader, run = RetryingReader(self.store), stream.run
             if run.ended and (run.sealed or run.status != "given_up"):
                 raise InvalidInput.because(
-                    "todo",
+                    "run-ended",
                     f"run {run.started.run_number} has ended already: {run.status}",
                     remedy="only a run that is not over can be given up",
                 )

@@ -17,7 +17,7 @@ def unreadable(error: Exception) -> InvalidInput:
     """The error with which a run is refused whose record cannot be read; `error` is that of reading
     it."""
     return InvalidInput.because(
-        "todo", str(error), remedy="`failproof-es verify` says what was changed"
+        "log-changed", str(error), remedy="`failproof-es verify` says what was changed"
     )
 
 

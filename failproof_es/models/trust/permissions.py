@@ -192,12 +192,14 @@ def permissions_of(
         variable, sign, host = (part.strip() for part in option.partition("="))
         if not (variable and sign and host) or "/" in host:
             message = f"{ALLOW} {option} is not VARIABLE=HOST"
-            problems.append(Problem("todo", message, remedy=f"write it like {ALLOW} {_A_PAIR}"))
+            problems.append(
+                Problem("invalid-option", message, remedy=f"write it like {ALLOW} {_A_PAIR}")
+            )
         pairs.append(VariablePermission(variable, host))
     for name in allow_class:
         if not all(name.partition(":")):
             message = f"{ALLOW_CLASS} {name} is not a class"
-            problems.append(Problem("todo", message, remedy=f"write it like {_A_CLASS}"))
+            problems.append(Problem("invalid-option", message, remedy=f"write it like {_A_CLASS}"))
     if problems:
         raise InvalidInput(problems)
     return Permissions(frozenset(pairs), frozenset(allow_class), own)
@@ -248,7 +250,7 @@ def options_of(permissions: Permissions) -> list[str]:
 def problem_of(demand: Demand | ClassDemand) -> Problem:
     """The demand as an error, with the option that permits it."""
     remedy = f"if that is meant: {option_for(demand)}"
-    return Problem("todo", demand.reason, field=demand.field, remedy=remedy)
+    return Problem("not-allowed", demand.reason, field=demand.field, remedy=remedy)
 
 
 def models_of(configuration: Configuration) -> Iterator[tuple[str, Model]]:

@@ -120,10 +120,10 @@ def _read_lines(path: Path) -> list[str]:
     except (OSError, UnicodeDecodeError) as error:
         message = f"{path} cannot be read: {error}"
         raise InvalidInput.because(
-            "todo", message, remedy="correct the file, or take it away"
+            "file-unreadable", message, remedy="correct the file, or take it away"
         ) from None
     if mode & 0o022:
         message = f"{path} can be written by others (mode {mode:o})"
         remedy = f"chmod 600 {path}, and look at what it allows"
-        raise InvalidInput.because("todo", message, remedy=remedy)
+        raise InvalidInput.because("insecure-path", message, remedy=remedy)
     return [line.strip() for line in text.splitlines() if line.strip()]

@@ -35,7 +35,7 @@ class UserClassType(BaseProviderType):
         `timeit:timeit` would run the model's name as code.
         """
         if is_of_standard_library((model.class_ or "-").partition(":")[0]):
-            yield EntryProblem("todo", "class", OF_PYTHON, "name a class of your own")
+            yield EntryProblem("class-unfit", "class", OF_PYTHON, "name a class of your own")
 
     def packages(self, model: Model) -> Mapping[str, str]:
         """Name and version of the package that the class comes from; empty without a package."""
@@ -53,7 +53,7 @@ def key_of_class(model: Model, key: str | None) -> str:
         return key or ""
     if not (value := os.environ.get(variable)):
         raise InvalidInput.because(
-            "todo",
+            "key-not-set",
             f"model {model.model}: the environment variable {variable} is not set",
             remedy=f"export {variable} with the key that {model.class_} takes",
         )

@@ -37,7 +37,7 @@ def find_class(class_name: str, method: str, folder: Path | None = None) -> Path
     """
     module_name, _, name = class_name.partition(":")
     if is_of_standard_library(module_name):
-        raise unfit(class_name, OF_PYTHON)
+        raise unfit("class-unfit", class_name, OF_PYTHON)
     folder = folder_of_class(module_name.partition(".")[0], folder)
     path = _file_of(class_name, module_name, folder)
     if path is None or path.suffix != ".py":
@@ -45,15 +45,17 @@ def find_class(class_name: str, method: str, folder: Path | None = None) -> Path
     try:
         tree = ast.parse(read_regular(path, _MOST_BYTES))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise unfit(class_name, f"cannot be read: {type(error).__name__}: {error}") from None
+        raise unfit(
+            "file-unreadable", class_name, f"cannot be read: {type(error).__name__}: {error}"
+        ) from None
     bound = [node for node in _statements(tree.body) if _binds(node, name)]
     if not bound:
         if not _may_bind_anything(tree):
-            raise unfit(class_name, f"is not in {path}", naming(folder))
+            raise unfit("class-not-found", class_name, f"is not in {path}", naming(folder))
     elif isinstance(bound[-1], ast.FunctionDef | ast.AsyncFunctionDef):
-        raise unfit(class_name, "is a function, and not a class")
+        raise unfit("class-unfit", class_name, "is a function, and not a class")
     elif isinstance(bound[-1], ast.ClassDef) and not _may_have(bound[-1], method):
-        raise unfit(class_name, f"has no method `{method}`")
+        raise unfit("class-unfit", class_name, f"has no method `{method}`")
     return path
 
 
@@ -71,9 +73,11 @@ def file_of_class(class_name: str, folder: Path | None = None) -> Path | None:
     return None if path is None else path.resolve()
 
 
-def unfit(class_name: str, why: str, remedy: str | None = None) -> InvalidInput:
-    """The error for a class that cannot be used: `class NAME` and the reason `why`."""
-    return InvalidInput.because("todo", f"class {describe_class(class_name)} {why}", remedy=remedy)
+def unfit(code: str, class_name: str, message: str, remedy: str | None = None) -> InvalidInput:
+    """The error for a class that cannot be used: `class NAME` and `message`."""
+    return InvalidInput.because(
+        code, f"class {describe_class(class_name)} {message}", remedy=remedy
+    )
 
 
 def naming(folder: Path) -> str:
@@ -113,7 +117,12 @@ def _file_of(class_name: str, module_name: str, folder: Path) -> Path | None:
     for name in accumulate(module_name.split("."), "{}.{}".format):
         spec = (folders is None and spec_beside(folder, name)) or _find_spec(name, folders)
         if spec is None:
-            raise unfit(class_name, f"cannot be found: there is no module {name}", naming(folder))
+            raise unfit(
+                "class-not-found",
+                class_name,
+                f"cannot be found: there is no module {name}",
+                naming(folder),
+            )
         folders = list(spec.submodule_search_locations or ())
     return None if spec is None or not spec.has_location else Path(str(spec.origin))
 

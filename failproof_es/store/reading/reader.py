@@ -365,7 +365,7 @@ def resolve_run(connection: Connection, reference: str, *, before: UUID | None =
         newest = connection.execute("SELECT max(run_number) FROM failproof.run_list").fetchone()
         existing = f"runs 1 to {newest[0]} exist" if newest and newest[0] else "no run exists yet"
         raise InvalidInput.because(
-            "todo",
+            "unknown-run",
             f"there is no run {reference!r}: {existing}",
             remedy="use a run id, a run number or `latest`; list runs with `failproof-es runs`",
         )

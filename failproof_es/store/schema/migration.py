@@ -98,7 +98,7 @@ def lock_schema(connection: psycopg.Connection[Any]) -> None:
         rows = connection.execute(_HOLDERS.encode()).fetchall()
         holders = ", ".join(f"process {pid} of user {user}" for pid, user in rows)
         raise InvalidInput.because(
-            "todo",
+            "database-busy",
             f"another session is changing the schema, or blocks it: {holders}",
             remedy="wait for that one to end, or end it with pg_terminate_backend, and try again",
         ) from None
@@ -135,7 +135,7 @@ def _require_free_names(connection: psycopg.Connection[Any]) -> None:
         taken = cursor.execute(_TAKEN, (list(_TAKEN_OVER),)).fetchone()
     if taken is not None:
         raise InvalidInput.because(
-            "todo",
+            "name-taken",
             f"another program has {taken[0]} in this database",
             remedy="give failproof-es a database of its own: `createdb evaluations`",
         )
@@ -154,14 +154,14 @@ def _check(applied: dict[int, str], shipped: list[Migration]) -> None:
     by_number = {migration.number: migration for migration in shipped}
     if unknown := sorted(set(applied) - set(by_number)):
         raise InvalidInput.because(
-            "todo",
+            "schema-newer",
             f"the database has migration {unknown[-1]:04}, which this version does not know",
             remedy="use the version of failproof-es that made it, or a newer one",
         )
     for number, sha256 in applied.items():
         if by_number[number].sha256 != sha256:
             raise InvalidInput.because(
-                "todo",
+                "schema-changed",
                 f"migration {number:04} in the database differs from the one that ships",
                 remedy="the database was made by a modified version; use that one",
             )

@@ -56,7 +56,7 @@ def require_queue(connection: psycopg.Connection[Any]) -> None:
     """Raise `InvalidInput` unless this user can use the queue of this version."""
     if not has_queue(connection):
         raise InvalidInput.because(
-            "todo",
+            "schema-not-current",
             f"the database has no queue for workers (schema {QUEUE}), or one of another version",
             remedy="make it with `failproof-es db init`, as a user who may",
         )
@@ -66,7 +66,7 @@ def require_queue(connection: psycopg.Connection[Any]) -> None:
     ).fetchone()
     if row is None or not next(iter(_values(row))):
         raise InvalidInput.because(
-            "todo",
+            "permission-denied",
             "this database user may not use the queue for workers",
             remedy="use one that was granted failproof_writer",
         )

@@ -37,7 +37,7 @@ class AnthropicType(HttpProviderType):
         """Yield an error if the temperature is above the API's limit of 1."""
         if model.temperature > 1:
             message = "may be at most 1 for provider `anthropic`"
-            yield EntryProblem("todo", "temperature", message)
+            yield EntryProblem("out-of-range", "temperature", message)
 
     def implementation(self) -> type[AnthropicProvider]:
         """The class of the `Provider`, imported here because only it needs the HTTP client."""

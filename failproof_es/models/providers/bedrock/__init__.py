@@ -60,23 +60,25 @@ class BedrockType(HttpProviderType):
         options = model.options
         for name in sorted(set(options) - set(_OPTIONS)):
             names = ", ".join(f"`{option}`" for option in _OPTIONS)
-            yield EntryProblem("todo", "options", f"has no `{name}`", f"there are {names}")
+            yield EntryProblem("unknown-key", "options", f"has no `{name}`", f"there are {names}")
         region = options.get(REGION)
         if REGION not in options and (model.base_url is None or ACCESS_KEY in options):
             message = "is missing: it says in which region the model is"
             yield EntryProblem(
-                "todo", "options", f"`{REGION}` {message}", "write it like us-east-1"
+                "missing-key", "options", f"`{REGION}` {message}", "write it like us-east-1"
             )
         elif region is not None and not (isinstance(region, str) and _REGION.fullmatch(region)):
-            yield EntryProblem("todo", "options", f"`{REGION}` is none", "write it like us-east-1")
+            yield EntryProblem(
+                "invalid-value", "options", f"`{REGION}` is none", "write it like us-east-1"
+            )
         for name in (ACCESS_KEY, SESSION_TOKEN):
             value = options.get(name)
             if name in options and not (isinstance(value, str) and _VARIABLE.fullmatch(value)):
                 message = f"`{name}` is not the name of an environment variable"
-                yield EntryProblem("todo", "options", message)
+                yield EntryProblem("invalid-value", "options", message)
         if SESSION_TOKEN in options and ACCESS_KEY not in options:
             yield EntryProblem(
-                "todo", "options", f"`{SESSION_TOKEN}` has no effect without `{ACCESS_KEY}`"
+                "no-effect", "options", f"`{SESSION_TOKEN}` has no effect without `{ACCESS_KEY}`"
             )
 
     def secret_variables(self, model: Model) -> tuple[str, ...]:

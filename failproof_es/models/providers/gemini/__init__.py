@@ -42,7 +42,9 @@ class GeminiType(HttpProviderType):
         """
         if "/" in model.model:
             message = "holds a slash: provider `gemini` puts `models/` before it"
-            yield EntryProblem("todo", "model", message, f"write {model.model.rpartition('/')[2]}")
+            yield EntryProblem(
+                "invalid-value", "model", message, f"write {model.model.rpartition('/')[2]}"
+            )
 
     def implementation(self) -> type[GeminiProvider]:
         """The class of the `Provider`, imported here because only it needs the HTTP client."""

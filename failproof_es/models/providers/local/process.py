@@ -99,7 +99,7 @@ class LocalProcess:
             line = ""
         if not line.startswith("listening "):
             raise InvalidInput.because(
-                "todo",
+                "model-not-started",
                 f"the embedded model {name} did not start: {self._log_tail()}",
                 remedy="check that the file is a complete GGUF model, and that it fits into memory",
             )

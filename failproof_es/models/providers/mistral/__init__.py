@@ -27,7 +27,9 @@ class MistralType(HttpProviderType):
     def problems(self, model: Model) -> Iterable[EntryProblem]:
         """Yield an error if the temperature is above the API's limit of 1.5."""
         if model.temperature > 1.5:
-            yield EntryProblem("todo", "temperature", "may be at most 1.5 for provider `mistral`")
+            yield EntryProblem(
+                "out-of-range", "temperature", "may be at most 1.5 for provider `mistral`"
+            )
 
     def implementation(self) -> type[MistralProvider]:
         """The class of the `Provider`, imported here because only it needs the HTTP client."""

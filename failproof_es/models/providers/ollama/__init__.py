@@ -39,7 +39,7 @@ class OllamaType(HttpProviderType):
             remedy = f"leave out /{path}"
             if path == "v1":
                 remedy += ", or name provider `openai`, whose paths these are"
-            yield EntryProblem("todo", "base_url", message, remedy)
+            yield EntryProblem("invalid-url", "base_url", message, remedy)
 
     def implementation(self) -> type[OllamaProvider]:
         """The class of the `Provider`, imported here because only it needs the HTTP client."""

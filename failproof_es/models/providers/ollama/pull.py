@@ -53,7 +53,7 @@ async def _is_ollama(client: httpx.AsyncClient, root: str) -> bool:
 
 def _pull_error(model: str, root: str, reason: str) -> InvalidInput:
     return InvalidInput.because(
-        "todo",
+        "model-not-fetched",
         f"{root} could not fetch {model}: {reason}",
         remedy=f"try `ollama pull {model}` there",
     )

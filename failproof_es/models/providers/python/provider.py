@@ -163,7 +163,7 @@ class PythonProvider:
                 self._client = kind(key, self._model.model)
             except Exception as error:
                 raise InvalidInput.because(
-                    "todo",
+                    "class-failed",
                     f"class {self._label} cannot be constructed: {type(error).__name__}: {error}",
                     remedy="it is called with (api_key, model_id)",
                 ) from None  # its text may hold the key, which is redacted where it is shown

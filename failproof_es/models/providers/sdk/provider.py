@@ -148,15 +148,17 @@ class SdkProvider:
         turns = [{"role": turn.role, "content": turn.content} for turn in messages]
         request = self._capture_request(turns)
         if request.method != "POST":
-            raise self._unfit(f"makes a {request.method} request", "let the library send a POST")
+            raise self._unfit(
+                "class-unfit", f"makes a {request.method} request", "let the library send a POST"
+            )
         base_url = (self._model.base_url or "").rstrip("/")
         if not request.url.startswith(f"{base_url}/"):
             message = f"asks {request.url}, which is not below its base_url {base_url}"
-            raise self._unfit(message, "give `base_url` to the library's client")
+            raise self._unfit("class-unfit", message, "give `base_url` to the library's client")
         try:
             request.body.decode("utf-8")
         except UnicodeDecodeError:
-            raise self._unfit("makes a request whose body is no text") from None
+            raise self._unfit("class-unfit", "makes a request whose body is no text") from None
         self._require_no_key(request)
         recorded = (request.url, request.body)
         self._prepared[recorded] = request, turns
@@ -173,7 +175,7 @@ class SdkProvider:
         for where, text in (("URL", request.url), ("body", request.body.decode())):
             if any(form in text for form in (key, quote(key, safe=""), quote_plus(key))):
                 message = f"puts its key into the {where} of a request, which would be on record"
-                raise self._unfit(message, "have the library send it in a header")
+                raise self._unfit("key-exposed", message, "have the library send it in a header")
 
     async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:
         """Send the request once; return the answer in the reply.
@@ -242,15 +244,15 @@ class SdkProvider:
         thread.start()
         thread.join(_MAKING_S)
         if thread.is_alive():
-            raise self._unfit(f"has made no request after {_MAKING_S:g} s")
+            raise self._unfit("class-failed", f"has made no request after {_MAKING_S:g} s")
         if made:
             return made[0]
         if raised and isinstance(raised[0], UnexpectedRequest):
-            raise self._unfit(str(raised[0]))
+            raise self._unfit("class-unfit", str(raised[0]))
         if raised:
             message = f"raised {type(raised[0]).__name__}: {raised[0]}"
-            raise self._unfit(f"{message}, before it asked")
-        raise self._unfit("asks nothing through `transport`")
+            raise self._unfit("class-failed", f"{message}, before it asked")
+        raise self._unfit("class-unfit", "asks nothing through `transport`")
 
     def _bind_ask(self, turns: list[dict[str, str]]) -> Callable[[], Any]:
         client = self._construct_client()
@@ -278,7 +280,9 @@ class SdkProvider:
             except (Exception, UnexpectedRequest) as error:
                 message = f"cannot be constructed: {type(error).__name__}: {error}"
                 remedy = "it is called with api_key=, model_id=, base_url= and transport="
-                raise self._unfit(message, remedy) from None  # its text may hold the key
+                raise self._unfit(
+                    "class-failed", message, remedy
+                ) from None  # its text may hold the key
         return self._client
 
     def _error(self, problem: str, reply: SdkReply) -> ModelError:
@@ -287,8 +291,8 @@ class SdkProvider:
             status=reply.status, headers=dict(reply.headers), body=reply.body,
         )  # fmt: skip
 
-    def _unfit(self, problem: str, remedy: str | None = None) -> InvalidInput:
-        return InvalidInput.because("todo", f"class {self._label} {problem}", remedy=remedy)
+    def _unfit(self, code: str, message: str, remedy: str | None = None) -> InvalidInput:
+        return InvalidInput.because(code, f"class {self._label} {message}", remedy=remedy)
 
     @property
     def _label(self) -> str:

@@ -54,12 +54,17 @@ class VertexType(GeminiType):
         yield from credential_problems(model, GOOGLE_CREDENTIALS)
         for name in sorted(set(model.options) - {PROJECT, LOCATION, CREDENTIALS}):
             there = f"there are `{PROJECT}`, `{LOCATION}` and `{CREDENTIALS}`"
-            yield EntryProblem("todo", "options", f"has no `{name}`", there)
+            yield EntryProblem("unknown-key", "options", f"has no `{name}`", there)
         for name, example in ((PROJECT, "my-project-1"), (LOCATION, "us-central1 or global")):
             value = model.options.get(name)
             if not (isinstance(value, str) and _NAME.fullmatch(value)):
                 message = f"`{name}` is missing or none" if value is None else f"`{name}` is none"
-                yield EntryProblem("todo", "options", message, f"write it like {example}")
+                yield EntryProblem(
+                    "missing-key" if value is None else "invalid-value",
+                    "options",
+                    message,
+                    f"write it like {example}",
+                )
 
     def describe_check(self, model: Model, *, offline: bool) -> str:
         """What a check did, for people: it looked for the token, and did not ask the server.
