@@ -298,6 +298,9 @@ class RunDocument(Document):
     """`None` of a run that asked here."""
     remarks: tuple[str, ...]
     """What has to stand beside its numbers."""
+    times_apart: str | None
+    """The remark of `failproof-es verify` on the time at which its first event was recorded, if
+    that is more than a day from its signed time."""
     skipped_defects: int
     """Defects that kept cases out of the plan: `failproof-es audit` lists them."""
     counts: EvaluationCounts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from failproof_es.assurance.checking.recorded_times import times_apart
 from failproof_es.assurance.protection_status import protection_status
 from failproof_es.catalogue.pass_rate import pass_rate_of_model
 from failproof_es.catalogue.run import (
@@ -106,6 +107,7 @@ def run_document(
         branched_from=_branched_from(recorded, unread=unread),
         imported=_imported(run),
         remarks=remarks_on(recorded),
+        times_apart=times_apart(connection, run_id),
         skipped_defects=run.skipped,
         counts=counts_of(summary),
         passed=None if alone is None else pass_rate_of_model(summary, alone, interval=intervals),

@@ -59,6 +59,8 @@ WHERE current_setting(own.name, true) IS NOT NULL
 settings. Also lets the server end a session, with its locks, within 20 s of its client's host going
 silent. Settings unknown to the server are left out by name: reading `pg_settings` would take a
 third of the time of making a connection."""
+OLDEST_VERSION: Final = 150000
+"""The oldest supported version of PostgreSQL, as a server's clients know it."""
 _SINCE: Final = {"transaction_timeout": 170000}
 """The first version of PostgreSQL that knows a limit. A server that gets an unknown one in the
 startup packet refuses the connection, with FATAL in its log."""
@@ -78,7 +80,9 @@ def _open(url: str, parameters: dict[str, Any]) -> psycopg.Connection[Any]:
     all_parameters = {**conninfo_to_dict(url), **parameters}
     parameters = {**{k: v for k, v in _PARAMETERS.items() if k not in all_parameters}, **parameters}
     if all_parameters.get("service") or "PGSERVICE" in os.environ:
-        return psycopg.Connection.connect(url, autocommit=True, **parameters)
+        connection = psycopg.Connection.connect(url, autocommit=True, **parameters)
+        _supported_version(connection)
+        return connection
     server = tuple(str(all_parameters.get(name, "")) for name in ("host", "hostaddr", "port"))
     own = str(all_parameters.get("options") or os.environ.get("PGOPTIONS", ""))
     while True:
@@ -95,10 +99,26 @@ def _open(url: str, parameters: dict[str, Any]) -> psycopg.Connection[Any]:
             _refused[server] = _refused.get(server, frozenset()) | more
             continue
         first = server not in _versions
-        _versions[server] = connection.info.server_version
+        _versions[server] = _supported_version(connection)
         if not first or _lifted(connection, set(_settable(server)) - set(limits)):
             return connection
         connection.close()
+
+
+def _supported_version(connection: psycopg.Connection[Any]) -> int:
+    """The server's version, which it told at the start; sends nothing.
+
+    Closes the connection and raises `InvalidInput` if it is older than `OLDEST_VERSION`.
+    """
+    version = connection.info.server_version
+    if version < OLDEST_VERSION:
+        connection.close()
+        raise InvalidInput.because(
+            "postgresql-too-old",
+            f"the server of the database is PostgreSQL {version // 10_000}, which is not supported",
+            remedy=f"use PostgreSQL {OLDEST_VERSION // 10_000} or newer; nothing was sent to it",
+        )
+    return version
 
 
 def _settable(server: tuple[str, ...]) -> list[str]:
@@ -148,7 +168,7 @@ def connect(url: str, **options: Any) -> psycopg.Connection[Any]:
     """Open a connection on which a name without a schema means PostgreSQL's own object.
 
     In autocommit by default. `options` are those of `psycopg.Connection.connect`. Raises
-    `psycopg.Error`, and `InvalidInput` for an invalid URL.
+    `psycopg.Error`, and `InvalidInput` for an invalid URL or a server that is too old.
     """
     parameters_of(url)
     autocommit = options.pop("autocommit", True)

@@ -9,16 +9,12 @@ from uuid import UUID
 
 import orjson
 
+from failproof_es.assurance.checking.recorded_times import describe_times_apart
 from failproof_es.store.ledger import Connection, LeafRow
 from failproof_es.support.plurals import plural
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 """From which `recorded_at_us` counts."""
-APART = timedelta(days=1)
-"""How far the database's clock may be from the clock of the host that began a run.
-
-Nothing bounds it: hosts have clocks of their own. A larger difference is remarked, no finding.
-"""
 _MOST_REMARKS = 10
 
 
@@ -35,7 +31,9 @@ class RunListCheck:
         self._before = self._read_run_list()
         self._started: dict[UUID, object] = {}
         self._times_apart: list[str] = []
-        """Runs whose first event was recorded far from its signed time, in words."""
+        """Remarks on the first runs whose first event was recorded far from its signed time."""
+        self._more_apart = 0
+        """Number of further runs with such times."""
 
     def at(self, row: LeafRow) -> None:
         """Take in the next row of the log."""
@@ -51,12 +49,13 @@ class RunListCheck:
 
     def _compare_times(self, row: LeafRow, number: object, signed: datetime) -> None:
         recorded = _EPOCH + timedelta(microseconds=row.recorded_at_us)
-        if abs(recorded - signed) > APART:
-            self._times_apart.append(
-                f"run {number} began at {signed:%Y-%m-%d %H:%M}Z by its signed time, and was "
-                f"recorded at {recorded:%Y-%m-%d %H:%M}Z (position {row.position}): a host's clock "
-                "was wrong, or recorded_at was changed"
-            )
+        remark = describe_times_apart(number, signed, recorded, row.position)
+        if remark is None:
+            return
+        if len(self._times_apart) < _MOST_REMARKS:
+            self._times_apart.append(remark)
+        else:
+            self._more_apart += 1
 
     def differences(self, *, whole: bool) -> Iterator[tuple[UUID, str]]:
         """Ids of runs whose number in the list differs from that in their first event, and how.
@@ -79,10 +78,9 @@ class RunListCheck:
                 )
 
     def remarks(self) -> list[str]:
-        """The runs whose first event was recorded more than `APART` from its signed time."""
-        more = len(self._times_apart) - _MOST_REMARKS
-        rest = [f"{plural(more, 'more run')} with such times"] if more > 0 else []
-        return self._times_apart[:_MOST_REMARKS] + rest
+        """The runs whose first event was recorded far from its signed time."""
+        more = self._more_apart
+        return self._times_apart + ([f"{plural(more, 'more run')} with such times"] * (more > 0))
 
     def _read_run_list(self) -> dict[UUID, object]:
         rows = self._connection.execute("SELECT run_id, run_number FROM failproof.run_list")

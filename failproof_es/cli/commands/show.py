@@ -214,6 +214,7 @@ def _for_people(run: RecordedRun, document: RunDocument) -> dict[str, Any]:
         **_branched_for_people(document),
         "status": status if run.up_to is None else f"{status} (as of position {run.up_to})",
         "started": f"{moment(document.started_at)} UTC by {document.who} on {document.where}",
+        **({"clock": document.times_apart} if document.times_apart else {}),
         **({"ended": f"{moment(ended)} UTC"} if ended else {}),
         "version": document.code_version,
         **({"packages": "; ".join(packages)} if (packages := describe_packages(started)) else {}),

@@ -366,6 +366,8 @@ def test_window_every_event_dated_back_alike_is_remarked_and_no_finding(log: Att
     assert result.genuine
     assert [remark[:5] for remark in result.remarks] == ["run 1", "run 2", "run 3"]
     assert all("by its signed time, and was recorded at 200" in said for said in result.remarks)
+    proof = log.command("verify", "2")
+    assert (proof.exit_code, proof.stdout.count(result.remarks[1])) == (0, 1)
     asked = log.command("requests", "--since", "2026-11-21", "--until", "2026-11-22", "--json")
     assert len(asked.stdout.splitlines()) == 3 * CASES
     of_that_year = log.command("requests", "--until", "2025-11-30")

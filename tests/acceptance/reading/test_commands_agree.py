@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -11,6 +12,7 @@ import orjson
 import psycopg
 import pytest
 
+from failproof_es.assurance.checking import recorded_times
 from failproof_es.events import PricesRecorded
 from failproof_es.models.catalog.prices import PriceBook
 from failproof_es.store.store import Store
@@ -131,7 +133,7 @@ def test_a_run_that_was_killed_and_resumed_says_live_what_its_summary_says(
 
 
 def test_the_table_at_the_end_show_and_runs_use_one_word_for_each_thing(
-    store: Store, mock_url: str, tmp_path: Path
+    store: Store, mock_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mixed(tmp_path, mock_url)
     done = invoke(store.url, "start", "run.yaml", "-v", cwd=tmp_path)
@@ -145,7 +147,9 @@ def test_the_table_at_the_end_show_and_runs_use_one_word_for_each_thing(
         in done.stderr
     )
     assert "mock: 7 of 7, 3 passed, 0 refused, 3 (42.9%) abandoned, 1 lost" in done.stderr
+    monkeypatch.setattr(recorded_times, "APART", timedelta())
     text = invoke(store.url, "show", 1, cwd=tmp_path).stdout
+    assert "by its signed time, and was recorded at" in text
     said = "2 lost, no usable answer of the model; 2 cut off at max_tokens"
     assert f"10 scored, 4 abandoned ({said})" in text
     assert re.search(r"^failed requests +\d+ \(", text, re.MULTILINE)

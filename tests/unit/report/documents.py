@@ -61,6 +61,7 @@ def document(name: str = "r", **more: Any) -> RunDocument:
         "branched_from": None,
         "imported": None,
         "remarks": (),
+        "times_apart": None,
         "skipped_defects": 0,
         "counts": COUNTS,
         "passed": None,

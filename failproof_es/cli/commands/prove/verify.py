@@ -20,6 +20,7 @@ from failproof_es.assurance.checking.findings import (
     VerificationResult,
     VerifiedPrefix,
 )
+from failproof_es.assurance.checking.recorded_times import times_apart
 from failproof_es.assurance.checking.verification import verify_log
 from failproof_es.assurance.run_proof import prove_run
 from failproof_es.assurance.signing.kept_checkpoints import default_place, read_kept
@@ -242,12 +243,15 @@ def _verify_run(
     except EvidenceError as error:
         proof = error
     rows = try_comparison(lambda: compare_run(connection, run_id))
+    remark = times_apart(connection, run_id)
+    remarks = [] if remark is None else [remark]
     if output_format is Format.TABLE:
         _print_proof(run, proof)
+        _print_remarks(remarks)
         if rows is not None:
             print_comparison(rows)
     else:
-        print_json(_proof_document(run, proof, rows))
+        print_json({**_proof_document(run, proof, rows), "remarks": remarks})
     click.get_current_context().exit(_exit_code(proof, rows))
 
 
@@ -322,8 +326,7 @@ def _print(result: Verification) -> None:
         click.echo(f"{kind}: {count:,} more")
     for replaced in result.replaced:
         _print_replaced(replaced)
-    for remark in result.remarks:
-        click.echo(one_line(f"remark: {remark}"))
+    _print_remarks(result.remarks)
     log = result.origin or "a log without a name"
     click.echo(f"{plural(result.events, 'event')} of {log}: {_RESULT_WORDS[result.verdict]}")
     _print_archived(result)
@@ -334,6 +337,11 @@ def _print(result: Verification) -> None:
         f"signed: {result.signed_size:,}; anchored outside the database: "
         f"{result.anchored_size:,}; not anchored yet: the last {tail:,}"
     )
+
+
+def _print_remarks(remarks: Sequence[str]) -> None:
+    for remark in remarks:
+        click.echo(one_line(f"remark: {remark}"))
 
 
 def _print_archived(result: Verification) -> None:

@@ -11,6 +11,7 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from failproof_es.console.database import ReadOnlyDatabase
+from failproof_es.problems import InvalidInput
 from failproof_es.store import connecting
 from failproof_es.store.connecting import connect
 from failproof_es.store.embedded.server import EmbeddedServer
@@ -133,6 +134,17 @@ def test_a_server_is_never_asked_for_a_limit_that_its_version_lacks(
             with connect(old.url_of(store.url)) as connection:
                 assert now(connection) == OWN
         assert (old.asked, old.refused) == (3, 0)
+
+
+def test_a_server_that_is_too_old_is_refused_before_anything_is_sent(
+    store: Store, postgres_server: EmbeddedServer
+) -> None:
+    with RefusesOptions(postgres_server, "", [], version="14.12") as old:
+        for _ in range(2):
+            with pytest.raises(InvalidInput, match="is PostgreSQL 14, which is not") as refused:
+                connect(old.url_of(store.url))
+            assert [problem.code for problem in refused.value.problems] == ["postgresql-too-old"]
+        assert old.asked == 2
 
 
 def test_a_first_transaction_that_a_limit_of_the_role_ends_is_begun_again(
