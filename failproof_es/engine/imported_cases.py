@@ -260,7 +260,7 @@ def record_and_write(store: Store, prepared: PreparedImport) -> None:
             message = f"cannot be written: {describe_write_error(file.path, error)}"
             remedy = "the import is on record, its files are not all in place: run it again"
             raise InvalidInput(
-                [Problem("file-not-writable", message, file.path, remedy=remedy)]
+                [Problem("file-unwritable", message, file.path, remedy=remedy)]
             ) from None
 
 

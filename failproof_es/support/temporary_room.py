@@ -20,7 +20,7 @@ def room_said(what: str, source: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise InvalidInput.because(
-            "file-not-writable",
+            "file-unwritable",
             f"can't write {what} to a temporary file in {tempfile.gettempdir()}: {error.strerror}",
             remedy=f"set TMPDIR to a folder with free space of twice the size of {source}",
         ) from None

@@ -49,7 +49,7 @@ def write_archive(connection: Connection, run_id: UUID, path: Path, key: PublicK
         ) from None
     except OSError as error:
         raise InvalidInput.because(
-            "file-not-writable",
+            "file-unwritable",
             f"{path} cannot be written: {describe_write_error(path, error)}",
             remedy="name a folder where you may write and that has room; nothing was archived",
         ) from None

@@ -261,7 +261,7 @@ def _is_url(place: str) -> bool:
 
 def _not_kept(place: str, error: OSError) -> InvalidInput:
     return InvalidInput.because(
-        "file-not-writable",
+        "file-unwritable",
         f"the checkpoint cannot be kept in {place}: {describe_write_error(_file(place), error)}",
         remedy="name a place where you may write, or change its permissions",
     )

@@ -134,7 +134,7 @@ def _create(path: Path, name: str, kind: Kind) -> SigningKey:
     except (OSError, NoteError) as error:
         why = describe_write_error(path, error) if isinstance(error, OSError) else str(error)
         raise InvalidInput.because(
-            "file-not-writable",
+            "file-unwritable",
             f"the key file {path} cannot be made: {why}",
             remedy=f"choose another file, or name one in {KEY_FILE}",
         ) from None

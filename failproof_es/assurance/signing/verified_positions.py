@@ -56,7 +56,7 @@ def keep_verified(verified: VerifiedPrefix) -> None:
         atomic_write(path, [orjson.dumps(document)])
     except OSError as error:
         raise InvalidInput.because(
-            "file-not-writable",
+            "file-unwritable",
             f"{path} cannot be written: {describe_write_error(path, error)}",
             remedy="make room there, or correct the folder's permissions",
         ) from None

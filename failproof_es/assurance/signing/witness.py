@@ -44,7 +44,7 @@ def parse_request(data: bytes) -> CosignRequest:
         return CosignRequest(int(old.removeprefix(_OLD)), proof, note.parse(rest))
     except (NoteError, ValueError) as error:
         raise InvalidInput.because(
-            "checkpoint-unusable",
+            "not-a-checkpoint",
             f"not a checkpoint that can be cosigned: {error}",
             remedy="use the output of `ledger checkpoint --since SIZE`",
         ) from None

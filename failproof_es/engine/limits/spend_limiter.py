@@ -169,9 +169,8 @@ def require_ceiling_above(spending: SpendState, ceiling: Decimal) -> None:
     if spending.spent > ceiling:
         raise InvalidInput.because(
             "spend-ceiling-too-low",
-            f"the run has spent {usd_text(spending.known_usd)}"
-            + _unknown_costs(spending)
-            + f", more than {usd_text(ceiling)}",
+            f"the run has spent {usd_text(spending.known_usd)}{_unknown_costs(spending)}, more "
+            f"than {usd_text(ceiling)}",
             remedy=f"give a ceiling of at least {usd_text(spending.spent)}",
         )
 

@@ -75,7 +75,7 @@ def _require_fitting(connection: Connection, dialect: Dialect, name: str) -> Non
     imports = _imports(connection, name)
     if imports and imports[-1].dialect != dialect.name:
         raise InvalidInput.because(
-            "dialect-mismatch",
+            "wrong-dialect",
             f"collection {name!r} is of the dialect {imports[-1].dialect!r}",
             remedy="import into another collection",
         )

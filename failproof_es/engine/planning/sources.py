@@ -51,7 +51,7 @@ def source_of(loaded: LoadedConfiguration, store: Store) -> CaseSource:
             if prompts.dialect not in (None, name):
                 reason = f"collection {prompts.collection!r} is of the dialect {name!r}"
                 problem = Problem(
-                    "dialect-mismatch", reason, field="prompts.dialect", remedy="leave it out"
+                    "wrong-dialect", reason, field="prompts.dialect", remedy="leave it out"
                 )
                 raise InvalidInput([problem])
             dialect = configured(dialect_named(name), prompts.options)

@@ -58,7 +58,7 @@ def _require_complete(connection: Connection, limits: Gates, run_id: UUID | None
     require_attached(connection, against)
     status = read_run(connection, against).status
     if status != "completed":
-        raise _no_such_baseline("run-incomplete", f"run {reference} is not complete: {status}")
+        raise _no_such_baseline("run-not-completed", f"run {reference} is not complete: {status}")
 
 
 def _no_such_baseline(code: str, message: str) -> InvalidInput:

@@ -77,11 +77,11 @@ class ReuseCount:
         suffix = f"; asked: {', '.join(why)}" if why else ""
         message = (
             f"reuse: {self._reused:,} of {planned:,} evaluations carried over from run "
-            f"{self._other.started.run_number}"
+            f"{self._other.started.run_number}{suffix}"
         )
         if self._reused:
-            return Problem("remark", message + suffix, severity="remark")
-        return Problem("nothing-reused", message + suffix, severity="warning")
+            return Problem("remark", message, severity="remark")
+        return Problem("nothing-reused", message, severity="warning")
 
     def _why_not_there(self, prompt: UUID, case: Case) -> Reason:
         """Why the other run has no finished evaluation of this case, whose prompt has this id."""

@@ -423,9 +423,8 @@ class Worker:
         """Report an unexpected error, and refuse the run here: other hosts may drive it."""
         self._say(f"error: run {run_id}: {type(error).__name__}: {error}")
         message = f"{type(error).__name__}, of which this worker's output says more"
-        self._refuse(
-            run_id, InvalidInput.because("internal-error", message)
-        )  # other hosts show that message
+        # Other hosts show the message.
+        self._refuse(run_id, InvalidInput.because("internal-error", message))
 
     def _refuse(self, run_id: UUID, error: InvalidInput) -> None:
         """Leave the run to other hosts, for a while, and say so: something that it needs is missing

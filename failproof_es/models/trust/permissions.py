@@ -191,15 +191,23 @@ def permissions_of(
     for option in allow:
         variable, sign, host = (part.strip() for part in option.partition("="))
         if not (variable and sign and host) or "/" in host:
-            message = f"{ALLOW} {option} is not VARIABLE=HOST"
             problems.append(
-                Problem("invalid-option", message, remedy=f"write it like {ALLOW} {_A_PAIR}")
+                Problem(
+                    "invalid-option",
+                    f"{ALLOW} {option} is not VARIABLE=HOST",
+                    remedy=f"write it like {ALLOW} {_A_PAIR}",
+                )
             )
         pairs.append(VariablePermission(variable, host))
     for name in allow_class:
         if not all(name.partition(":")):
-            message = f"{ALLOW_CLASS} {name} is not a class"
-            problems.append(Problem("invalid-option", message, remedy=f"write it like {_A_CLASS}"))
+            problems.append(
+                Problem(
+                    "invalid-option",
+                    f"{ALLOW_CLASS} {name} is not a class",
+                    remedy=f"write it like {_A_CLASS}",
+                )
+            )
     if problems:
         raise InvalidInput(problems)
     return Permissions(frozenset(pairs), frozenset(allow_class), own)

@@ -118,9 +118,10 @@ def _read_lines(path: Path) -> list[str]:
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError) as error:
-        message = f"{path} cannot be read: {error}"
         raise InvalidInput.because(
-            "file-unreadable", message, remedy="correct the file, or take it away"
+            "file-unreadable",
+            f"{path} cannot be read: {error}",
+            remedy="correct the file, or take it away",
         ) from None
     if mode & 0o022:
         message = f"{path} can be written by others (mode {mode:o})"

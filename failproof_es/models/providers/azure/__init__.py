@@ -46,17 +46,21 @@ class AzureType(HttpProviderType):
         yield from option_problems(model)
         version = model.options.get(API_VERSION, LATEST)
         if not (isinstance(version, str) and _VERSION.fullmatch(version)):
-            message = f"`{API_VERSION}` is none"
             yield EntryProblem(
-                "invalid-value", "options", message, f"write it as text, like '{LATEST}'"
+                "invalid-value",
+                "options",
+                f"`{API_VERSION}` is none",
+                f"write it as text, like '{LATEST}'",
             )
         deployment = model.options.get(DEPLOYMENT, model.model)
         if not (isinstance(deployment, str) and deployment):
             yield EntryProblem("invalid-value", "options", f"`{DEPLOYMENT}` is not the name of one")
         if "/openai" in (model.base_url or ""):
-            message = "holds /openai: provider `azure` puts its own paths after it"
             yield EntryProblem(
-                "invalid-url", "base_url", message, "write it like https://NAME.openai.azure.com"
+                "invalid-url",
+                "base_url",
+                "holds /openai: provider `azure` puts its own paths after it",
+                "write it like https://NAME.openai.azure.com",
             )
 
     def unsent(self, model: Model) -> frozenset[str]:

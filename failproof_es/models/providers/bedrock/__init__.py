@@ -63,9 +63,11 @@ class BedrockType(HttpProviderType):
             yield EntryProblem("unknown-key", "options", f"has no `{name}`", f"there are {names}")
         region = options.get(REGION)
         if REGION not in options and (model.base_url is None or ACCESS_KEY in options):
-            message = "is missing: it says in which region the model is"
             yield EntryProblem(
-                "missing-key", "options", f"`{REGION}` {message}", "write it like us-east-1"
+                "missing-key",
+                "options",
+                f"`{REGION}` is missing: it says in which region the model is",
+                "write it like us-east-1",
             )
         elif region is not None and not (isinstance(region, str) and _REGION.fullmatch(region)):
             yield EntryProblem(

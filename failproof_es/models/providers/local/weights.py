@@ -70,7 +70,7 @@ def find(model: str, folder: str | None = None) -> Path:
         )
     if sha256(path) != weights.file_sha256:
         raise InvalidInput.because(
-            "file-corrupt",
+            "checksum-mismatch",
             f"{path} is not the file that {weights.requirement} holds",
             remedy=f"run `failproof-es models install {model}` to replace it",
         )

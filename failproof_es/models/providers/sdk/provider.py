@@ -280,9 +280,8 @@ class SdkProvider:
             except (Exception, UnexpectedRequest) as error:
                 message = f"cannot be constructed: {type(error).__name__}: {error}"
                 remedy = "it is called with api_key=, model_id=, base_url= and transport="
-                raise self._unfit(
-                    "class-failed", message, remedy
-                ) from None  # its text may hold the key
+                # The error's text may hold the key.
+                raise self._unfit("class-failed", message, remedy) from None
         return self._client
 
     def _error(self, problem: str, reply: SdkReply) -> ModelError:
