@@ -22,8 +22,6 @@ def test_a_bomb_is_a_gzip_of_what_it_repeats(unit: bytes) -> None:
     assert gzip.decompress(bomb(unit, 3)) == unit * (3 * 2**20 // len(unit))
 
 
-def test_the_page_lists_every_kind_and_no_other() -> None:
+def test_the_page_says_how_many_there_are() -> None:
     page = (ROOT / "docs" / "reference" / "reply-bounds.md").read_text("utf-8")
-    section = page.split("\n## The worst replies\n")[1].split("\n## ")[0]
-    listed = [line[2:] for line in section.splitlines() if line.startswith("- ")]
-    assert listed == list(KINDS)
+    assert f"[{len(KINDS)} hostile replies](../../tests/servers/worst_server.py)" in page
