@@ -85,18 +85,27 @@ def _parameters() -> Mapping[str, Sequence[str]]:
     for tree in _trees():
         for node in ast.walk(tree):
             match node:
-                case ast.FunctionDef(name=name, args=arguments):
-                    parameters = [argument.arg for argument in arguments.args]
-                    parameters = [name for name in parameters if name not in ("self", "cls")]
-                    parameters += [argument.arg for argument in arguments.kwonlyargs]
+                case ast.FunctionDef(name=name):
+                    parameters = _parameters_of(node)
                 case ast.ClassDef(name=name, body=body):
                     fields = (line for line in body if isinstance(line, ast.AnnAssign))
                     parameters = [ast.unparse(line.target) for line in fields]
+                    parameters += [
+                        parameter
+                        for line in body
+                        if isinstance(line, ast.FunctionDef) and line.name == "__init__"
+                        for parameter in _parameters_of(line)
+                    ]
                 case _:
                     continue
             if "code" in parameters:
                 found[name] = parameters
     return found
+
+
+def _parameters_of(function: ast.FunctionDef) -> list[str]:
+    arguments = [*function.args.args, *function.args.kwonlyargs]
+    return [argument.arg for argument in arguments if argument.arg not in ("self", "cls")]
 
 
 def _arguments(call: ast.Call) -> Mapping[str, ast.expr]:

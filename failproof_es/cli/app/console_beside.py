@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from failproof_es.cli.app.browser import open_page
+from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.output import say
 from failproof_es.support import extras
 
@@ -104,15 +105,18 @@ class RunConsole:
 def require_console(console: bool, port: int | None, *, detach: bool) -> None:
     """Raise an error if a requested console cannot be served.
 
-    `UsageError` for `port` without `console`, and for a console with `--detach`; `InvalidInput` if
+    `WrongUsage` for `port` without `console`, and for a console with `--detach`; `InvalidInput` if
     the extra `console` is not installed.
     """
     if port is not None and not console:
-        raise click.UsageError(f"{_PORT_OPTION} is for --console and --open: give one of them, too")
+        raise WrongUsage(
+            "missing-option", f"{_PORT_OPTION} is for --console and --open: give one of them, too"
+        )
     if console and detach:
-        raise click.UsageError(
+        raise WrongUsage(
+            "options-conflict",
             "--detach leaves at once, and a console beside the run would end with that: "
-            "`failproof-es console` serves one"
+            "`failproof-es console` serves one",
         )
     if console:
         extras.require("console", "--console")

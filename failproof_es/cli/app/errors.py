@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import IntEnum
+from typing import NamedTuple
 
 import psycopg
 
@@ -48,6 +49,15 @@ def exit_code_of(outcome: Outcome) -> ExitCode:
     return ExitCode.FAILED
 
 
+class CommandFailure(NamedTuple):
+    """An error that is no problem in the user's input, and the exit code."""
+
+    code: str
+    message: str
+    """What went wrong and what to do next."""
+    exit_code: ExitCode = ExitCode.FAILED
+
+
 def report(error: BaseException, *, debug: bool, command: str | None = None) -> ExitCode:
     """Say on stderr what went wrong and what to do next; return the exit code.
 
@@ -55,72 +65,95 @@ def report(error: BaseException, *, debug: bool, command: str | None = None) -> 
     """
     if debug:
         sys.stderr.write(lines(mask_message("".join(traceback.format_exception(error)))))
+    if isinstance(error, InvalidInput):
+        _say_problems(error)
+        return ExitCode.USAGE
+    failure = (
+        _changed_log(error, command)
+        or _failed_database(error)
+        or _unexpected(error, "" if debug else " (--debug shows the stack trace)")
+    )
+    say(f"error: {failure.message} [{failure.code}]")
+    return failure.exit_code
+
+
+def _changed_log(error: BaseException, command: str | None) -> CommandFailure | None:
+    """The failure if the log is not as the engine writes it."""
+    text = _text(error)
     match error:
-        case InvalidInput():
-            _say_problems(error)
-            return ExitCode.USAGE
-        case RunBusy():
-            say(f"error: {_text(error)}")
-            return ExitCode.FAILED
         case ImpossibleHistory() | UnreadableState():
-            say(
-                f"error: the record is not as the engine writes it: {_text(error)}. Nothing more "
-                "was sent. `failproof-es verify` says whether it was changed."
+            return CommandFailure(
+                "log-unreadable",
+                f"the record is not as the engine writes it: {text}. Nothing more was sent. "
+                "`failproof-es verify` says whether it was changed.",
             )
-            return ExitCode.FAILED
         case NotSigned() | UnreadableEvent() if command == "verify":
-            say(f"error: {_text(error)}")
-            return ExitCode.FAILED
+            return CommandFailure("log-changed", text)
         case NotSigned() if command in ("start", "resume", "worker"):
-            say(
-                f"error: the log was changed: {_text(error)}. Nothing was sent. `failproof-es "
-                "verify` says what was changed. Restore the newest backup, or go on from this log "
-                "with `failproof-es ledger repair --force --reason TEXT`."
+            return CommandFailure(
+                "log-changed",
+                f"the log was changed: {text}. Nothing was sent. `failproof-es verify` says what "
+                "was changed. Restore the newest backup, or go on from this log with "
+                "`failproof-es ledger repair --force --reason TEXT`.",
             )
-            return ExitCode.FAILED
         case NotSigned():
-            say(
-                f"error: {_text(error)}. Nothing was signed. `failproof-es verify` says what was "
-                "changed."
+            return CommandFailure(
+                "log-changed",
+                f"{text}. Nothing was signed. `failproof-es verify` says what was changed.",
             )
-            return ExitCode.FAILED
         case UnreadableEvent():
-            say(f"error: {_text(error)}. `failproof-es verify` says what was changed.")
-            return ExitCode.FAILED
+            return CommandFailure(
+                "log-changed", f"{text}. `failproof-es verify` says what was changed."
+            )
+    return None
+
+
+def _failed_database(error: BaseException) -> CommandFailure | None:
+    """The failure if the database is away, takes no writes, or refused something."""
+    text = _text(error)
+    match error:
         case JournalError() | LogUnavailable():
-            say(
-                f"error: the log could not be written, so nothing more was sent: {_text(error)}. "
-                f"What is recorded stays. When the database is back, {_resume_hint(error)}."
+            return CommandFailure(
+                "log-unwritable",
+                f"the log could not be written, so nothing more was sent: {text}. What is recorded "
+                f"stays. When the database is back, {_resume_hint(error)}.",
             )
-            return ExitCode.FAILED
         case psycopg.errors.ReadOnlySqlTransaction() | ReadOnlyLog(whole=True):
-            say(
-                "error: the database takes no writes: it is a standby, or the sessions of this "
-                "user or database are set to be read-only (`failproof-es db status` names such a "
-                "setting). Nothing that was recorded is lost."
+            return CommandFailure(
+                "database-read-only",
+                "the database takes no writes: it is a standby, or the sessions of this user or "
+                "database are set to be read-only (`failproof-es db status` names such a "
+                "setting). Nothing that was recorded is lost.",
             )
-            return ExitCode.FAILED
         case psycopg.OperationalError() if server_answered(error):
-            say(
-                f"error: the database runs, and refused this: {_text(error)}. Nothing that was "
-                f"recorded is lost. Try again; then {_resume_hint(error)}."
+            return CommandFailure(
+                "database-refused",
+                f"the database runs, and refused this: {text}. Nothing that was recorded is lost. "
+                f"Try again; then {_resume_hint(error)}.",
             )
-            return ExitCode.FAILED
         case psycopg.OperationalError():
-            say(
-                f"error: the database went away: {_text(error)}. Nothing that was recorded is "
-                "lost. Check that the server is running (`failproof-es db status`) and try again; "
-                f"then {_resume_hint(error)}."
+            return CommandFailure(
+                "database-unreachable",
+                f"the database went away: {text}. Nothing that was recorded is lost. Check that "
+                "the server is running (`failproof-es db status`) and try again; then "
+                f"{_resume_hint(error)}.",
             )
-            return ExitCode.FAILED
         case _ if _is_refused(error) or _is_refused(error.__cause__):
             why = _describe_refusal(error)
-            say(f"error: this database user may not do that: {why}. {_role_hint(why)}")
-            return ExitCode.FAILED if _RUN in vars(error) else ExitCode.USAGE
-        case _:
-            hint = "" if debug else " (--debug shows the stack trace)"
-            say(f"error: {type(error).__name__}: {_text(error) or 'no message'}{hint}")
-            return ExitCode.FAILED
+            return CommandFailure(
+                "permission-denied",
+                f"this database user may not do that: {why}. {_role_hint(why)}",
+                ExitCode.FAILED if _RUN in vars(error) else ExitCode.USAGE,
+            )
+    return None
+
+
+def _unexpected(error: BaseException, hint: str) -> CommandFailure:
+    text = _text(error)
+    if isinstance(error, RunBusy):
+        return CommandFailure("run-busy", text)
+    name = type(error).__name__
+    return CommandFailure("unexpected-error", f"{name}: {text or 'no message'}{hint}")
 
 
 def note_run(error: BaseException, run: str) -> None:

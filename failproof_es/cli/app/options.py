@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import click
 
+from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.dialects.protocol import TakesADialect
 from failproof_es.dialects.registry import default_dialect
 
@@ -67,24 +68,28 @@ detach_option = click.option(
 
 
 def require_one_volume(quiet: bool, verbose: bool) -> None:
-    """Raise `UsageError` if both `--quiet` and `--verbose` are given."""
+    """Raise `WrongUsage` if both `--quiet` and `--verbose` are given."""
     if quiet and verbose:
-        raise click.UsageError("--quiet shows no progress, --verbose all of it: give one of them")
+        raise WrongUsage(
+            "options-conflict", "--quiet shows no progress, --verbose all of it: give one of them"
+        )
 
 
 def require_one_way(workers: int, *, detach: bool, junit: bool = False) -> None:
-    """Raise `UsageError` if `--detach` is combined with other options that drive the run here.
+    """Raise `WrongUsage` if `--detach` is combined with other options that drive the run here.
 
     These are more than one of `--workers`, and `--junit`, which needs the result.
     """
     if detach and junit:
-        raise click.UsageError(
+        raise WrongUsage(
+            "options-conflict",
             "--detach leaves before there is a result: once the run is over, `failproof-es "
-            "results RUN --junit FILE` writes it"
+            "results RUN --junit FILE` writes it",
         )
     if detach and workers > 1:
-        raise click.UsageError(
-            "--detach leaves the run to workers, --workers drives it here: give one of them"
+        raise WrongUsage(
+            "options-conflict",
+            "--detach leaves the run to workers, --workers drives it here: give one of them",
         )
 
 

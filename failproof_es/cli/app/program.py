@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from failproof_es.cli.app.process import replace_unencodable, unbreakable_stderr
+from failproof_es.cli.app.usage import WrongUsage, coded_usage_errors
 from failproof_es.cli.entry import interrupts_raise, is_interrupt, report_interrupt
 from failproof_es.store.environment import DATABASE_URL
 
@@ -89,10 +90,10 @@ class CliCommand(click.Command):
         self.params.extend(global_options())
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments. Raises `UsageError` for one that is not UTF-8, as the log is."""
+        """Parse the arguments. Raises `WrongUsage` for one that is not UTF-8, as the log is."""
         for argument in args:
             if any("\ud800" <= sign <= "\udfff" for sign in argument):
-                raise click.UsageError(f"the argument {argument!r} is not UTF-8", ctx)
+                raise WrongUsage("not-utf8", f"the argument {argument!r} is not UTF-8", ctx)
         return super().parse_args(ctx, args)
 
 
@@ -123,7 +124,7 @@ class CliGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that the first of `args` names.
 
-        Raises `UsageError` with similar names, or what to do instead, if there is none.
+        Raises `WrongUsage` with similar names, or what to do instead, if there is none.
         """
         name = args[0]
         if name[:1] == "-" or ctx.resilient_parsing or self.get_command(ctx, name) is not None:
@@ -135,7 +136,7 @@ class CliGroup(click.Group):
             message += f" {meant}"
         elif near := get_close_matches(name, self.list_commands(ctx)):
             message += f" Did you mean {' or '.join(map(repr, near))}?"
-        raise click.UsageError(message, ctx)
+        raise WrongUsage("unknown-command", message, ctx)
 
     def sentence_of(self, ctx: click.Context, name: str) -> str | None:
         """The command's sentence in the list of commands; `None` if there is no such command.
@@ -160,6 +161,11 @@ class Program(CliGroup):
         replace_unencodable()
         return super().main(*arguments, **settings)
 
+    def make_context(self, *arguments: Any, **settings: Any) -> click.Context:
+        """Parse the options before the command. Raises `WrongUsage`."""
+        with coded_usage_errors():
+            return super().make_context(*arguments, **settings)
+
     def invoke(self, context: click.Context) -> Any:
         """Run the command and exit with the code for its exception, if it raises one."""
         for name in ("stdout", "stderr"):
@@ -167,7 +173,7 @@ class Program(CliGroup):
                 setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115
         with unbreakable_stderr():
             try:
-                with interrupts_raise():
+                with coded_usage_errors(), interrupts_raise():
                     return super().invoke(context)
             except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
                 raise

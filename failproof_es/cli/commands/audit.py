@@ -18,6 +18,7 @@ import orjson
 from failproof_es.cli.app.chosen_run import say_archived, say_left_out, say_warning
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.program import CliCommand, session
+from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.audit_rows import INCOMPLETE, AuditRows
 from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows, say
 from failproof_es.core.case import operations_id, prompt_id, run_id
@@ -95,9 +96,9 @@ def audit(
     scores, with bodies and stack traces. The view failproof.audit_log holds the same.
     """
     if every and (run is None or file is not None):
-        raise click.UsageError("--all needs RUN, and does not go with --file")
+        raise WrongUsage("options-conflict", "--all needs RUN, and does not go with --file")
     if only is not None and (every or file is not None):
-        raise click.UsageError("--only does not go with --all and --file")
+        raise WrongUsage("options-conflict", "--only does not go with --all and --file")
     digest = None if file is None else _digest(file)
     with session().open_store() as store, store.connect() as connection:
         run_id = None if run is None else _run_id(connection, run)

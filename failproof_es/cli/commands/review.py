@@ -19,6 +19,7 @@ from failproof_es.cli.app.following import following
 from failproof_es.cli.app.input_files import read_file
 from failproof_es.cli.app.program import CliCommand, CliGroup, session
 from failproof_es.cli.app.result_choice import choice_options
+from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.output import Format, format_option, print_json, print_line, say
 from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.cli.rendering.signing_trouble import report_signing_error
@@ -243,7 +244,7 @@ def import_(
     that was written by hand has no record of an export: its verdicts are not known to be blind.
     """
     if keep_newer and overwrite:
-        raise click.UsageError("--keep-newer and --overwrite exclude each other")
+        raise WrongUsage("options-conflict", "--keep-newer and --overwrite exclude each other")
     newer: NewerVerdict = "keep" if keep_newer else "overwrite" if overwrite else "refuse"
     content = read_file(file, _LARGEST_SHEET)
     problems = Problems()

@@ -47,6 +47,7 @@ from failproof_es.cli.app.run_end import (
     write_files,
 )
 from failproof_es.cli.app.stopping import Drive, until_stopped
+from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.commands.several_workers import (
     begin_again,
     begin_branch,
@@ -266,8 +267,9 @@ def resume(
     terminal you are asked, elsewhere give --allow-class and --allow.
     """
     if retry_abandoned and again not in (None, "abandoned"):
-        raise click.UsageError(
-            f"--retry-abandoned means --again abandoned: give it or --again {again}"
+        raise WrongUsage(
+            "options-conflict",
+            f"--retry-abandoned means --again abandoned: give it or --again {again}",
         )
     again = "abandoned" if retry_abandoned else again
     branching = position is not None or again is not None

@@ -11,6 +11,7 @@ import click
 
 from failproof_es.cli.app.options import allow_option, settings_option
 from failproof_es.cli.app.program import CliCommand, session
+from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.output import (
     Column,
     Format,
@@ -89,7 +90,7 @@ def validate(
     cost. Exits 2 and lists all errors if there are any.
     """
     if offline and run_classes:
-        raise click.UsageError("--offline runs no class: leave out --run-classes")
+        raise WrongUsage("options-conflict", "--offline runs no class: leave out --run-classes")
     loaded = load_configuration(config, settings)
     with session().open_store() as store:
         loaded = with_cases_by_result(loaded, store)

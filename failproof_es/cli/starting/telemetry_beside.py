@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.output import say
 from failproof_es.problems import InvalidInput
 from failproof_es.support import extras
@@ -57,20 +58,21 @@ def telemetry_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def collector_of(otlp: str | None, otel_content: bool, *, detach: bool) -> str | None:
     """The address of the collector: `otlp`, else that of the environment; `None` without one.
 
-    With `--detach` the workers send it, if they get the same. Raises `UsageError` for
+    With `--detach` the workers send it, if they get the same. Raises `WrongUsage` for
     `otel_content` without a collector and for `otlp` with `--detach`; `InvalidInput` if the extra
     `otel` is not installed, the address is none, or the headers in the environment are for another
     host.
     """
     endpoint = otlp if otlp is not None else _of_environment(detach=detach)
     if otel_content and endpoint is None:
-        raise click.UsageError("--otel-content is for --otlp: give both, or none")
+        raise WrongUsage("missing-option", "--otel-content is for --otlp: give both, or none")
     if endpoint is None:
         return None
     if detach:
-        raise click.UsageError(
+        raise WrongUsage(
+            "options-conflict",
             "--detach leaves at once: give --otlp to `failproof-es worker`, which sends while it "
-            "drives"
+            "drives",
         )
     from failproof_es.exports.otel.endpoint import require_endpoint
 

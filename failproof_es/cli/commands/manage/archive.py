@@ -23,6 +23,7 @@ from failproof_es.assurance.archiving.attach import AttachedRun, attach_file
 from failproof_es.assurance.signing.checkpoint_signer import sign_and_keep_checkpoint
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.program import CliCommand, session
+from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows, say
 from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.engine.identity import current_host, current_user, process_label
@@ -67,9 +68,9 @@ def archive(runs: tuple[str, ...], month: str | None, folder: Path, output_forma
     and the exit code is 2. Broken off, the same command finishes it.
     """
     if (month is None) == (not runs):
-        raise click.UsageError("name runs, or a month with --month")
+        raise WrongUsage("missing-option", "name runs, or a month with --month")
     if month is not None and not _MONTH.fullmatch(month):
-        raise click.UsageError(f"--month is {month!r}, and has to be like 2026-03")
+        raise WrongUsage("invalid-option", f"--month is {month!r}, and has to be like 2026-03")
     by = _by()
     done: list[dict[str, Any]] = []
     refused: list[str] = []

@@ -17,6 +17,7 @@ from failproof_es.assurance.signing.opened_store import make_key_aloud
 from failproof_es.cli.app.chosen_run import say_left_out
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.program import CliGroup, session
+from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.database_url import mask_message, mask_url
 from failproof_es.cli.rendering.output import Format, format_option, print_facts, print_json, say
 from failproof_es.cli.rendering.protection import (
@@ -152,7 +153,7 @@ def shell(arguments: tuple[str, ...], role: str | None, insist: bool) -> None:
     `-- -v ON_ERROR_STOP=1`.
     """
     if insist and role != "administrator":
-        raise click.UsageError("--insist goes with --as administrator")
+        raise WrongUsage("options-conflict", "--insist goes with --as administrator")
     refused = role == "administrator" and not insist
     url = _url_as("auditor" if refused else role or "auditor", is_explicit=role is not None)
     if role == "administrator":

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from failproof_es.cli.app.options import allow_option
 from failproof_es.cli.app.program import CliGroup
+from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.output import Column, Format, format_option, print_rows, say
 from failproof_es.cli.starting.permitting import permitted
 from failproof_es.configuration.providers import PROVIDERS
@@ -79,7 +80,7 @@ def models(
         print_rows(rows, _COLUMNS[:1], output_format)
         return
     if base_url or api_key_env or options:
-        raise click.UsageError("--base-url, --api-key-env and --option need --provider")
+        raise WrongUsage("missing-option", "--base-url, --api-key-env and --option need --provider")
     print_rows(map(_row, _installable()), _COLUMNS, output_format)
 
 

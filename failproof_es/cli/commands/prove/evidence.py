@@ -12,6 +12,7 @@ from failproof_es.assurance.signing.signing_key import own_public_key, read_publ
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.input_files import read_file
 from failproof_es.cli.app.program import CliGroup, session
+from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.evidence_lines import BundledRun
 from failproof_es.cli.rendering.output import say
 from failproof_es.cli.rendering.sanitise import one_line
@@ -110,7 +111,7 @@ def verify_evidence(
     Exits 1 when the evidence does not prove what it says, or when --replay gives another result.
     """
     if replay + listing + (case is not None) > 1:
-        raise click.UsageError("--replay, --list and --show exclude each other")
+        raise WrongUsage("options-conflict", "--replay, --list and --show exclude each other")
     public = read_public_key(key, ED25519)
     cosigner_keys = [read_public_key(cosigner, COSIGNATURE) for cosigner in cosigners]
     content = read_file(file, bundle.MOST_BYTES)

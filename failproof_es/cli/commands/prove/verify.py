@@ -29,6 +29,7 @@ from failproof_es.assurance.signing.verified_positions import keep_verified, rea
 from failproof_es.assurance.tree_history import own_public_keys, read_trees
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.program import CliCommand, session
+from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.commands.prove.evidence import NEXT_STEP
 from failproof_es.cli.progress.steps import StepProgress
 from failproof_es.cli.rendering.compared_rows import (
@@ -122,9 +123,10 @@ def verify(
     sealed or not signed yet, which is not a sign of a change.
     """
     if run is not None and (places or incremental or unsigned or archives or tables):
-        raise click.UsageError(
+        raise WrongUsage(
+            "options-conflict",
             "RUN is proven as a whole: leave out --checkpoint, --incremental, --unsigned, "
-            "--archive and --tables"
+            "--archive and --tables",
         )
     with (
         session().open_store() as store,
