@@ -49,9 +49,9 @@ MOST_CHANGED = 1_000
 """Most changed rows of a table that are looked at."""
 _LONGEST_VALUE = 100
 _OUTDATED = "another version of this program built its tables, and readers rebuild them first"
-BEHIND = (
-    "it is behind the archiving of a run: `failproof-es runs` brings it up, by a login that may "
-    "write it"
+_BEHIND = (
+    "it is behind the archiving of a run: `failproof-es projections rebuild {}` brings it up, by a "
+    "login that may write it"
 )
 
 _COLUMNS = """
@@ -114,6 +114,8 @@ class RowComparison:
     """The projections whose rows were compared."""
     not_compared: dict[str, str] = field(default_factory=dict)
     """Why others were not, by name."""
+    behind: list[str] = field(default_factory=list)
+    """Those of `not_compared` that are behind the archiving of a run."""
     rows: int = 0
     """Rows that the log gives."""
     changed: list[ChangedRow] = field(default_factory=list)
@@ -125,11 +127,6 @@ class RowComparison:
     def deviations(self) -> list[str]:
         """What differs, in words."""
         return [*self.not_as_installed, *map(str, self.changed)]
-
-    @property
-    def is_behind(self) -> bool:
-        """Whether rows could not be compared because they are behind the archiving of a run."""
-        return BEHIND in self.not_compared.values()
 
 
 def compare_run(connection: Connection, run_id: UUID) -> RowComparison:
@@ -203,7 +200,8 @@ def _current_projections(
         elif position.version != projection.version:
             comparison.not_compared[name] = _OUTDATED
         elif position.position < last_archiving:
-            comparison.not_compared[name] = BEHIND
+            comparison.not_compared[name] = _BEHIND.format(name)
+            comparison.behind.append(name)
         else:
             comparison.projections.append(name)
             by_position.setdefault(position.position, []).append(projection)

@@ -8,6 +8,7 @@ runs it as the reader of the view. The expected digests are in `definitions.json
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import resources
 
@@ -26,8 +27,9 @@ from projections.relations import BUILDING, LIVE
 def read_model_differences(connection: Connection) -> list[SchemaDifference]:
     """Objects in the read models' schemas with another owner or definition than this version's.
 
-    Empty if there are none. Ignores relations of installed projections of other packages. Missing
-    read models are no difference: the next follower creates them.
+    Empty if there are none. Ignores relations of installed projections of other packages. A missing
+    relation is no difference, because the next follower creates it; a column, a constraint or an
+    index that a table lacks is one.
     """
     definitions = installed(connection, [LIVE])
     # Own relations in the schema of rebuilds are skipped: nobody reads them.
@@ -49,8 +51,16 @@ def read_model_differences(connection: Connection) -> list[SchemaDifference]:
         rows = connection.execute(sql_file("owners"), {"schemas": [LIVE, BUILDING]}).fetchall()
     return [
         *differences,
+        *_missing_parts(definitions),
         *(SchemaDifference(f"the {thing} belongs to {owner}") for thing, owner in rows),
     ]
+
+
+def _missing_parts(definitions: Mapping[str, str]) -> Iterator[SchemaDifference]:
+    """The columns, constraints and indexes that tables in `definitions` lack."""
+    for thing in expected():
+        if thing not in definitions and f"table {LIVE}.{_relation_of(thing)}" in definitions:
+            yield SchemaDifference(f"the {thing} is missing")
 
 
 def _relation_of(thing: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -117,7 +118,7 @@ def _sorted(
 
 
 def _resource() -> Resource:
-    return Resource({"service.name": _NAME})
+    return Resource({"service.name": _encodable(os.environ.get("OTEL_SERVICE_NAME") or _NAME)})
 
 
 def _span(span: Span) -> ReadableSpan:

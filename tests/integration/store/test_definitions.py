@@ -122,6 +122,14 @@ def test_the_read_models_in_the_package_are_those_that_this_version_makes(
         )
         assert accepted(connection, [LIVE]) == read_models(), how
         assert read_model_differences(connection) == []
+        with connection.transaction(force_rollback=True):
+            connection.execute("ALTER TABLE projections.runs DROP CONSTRAINT runs_pkey")
+            connection.execute("DROP INDEX projections.evaluations_order_idx")
+            assert {difference.what for difference in read_model_differences(connection)} == {
+                "the constraint runs_pkey on projections.runs is missing",
+                "the index runs_pkey on projections.runs is missing",
+                "the index evaluations_order_idx on projections.evaluations is missing",
+            }
         connection.execute(f"SET ROLE {PROJECTOR}".encode())
         connection.execute("SELECT set_config('search_path', 'projections_building', false)")
         for projection in PROJECTIONS:

@@ -6,7 +6,7 @@ import pytest
 
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.commands.prove.verify import exit_code_of_rows
-from projections.comparison import BEHIND, ChangedRow, RowComparison
+from projections.comparison import ChangedRow, RowComparison
 
 _CHANGED = ChangedRow("projections.runs", {}, None, {})
 
@@ -16,8 +16,8 @@ _CHANGED = ChangedRow("projections.runs", {}, None, {})
     [
         (None, ExitCode.FAILED),
         (RowComparison(), ExitCode.DONE),
-        (RowComparison(not_compared={"run_results": BEHIND}), ExitCode.NOT_PROVEN_YET),
-        (RowComparison(not_compared={"x": BEHIND}, changed=[_CHANGED]), ExitCode.FAILED),
+        (RowComparison(behind=["audit_trail"]), ExitCode.NOT_PROVEN_YET),
+        (RowComparison(behind=["audit_trail"], changed=[_CHANGED]), ExitCode.FAILED),
     ],
 )
 def test_only_changed_rows_fail(comparison: RowComparison | None, code: ExitCode) -> None:

@@ -168,7 +168,7 @@ def exit_code_of_rows(comparison: RowComparison | None) -> ExitCode:
     """1 if a row was changed or nothing could be compared, 3 if a table is only behind."""
     if comparison is None or comparison.deviations:
         return ExitCode.FAILED
-    return ExitCode.NOT_PROVEN_YET if comparison.is_behind else ExitCode.DONE
+    return ExitCode.NOT_PROVEN_YET if comparison.behind else ExitCode.DONE
 
 
 def _compare_tables(connection: Connection) -> RowComparison | None:
