@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from failproof_es.console.database import ConnectionFailed, ConsoleBusy
 from failproof_es.console.links import to
-from failproof_es.console.page import NoProjections, NotFound
+from failproof_es.console.page import NoProjections
 from failproof_es.console.paging import BadParameter
 from failproof_es.console.rendering import render
 from failproof_es.problems import InvalidInput
@@ -32,18 +32,26 @@ class ErrorPage(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     status: int
+    code: str
+    """The kind of error, such as `unknown-run`; `docs/reference/problems.md` lists them."""
     error: str
     """What is wrong."""
     remedy: str
     """What to do."""
 
 
-def error_response(request: Request, status: HTTPStatus, what: str, remedy: str) -> Response:
+def error_page(status: HTTPStatus, code: str, message: str, remedy: str) -> ErrorPage:
+    """The error with `message` and `remedy` as sentences."""
+    message, remedy = (f"{text[:1].upper()}{text[1:].rstrip('.')}." for text in (message, remedy))
+    return ErrorPage(status=status, code=code, error=message, remedy=remedy)
+
+
+def error_response(request: Request, page: ErrorPage) -> Response:
     """The error response: JSON where the path is one of data, else a page."""
-    page = ErrorPage(status=status, error=what, remedy=remedy)
     if request.url.path.endswith(_DATA):
-        return Response(page.model_dump_json(), status, media_type="application/json")
-    return HTMLResponse(render("error.html", page=page, phrase=status.phrase), status)
+        return Response(page.model_dump_json(), page.status, media_type="application/json")
+    phrase = HTTPStatus(page.status).phrase
+    return HTMLResponse(render("error.html", page=page, phrase=phrase), page.status)
 
 
 def response_to(request: Request, error: Exception) -> Response:
@@ -53,17 +61,17 @@ def response_to(request: Request, error: Exception) -> Response:
     """
     if isinstance(error, RunIsArchived) and _is_page_of_run(request):
         return RedirectResponse(to("runs", error.archive.run_number, "archive"), 303)
-    status, what, remedy = _describe_error(error)
+    page = _describe_error(error)
     log_if_ours(error, request.url.path)
-    response = error_response(request, status, what, remedy)
-    if status is HTTPStatus.SERVICE_UNAVAILABLE:
+    response = error_response(request, page)
+    if page.status == HTTPStatus.SERVICE_UNAVAILABLE:
         response.headers["Retry-After"] = "5"
     return response
 
 
 def log_if_ours(error: Exception, path: str) -> None:
     """Log mistakes of this program. Errors that the response explains are not logged."""
-    if _describe_error(error)[0] is HTTPStatus.INTERNAL_SERVER_ERROR:
+    if _describe_error(error).status == HTTPStatus.INTERNAL_SERVER_ERROR:
         _log.error("a page failed: %s", path.encode("ascii", "backslashreplace"), exc_info=error)
 
 
@@ -72,84 +80,98 @@ def _is_page_of_run(request: Request) -> bool:
     return path.startswith("/runs/") and not path.endswith((*_DATA, "/live", "/archive"))
 
 
-def _describe_error(error: Exception) -> tuple[HTTPStatus, str, str]:
+def _describe_error(error: Exception) -> ErrorPage:
     match error:
         case RequestValidationError() | ValidationError():
-            return HTTPStatus.UNPROCESSABLE_ENTITY, _parameters(error), "Correct it in the URL."
+            return _invalid_parameters(_parameters(error))
         case BadParameter():
-            return HTTPStatus.UNPROCESSABLE_ENTITY, f"{error}.", "Correct it in the URL."
-        case NoProjections():
-            return HTTPStatus.SERVICE_UNAVAILABLE, str(error), error.remedy
-        case NotFound():
-            return HTTPStatus.NOT_FOUND, str(error), error.remedy
-        case ConnectionFailed():
-            return HTTPStatus.SERVICE_UNAVAILABLE, *_problem(error)
+            return _invalid_parameters(str(error))
+        case ConnectionFailed() | NoProjections():
+            return _first_problem(error, HTTPStatus.SERVICE_UNAVAILABLE)
         case InvalidInput():
-            return HTTPStatus.NOT_FOUND, *_problem(error)
-        case psycopg.errors.QueryCanceled():
-            return (
-                HTTPStatus.GATEWAY_TIMEOUT,
-                "The database took too long for this page.",
-                "Narrow the filter. If the projections are not current, bring them up: "
-                "`failproof-es projections rebuild`.",
-            )
-        case ConsoleBusy():
-            return (
-                HTTPStatus.SERVICE_UNAVAILABLE,
-                "Too many pages are being read at this moment.",
-                "Try again in a few seconds.",
-            )
-        case psycopg.Error() if isinstance(error, CONTENTION):
-            return (
-                HTTPStatus.SERVICE_UNAVAILABLE,
-                "Other sessions of the database held what this page reads.",
-                "Try again in a few seconds.",
-            )
-        case psycopg.OperationalError() if server_answered(error):
-            return (
-                HTTPStatus.SERVICE_UNAVAILABLE,
-                f"The database runs, and refused to read this: {error.diag.message_primary}.",
-                "Try again later. `failproof-es db status`.",
-            )
-        case psycopg.OperationalError() | psycopg.InterfaceError():
-            return (
-                HTTPStatus.SERVICE_UNAVAILABLE,
-                "The database cannot be reached.",
-                "Start it, or wait: the console goes on by itself. `failproof-es db status`.",
-            )
-        case psycopg.errors.InsufficientPrivilege():
-            return (
-                HTTPStatus.FORBIDDEN,
-                "The console's database user may not read this.",
-                "An administrator grants it failproof_auditor.",
-            )
-        case UnreadableState():
-            return (
-                HTTPStatus.INTERNAL_SERVER_ERROR,
-                "A record in the log cannot be read.",
-                "`failproof-es verify` says whether it was changed.",
-            )
+            return _first_problem(error, HTTPStatus.NOT_FOUND)
         case HTTPException() if error.status_code == HTTPStatus.NOT_FOUND:
-            return (
+            return error_page(
                 HTTPStatus.NOT_FOUND,
-                "There is no such page.",
-                "Begin at /runs, or search above for a run, a case, an event or a digest.",
+                "unknown-page",
+                "there is no such page",
+                "begin at /runs, or search above for a run, a case, an event or a digest",
             )
         case HTTPException():
-            return HTTPStatus(error.status_code), str(error.detail), "Begin at /runs."
-        case _:
-            return (
+            status = HTTPStatus(error.status_code)
+            return error_page(status, "invalid-url", str(error.detail), "begin at /runs")
+        case UnreadableState():
+            return error_page(
                 HTTPStatus.INTERNAL_SERVER_ERROR,
-                "The console made a mistake. Nothing was changed: it only reads.",
-                "The reason stands where the console was started. Please report it.",
+                "log-unreadable",
+                "a record in the log cannot be read",
+                "`failproof-es verify` says whether it was changed",
             )
+    return _failed_database(error) or error_page(
+        HTTPStatus.INTERNAL_SERVER_ERROR,
+        "unexpected-error",
+        "the console made a mistake. Nothing was changed: it only reads",
+        "the reason stands where the console was started. Please report it",
+    )
 
 
-def _problem(error: InvalidInput) -> tuple[str, str]:
+def _failed_database(error: Exception) -> ErrorPage | None:
+    """The error if the database is away or busy, or refused to read."""
+    match error:
+        case psycopg.errors.QueryCanceled():
+            return error_page(
+                HTTPStatus.GATEWAY_TIMEOUT,
+                "database-timeout",
+                "the database took too long for this page",
+                "narrow the filter. If the projections are not current, bring them up: "
+                "`failproof-es projections rebuild`",
+            )
+        case ConsoleBusy():
+            return error_page(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                "console-busy",
+                "too many pages are being read at this moment",
+                "try again in a few seconds",
+            )
+        case psycopg.Error() if isinstance(error, CONTENTION):
+            return error_page(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                "database-busy",
+                "other sessions of the database held what this page reads",
+                "try again in a few seconds",
+            )
+        case psycopg.OperationalError() if server_answered(error):
+            return error_page(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                "database-refused",
+                f"the database runs, and refused to read this: {error.diag.message_primary}",
+                "try again later. `failproof-es db status`",
+            )
+        case psycopg.OperationalError() | psycopg.InterfaceError():
+            return error_page(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                "database-unreachable",
+                "the database cannot be reached",
+                "start it, or wait: the console goes on by itself. `failproof-es db status`",
+            )
+        case psycopg.errors.InsufficientPrivilege():
+            return error_page(
+                HTTPStatus.FORBIDDEN,
+                "permission-denied",
+                "the console's database user may not read this",
+                "an administrator grants it failproof_auditor",
+            )
+    return None
+
+
+def _first_problem(error: InvalidInput, status: HTTPStatus) -> ErrorPage:
     first = error.problems[0]
-    message = first.message[:1].upper() + first.message[1:].rstrip(".") + "."
-    remedy = (first.remedy or "list the runs at /runs").rstrip(".")
-    return message, remedy[:1].upper() + remedy[1:] + "."
+    return error_page(status, first.code, first.message, first.remedy or "list the runs at /runs")
+
+
+def _invalid_parameters(message: str) -> ErrorPage:
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    return error_page(status, "invalid-parameter", message, "correct it in the URL")
 
 
 def _parameters(error: RequestValidationError | ValidationError) -> str:
@@ -161,4 +183,4 @@ def _parameters(error: RequestValidationError | ValidationError) -> str:
             "there is no such parameter" if problem["type"] == "extra_forbidden" else problem["msg"]
         )
         messages.append(f"{name or 'the query'}: {why}")
-    return "; ".join(messages) + "."
+    return "; ".join(messages)

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from failproof_es.console.paging import Query
 from failproof_es.core.run import Run
+from failproof_es.problems import InvalidInput
 from failproof_es.reading.as_of import AsOf
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.remarks import remarks_on
@@ -35,15 +36,7 @@ class PageModel(Document):
         return None
 
 
-class NotFound(Exception):
-    """The requested thing does not exist; the message says which, the remedy what to do."""
-
-    def __init__(self, what: str, remedy: str) -> None:
-        super().__init__(what)
-        self.remedy = remedy
-
-
-class NoProjections(NotFound):
+class NoProjections(InvalidInput):
     """The page needs projections, and none are usable: not built, or built by another version."""
 
 
@@ -66,9 +59,10 @@ class PageRequest(Generic[Q]):
     def need_projections(self, instead: str = "") -> None:
         """Raise `NoProjections` if there are none; `instead` names a command that reads the log."""
         if self.as_of.source == "log":
-            raise NoProjections(
-                f"This page is read from the projections, and {self.as_of.why_log}.",
-                f"Build them: `failproof-es projections rebuild`. {instead}".rstrip(),
+            raise NoProjections.because(
+                "projections-outdated",
+                f"this page is read from the projections, and {self.as_of.why_log}",
+                remedy=f"build them: `failproof-es projections rebuild`. {instead}".rstrip(),
             )
 
 
@@ -98,7 +92,7 @@ class Attachments:
     """Below the page's path: `/texts/{part}`."""
     says: str
     read: Callable[[PageRequest[Query]], Attachment]
-    """Raises `NotFound` where there is no such part."""
+    """Raises `InvalidInput` where there is no such part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +107,7 @@ class Page(Generic[Q, M]):
     query: type[Q]
     model: type[M]
     read: Callable[[PageRequest[Q]], M]
-    """Raises `NotFound` or `InvalidInput` where there is no such thing, and `BadParameter`."""
+    """Raises `InvalidInput` where there is no such thing, and `BadParameter`."""
     word: str | None = None
     """For a page below `/runs/{run}`: the text of the link to it on the run's page."""
     rows: AllRows[Q] | None = None

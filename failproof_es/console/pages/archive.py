@@ -6,10 +6,11 @@ from datetime import datetime
 from shlex import quote
 from uuid import UUID
 
-from failproof_es.console.page import NotFound, Page, PageModel, PageRequest
+from failproof_es.console.page import Page, PageModel, PageRequest
 from failproof_es.console.paging import Query
 from failproof_es.core.case import operations_id
 from failproof_es.engine.history import read_run
+from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.archives import archive_of, archived_by
 from failproof_es.store.reading.log_pages import stream_topics
 from failproof_es.store.reading.reader import read_event, resolve_run
@@ -65,7 +66,11 @@ def read_archive(request: PageRequest[Query]) -> ArchivePage:
     archive, position = archive_of(connection, run_id), archived_by(connection, run_id)
     first = read_event(connection, run_id, 1)
     if archive is None or position is None or first is None:
-        raise NotFound("This run is not archived.", "Its page has everything: /runs/RUN.")
+        raise InvalidInput.because(
+            "run-not-archived",
+            "this run is not archived",
+            remedy="its page has everything: /runs/RUN",
+        )
     run = read_run(connection, run_id)
     started, counts = run.started, run.counts
     return ArchivePage(

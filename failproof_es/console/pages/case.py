@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from uuid import UUID
 
 from failproof_es.catalogue.pass_rate import PassRate, pass_rate
-from failproof_es.console.page import AllRows, NotFound, Page, PageModel, PageRequest
+from failproof_es.console.page import AllRows, Page, PageModel, PageRequest
 from failproof_es.console.pages.suites import counts_shown
 from failproof_es.console.paging import PagedQuery, Paging, one_page, read_cursor
 from failproof_es.core.case import Case, prompt_id
 from failproof_es.core.clusters import ClusterSums
 from failproof_es.engine.history import stored_case
+from failproof_es.problems import InvalidInput
 from failproof_es.reading.given_reviews import GivenReview, reviews_by_evaluation
 from failproof_es.reading.listed_runs import TrendPoint
 from failproof_es.reading.overviews.asked_cases import (
@@ -30,6 +31,7 @@ from failproof_es.support.percentages import ratio
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _BIGGEST = 2**63 - 1
+_FIND = "find it in the list of its suite: /suites, or /cases"
 
 
 class ModelOnCase(Document):
@@ -137,13 +139,11 @@ def every_time(request: PageRequest[PagedQuery]) -> Iterator[AskedEvaluation]:
 
 
 def _stored(request: PageRequest[PagedQuery]) -> tuple[UUID, Sequence[RecordedEvent]]:
-    """The id and the events of the case's stream. Raises `NotFound` where there is none."""
+    """The id and the events of the case's stream. Raises `InvalidInput` where there is none."""
     prompt = _prompt(request)
     events = read_streams(request.connection, [prompt]).get(prompt)
     if not events or events[0].position > request.as_of.events_up_to:
-        raise NotFound(
-            "There is no such case.", "Find it in the list of its suite: /suites, or /cases?text="
-        )
+        raise InvalidInput.because("unknown-case", "there is no such case", remedy=_FIND)
     return prompt, events
 
 
@@ -154,9 +154,10 @@ def _prompt(request: PageRequest[PagedQuery]) -> UUID:
     try:
         return UUID(name)
     except ValueError:
-        raise NotFound(
-            "A case is named by its id or by its digest, and this is neither.",
-            "Find it in the list of its suite: /suites, or /cases?text=",
+        raise InvalidInput.because(
+            "invalid-id",
+            "a case is named by its id or by its digest, and this is neither",
+            remedy=_FIND,
         ) from None
 
 

@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from failproof_es.catalogue.pass_rate import PassRate, pass_rate_of_model
-from failproof_es.console.page import NotFound, Page, PageModel, PageRequest
+from failproof_es.console.page import Page, PageModel, PageRequest
 from failproof_es.console.paging import Query
 from failproof_es.core.summary import RunSummary
+from failproof_es.problems import InvalidInput
 from failproof_es.reading.overviews.distributions import (
     FinishedOverTime,
     Spread,
@@ -76,7 +77,9 @@ def read_charts(request: PageRequest[Query]) -> ChartsPage:
     run_id = resolve_run(connection, request.path["run"])
     first = read_event(connection, run_id, 1)
     if first is not None and first.position > request.as_of.events_up_to:
-        raise NotFound("The run began a moment ago.", "Load the page again in a moment.")
+        raise InvalidInput.because(
+            "not-yet-read", "the run began a moment ago", remedy="load the page again in a moment"
+        )
     run = request.reader.run(run_id)
     summary, started = request.reader.summary(run, messages=0, reviews=False), run.started
     require_attached(connection, run_id)

@@ -10,7 +10,7 @@ from uuid import UUID
 from pydantic import Field
 
 from failproof_es.configuration.recorded import repetitions_of
-from failproof_es.console.page import AllRows, NotFound, Page, PageModel, PageRequest
+from failproof_es.console.page import AllRows, Page, PageModel, PageRequest
 from failproof_es.console.pages.suites import word
 from failproof_es.console.paging import BadParameter, PagedQuery, Paging, one_page, read_cursor
 from failproof_es.console.parts.compare import (
@@ -32,6 +32,7 @@ from failproof_es.engine.related_runs.differences import (
     configuration_differences,
     model_differences,
 )
+from failproof_es.problems import InvalidInput
 from failproof_es.reading.listed_runs import RunChoice, newest_choices
 from failproof_es.reading.overviews.compared_runs import (
     MOST_OF_RUN,
@@ -218,9 +219,10 @@ def _runs(request: PageRequest[CompareQuery]) -> tuple[Run, Run] | None:
     before = attempt_before(request.connection, _id(judged))
     if before is not None:
         return _require_begun(request, before), judged
-    raise NotFound(
-        f"No run before run {judged.started.run_number:,} asked much of the same.",
-        "Say which one to compare with: /compare?base=RUN&other=RUN",
+    raise InvalidInput.because(
+        "no-comparable-run",
+        f"no run before run {judged.started.run_number:,} asked much of the same",
+        remedy="say which one to compare with: /compare?base=RUN&other=RUN",
     )
 
 
@@ -239,10 +241,11 @@ def _chosen_runs(request: PageRequest[CompareQuery], query: CompareQuery) -> tup
 def _require_begun(request: PageRequest[CompareQuery], run_id: UUID) -> Run:
     first = read_event(request.connection, run_id, 1)
     if first is not None and first.position > request.as_of.events_up_to:
-        raise NotFound(
-            f"The run began with event {first.position:,}, and pages are up to event "
-            f"{request.as_of.events_up_to:,} so far.",
-            "Load the page again in a moment.",
+        raise InvalidInput.because(
+            "not-yet-read",
+            f"the run began with event {first.position:,}, and pages are up to event "
+            f"{request.as_of.events_up_to:,} so far",
+            remedy="load the page again in a moment",
         )
     return request.reader.run(run_id)
 

@@ -9,7 +9,6 @@ from failproof_es.console.links import to
 from failproof_es.console.page import (
     Attachment,
     Attachments,
-    NotFound,
     Page,
     PageModel,
     PageRequest,
@@ -52,6 +51,7 @@ from failproof_es.events import (
     ErrorRecorded,
     EvaluationEvent,
 )
+from failproof_es.problems import InvalidInput
 from failproof_es.reading.chosen_results import ListedResult, page_of_results, place_of
 from failproof_es.reading.exchanges import (
     ReadEvent,
@@ -172,23 +172,25 @@ def require_evaluation(
 ) -> tuple[list[ReadEvent], EvaluationKey]:
     """The events and the key of the evaluation with this id.
 
-    Raises `NotFound` where it has no events (yet).
+    Raises `InvalidInput` where it has no events (yet).
     """
     try:
         evaluation_id = UUID(text)
     except ValueError:
-        raise NotFound(
-            "That is no id of an evaluation: ids look like 0190c1f0-0000-8000-8000-000000000000.",
-            "Choose one in the results of a run, at /runs.",
+        raise InvalidInput.because(
+            "invalid-id",
+            "that is no id of an evaluation: ids look like 0190c1f0-0000-8000-8000-000000000000",
+            remedy="choose one in the results of a run, at /runs",
         ) from None
     history = read_history(request.connection, evaluation_id, request.as_of.events_up_to)
     own = history[-1].event if history else None
     if not is_evaluation(history) or not isinstance(own, EvaluationEvent) or own.run_id is None:
-        raise NotFound(
-            f"There is no evaluation {evaluation_id} with events up to "
-            f"{request.as_of.events_up_to:,}.",
-            "It may not have begun, or its run is archived. Choose one in the results of a run, "
-            "at /runs.",
+        raise InvalidInput.because(
+            "unknown-evaluation",
+            f"there is no evaluation {evaluation_id} with events up to "
+            f"{request.as_of.events_up_to:,}",
+            remedy="it may not have begun, or its run is archived. Choose one in the results of a "
+            "run, at /runs",
         )
     return history, EvaluationKey(own.run_id, own.prompt_id, own.model_key, own.repetition)
 
@@ -282,8 +284,10 @@ def read_part(request: PageRequest[Query]) -> Attachment:
             body = record.event.message.encode(errors="backslashreplace")
             name = f"{name}-{record.row.position}.txt"
     if body is None:
-        raise NotFound(
-            "The evaluation has no such text.", f"Open it at /evaluations/{key.evaluation_id}."
+        raise InvalidInput.because(
+            "unknown-text",
+            "the evaluation has no such text",
+            remedy=f"open it at /evaluations/{key.evaluation_id}",
         )
     return Attachment(name, body)
 

@@ -13,10 +13,11 @@ import orjson
 from pydantic import Field
 
 from failproof_es.assurance.event_proof import EventProof, prove_event, prove_leaf
-from failproof_es.console.page import NotFound, Page, PageModel, PageRequest
+from failproof_es.console.page import Page, PageModel, PageRequest
 from failproof_es.console.paging import Query
 from failproof_es.events import EVENTS
 from failproof_es.events.line import line_of
+from failproof_es.problems import InvalidInput
 from failproof_es.store.errors import UnreadableState
 from failproof_es.store.reading.archives import archive_of
 from failproof_es.store.reading.log_pages import (
@@ -104,11 +105,12 @@ def read_event_page(request: PageRequest[EventQuery]) -> EventPage:
     connection, position = request.connection, position_of(request.path["position"])
     event = event_at(connection, position) if position else None
     if event is None:
-        raise NotFound(
-            f"There is no event {request.path['position'][:40]}: the newest is "
-            f"{request.as_of.head:,}.",
-            "Positions count from 1, and one is left out where a write was given up. "
-            "Search for a run, an evaluation or a digest, or begin at /runs.",
+        raise InvalidInput.because(
+            "unknown-event",
+            f"there is no event {request.path['position'][:40]}: the newest is "
+            f"{request.as_of.head:,}",
+            remedy="positions count from 1, and one is left out where a write was given up. "
+            "Search for a run, an evaluation or a digest, or begin at /runs",
         )
     number = _run_number(connection, event.run_id)
     topic = request.query.topic

@@ -11,7 +11,7 @@ from pydantic import Field
 from failproof_es.catalogue.pass_rate import PassRate, pass_rate
 from failproof_es.configuration.recorded import recorded_configuration, repetitions_of
 from failproof_es.configuration.variants import split_variants
-from failproof_es.console.page import NotFound, Page, PageModel, PageRequest
+from failproof_es.console.page import Page, PageModel, PageRequest
 from failproof_es.console.pages.evaluation import require_evaluation
 from failproof_es.console.pages.results import (
     ChosenResults,
@@ -33,6 +33,7 @@ from failproof_es.core.case import Case
 from failproof_es.core.run import Run
 from failproof_es.core.summary import RunTotals
 from failproof_es.engine.history import UNREADABLE, read_evaluations, stored_case
+from failproof_es.problems import InvalidInput
 from failproof_es.reading.chosen_results import ListedResult
 from failproof_es.reading.overviews.counted_results import count_results, is_large
 from failproof_es.reading.overviews.result_matrix import (
@@ -289,12 +290,13 @@ def _case_shown(row: MatrixRow, case: Case | None) -> MatrixCase:
 def _show(
     request: PageRequest[MatrixQuery], run_id: UUID, evaluation_id: UUID, rows: Sequence[MatrixCase]
 ) -> ShownEvaluation:
-    """The evaluation beside the matrix. Raises `NotFound` where the run has none of this id."""
+    """The evaluation beside the matrix. Raises `InvalidInput` where the run has none of this id."""
     _, key = require_evaluation(request, str(evaluation_id))
     if key.run_id != run_id:
-        raise NotFound(
-            f"The evaluation {evaluation_id} is of another run.",
-            f"Open it at /evaluations/{evaluation_id}.",
+        raise InvalidInput.because(
+            "unknown-evaluation",
+            f"the evaluation {evaluation_id} is of another run",
+            remedy=f"open it at /evaluations/{evaluation_id}",
         )
     [recorded] = read_evaluations(request.connection, [key], up_to=request.as_of.events_up_to)
     [outcome] = request.reader.outcomes(request.reader.run(run_id), [key])

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from failproof_es.catalogue.run import RunDocument
 from failproof_es.catalogue.run_document import run_document
-from failproof_es.console.page import NotFound, Page, PageRequest
+from failproof_es.console.page import Page, PageRequest
 from failproof_es.console.paging import Query
 from failproof_es.console.parts.run import (
     MOST_FAILED_GROUPS,
@@ -20,6 +20,7 @@ from failproof_es.console.parts.run import (
 )
 from failproof_es.core.run import Run
 from failproof_es.core.summary import RunSummary
+from failproof_es.problems import InvalidInput
 from failproof_es.reading.as_of import AsOf
 from failproof_es.reading.listed_runs import change_since_before, trends_of
 from failproof_es.reading.recorded_run import RecordedRun
@@ -61,13 +62,14 @@ def _trends(request: PageRequest[Query], document: RunDocument) -> Iterator[Mode
 def require_begun_run(
     connection: Connection, reader: ResultReader, as_of: AsOf, run_id: UUID
 ) -> Run:
-    """The run. Raises `NotFound` where it began after `as_of.events_up_to`."""
+    """The run. Raises `InvalidInput` where it began after `as_of.events_up_to`."""
     first = read_event(connection, run_id, 1)
     if first is not None and first.position > as_of.events_up_to:
-        raise NotFound(
-            f"The run began with event {first.position:,}. The projections, which pages are made "
-            f"of, have read {as_of.events_up_to:,} so far.",
-            "Load the page again in a moment.",
+        raise InvalidInput.because(
+            "not-yet-read",
+            f"the run began with event {first.position:,}. The projections, which pages are made "
+            f"of, have read {as_of.events_up_to:,} so far",
+            remedy="load the page again in a moment",
         )
     return reader.run(run_id)
 

@@ -8,9 +8,10 @@ from uuid import UUID
 
 from pydantic import Field
 
-from failproof_es.console.page import AllRows, NotFound, Page, PageModel, PageRequest
+from failproof_es.console.page import AllRows, Page, PageModel, PageRequest
 from failproof_es.console.paging import PagedQuery, Paging, cursor, read_cursor
 from failproof_es.events import EVENTS
+from failproof_es.problems import InvalidInput
 from failproof_es.store.reading.log_pages import ListedEvent, stream_events, stream_topics
 
 _NUMBER = "SELECT run_number FROM failproof.run_list WHERE run_id = %s"
@@ -90,7 +91,7 @@ def every_event(request: PageRequest[StreamQuery]) -> Iterator[ListedEvent]:
 
 
 def _stream(request: PageRequest[StreamQuery]) -> tuple[UUID, dict[str, int]]:
-    """The stream's id, and its number of events by type. Raises `NotFound` where it has none."""
+    """The stream's id, and its number of events by type. Raises `InvalidInput` without any."""
     try:
         stream_id = UUID(request.path["stream"])
     except ValueError:
@@ -98,10 +99,11 @@ def _stream(request: PageRequest[StreamQuery]) -> tuple[UUID, dict[str, int]]:
     else:
         topics = stream_topics(request.connection, stream_id)
     if not topics:
-        raise NotFound(
-            f"There is no stream {request.path['stream'][:60]!r} in the log.",
-            "A stream is named by its id: that of a run, an evaluation or a stored case. "
-            "Begin at /runs, or search above.",
+        raise InvalidInput.because(
+            "unknown-stream",
+            f"there is no stream {request.path['stream'][:60]!r} in the log",
+            remedy="a stream is named by its id: that of a run, an evaluation or a stored case. "
+            "Begin at /runs, or search above",
         )
     return stream_id, topics
 

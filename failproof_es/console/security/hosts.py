@@ -24,8 +24,9 @@ def refuse_other_hosts(trusted: Collection[str]) -> Refusal:
         return refusal(
             request,
             HTTPStatus.MISDIRECTED_REQUEST,
-            "The request names a host that this console does not trust.",
-            "Open it as http://127.0.0.1:PORT, or start it with --trusted-host NAME.",
+            "untrusted-host",
+            "the request names a host that this console does not trust",
+            "open it as http://127.0.0.1:PORT, or start it with --trusted-host NAME",
         )
 
     return refuse

@@ -21,15 +21,17 @@ def refuse_odd_urls(request: Request) -> Response | None:
         return refusal(
             request,
             HTTPStatus.REQUEST_URI_TOO_LONG,
-            f"The URL is longer than {LONGEST_URL:,} bytes.",
-            "Take parts of the filter away.",
+            "limit-exceeded",
+            f"the URL is longer than {LONGEST_URL:,} bytes",
+            "take parts of the filter away",
         )
     path: str = request.scope["path"]
     if _CONTROLS.intersection(path) or "\\" in path or ".." in path.split("/"):
         return refusal(
             request,
             HTTPStatus.BAD_REQUEST,
-            "The path holds a control character, a backslash or `..`.",
-            "Follow a link, or begin at /runs.",
+            "invalid-url",
+            "the path holds a control character, a backslash or `..`",
+            "follow a link, or begin at /runs",
         )
     return None

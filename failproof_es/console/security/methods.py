@@ -21,8 +21,9 @@ def refuse_other_methods(request: Request) -> Response | None:
     return refusal(
         request,
         HTTPStatus.METHOD_NOT_ALLOWED,
-        "The console only reads.",
-        "Ask with GET. The command line changes things: `failproof-es --help`.",
+        "method-not-allowed",
+        "the console only reads",
+        "ask with GET. The command line changes things: `failproof-es --help`",
         Allow="GET, HEAD",
     )
 

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from failproof_es.console.errors import error_response
+from failproof_es.console.errors import error_page, error_response
 
 Refusal = Callable[[Request], Response | None]
 
@@ -34,10 +34,10 @@ class Guard:
 
 
 def refusal(
-    request: Request, status: HTTPStatus, what: str, remedy: str, **headers: str
+    request: Request, status: HTTPStatus, code: str, message: str, remedy: str, **headers: str
 ) -> Response:
     """The error response, as a page or as JSON by the request's path."""
-    response = error_response(request, status, what, remedy)
+    response = error_response(request, error_page(status, code, message, remedy))
     for name, value in headers.items():
         response.headers[name.replace("_", "-")] = value
     return response

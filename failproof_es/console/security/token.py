@@ -54,8 +54,9 @@ def refuse_without_token(token: str | None, *, secure: bool, ticket: str | None 
         return refusal(
             request,
             HTTPStatus.UNAUTHORIZED,
-            "The console needs its token.",
-            "Open the URL that it printed when it started, or send `Authorization: Bearer TOKEN`.",
+            "token-required",
+            "the console needs its token",
+            "open the URL that it printed when it started, or send `Authorization: Bearer TOKEN`",
             WWW_Authenticate='Bearer realm="failproof-es console"',
         )
 
