@@ -18,6 +18,7 @@ from typing import Any
 from failproof_es.configuration.schema import MOST_UNSCORED, Gates
 from failproof_es.core.costs import Spent
 from failproof_es.core.pairing import OTHER_VERSIONS, Unpaired
+from failproof_es.core.severity import severity_rank
 from failproof_es.core.summary import RunSummary
 from failproof_es.core.tally import Group, ModelTally
 from failproof_es.core.unscored import GROUPS, WORDS, UnscoredGroup
@@ -375,10 +376,12 @@ _REASONED = frozenset(GROUPS) - {"cut_off", "withheld", "awaiting_people"}
 def _judge_failures(levels: Sequence[str], severities: Mapping[str, Group]) -> Gate:
     """The gate `no_failures_at`: no failed evaluation of a case with one of these severities.
 
-    `levels` are the gate's severities, `severities` the model's results by severity. An evaluation
-    without a score, or with one that is neither pass nor failure, does not meet it.
+    `levels` are the gate's severities, `severities` the model's results by severity: `critical` is
+    `S0`. An evaluation without a score, or with one that is neither pass nor failure, does not meet
+    it.
     """
-    groups = [severities[level] for level in levels if level in severities]
+    ranks = set(map(severity_rank, levels))
+    groups = [group for name, group in severities.items() if severity_rank(name) in ranks]
     finished = sum(group.finished for group in groups)
     failed = sum(group.failed for group in groups)
     unscored = finished - failed - sum(group.passed for group in groups)

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from failproof_es.core.outcome import EvaluationOutcome, Status
 from failproof_es.core.people import PeopleOutcome
+from failproof_es.core.severity import severity_of
 from failproof_es.core.unscored import UnscoredGroup
 from failproof_es.dialects.expectations import expectations_of, unmet
 from failproof_es.reading.recorded_run import Origin, PlannedOutcome, RecordedRun
@@ -115,7 +116,7 @@ class RecordedResult:
             suite_id=case.suite_id,
             case_id=case.case_id,
             category=case.category,
-            severity=case.severity,
+            severity=severity_of(case),
             tags=case.tags,
             awaiting_review=planned.people == "awaiting",
             by_people=planned.by_people,

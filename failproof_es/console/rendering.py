@@ -17,6 +17,7 @@ from failproof_es.console import drawing, links
 from failproof_es.console.links import live_key
 from failproof_es.console.navigation import NAVIGATION
 from failproof_es.console.pages import all_pages
+from failproof_es.core.severity import severity_order
 from failproof_es.events.line import describe_verdict
 from failproof_es.report.formats.html import finalize, quoted, stylesheet
 from failproof_es.support.plurals import plural
@@ -98,6 +99,7 @@ def _environment() -> Environment:
         "judge_named": wording.judge_named,
         "cut": shortened,
         "cut_inside": shortened_inside,
+        "by_severity": lambda words: tuple(sorted(set(words), key=severity_order)),
         "json": lambda value: json.dumps(value, ensure_ascii=False, indent=2),
     }
     environment.globals |= {

@@ -23,7 +23,7 @@ _RANKS = {word: rank for rank, words in enumerate(WORDS) for word in words}
 
 
 class Rated(Protocol):
-    """A case, or what was observed of one."""
+    """The attributes of a case that give its severity."""
 
     @property
     def severity(self) -> str | None: ...
@@ -33,9 +33,12 @@ class Rated(Protocol):
 
 
 def severity_of(case: Rated) -> str | None:
-    """The case's own severity, else that of its first tag `severity:WORD`; `None` without both."""
+    """The case's own severity, else that of its first tag `severity:WORD`; `None` without both.
+
+    Orders, filters, gates and exports use this severity, never the attribute alone.
+    """
     tags = (tag.removeprefix(TAG) for tag in case.tags if tag.startswith(TAG))
-    return case.severity or next(tags, None)
+    return case.severity or next(filter(None, tags), None)
 
 
 def severity_named(word: str) -> str | None:
@@ -50,6 +53,12 @@ def severity_rank(severity: str | None) -> int:
     if severity is None:
         return len(WORDS) + 1
     return _RANKS.get(severity.strip().lower(), len(WORDS))
+
+
+def is_same_severity(word: str, other: str) -> bool:
+    """Whether two words are of one severity: of one rank if it is known, else the same word."""
+    rank = severity_rank(word)
+    return rank == severity_rank(other) and (rank < len(WORDS) or word == other)
 
 
 def severity_order(severity: str) -> tuple[int, str]:

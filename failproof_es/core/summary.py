@@ -21,6 +21,7 @@ from failproof_es.core.costs import Spent, priced
 from failproof_es.core.exact_numbers import exact
 from failproof_es.core.outcome import EvaluationOutcome
 from failproof_es.core.run import Run
+from failproof_es.core.severity import severity_of
 from failproof_es.core.tally import Group, ModelTally
 from failproof_es.core.unscored import LOST, UnscoredGroup, UnscoredKey
 
@@ -37,6 +38,9 @@ class Grouped(Clustered, Protocol):
     @property
     def severity(self) -> str | None: ...
 
+    @property
+    def tags(self) -> Sequence[str]: ...
+
 
 class GroupKey(NamedTuple):
     """The attributes that all evaluations of a group share: model, suite, category, severity."""
@@ -49,7 +53,7 @@ class GroupKey(NamedTuple):
     @classmethod
     def of(cls, model_key: str, case: Grouped) -> GroupKey:
         """The group of an evaluation of this case by this model."""
-        return cls(model_key, case.suite_id, case.category, case.severity)
+        return cls(model_key, case.suite_id, case.category, severity_of(case))
 
 
 class ErrorKey(NamedTuple):

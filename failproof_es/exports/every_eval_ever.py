@@ -17,6 +17,7 @@ from uuid import UUID
 
 import orjson
 
+from failproof_es.core.severity import severity_of
 from failproof_es.core.tally import BOUNDS, Group, RateBounds
 from failproof_es.engine.required_plugins import require_dialect
 from failproof_es.engine.reviews.conversation import ConversationTurn
@@ -325,7 +326,7 @@ def samples_of(evaluation: ExportedEvaluation, identity: _Identity) -> Iterator[
                 ("repetition", outcome.repetition),
                 ("class", outcome.class_),
                 ("category", case.category),
-                ("severity", case.severity),
+                ("severity", severity_of(case)),
                 ("reason", outcome.reason),
                 ("passed", outcome.passed),
                 ("expectation", case.expectation),

@@ -14,6 +14,7 @@ from failproof_es.configuration.recorded import repetitions_of
 from failproof_es.core.case import Case
 from failproof_es.core.finish_reasons import common_word
 from failproof_es.core.outcome import EvaluationOutcome
+from failproof_es.core.severity import severity_of
 from failproof_es.core.tally import BOUNDS, Group
 from failproof_es.core.transcript import ModelReply
 from failproof_es.engine.required_plugins import require_dialect
@@ -260,7 +261,7 @@ def sample_of(evaluation: ExportedEvaluation) -> dict[str, Any]:
         "scores": dict(_sample_scores(outcome)),
         "metadata": {
             "category": case.category,
-            "severity": case.severity,
+            "severity": severity_of(case),
             "tags": list(case.tags),
             "expectation": case.expectation,
             "failproof_es": {

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any, Self
 
 from failproof_es.core.case import Case
+from failproof_es.core.severity import severity_of, severity_rank
 from failproof_es.exports.exact_json import exact_json
 from failproof_es.exports.exporter import (
     Export,
@@ -24,9 +25,8 @@ from failproof_es.support.untrusted_text import lines, one_line
 _SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
-_LEVELS = {
-    "critical": "error", "high": "error", "medium": "warning", "low": "note", "info": "note",
-}  # fmt: skip
+_LEVELS = ("error", "error", "warning", "note", "note")
+"""The levels by `severity_rank`."""
 _LEVEL = "warning"
 """The level of a case without a known severity."""
 
@@ -113,7 +113,7 @@ def _tool(run: RecordedRun, rules: list[dict[str, Any]]) -> dict[str, Any]:
 def rule_of(case: Case) -> dict[str, Any]:
     """A SARIF rule for the case's category and severity, which is what the case tests. Pure."""
     category = one_line(case.category or case.suite_id)
-    severity = one_line(case.severity or "unrated")
+    severity = one_line(severity_of(case) or "unrated")
     return {
         "id": f"{category}/{severity}",
         "shortDescription": {"text": f"{category}, severity {severity}"},
@@ -157,4 +157,5 @@ def finding(planned: PlannedOutcome, place: SuitePlace | None) -> dict[str, Any]
 
 
 def _level(case: Case) -> str:
-    return _LEVELS.get((case.severity or "").lower(), _LEVEL)
+    rank = severity_rank(severity_of(case))
+    return _LEVELS[rank] if rank < len(_LEVELS) else _LEVEL

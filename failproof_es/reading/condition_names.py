@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import NamedTuple
 
 from failproof_es.core.case import Case
+from failproof_es.core.severity import is_same_severity, severity_of
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.result_conditions import Conditions
 
@@ -18,7 +20,7 @@ _NAMES_OF_CASE: Mapping[str, Callable[[Case], Sequence[str]]] = {
     "suite": lambda case: (case.suite_id,),
     "tag": lambda case: case.tags,
     "category": lambda case: () if case.category is None else (case.category,),
-    "severity": lambda case: () if case.severity is None else (case.severity,),
+    "severity": lambda case: tuple(filter(None, [severity_of(case)])),
 }
 """By the name of a condition, the names of a case that it can choose."""
 _ALSO: Mapping[str, Callable[[Case], Sequence[str]]] = {"case": lambda case: case.names}
@@ -39,6 +41,16 @@ class UnknownName(NamedTuple):
             return f"did you mean {' or '.join(map(repr, near))}?"
         more = " and more" if len(self.known) > _MOST_LISTED else ""
         return f"there are: {', '.join(self.known[:_MOST_LISTED]) or 'none'}{more}"
+
+
+def with_same_severities(run: RecordedRun, conditions: Conditions) -> Conditions:
+    """The same conditions, where the name of a severity stands for all its words in the run:
+    `S0` for `critical`, too."""
+    given = conditions.named.get("severity", ())
+    recorded = {key.severity for key in run.summary.counts.groups if key.severity} if given else ()
+    same = [word for word in recorded if any(is_same_severity(word, name) for name in given)]
+    named = {**conditions.named, "severity": tuple(sorted(same))} if same else conditions.named
+    return replace(conditions, named=named)
 
 
 def unknown_names(run: RecordedRun, conditions: Conditions) -> Iterator[UnknownName]:

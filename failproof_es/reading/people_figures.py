@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from failproof_es.core.case import FAMILY, Case
 from failproof_es.core.people import OUTCOMES, ReviewStatus
+from failproof_es.core.severity import severity_of, severity_order
 from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
 from failproof_es.support.extras import is_installed
 from failproof_es.support.percentages import ratio
@@ -125,16 +126,21 @@ def figures_of(
             for dimension, name in _memberships(case):
                 groups[outcome.model_key, dimension, name].add(case, status)
     ordered = sorted(
-        groups, key=lambda key: (models.index(key[0]), DIMENSIONS.index(key[1]), key[2])
+        groups,
+        key=lambda key: (models.index(key[0]), DIMENSIONS.index(key[1]), _name_order(*key[1:])),
     )
     return tuple(groups[key].figure(*key) for key in ordered)
+
+
+def _name_order(dimension: PeopleDimension, name: str) -> tuple[int, str]:
+    return severity_order(name) if dimension == "severity" else (0, name)
 
 
 def _memberships(case: Case) -> Iterator[tuple[PeopleDimension, str]]:
     """(dimension, name) of the groups of a case. A family tag makes no group, but a cluster."""
     yield "overall", ALL_CASES
-    if case.severity is not None:
-        yield "severity", case.severity
+    if (severity := severity_of(case)) is not None:
+        yield "severity", severity
     if case.category is not None:
         yield "category", case.category
     for tag in dict.fromkeys(case.tags):

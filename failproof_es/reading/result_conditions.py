@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from failproof_es.core.people import OUTCOMES
-from failproof_es.core.severity import TAG, WORDS, severity_rank
+from failproof_es.core.severity import WORDS, severity_of, severity_rank
 from failproof_es.reading.recorded_run import PlannedOutcome
 from projections.protocol import visible
 
@@ -30,18 +30,12 @@ PLACE = (
     "WHEN e.passed IS NULL THEN 4 ELSE 5 END)"
 )
 """SQL for the index in `STATES`. The database index `evaluations_order_idx` has this expression."""
-_SEVERITY = (
-    f"coalesce(p.severity, (SELECT substr(tag::text, {len(TAG) + 2}, length(tag::text) - "
-    f"{len(TAG) + 2}) FROM json_array_elements(p.tags) AS each (tag) "
-    f"WHERE starts_with(tag::text, '\"{TAG}') LIMIT 1))"
-)
 SEVERITY_RANK = (
-    f"(CASE WHEN {_SEVERITY} IS NULL THEN {severity_rank(None)} ELSE CASE "
-    f"lower(btrim({_SEVERITY})) "
+    f"(CASE WHEN p.severity IS NULL THEN {severity_rank(None)} ELSE CASE lower(btrim(p.severity)) "
     + " ".join(f"WHEN '{word}' THEN {n}" for n, words in enumerate(WORDS) for word in words)
     + f" ELSE {len(WORDS)} END END)"
 )
-"""SQL for `core.severity.severity_rank(severity_of(case))`, with the alias `p` (`prompts`)."""
+"""SQL for `core.severity.severity_rank`, with the alias `p` (`prompts`)."""
 BY_PEOPLE = (
     "coalesce((SELECT people.outcome FROM projections.people_results AS people "
     f"WHERE people.evaluation_id = e.evaluation_id), '{OUTCOMES['awaiting']}')"
@@ -130,7 +124,7 @@ PROPERTIES: Mapping[str, Property] = {
         whole=Property("p.suite_id || '/' || p.case_id", lambda planned: planned.case.names[1]),
     ),
     "category": Property("p.category", lambda planned: planned.case.category),
-    "severity": Property("p.severity", lambda planned: planned.case.severity),
+    "severity": Property("p.severity", lambda planned: severity_of(planned.case)),
     "class_": Property("e.class", lambda planned: planned.outcome.class_),
     "error": Property("e.error_kind", lambda planned: planned.outcome.error_kind),
     "latency": Property("e.latency_ms", lambda planned: planned.outcome.latency_ms, LATENCIES),

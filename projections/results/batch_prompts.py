@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from failproof_es.core.case import digest_number, operations_id, review_id
+from failproof_es.core.severity import severity_of
 from failproof_es.events import OperationEvent, PromptStored, Reviewed
 from projections.protocol import Cursor, Fact, sql_file, visible
 from projections.results.batch_runs import Runs
@@ -48,7 +49,7 @@ def _prompt_row(fact: Fact, event: PromptStored) -> tuple[Any, ...]:
         visible(case.case_id),
         _visible_name(case.category),
         _visible_name(case.label),
-        _visible_name(case.severity),
+        _visible_name(severity_of(case)),
         orjson.dumps(case.tags).decode(),
         fact.position,
     )

@@ -31,8 +31,10 @@ class GroupWords(NamedTuple):
     suite_id: str
     category: str | None
     severity: str | None
+    """As `prompts` has it: that of a tag, too."""
     case_id: str
     family_tag: str | None
+    tags: tuple[str, ...] = ()
 
 
 class UsageKey(NamedTuple):

@@ -46,7 +46,7 @@ COMMENT ON COLUMN prompts.suite_id IS 'Its suite.';
 COMMENT ON COLUMN prompts.case_id IS 'Its id.';
 COMMENT ON COLUMN prompts.category IS 'Its category.';
 COMMENT ON COLUMN prompts.label IS 'Its label.';
-COMMENT ON COLUMN prompts.severity IS 'Its severity.';
+COMMENT ON COLUMN prompts.severity IS 'Its severity, else that of its first tag severity:WORD.';
 COMMENT ON COLUMN prompts.tags IS 'Its tags, a JSON list.';
 
 COMMENT ON COLUMN prompts.position IS 'The position in the log where it was stored.';
@@ -59,4 +59,4 @@ COMMENT ON VIEW run_results IS
 COMMENT ON COLUMN run_results.suite_id IS 'The suite of the case.';
 COMMENT ON COLUMN run_results.case_id IS 'The case.';
 COMMENT ON COLUMN run_results.category IS 'The case''s category.';
-COMMENT ON COLUMN run_results.severity IS 'The case''s severity.';
+COMMENT ON COLUMN run_results.severity IS 'The case''s severity, else that of its first tag severity:WORD.';

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from failproof_es.problems import Problems
-from failproof_es.reading.condition_names import unknown_names
+from failproof_es.reading.condition_names import unknown_names, with_same_severities
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.result_conditions import Conditions
 
@@ -22,7 +22,11 @@ _OPTIONS = (
     ),
     click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only cases with this tag."),
     click.option(
-        "--severity", "severities", multiple=True, metavar="S", help="Only this severity."
+        "--severity",
+        "severities",
+        multiple=True,
+        metavar="S",
+        help="Only this severity; `S0` is `critical`, too.",
     ),
 )
 _NAMED = {
@@ -43,8 +47,12 @@ def named_conditions(options: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     return {name: options[option] for name, option in _NAMED.items()}
 
 
-def require_known_names(run: RecordedRun, choice: Conditions) -> None:
-    """Raise `InvalidInput` with every name that nothing in the run has, and near names."""
+def choice_in_run(run: RecordedRun, conditions: Conditions) -> Conditions:
+    """The conditions with the run's words for the severities that they name.
+
+    Raises `InvalidInput` with every name that nothing in the run has, and near names.
+    """
+    choice = with_same_severities(run, conditions)
     problems = Problems()
     for unknown in unknown_names(run, choice):
         option = unknown.condition.removesuffix("_")
@@ -55,3 +63,4 @@ def require_known_names(run: RecordedRun, choice: Conditions) -> None:
             remedy=unknown.hint(),
         )
     problems.raise_errors()
+    return choice

@@ -19,7 +19,7 @@ from failproof_es.cli.app.as_of import as_of_option
 from failproof_es.cli.app.chosen_run import read_run
 from failproof_es.cli.app.next_page import say_next_page
 from failproof_es.cli.app.program import CliCommand, session
-from failproof_es.cli.app.result_choice import choice_options, named_conditions, require_known_names
+from failproof_es.cli.app.result_choice import choice_in_run, choice_options, named_conditions
 from failproof_es.cli.rendering.failed_results import expected_beside_got
 from failproof_es.cli.rendering.junit import junit_option, write_junit
 from failproof_es.cli.rendering.output import (
@@ -165,10 +165,10 @@ def results(
             whole = run_shape_of(recorded.started.dialect, shape)
             if whole is None:
                 shape_of(recorded.started.dialect, shape)
-        page = PlanPage(after or 0, limit, _conditions(choice), order)
+        conditions = choice_in_run(recorded, _conditions(choice))
+        page = PlanPage(after or 0, limit, conditions, order)
         if order is None and page.choice.only_failed:
             page = page._replace(order=WORST_FIRST)
-        require_known_names(recorded, page.choice)
         paged = after is not None or not page.is_whole
         _require_fitting(recorded, page, shape if whole else None, junit if paged else None)
         if junit is not None:

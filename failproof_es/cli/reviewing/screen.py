@@ -25,6 +25,7 @@ from failproof_es.cli.reviewing.answers import (
     word,
 )
 from failproof_es.core.evaluation import Evaluation
+from failproof_es.core.severity import severity_of
 from failproof_es.dialects.kit.judging import Item
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.engine.reviews.conversation import ConversationTurn, conversation
@@ -52,12 +53,13 @@ def show(evaluation: ReviewedEvaluation, dialect: Dialect, place: str, *, unblin
     `place` is a text such as `3 of 20`.
     """
     case, key = evaluation.recorded.case, evaluation.recorded.key
+    severity = severity_of(case)
     about = [
         f"suite {case.suite_id}",
         f"model {key.model_key}",
         *([f"repetition {key.repetition}"] if key.repetition > 1 else []),
         *([f"category {case.category}"] if case.category else []),
-        *([f"severity if it fails {case.severity}"] if case.severity else []),
+        *([f"severity if it fails {severity}"] if severity else []),
     ]
     title = case.document.get("title")
     heading = case.case_id if title is None else f"{case.case_id}: {title}"

@@ -12,6 +12,7 @@ from failproof_es.console.pages.suites import counts_shown
 from failproof_es.console.paging import PagedQuery, Paging, one_page, read_cursor
 from failproof_es.core.case import Case, prompt_id
 from failproof_es.core.clusters import ClusterSums
+from failproof_es.core.severity import severity_of
 from failproof_es.engine.history import stored_case
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.given_reviews import GivenReview, reviews_by_evaluation
@@ -91,7 +92,7 @@ def read_case(request: PageRequest[PagedQuery]) -> CasePage:
     total = times_asked(connection, prompt)
     position = events[0].position
     stored = StoredCase(
-        prompt, case.suite_id, case.case_id, case.category, case.label, case.severity, position
+        prompt, case.suite_id, case.case_id, case.category, case.label, severity_of(case), position
     )
     return CasePage(
         as_of=request.as_of,

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from failproof_es.catalogue.pass_rate import PassRate, pass_rate_of_model
 from failproof_es.console.page import Page, PageModel, PageRequest
 from failproof_es.console.paging import Query
+from failproof_es.core.severity import severity_order
 from failproof_es.core.summary import RunSummary
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.overviews.distributions import (
@@ -131,7 +132,10 @@ def _failures(summary: RunSummary) -> Iterator[FailedWhere]:
         cell = cells[key.model_key, key.category or key.suite_id, key.severity or NO_SEVERITY]
         cell[0] += group.failed
         cell[1] += group.passed + group.failed
-    for (model, category, severity), (failed, total) in sorted(cells.items()):
+    for model, category, severity in sorted(
+        cells, key=lambda cell: (cell[0], cell[1], severity_order(cell[2]))
+    ):
+        failed, total = cells[model, category, severity]
         yield FailedWhere(
             model=model, category=category, severity=severity, failed=failed, total=total
         )

@@ -45,6 +45,7 @@ from failproof_es.console.texts import quotes_in
 from failproof_es.core.case import Case
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.core.people import OUTCOMES, PeopleOutcome
+from failproof_es.core.severity import severity_of
 from failproof_es.engine.history import RecordedEvaluation, read_evaluations
 from failproof_es.engine.reviews.people import read_reviews, status_of_reviews
 from failproof_es.events import (
@@ -202,7 +203,7 @@ def _case(recorded: RecordedEvaluation, key: EvaluationKey) -> CaseShown:
         case_id=case.case_id,
         suite_id=case.suite_id,
         category=case.category,
-        severity=case.severity,
+        severity=severity_of(case),
         label=case.label,
         tags=case.tags,
         digest=case.digest(),

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from failproof_es.configuration.schema import Configuration, Gates, ModelPrice
 from failproof_es.core.case import Case
 from failproof_es.core.costs import Prices
+from failproof_es.core.severity import severity_of, severity_rank
 from failproof_es.engine.preflight.spend_checks import price_line
 from failproof_es.events import ModelSnapshot
 from failproof_es.models.trust.permissions import models_of
@@ -85,12 +86,12 @@ class UnmeasuredGates:
         self._suites = dict.fromkeys(gates.min_accuracy_by_suite or ())
         self._severities = dict.fromkeys(gates.no_failures_at or ())
         self._asked_suites: set[str] = set()
-        self._asked_severities: set[str | None] = set()
+        self._asked_severities: set[int] = set()
 
     def add(self, case: Case) -> None:
         """Take the next case into account."""
         self._asked_suites.add(case.suite_id)
-        self._asked_severities.add(case.severity)
+        self._asked_severities.add(severity_rank(severity_of(case)))
 
     def warnings(self) -> Iterator[Problem]:
         """A warning for each such gate; call it after the last `add`."""
@@ -100,7 +101,9 @@ class UnmeasuredGates:
                 yield self._warning(
                     f"gates.min_accuracy_by_suite.{suite}", f"suite {suite!r}", near
                 )
-        if self._severities and self._asked_severities.isdisjoint(self._severities):
+        if self._severities and self._asked_severities.isdisjoint(
+            map(severity_rank, self._severities)
+        ):
             named = " or ".join(self._severities)
             yield self._warning("gates.no_failures_at", f"severity {named}", "")
 

@@ -10,7 +10,7 @@ from statistics import fmean
 import numpy as np
 
 from failproof_es.core.case import FAMILY
-from failproof_es.core.severity import severity_of, severity_order, severity_rank
+from failproof_es.core.severity import severity_order, severity_rank
 from failproof_es.core.tally import RateBounds
 from failproof_es.core.transcript import AWAITING_REVIEW
 from failproof_es.report.data.content import (
@@ -141,7 +141,8 @@ def heat(series: str, of: Sequence[Observation]) -> Iterator[HeatCell]:
             cells[observation.category, observation.severity or NO_SEVERITY].append(
                 not observation.passed
             )
-    for (category, severity), failed in sorted(cells.items()):
+    for category, severity in sorted(cells, key=lambda cell: (cell[0], severity_order(cell[1]))):
+        failed = cells[category, severity]
         yield HeatCell(series, category, severity, sum(failed), len(failed))
 
 
@@ -322,7 +323,7 @@ def failures(observations: Iterable[Observation]) -> tuple[Failed, ...]:
             suite=observation.suite,
             case=observation.case,
             category=observation.category,
-            severity=severity_of(observation),
+            severity=observation.severity,
             repetition=observation.repetition,
             class_=observation.class_,
             fault=observation.fault,

@@ -252,12 +252,16 @@ def _most_severe(
     severities = Counter(severity for severity in failed if severity is not None)
     if not severities:
         return
-    worst = min(severities, key=severity_rank)
+    worst = min(map(severity_rank, severities))
+    words = sorted(word for word in severities if severity_rank(word) == worst)
+    count = sum(severities[word] for word in words)
     gated = any(gate.name.startswith("no_failures_at") for gate in gates)
-    tone: Tone = "plain" if gated or severity_rank(worst) else "doubt"
-    failures = plural(len(failed), "failure")
-    are = "is" if severities[worst] == 1 else "are"
-    yield tone, f"{severities[worst]:,} of {failures} {are} of severity {worst}."
+    tone: Tone = "plain" if gated or worst else "doubt"
+    are = "is" if count == 1 else "are"
+    yield (
+        tone,
+        f"{count:,} of {plural(len(failed), 'failure')} {are} of severity {' or '.join(words)}.",
+    )
 
 
 def _met_gates(runs: Sequence[RunDocument], gates: Sequence[GateRow]) -> Iterator[TonedSentence]:

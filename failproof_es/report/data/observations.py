@@ -11,6 +11,7 @@ from failproof_es.core.case import Case
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.outcome import EvaluationOutcome, RequestError
 from failproof_es.core.pairing import Question
+from failproof_es.core.severity import severity_of
 from failproof_es.dialects.expectations import expectations_of, fault_of, unmet
 from failproof_es.dialects.fixed_outcomes import fixed_outcomes_of
 from failproof_es.dialects.protocol import FixedOutcome
@@ -149,7 +150,7 @@ def _observed(
         case=case.case_id,
         cluster=case.family,
         category=one(case.category or case.suite_id),
-        severity=one(case.severity),
+        severity=one(severity_of(case)),
         tags=one(case.tags),
         repetition=outcome.repetition,
         question=question,

@@ -35,10 +35,13 @@ from tests.unit.histories import KEY, History
 from tests.unit.summaries import abandoned_outcome, scored_outcome, summary_of, that_took
 
 
-def a_case(suite: str = "s", severity: str | None = None, category: str | None = None) -> Case:
+def a_case(
+    suite: str = "s", severity: str | None = None, category: str | None = None, tag: str = "t"
+) -> Case:
     return Case(
-        dialect="plain", case_id="c", suite_id=suite, turns=(), severity=severity, category=category
-    )
+        dialect="plain", case_id="c", suite_id=suite, turns=(), severity=severity,
+        category=category, tags=(tag,),
+    )  # fmt: skip
 
 
 Finished = tuple[Case, EvaluationOutcome]
@@ -147,6 +150,19 @@ def test_a_failure_at_a_named_severity_is_one_too_many() -> None:
     gate = failures(["S0", "S1"], passed, failed, elsewhere)
     assert (gate["measured"], gate["of"], gate["met"]) == (1, 2, False)
     assert failures(["S0"], passed, failed, elsewhere)["met"] is True
+
+
+@pytest.mark.parametrize(
+    ("case", "is_counted"),
+    [
+        (a_case(severity="critical"), True),
+        (a_case(tag="severity:P0"), True),
+        (a_case(severity="S1", tag="severity:critical"), False),
+        (a_case(severity="odd"), False),
+    ],
+)
+def test_a_gate_understands_every_word_of_its_severity(case: Case, is_counted: bool) -> None:
+    assert failures(["S0"], (case, scored(0.0)))["measured"] == (1 if is_counted else None)
 
 
 def test_what_failed_is_what_its_dialect_says_whatever_its_accuracy() -> None:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from failproof_es.configuration.schema import Configuration
-from failproof_es.engine.preflight.gate_checks import unused_prices
+from failproof_es.configuration.schema import Configuration, Gates
+from failproof_es.core.case import Case
+from failproof_es.engine.preflight.gate_checks import UnmeasuredGates, unused_prices
 
 HOST = "http://localhost:1/v1"
 
@@ -46,3 +47,11 @@ def test_a_price_of_another_name_or_server_is_not_used(
 def test_a_price_of_a_model_that_the_selection_leaves_out_is_no_mistake() -> None:
     chosen = configuration(HOST, {"model": "n"}, selection={"models": ["m"]})
     assert list(unused_prices(chosen)) == []
+
+
+@pytest.mark.parametrize(("word", "is_measured"), [("critical", True), ("high", False)])
+def test_a_gate_on_a_severity_is_measured_by_every_word_of_it(word: str, is_measured: bool) -> None:
+    gates = UnmeasuredGates(Gates.model_validate({"no_failures_at": ["S0"]}))
+    tags = (f"severity:{word}",)
+    gates.add(Case(dialect="checks", case_id="c", suite_id="s", turns=(), tags=tags))
+    assert (not list(gates.warnings())) is is_measured

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from itertools import combinations, product
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from failproof_es.core.case import Turn
+from failproof_es.core.summary import GroupKey
+from failproof_es.reading.condition_names import with_same_severities
 from failproof_es.reading.recorded_run import PlannedOutcome
 from failproof_es.reading.result_conditions import (
     ERRORS,
@@ -109,6 +112,16 @@ def test_all_conditions_hold_together_and_the_names_of_one_are_alternatives() ->
             if is_met is not None
         }
         assert Conditions(conditions).take(case) is (False not in held), conditions
+
+
+def test_a_severity_is_chosen_by_each_of_its_words_and_of_a_tag() -> None:
+    groups = [GroupKey("m", "s", None, word) for word in ("critical", "S1", "odd", None)]
+    run: Any = SimpleNamespace(summary=SimpleNamespace(counts=SimpleNamespace(groups=groups)))
+    tagged = planned("failed", tags=("severity:critical",))
+    for name, words in (("S0", ("critical",)), ("high", ("S1",)), ("odd", ("odd",)), ("x", ("x",))):
+        choice = with_same_severities(run, Conditions({"severity": (name,)}))
+        assert choice.named["severity"] == words
+        assert choice.take(tagged) is (name == "S0")
 
 
 def test_a_case_is_chosen_by_its_id_alone_or_with_its_suite() -> None:

@@ -196,6 +196,12 @@ def test_the_most_severe_failures_are_counted(worst: str, gate: GateRow, tone: s
     )
 
 
+def test_failures_of_one_severity_are_counted_together_whatever_their_words() -> None:
+    failed = [observed(word, False, severity=word) for word in ("S0", "critical", "critical", "S1")]
+    found = verdict([run()], [MET], {"m": failed})
+    assert "3 of 4 failures are of severity S0 or critical." in found.sentence
+
+
 def test_a_gate_that_is_missed_is_told_with_its_limit_and_what_was_measured() -> None:
     found = of([run()], [MET, MISSED])
     assert found.tone == "bad"

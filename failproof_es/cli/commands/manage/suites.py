@@ -22,6 +22,7 @@ from failproof_es.cli.rendering.output import (
 )
 from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.core.case import Case
+from failproof_es.core.severity import severity_of
 from failproof_es.dialects import case_files, dialect_named, recognise_each, refuse_other_dialects
 from failproof_es.dialects.fixed_outcomes import FixedOutcomeCounts, fixed_outcome
 from failproof_es.dialects.new_suites import new_suite
@@ -186,7 +187,7 @@ def _row(case: Case) -> dict[str, Any]:
         "id": case.case_id,
         "title": next((title for title in titles if isinstance(title, str)), None),
         "category": case.category,
-        "severity": case.severity,
+        "severity": severity_of(case),
         "tags": list(case.tags),
         "dialect": case.dialect,
         "suite": case.suite_id,
