@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 import click
 
 from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
-from failproof_es.cli.app.chosen_run import read_run
+from failproof_es.cli.app.chosen_run import read_run, say_left_out, with_warning
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.following import following
 from failproof_es.cli.app.input_files import read_file
@@ -21,13 +20,12 @@ from failproof_es.cli.app.program import CliCommand, CliGroup, session
 from failproof_es.cli.app.result_choice import choice_options
 from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.rendering.output import Format, format_option, print_json, print_line, say
-from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.cli.rendering.signing_trouble import report_signing_error
 from failproof_es.cli.rendering.written_files import write_recorded
 from failproof_es.cli.reviewing.answers import InvalidAnswer, name
 from failproof_es.cli.reviewing.chosen_evaluations import Choice, chosen_evaluations
 from failproof_es.cli.reviewing.closing import require_closable, require_complete
-from failproof_es.cli.reviewing.disputed_lines import disputed_lines
+from failproof_es.cli.reviewing.disputed_lines import Disagreements
 from failproof_es.cli.reviewing.exported_sheet import (
     check_handing_on,
     conflicts_of,
@@ -42,7 +40,6 @@ from failproof_es.engine.history import read_evaluations
 from failproof_es.engine.identity import current_user
 from failproof_es.engine.operations import record_operations
 from failproof_es.engine.required_plugins import require_dialect
-from failproof_es.engine.reviews.disputed_items import disputed_items
 from failproof_es.engine.reviews.people import (
     NewerVerdict,
     NewerVerdicts,
@@ -57,6 +54,7 @@ from failproof_es.gates import gate_line
 from failproof_es.problems import InvalidInput, Problems
 from failproof_es.reading.people_gates import judge_by_people
 from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.reading.voted_runs import runs_with_votes
 from failproof_es.store.errors import ReadOnlyLog
 from failproof_es.store.reading.reader import Connection, max_position, resolve_run
 from failproof_es.store.store import Store
@@ -359,35 +357,26 @@ def status(run: str, output_format: Format) -> None:
 
 
 @review.command(cls=CliCommand)
-@click.argument("run")
+@click.argument("run", required=False)
 @format_option(Format.TABLE, Format.JSONL)
-def disagreements(run: str, output_format: Format) -> None:
+def disagreements(run: str | None, output_format: Format) -> None:
     """Who disagrees on which items of RUN: judges and people, with their words.
 
     Each item with different verdicts, each evaluation that one passed and another failed, and each
     judge's vote that does not count, with the reason. Of a judge the quotation is printed, of a
-    person the notes.
+    person the notes. Without RUN, of every run that has a judge or a review. Archived runs are
+    named on stderr.
     """
-    reviewed: Counter[str] = Counter()
-    finished = disputed = void = 0
+    found = Disagreements()
     with session().open_store() as store, store.connect() as connection:
-        recorded = read_run(connection, run)
-        for evaluation in finished_evaluations(connection, recorded.evaluations()):
-            finished += 1
-            reviewed.update(list(evaluation.latest()))
-            for item in disputed_items(evaluation):
-                disputed += item.is_disputed
-                void += item.void_votes
-                if output_format is Format.TABLE:
-                    for line in disputed_lines(item):
-                        click.echo(line)
-                else:
-                    print_json(item.model_dump(mode="json"), indent=False)
-    for reviewer, count in sorted(reviewed.items()):
-        say(one_line(f"{reviewer} reviewed {count:,} of {plural(finished, 'evaluation')}"))
-    if not reviewed:
-        say(f"nobody reviewed any of {plural(finished, 'evaluation')}")
-    say(f"{plural(disputed, 'item')} with different verdicts, {plural(void, 'void vote')}")
+        if run is not None:
+            found.add(read_run(connection, run), output_format, is_only=True)
+        else:
+            for run_id in list(runs_with_votes(connection)):
+                recorded = with_warning(RecordedRun.read(connection, run_id))
+                found.add(recorded, output_format, is_only=False)
+            say_left_out(connection)
+    found.say_totals()
 
 
 def _one(connection: Connection, key: EvaluationKey) -> ReviewedEvaluation:

@@ -1,13 +1,60 @@
-"""An item with different or void votes of judges and people, as lines for people."""
+"""Prints the items with different or void votes of judges and people."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import click
 
 from failproof_es.catalogue.wording import judge_named
+from failproof_es.cli.rendering.output import Format, print_json, say
 from failproof_es.cli.rendering.sanitise import one_line
-from failproof_es.engine.reviews.disputed_items import DisputedItem
+from failproof_es.engine.reviews.disputed_items import DisputedItem, disputed_items
+from failproof_es.engine.reviews.people import finished_evaluations
 from failproof_es.events.line import describe_verdict
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.support.plurals import plural
+
+
+@dataclass
+class Disagreements:
+    """Counts of the evaluations whose disputed items were printed."""
+
+    reviewed: Counter[str] = field(default_factory=Counter)
+    """Number of evaluations by reviewer."""
+    finished: int = 0
+    disputed: int = 0
+    void: int = 0
+
+    def add(self, recorded: RecordedRun, output_format: Format, *, is_only: bool) -> None:
+        """Print the disputed items of a run, under a heading unless it `is_only`."""
+        number = recorded.started.run_number
+        heading = [] if is_only else [one_line(f"run {number} {recorded.started.name}")]
+        for evaluation in finished_evaluations(recorded.connection, recorded.evaluations()):
+            self.finished += 1
+            self.reviewed.update(list(evaluation.latest()))
+            for item in disputed_items(evaluation):
+                self.disputed += item.is_disputed
+                self.void += item.void_votes
+                if output_format is Format.TABLE:
+                    for line in (*heading, *disputed_lines(item)):
+                        click.echo(line)
+                    heading = []
+                else:
+                    document = item.model_dump(mode="json")
+                    print_json({"run_number": number, **document}, indent=False)
+
+    def say_totals(self) -> None:
+        """Say on stderr how many evaluations each reviewer reviewed, and how many items differ."""
+        evaluations = plural(self.finished, "evaluation")
+        for reviewer, count in sorted(self.reviewed.items()):
+            say(one_line(f"{reviewer} reviewed {count:,} of {evaluations}"))
+        if not self.reviewed:
+            say(f"nobody reviewed any of {evaluations}")
+        items = plural(self.disputed, "item")
+        say(f"{items} with different verdicts, {plural(self.void, 'void vote')}")
 
 
 def disputed_lines(item: DisputedItem) -> Iterator[str]:

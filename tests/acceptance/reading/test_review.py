@@ -244,7 +244,11 @@ def test_disagreements_name_the_items_with_the_words_of_judge_and_people(
     assert review(store, tmp_path, answers, "--reviewer", "jane").exit_code == 0
     shown = invoke(store.url, "review", "disagreements", "1", cwd=tmp_path)
     assert shown.exit_code == 0, shown.output
-    assert shown.stdout.splitlines() == [
+    of_all_runs = invoke(store.url, "review", "disagreements", cwd=tmp_path)
+    heading, *lines = of_all_runs.stdout.splitlines()
+    assert heading.startswith("run 1 ") and lines == shown.stdout.splitlines()
+    assert of_all_runs.stderr == shown.stderr
+    assert lines == [
         "suite/RT-0 talker  must_not_do.1: Does the forbidden thing.",
         '  judge judge: did not happen, "You said: One?"',
         "  jane: happened, S1, notes: Rude \\x1b[2J.",
@@ -268,9 +272,10 @@ def test_disagreements_name_the_items_with_the_words_of_judge_and_people(
     exported = invoke(store.url, "review", "export", "1", "one.csv", "--case=RT-1", cwd=tmp_path)
     sheet = (tmp_path / "one.csv").read_text()
     assert exported.exit_code == 0 and "RT-1" in sheet and "RT-0" not in sheet
-    lines = invoke(store.url, "review", "disagreements", "1", "--json", cwd=tmp_path).stdout
-    assert [orjson.loads(line)["item"] for line in lines.splitlines()] == [
-        "must_not_do.1", "verdict",
+    printed_lines = invoke(store.url, "review", "disagreements", "--json", cwd=tmp_path).stdout
+    documents = [orjson.loads(line) for line in printed_lines.splitlines()]
+    assert [(document["run_number"], document["item"]) for document in documents] == [
+        (1, "must_not_do.1"), (1, "verdict"),
     ]  # fmt: skip
 
 
