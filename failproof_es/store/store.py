@@ -281,22 +281,27 @@ def _translate_errors(url: str) -> Iterator[None]:
     """Translate the server's errors into `InvalidInput`, without the password."""
     try:
         yield
+    except psycopg.errors.InsufficientPrivilege as error:
+        remedy = "grant this user failproof_auditor to read the log, or failproof_writer to run"
+        reason = _without_password(str(error), url)
+        raise InvalidInput.because(
+            "permission-denied", f"the database cannot be used: {reason}", remedy=remedy
+        ) from None
+    except CONTENTION as error:
+        reason = _without_password(str(error), url)
+        raise InvalidInput.because(
+            "database-busy",
+            f"the database cannot be used: {reason}",
+            remedy="try again: another session held what this one needs",
+        ) from None
     except psycopg.Error as error:
         is_away = isinstance(error, psycopg.OperationalError) and not server_answered(error)
         kind = DatabaseAway if is_away else InvalidInput
         raise kind.because(
             "database-unreachable" if is_away else "database-refused",
             f"the database cannot be used: {_without_password(str(error), url)}",
-            remedy=_remedy(error),
+            remedy=f"check --database-url or {DATABASE_URL}, and that the server is running",
         ) from None
-
-
-def _remedy(error: psycopg.Error) -> str:
-    if isinstance(error, psycopg.errors.InsufficientPrivilege):
-        return "grant this user failproof_auditor to read the log, or failproof_writer to run"
-    if isinstance(error, CONTENTION):
-        return "try again: another session held what this one needs"
-    return f"check --database-url or {DATABASE_URL}, and that the server is running"
 
 
 def _without_password(message: str, url: str) -> str:

@@ -102,7 +102,7 @@ def test_attaching_can_be_broken_off_anywhere(
                     attach_file(store, file, BY)
             assert "genuine" in archive.does("verify"), (name, when)
             if (name, when) == ("record_attached", "after"):
-                with pytest.raises(InvalidInput, match="is not archived"):
+                with pytest.raises(InvalidInput, match=r"\[run-not-archived\]"):
                     attach_file(store, file, BY)
             else:
                 attach_file(store, file, BY)

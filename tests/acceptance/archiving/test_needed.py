@@ -164,9 +164,9 @@ def test_a_branch_without_evaluations_holds_its_parent_only_until_it_is_sealed(
     with Store.open(archive.url) as store:
         _child(store, archive.run_id(), sealed=sealed)
         if sealed:
-            with pytest.raises(InvalidInput, match="run 3 has no evaluations in the log"):
+            with pytest.raises(InvalidInput, match=r"\[nothing-to-archive\]"):
                 archive_run(store, archive.run_id(3), archive.folder / "old", BY)
             archive_run(store, archive.run_id(), archive.folder / "old", BY)
         else:
-            with pytest.raises(InvalidInput, match="was branched from run 1"):
+            with pytest.raises(InvalidInput, match=r"\[run-in-use\]"):
                 archive_run(store, archive.run_id(), archive.folder / "old", BY)

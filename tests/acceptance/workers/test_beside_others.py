@@ -92,7 +92,7 @@ def test_what_is_on_record_is_counted_before_others_can_add_to_it(store: Store) 
 
     async def begin_it(say: object) -> UUID:
         done.append("begun")
-        raise InvalidInput.because("todo", "this is far enough")
+        raise InvalidInput.because("run-refused", "this is far enough")
 
     workers = LocalWorkers(
         store, 1, begin_it, Permissions(), shows_progress=True, catch_up=count_what_is_recorded

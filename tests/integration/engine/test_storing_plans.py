@@ -219,12 +219,12 @@ def test_a_subclass_of_a_case_is_refused_because_it_would_not_be_read_back(
 ) -> None:
     source = write(tmp_path, *files, on_invalid=on_invalid)
     source = dataclasses.replace(source, dialect=_GivesOwn(source.dialect, kind))
-    with pytest.raises(InvalidInput, match=f"dialect 'failproof' gives a {kind.__name__}"):
+    with pytest.raises(InvalidInput, match=r"\[plugin-failed\]"):
         source.read(lambda case: None)
     own = kind(**vars(case_of(1)))
-    with pytest.raises(InvalidInput, match=f"dialect 'failproof' gives a {kind.__name__}"):
+    with pytest.raises(InvalidInput, match=r"\[plugin-failed\]"):
         store_prompts(store, [case_of(2), own])
-    with pytest.raises(InvalidInput, match=f"dialect 'failproof' gives a {kind.__name__}"):
+    with pytest.raises(InvalidInput, match=r"\[plugin-failed\]"):
         CollectedCases().add(own)
     assert stored(store) == []
 
@@ -233,7 +233,7 @@ def test_a_defect_in_the_last_line_keeps_everything_from_being_stored(
     store: Store, tmp_path: Path
 ) -> None:
     source = write(tmp_path, range(50), [1])
-    with pytest.raises(InvalidInput, match="duplicate id 'c1'"):
+    with pytest.raises(InvalidInput, match=r"\[duplicate-id\]"):
         read(source)
     assert stored(store) == []
 
@@ -244,7 +244,7 @@ def test_a_file_that_changes_after_it_was_read_is_found_before_anything_is_store
     source = write(tmp_path, [1, 2], [3])
     reading, cases = read(source)
     (tmp_path / "1.jsonl").write_text("{}")
-    with pytest.raises(InvalidInput, match="the file changed while it was read"):
+    with pytest.raises(InvalidInput, match=r"\[file-changed\]"):
         store_plan(store, source, reading, cases)
     assert stored(store) == []
 
@@ -260,7 +260,7 @@ def test_a_file_that_changes_while_it_is_stored_is_found_before_the_run_begins(
         (tmp_path / "0.jsonl").write_text("{}")
 
     monkeypatch.setattr(planner, "append_first", changing)
-    with pytest.raises(InvalidInput, match="the file changed while it was read"):
+    with pytest.raises(InvalidInput, match=r"\[file-changed\]"):
         store_plan(store, source, reading, cases)
 
 
@@ -280,7 +280,5 @@ def test_a_full_temporary_folder_is_told(monkeypatch: pytest.MonkeyPatch) -> Non
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(type(cases.spool), "add", full)
-    with pytest.raises(
-        InvalidInput, match=r"temporary file in .*: No space left on device.*TMPDIR"
-    ):
+    with pytest.raises(InvalidInput, match=r"\[file-unwritable\]"):
         cases.add(case_of(1))

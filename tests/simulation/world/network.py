@@ -163,7 +163,9 @@ class SimulatedProvider(OllamaProvider):
     async def check(self, *, offline: bool = False, looks: CheckCache | None = None) -> str | None:
         """Before a worker joins a run. Raises `InvalidInput`."""
         if self._servers.faults.of_check():
-            raise InvalidInput.because("todo", f"{self.base_url} cannot be reached from here")
+            raise InvalidInput.because(
+                "server-unreachable", f"{self.base_url} cannot be reached from here"
+            )
         return None
 
     async def send(self, request: PreparedRequest, on_text: OnText | None = None) -> Answer:

@@ -217,10 +217,10 @@ def test_a_key_in_a_header_takes_nothing_with_it(redactor: Redactor) -> None:
 
 def test_every_problem_is_cleaned_with_all_that_it_says(redactor: Redactor) -> None:
     error = InvalidInput(
-        [Problem("todo", f"a {KEY}", remedy=f"b {KEY}", field="models[0]"), Problem("todo", "c")]
+        [Problem("a-code", f"a {KEY}", remedy=f"b {KEY}", field="models[0]"), Problem("other", "c")]
     )
     assert [str(each) for each in redactor.cleaned(error).problems] == [
-        "models[0]: a [redacted:CANARY_KEY] (b [redacted:CANARY_KEY])", "c",
+        "models[0]: a [redacted:CANARY_KEY] (b [redacted:CANARY_KEY]) [a-code]", "c [other]",
     ]  # fmt: skip
 
 

@@ -149,11 +149,11 @@ def test_what_a_provider_of_another_package_does_not_take_is_said(
 def test_ollamas_other_half_is_not_its_own_api(tmp_path: Path) -> None:
     text = CONFIGURATION % "ollama"
     (tmp_path / "run.yaml").write_text(text.replace(":9", ":11434/v1/"))
-    with pytest.raises(InvalidInput, match=r"ends in /v1.*name provider `openai`"):
+    with pytest.raises(InvalidInput, match=r"\[invalid-url\]"):
         load_configuration(tmp_path / "run.yaml")
     held = text + "    parameters: {num_predict: 7}\n"
     (tmp_path / "run.yaml").write_text(held)
-    with pytest.raises(InvalidInput, match="must not hold `num_predict`"):
+    with pytest.raises(InvalidInput, match=r"\[reserved-key\]"):
         load_configuration(tmp_path / "run.yaml")
 
 

@@ -161,7 +161,7 @@ def test_a_run_is_proven_as_of_the_checkpoint_that_is_asked_for(log: Attacked) -
     assert as_of(log, FAILED).checkpoint.size == sizes.other
     with pytest.raises(NotProvenYet, match="not signed yet"):
         as_of(log, OTHER, sizes.passed)
-    with pytest.raises(InvalidInput, match=r"no checkpoint of 7 events.*checkpoints of "):
+    with pytest.raises(InvalidInput, match=r"\[no-checkpoint\]"):
         as_of(log, FAILED, 7)
 
 

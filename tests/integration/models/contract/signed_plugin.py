@@ -48,7 +48,7 @@ class SignedProvider(OpenAIProvider):
         secret = os.environ.get(variable, "")
         if not secret:
             raise InvalidInput.because(
-                "todo", f"the environment variable {variable} is not set", remedy="export it"
+                "key-not-set", f"the environment variable {variable} is not set", remedy="export it"
             )
         dated = {"x-date": request.at.strftime("%Y%m%dT%H%M%SZ")}
         headers = {**request.headers, **dated}
@@ -67,7 +67,7 @@ class SignedType(HttpProviderType):
     def problems(self, model: Model) -> Iterable[EntryProblem]:
         if not isinstance(model.options.get("secret_env"), str):
             yield EntryProblem(
-                "todo", "options", "lacks `secret_env`", "name the secret's variable there"
+                "missing-key", "options", "lacks `secret_env`", "name the secret's variable there"
             )
 
     def secret_variables(self, model: Model) -> tuple[str, ...]:

@@ -44,7 +44,7 @@ def check(monkeypatch: pytest.MonkeyPatch, ours: Answers, theirs: Answers) -> No
 def test_a_session_that_is_shared_is_refused(
     monkeypatch: pytest.MonkeyPatch, ours: tuple[int, ...], theirs: tuple[int, ...]
 ) -> None:
-    with pytest.raises(InvalidInput, match="pooler"):
+    with pytest.raises(InvalidInput, match=r"\[unsupported-pooler\]"):
         check(monkeypatch, Answers(*ours), Answers(*theirs))
 
 

@@ -112,7 +112,7 @@ def test_a_later_migration_passes_the_guard_as_the_migrator_and_is_recorded(
 
 
 def test_an_old_log_on_another_server_is_not_upgraded_silently(old_log: str) -> None:
-    with pytest.raises(InvalidInput, match="db init"):
+    with pytest.raises(InvalidInput, match=r"\[schema-not-current\]"):
         Store.open(old_log)
     Store.reach(old_log).install()
     Store.open(old_log).close()
