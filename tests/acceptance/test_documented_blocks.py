@@ -41,7 +41,7 @@ NOT_EXECUTED = {
     "docs/how-to/promptguard.md": 4,
     "docs/how-to/providers.md": 1,
     "docs/how-to/pytest.md": 1,
-    "docs/how-to/release.md": 3,
+    "docs/how-to/release.md": 2,
     "docs/how-to/review.md": 1,
     "docs/how-to/shell-analysis.md": 1,
 }
