@@ -7,8 +7,9 @@ collector that is down costs no memory. Standard input ends when the run has end
 is gone; the process then sends the rest for a few seconds, and exits.
 
 Of the workers of a run each has such a process. The one with the run's advisory lock sends; the
-others wait until its session has ended, then the next one sends everything again, under the same
-ids. After the run's end nobody waits.
+others try every few seconds to take it, without a connection meanwhile, so a run with many workers
+holds one connection for its telemetry. When the sender's session has ended, the next one sends
+everything again, under the same ids. After the run's end nobody waits.
 """
 
 from __future__ import annotations
@@ -41,9 +42,11 @@ _EVENTS = 500
 _LOOK_AGAIN_S = 0.5
 _LONGEST_PAUSE_S = 30.0
 _LOOK_AT_SILENCE_S = 0.05
-_HANDOVER_S = 5.0
+_TRY_AGAIN_S = 10.0
+"""Seconds between two tries to take the lock of a run."""
+_HANDOVER_S = _TRY_AGAIN_S + 5.0
 """Seconds after the end of a run for which its lock is held, so that those who wait leave."""
-_TAKE_TURN = "SELECT pg_try_advisory_lock(hashtextextended('failproof.otel ' || %s, 0))"
+_TAKE_LOCK = "SELECT pg_try_advisory_lock(hashtextextended('failproof.otel ' || %s, 0))"
 _ENDINGS = [topic for topic, status in RUN_STATUS.items() if status in ENDED]
 _IS_OVER = (
     "SELECT EXISTS (SELECT FROM failproof.stored_events WHERE originator_id = %s "
@@ -84,14 +87,15 @@ class CommitSender:
         """Number of spans and events that were skipped because the collector never takes them."""
         self._refused_in_a_row = 0
 
-    def follow(self, connection: Connection) -> bool:
+    def follow(self, connection: Connection) -> bool | None:
         """Send until the run has ended. True if nothing is left to send, false if time ran out.
 
-        Raises `psycopg.Error` if the log cannot be read: a call with another connection continues
-        without loss.
+        `None`, at once, while another process sends; it may be gone at the next call. Raises
+        `psycopg.Error` if the log cannot be read: a call with another connection continues without
+        loss.
         """
-        if self._shared and not self._take_turn(connection):
-            return True
+        if self._shared and not self._take_lock(connection):
+            return True if self._ended.is_set() or self._is_run_over(connection) else None
         while True:
             # Read before the events: one that is committed later is read in another round.
             ended = self._ended.is_set()
@@ -106,15 +110,13 @@ class CommitSender:
             if not events:
                 self._ended.wait(_LOOK_AGAIN_S)
 
-    def _take_turn(self, connection: Connection) -> bool:
-        """Wait for the lock of the run; false if the process that has it will send the rest."""
-        while True:
-            [[is_ours]] = connection.execute(_TAKE_TURN, (str(self._run_id),)).fetchall()
-            if is_ours:
-                return True
-            [[is_over]] = connection.execute(_IS_OVER, (self._run_id, _ENDINGS)).fetchall()
-            if is_over or self._ended.wait(_LOOK_AGAIN_S):
-                return False
+    def _take_lock(self, connection: Connection) -> bool:
+        [[is_ours]] = connection.execute(_TAKE_LOCK, (str(self._run_id),)).fetchall()
+        return bool(is_ours)
+
+    def _is_run_over(self, connection: Connection) -> bool:
+        [[is_over]] = connection.execute(_IS_OVER, (self._run_id, _ENDINGS)).fetchall()
+        return bool(is_over)
 
     def _read_events(self, connection: Connection) -> int:
         """Read the next events and make their telemetry; return the number of events read."""
@@ -215,6 +217,9 @@ def main() -> None:
         try:
             with connect(settings["database_url"], autocommit=True) as connection:
                 everything = following.follow(connection)
+            if everything is None:
+                ended.wait(_TRY_AGAIN_S)
+                continue
             sys.exit(NOT_ALL_SENT if report_end() or not everything else 0)
         except psycopg.OperationalError:
             if ended.wait(_LOOK_AGAIN_S):
