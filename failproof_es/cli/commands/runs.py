@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -55,6 +56,8 @@ _MISSING = (
 """Printed with --unscored."""
 _WORKERS = Column("workers", "workers_shown", folds=True)
 """Printed if a run is being driven now."""
+_BATCH = 500
+"""Number of runs that one query looks for drivers of."""
 _LINES_BELOW = 2
 _MOST_MODELS = 2
 """Number of models whose rates the table shows."""
@@ -134,10 +137,8 @@ def runs(
         reader = reader_for(connection)
         say_warning(reader)
         holders = list_holders(connection)
-        rows = (
-            _with_drivers(connection, row, holders)
-            for row in _collect_problems(page.read(connection, reader, which), problems)
-        )
+        listed = _collect_problems(page.read(connection, reader, which), problems)
+        rows = _with_drivers(connection, listed, holders)
         if output_format is Format.TABLE:
             extra = (*(_MISSING if unscored else ()), *((_WORKERS,) if holders else ()))
             columns = (*_COLUMNS[:-1], *extra, _COLUMNS[-1])
@@ -229,13 +230,17 @@ def _row(run: ListedRun) -> dict[str, Any]:
 
 
 def _with_drivers(
-    connection: Connection, row: dict[str, Any], holders: Mapping[str, Sequence[str]]
-) -> dict[str, Any]:
-    """The row with the processes that drive its run, or since when none does."""
-    workers, undriven = holders.get(row["run_id"], []), None
-    if row["status"] == "running" and not workers:
-        undriven = undriven_runs(connection, [run_id := UUID(row["run_id"])]).get(run_id)
-    return {**row, "workers": workers, "undriven": undriven}
+    connection: Connection, rows: Iterable[dict[str, Any]], holders: Mapping[str, Sequence[str]]
+) -> Iterator[dict[str, Any]]:
+    """The rows with the processes that drive each run, or since when none does."""
+    remaining = iter(rows)
+    while batch := tuple(islice(remaining, _BATCH)):
+        running = (row["run_id"] for row in batch if row["status"] == "running")
+        unheld = [UUID(run_id) for run_id in running if run_id not in holders]
+        undriven = undriven_runs(connection, unheld)
+        for row in batch:
+            workers = holders.get(row["run_id"], [])
+            yield {**row, "workers": workers, "undriven": undriven.get(UUID(row["run_id"]))}
 
 
 def describe_passed(passed: Sequence[dict[str, Any]], models: Sequence[str]) -> str:

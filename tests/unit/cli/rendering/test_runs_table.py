@@ -1,11 +1,13 @@
-"""The table of `runs` shows a run's lowest pass rates where not all fit."""
+"""The table of `runs`: the lowest pass rates of a run, and who drives the runs."""
 
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 
+from failproof_es.cli.commands import runs as command
 from failproof_es.cli.commands.runs import describe_passed
 
 
@@ -29,3 +31,27 @@ def test_the_lowest_rates_are_shown_where_not_all_fit(
     rows: tuple[dict[str, Any], ...], expected: str
 ) -> None:
     assert describe_passed(rows, ()) == expected
+
+
+def test_one_query_finds_which_of_all_listed_runs_nobody_drives(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    queries: list[list[UUID]] = []
+
+    def undriven_runs(connection: Any, run_ids: list[UUID]) -> dict[UUID, str]:
+        queries.append(run_ids)
+        return {run_ids[0]: "gone"}
+
+    monkeypatch.setattr(command, "undriven_runs", undriven_runs)
+    ids = [UUID(int=number) for number in range(4)]
+    statuses = ("running", "running", "completed", "running")
+    rows = [
+        {"run_id": str(run_id), "status": status}
+        for run_id, status in zip(ids, statuses, strict=True)
+    ]
+    connection: Any = None
+    driven = list(command._with_drivers(connection, rows, {str(ids[0]): ["w"]}))
+    assert queries == [[ids[1], ids[3]]]
+    assert [(row["workers"], row["undriven"]) for row in driven] == [
+        (["w"], None), ([], "gone"), ([], None), ([], None),
+    ]  # fmt: skip
