@@ -16,7 +16,7 @@ from projections.comparison import ChangedRow, NotComparable, RowComparison
 
 _MOST_LISTED = 10
 """Most changed rows of a table that are listed."""
-REMEDY = (
+_REMEDY = (
     "`failproof-es projections rebuild` makes the rows again from the log. Reports and other files "
     "on record are made from the log, not from rows"
 )
@@ -45,7 +45,13 @@ def rows_document(comparison: RowComparison | None) -> dict[str, Any] | None:
         "changed": [_row(row) for row in _listed(comparison.changed)],
         "changed_rows": len(comparison.changed),
         "not_as_installed": comparison.not_as_installed,
+        "remedy": _remedy(comparison),
     }
+
+
+def _remedy(comparison: RowComparison) -> str | None:
+    """What to do about the deviations, in JSON and below the table; `None` without one."""
+    return _REMEDY if comparison.deviations else None
 
 
 def _listed(changed: Sequence[ChangedRow]) -> list[ChangedRow]:
@@ -71,6 +77,7 @@ def print_comparison(comparison: RowComparison) -> None:
     names = ", ".join(comparison.projections)
     if changed:
         click.echo(f"read models ({names}): CHANGED, at least {plural(len(changed), 'row')}")
-        say(REMEDY)
     elif comparison.projections and not comparison.not_as_installed:
         click.echo(f"read models ({names}): {plural(comparison.rows, 'row')} as the log gives them")
+    if (remedy := _remedy(comparison)) is not None:
+        say(remedy)

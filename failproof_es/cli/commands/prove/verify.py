@@ -33,7 +33,6 @@ from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.commands.prove.evidence import NEXT_STEP
 from failproof_es.cli.progress.steps import StepProgress
 from failproof_es.cli.rendering.compared_rows import (
-    REMEDY,
     print_comparison,
     rows_document,
     try_comparison,
@@ -274,7 +273,7 @@ def _proof_document(
     elif isinstance(proof, EvidenceError):
         document |= {"verdict": "changed", "reason": str(proof)}
     elif rows is not None and rows.deviations:
-        document |= {"verdict": "rows changed", "reason": f"{rows.deviations[0]}. {REMEDY}"}
+        document |= {"verdict": "rows changed", "reason": rows.deviations[0]}
     else:
         document |= {"genuine": True, "verdict": "genuine"}
     if isinstance(proof, LogProof):
