@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import groupby, islice
@@ -21,9 +21,8 @@ from psycopg import sql
 
 from failproof_es.core.case import operations_id
 from failproof_es.events import CarriedOver, CasesPlanned, Reviewed
-from failproof_es.store.errors import UnreadableEvent, UnreadableState
 from failproof_es.store.reading.archives import archived_runs
-from failproof_es.store.reading.reader import find, iterate_streams
+from failproof_es.store.reading.reader import iterate_streams
 from failproof_es.support.untrusted_text import shortened
 from projections import PROJECTIONS
 from projections.archives import ARCHIVING, Forgetful
@@ -60,6 +59,11 @@ FROM pg_attribute AS a
 LEFT JOIN pg_index AS i ON i.indrelid = a.attrelid AND i.indisprimary
 WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attnum
+"""
+_REVIEW_STREAMS = """
+SELECT DISTINCT originator_id
+FROM failproof.stored_events
+WHERE topic = %s AND position(%s::bytea IN state) > 0
 """
 _DIFFERENCES = sql.SQL("""
 WITH of_log AS MATERIALIZED (
@@ -273,13 +277,9 @@ def _planned_prompts(connection: Connection, run_id: UUID) -> list[UUID]:
 
 
 def _review_streams(connection: Connection, run_id: UUID) -> set[UUID]:
-    """The streams with reviews of the run's evaluations: they are not filed under the run."""
-    streams = set()
-    for row in find(connection, topics=[Reviewed.__name__]):
-        with suppress(UnreadableState, UnreadableEvent, KeyError):
-            if row.upcast_payload()["about"] == str(run_id):
-                streams.add(row.stream_id)
-    return streams
+    """The streams with reviews that name the run: they are not filed under it."""
+    rows = connection.execute(_REVIEW_STREAMS, (Reviewed.__name__, str(run_id).encode()))
+    return {stream_id for (stream_id,) in rows}
 
 
 def _read_streams(
