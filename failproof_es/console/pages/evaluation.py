@@ -61,7 +61,7 @@ from failproof_es.reading.exchanges import (
     is_evaluation,
     read_history,
 )
-from failproof_es.reading.overviews.counted_results import is_large
+from failproof_es.reading.overviews.counted_results import is_listed_by_severity
 from failproof_es.reading.rows import RowReader
 from failproof_es.reading.same_case import SameCase, same_case
 from failproof_es.support.untrusted_text import shortened
@@ -237,7 +237,8 @@ def _find_neighbours(
     """The results before and after this one within the filter."""
     if not isinstance(request.reader, RowReader):
         return None, None
-    by_severity = not is_large(request.reader.run(key.run_id).started.planned_evaluations)
+    planned = request.reader.run(key.run_id).started.planned_evaluations
+    by_severity = is_listed_by_severity(planned)
     own = place_of(request.connection, key.evaluation_id, by_severity=by_severity)
     if own is None:
         return None, None

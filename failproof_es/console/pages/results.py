@@ -20,7 +20,11 @@ from failproof_es.reading.chosen_results import (
     page_of_results,
 )
 from failproof_es.reading.given_reviews import GivenReview, reviews_by_evaluation
-from failproof_es.reading.overviews.counted_results import count_results, is_large
+from failproof_es.reading.overviews.counted_results import (
+    count_results,
+    is_large,
+    is_listed_by_severity,
+)
 from failproof_es.reading.overviews.facets import FacetValue, facets_of
 from failproof_es.store.reading.reader import resolve_run
 from failproof_es.support.document import Document, json_name
@@ -151,7 +155,7 @@ def read_results(request: PageRequest[ResultsQuery]) -> ResultsPage:
         up_to=up_to,
         after=read_result_cursor(query.after),
         limit=query.limit,
-        by_severity=not is_large(planned),
+        by_severity=is_listed_by_severity(planned),
     )
     numbers = count_results(connection, run_id, query.filter, up_to=up_to, planned=planned)
     facets = facets_of(
@@ -215,7 +219,7 @@ def every_result(request: PageRequest[ResultsQuery]) -> Iterator[ListedResult]:
         run_id,
         request.query.filter,
         up_to=position_of_results(request),
-        by_severity=not is_large(request.reader.run(run_id).started.planned_evaluations),
+        by_severity=is_listed_by_severity(request.reader.run(run_id).started.planned_evaluations),
     )
 
 

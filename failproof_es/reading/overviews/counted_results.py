@@ -24,6 +24,14 @@ def is_large(planned: int) -> bool:
     return planned > LARGE
 
 
+def is_listed_by_severity(planned: int) -> bool:
+    """Whether the results of a run are listed with the most severe cases first in each state.
+
+    Those of a large run are not: their severities would all be read for the first page.
+    """
+    return not is_large(planned)
+
+
 FROM = (
     "FROM projections.evaluations AS e LEFT JOIN projections.prompts AS p USING (prompt_id) "
     "WHERE e.run_id = %(run)s AND e.counted "

@@ -8,16 +8,14 @@ from failproof_es.core.severity import severity_order
 from failproof_es.report.charts import plots as charts
 from failproof_es.report.data.content import HeatCell, Report
 from failproof_es.report.page.blocks import Block, Collapsible, Figure, Table, TableColumn
-from failproof_es.report.page.tables import MOST_ROWS_DRAWN
-
-_MOST_ROWS_OPEN = 20
+from failproof_es.report.page.tables import MOST_ROWS_DRAWN, MOST_ROWS_OPEN
 
 
 def heat_maps(report: Report) -> Iterator[Block]:
     """For each series, a heat map and a table of failures by category and severity.
 
     Nothing with a single category or severity, of which the pass rates say as much. More than
-    `_MOST_ROWS_OPEN` rows are closed, and a very large heat map is left out.
+    `MOST_ROWS_OPEN` rows are closed, and a very large heat map is left out.
     """
     categories = sorted({cell.category for cell in report.heat})
     severities = sorted({cell.severity for cell in report.heat}, key=severity_order)
@@ -28,7 +26,7 @@ def heat_maps(report: Report) -> Iterator[Block]:
         for series in report.series
         if (cells := [cell for cell in report.heat if cell.series == series])
     ]
-    is_open = len(maps) * len(categories) <= _MOST_ROWS_OPEN
+    is_open = len(maps) * len(categories) <= MOST_ROWS_OPEN
     for series, cells in maps:
         figure, table = _heat(series, categories, severities, cells)
         if is_open:
