@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 from uuid import UUID
 
 import click
 
 from failproof_es.cli.app.as_of import position_of
 from failproof_es.cli.rendering.output import say
+from failproof_es.events import RunArchived
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.result_reader import ResultReader
 from failproof_es.store.reading.archives import RunIsArchived, archive_of, archived_runs
@@ -35,18 +37,20 @@ def with_warning(run: RecordedRun) -> RecordedRun:
     return run
 
 
-def say_archived(connection: Connection, run_id: UUID) -> bool:
-    """Whether the run's events are in an archive file; if they are, say so on stderr."""
+def say_archived(connection: Connection, run_id: UUID) -> list[RunArchived]:
+    """If the run's events are in an archive file, say so on stderr; return what archived it."""
     archive = archive_of(connection, run_id)
-    if archive is not None:
-        say(f"what happened in its evaluations is not here: {RunIsArchived(archive)}")
-    return archive is not None
+    if archive is None:
+        return []
+    say(f"what happened in its evaluations is not here: {RunIsArchived(archive)}")
+    return [archive]
 
 
-def say_left_out(connection: Connection, runs: Collection[UUID] | None = None) -> None:
+def say_left_out(connection: Connection, runs: Collection[UUID] | None = None) -> list[RunArchived]:
     """Say on stderr which of these runs are archived, and what attaches each; `None`: of all runs.
 
     For commands that read events or rows of several runs: those of archived runs are missing.
+    Returns what archived them, for `left_out_rows`.
     """
     archives = [
         archive
@@ -54,12 +58,31 @@ def say_left_out(connection: Connection, runs: Collection[UUID] | None = None) -
         if runs is None or run_id in runs
     ]
     if not archives:
-        return
+        return []
     say(f"not in this answer, because archived: {plural(len(archives), 'run')}")
     for archive in archives[-_MOST_ARCHIVES:]:
         say(f"  {RunIsArchived(archive)}")
     if (more := len(archives) - _MOST_ARCHIVES) > 0:
         say(f"  and {plural(more, 'older one')}: `failproof-es runs`")
+    return archives
+
+
+def left_out_rows(archives: Sequence[RunArchived]) -> Iterator[dict[str, Any]]:
+    """The last row of an answer in JSON: the archived runs that it lacks. None if it lacks none."""
+    if archives:
+        yield {
+            "left_out": [
+                {
+                    "run_number": archive.run_number,
+                    "run_id": archive.about,
+                    "why": "archived",
+                    "file": archive.file,
+                    "sha256": archive.sha256,
+                    "events": archive.events,
+                }
+                for archive in archives
+            ]
+        }
 
 
 def say_warning(reader: ResultReader) -> None:

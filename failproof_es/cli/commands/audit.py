@@ -15,7 +15,7 @@ from uuid import UUID
 import click
 import orjson
 
-from failproof_es.cli.app.chosen_run import say_archived, say_left_out, say_warning
+from failproof_es.cli.app.chosen_run import left_out_rows, say_archived, say_left_out, say_warning
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.app.usage import WrongUsage
@@ -24,7 +24,7 @@ from failproof_es.cli.rendering.output import Column, Format, format_option, pri
 from failproof_es.core.case import operations_id, prompt_id, run_id
 from failproof_es.core.transcript import AWAITING_REVIEW
 from failproof_es.engine.reviews.people import review_rows
-from failproof_es.events import EVENTS, CasesPlanned, RunStarted
+from failproof_es.events import EVENTS, CasesPlanned, RunArchived, RunStarted
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.incomplete_runs import describe_incomplete_runs
 from failproof_es.reading.recorded_run import reader_for
@@ -85,7 +85,8 @@ def audit(
     also holds changed limits, written files and reviews. With --json each line is a record as
     specification 001 § 8.2 defines it: event, timestamp, test_run_id, details. `position` in the
     details is the event's place in the log; a field of that name of its own is `own_position`. The
-    projection `audit_trail` holds the same records.
+    projection `audit_trail` holds the same records. Archived runs are named on stderr, and as JSON
+    also in the last line, `left_out`.
 
     Without RUN it has what people did about any run: starts, also refused ones, resumptions,
     runs given up or archived, written files, reviews. With --only thrown-away it has what left no
@@ -102,9 +103,11 @@ def audit(
     digest = None if file is None else _digest(file)
     with session().open_store() as store, store.connect() as connection:
         run_id = None if run is None else _run_id(connection, run)
-        if run_id is None and only is not None:
-            say_left_out(connection)
-        was_archived = run_id is None or say_archived(connection, run_id)
+        archives: list[RunArchived] = []
+        if run_id is not None:
+            archives = say_archived(connection, run_id)
+        elif only is not None:
+            archives = say_left_out(connection)
         if only is not None:
             records = _thrown_away(connection, run_id)
         elif run_id is None or digest is not None:
@@ -115,8 +118,10 @@ def audit(
         if digest is not None:
             records = iter(_require_recorded(records, digest))
         _print(connection, records, columns, output_format)
-        if run_id is not None and not was_archived:  # else it may have been archived meanwhile
-            say_archived(connection, run_id)
+        if run_id is not None and not archives:  # it may have been archived meanwhile
+            archives = say_archived(connection, run_id)
+        if output_format is Format.JSONL:
+            print_rows(left_out_rows(archives), (), output_format)
 
 
 def _print(

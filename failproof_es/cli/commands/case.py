@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict
+from itertools import chain
 from shlex import quote
 from typing import Any
 
 import click
 
-from failproof_es.cli.app.chosen_run import say_left_out
+from failproof_es.cli.app.chosen_run import left_out_rows, say_left_out
 from failproof_es.cli.app.next_page import say_next_page
 from failproof_es.cli.app.program import CliCommand, session
 from failproof_es.cli.rendering.output import (
@@ -84,7 +85,7 @@ def case(
 
     ID is the case's name in its suite, or SUITE/ID. Cases of this name in several suites, and the
     versions of a case that changed between runs, are listed together. Archived runs that asked it
-    are named on stderr.
+    are named on stderr, and as JSON also in the last object, `left_out`.
 
     The table shows the first line of each answer; `results RUN --case ID` prints whole ones. Below
     each result are its reviews and the versions of its graders. As JSON a result has
@@ -94,8 +95,8 @@ def case(
     with session().open_store() as store, store.connect() as connection:
         _require_rows(connection)
         found = list(case_results(connection, case, suite=suite, before=before, limit=limit + 1))
-        if archived := archived_runs_with(connection, case, suite):
-            say_left_out(connection, archived)
+        archived = archived_runs_with(connection, case, suite)
+        archives = say_left_out(connection, archived) if archived else []
         if not found and before is None:
             raise _no_result(connection, case, suite)
         rows = found[:limit]
@@ -117,7 +118,8 @@ def case(
         if rows:
             _say_whole_answers(rows[0].run_number, records[0].case)
     else:
-        print_rows(map(_as_json, rows, records), (), output_format)
+        objects = chain(map(_as_json, rows, records), left_out_rows(archives))
+        print_rows(objects, (), output_format)
     if len(found) > limit:
         say_next_page("older results", before=rows[-1].result.last_position)
 

@@ -14,10 +14,10 @@ from uuid import UUID
 import click
 import orjson
 
-from failproof_es.cli.app.chosen_run import say_archived, say_left_out
+from failproof_es.cli.app.chosen_run import left_out_rows, say_archived, say_left_out
 from failproof_es.cli.app.moments import moment_argument
 from failproof_es.cli.app.program import CliCommand, session
-from failproof_es.cli.rendering.output import Format, format_option
+from failproof_es.cli.rendering.output import Format, format_option, print_rows
 from failproof_es.cli.rendering.sanitise import json_text, one_line, shortened
 from failproof_es.events import EVENTS
 from failproof_es.events.line import line_of
@@ -77,7 +77,8 @@ def log(
 
     Times are the database's own. A line of JSON carries the payload exactly as it is
     stored, byte for byte (on a terminal, control characters are shown as JSON escapes).
-    The prompts of a run are streams of their own: find them with --type PromptStored.
+    The prompts of a run are streams of their own: find them with --type PromptStored. Archived
+    runs are named on stderr, and as JSON also in the last line, `left_out`.
     """
     # The database's counter has a maximum.
     limit = None if limit is None else min(limit, sys.maxsize)
@@ -91,9 +92,9 @@ def log(
             "until": until,
         }
         run_id = filters["run_id"]
-        skips_warning = run_id is None or say_archived(connection, run_id)
+        archives = [] if run_id is None else say_archived(connection, run_id)
         if run_id is None and stream is None:
-            say_left_out(connection)
+            archives = say_left_out(connection)
         events = _follow if follow else find
         rows = events(connection, after=after, limit=limit, **filters)
         if output_format is Format.JSONL:
@@ -106,8 +107,10 @@ def log(
                 names.read(window)
                 for row in window:
                     click.echo(_table_line(row, width, names.of(row)))
-        if not skips_warning:  # else it may have been archived meanwhile
-            say_archived(connection, run_id)
+        if run_id is not None and not archives:  # it may have been archived meanwhile
+            archives = say_archived(connection, run_id)
+        if output_format is Format.JSONL:
+            print_rows(left_out_rows(archives), (), output_format)
 
 
 def _follow(

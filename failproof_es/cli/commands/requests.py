@@ -10,10 +10,17 @@ from uuid import UUID
 
 import click
 
-from failproof_es.cli.app.chosen_run import say_left_out
+from failproof_es.cli.app.chosen_run import left_out_rows, say_left_out
 from failproof_es.cli.app.moments import moment_argument
 from failproof_es.cli.app.program import CliCommand, session
-from failproof_es.cli.rendering.output import Format, format_option, moment, print_json, say
+from failproof_es.cli.rendering.output import (
+    Format,
+    format_option,
+    moment,
+    print_json,
+    print_rows,
+    say,
+)
 from failproof_es.cli.rendering.request_lines import body_lines
 from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.core.request_body import RequestBodies, SentBody
@@ -59,13 +66,14 @@ def requests(
 
     Of RUN or of all runs, in the order of the log. Times are those that the log signs, by the clock
     of the host that sent. A request whose text is not the one of the recorded SHA-256 says so. Name
-    a run or a time: requests have no index of their own.
+    a run or a time: requests have no index of their own. Archived runs are named on stderr, and as
+    JSON also in the last line, `left_out`.
     """
     with session().open_store() as store, store.connect() as connection:
         run_ids = None if run is None else [resolve_run(connection, run)]
         if run_ids is None and (since or until):
             run_ids = runs_in_window(connection, since, until)
-        say_left_out(connection, run_ids)
+        archives = say_left_out(connection, run_ids)
         sent = _SentRequests(connection)
         printed = 0
         topics = (RequestSent.__name__,)
@@ -86,6 +94,8 @@ def requests(
                     click.echo(one_line(line))
             else:
                 print_json(sent.document(row, request, body), indent=False)
+    if output_format is Format.JSONL:
+        print_rows(left_out_rows(archives), (), output_format)
     if not printed:
         say("no request fits")
 

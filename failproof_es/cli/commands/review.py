@@ -12,14 +12,21 @@ from typing import Any
 import click
 
 from failproof_es.assurance.signing.checkpoint_signer import CheckpointSigner
-from failproof_es.cli.app.chosen_run import read_run, say_left_out, with_warning
+from failproof_es.cli.app.chosen_run import left_out_rows, read_run, say_left_out, with_warning
 from failproof_es.cli.app.errors import ExitCode
 from failproof_es.cli.app.following import following
 from failproof_es.cli.app.input_files import read_file
 from failproof_es.cli.app.program import CliCommand, CliGroup, session
 from failproof_es.cli.app.result_choice import choice_options
 from failproof_es.cli.app.usage import WrongUsage
-from failproof_es.cli.rendering.output import Format, format_option, print_json, print_line, say
+from failproof_es.cli.rendering.output import (
+    Format,
+    format_option,
+    print_json,
+    print_line,
+    print_rows,
+    say,
+)
 from failproof_es.cli.rendering.signing_trouble import report_signing_error
 from failproof_es.cli.rendering.written_files import write_recorded
 from failproof_es.cli.reviewing.answers import InvalidAnswer, name
@@ -365,7 +372,7 @@ def disagreements(run: str | None, output_format: Format) -> None:
     Each item with different verdicts, each evaluation that one passed and another failed, and each
     judge's vote that does not count, with the reason. Of a judge the quotation is printed, of a
     person the notes. Without RUN, of every run that has a judge or a review. Archived runs are
-    named on stderr.
+    named on stderr, and as JSON also in the last line, `left_out`.
     """
     found = Disagreements()
     with session().open_store() as store, store.connect() as connection:
@@ -375,7 +382,9 @@ def disagreements(run: str | None, output_format: Format) -> None:
             for run_id in list(runs_with_votes(connection)):
                 recorded = with_warning(RecordedRun.read(connection, run_id))
                 found.add(recorded, output_format, is_only=False)
-            say_left_out(connection)
+            archives = say_left_out(connection)
+            if output_format is Format.JSONL:
+                print_rows(left_out_rows(archives), (), output_format)
     found.say_totals()
 
 

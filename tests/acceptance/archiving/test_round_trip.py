@@ -11,7 +11,7 @@ from typing import Any
 from failproof_es.store.store import Store
 from projections.runner import catch_up, prepare, rebuild
 from tests.acceptance.archiving.conftest import Archive
-from tests.acceptance.commands import ROOT
+from tests.acceptance.commands import ROOT, invoke
 
 _TABLES = ("evaluations", "runs", "planned_cases", "run_groups", "token_usage", "audit_trail",
            "run_classes", "run_asking", "run_latencies", "run_clusters", "run_errors",
@@ -75,10 +75,22 @@ def test_a_run_is_archived_and_attached_again_byte_for_byte(archive: Archive) ->
     assert "genuine and whole" in archive.does("verify", "2")
     assert "as the log gives them" in archive.does("verify", "--tables")
     attach = f"attach it with `failproof-es attach {file}`"
+    run_id, events = str(archive.run_id()), told["events"]
+    left_out = {
+        "left_out": [
+            {"run_number": 1, "run_id": run_id, "why": "archived", "file": str(file),
+             "sha256": told["sha256"], "events": events}
+        ]
+    }  # fmt: skip
     since, thrown_away = ("--since", "2026-01-01"), ("audit", "--only", "thrown-away")
-    for words in (("requests",), ("requests", *since), ("requests", "1"), ("log",), thrown_away):
-        assert attach in archive.does(*words), words
-    assert attach in archive.does("case", "case-00001")
+    for words in (("requests",), ("requests", *since), ("requests", "1"), ("log",), thrown_away,
+                  ("log", "1"), ("review", "disagreements")):  # fmt: skip
+        done = invoke(archive.url, *words, "--json", cwd=archive.folder)
+        assert attach in done.stderr, words
+        assert json.loads(done.stdout.splitlines()[-1]) == left_out, words
+    done = invoke(archive.url, "case", "case-00001", "--json", cwd=archive.folder)
+    assert attach in done.stderr
+    assert json.loads(done.stdout)[-1] == left_out
     for words in (("requests", "2"), ("requests", "--until", "2026-01-01"), ("audit",)):
         assert attach not in archive.does(*words), words
     without = _read_models(archive)
