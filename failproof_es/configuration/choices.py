@@ -45,7 +45,8 @@ class SelectionSection(Section):
     First `only` and `exclude` choose, then `limit` or `sample`. A pattern begins with `id:`,
     `tag:` or `suite:`; `*`, `?` and `[abc]` stand for others, and letter case counts. A value that
     is written whole always fits. `failed:3` means the cases that any model failed in run 3, as
-    `results 3 --failed` prints them; likewise `errors:3` and `unscored:3`.
+    `results 3 --failed` prints them; likewise `errors:3` and `unscored:3`. With `models` it means
+    those that one of these models failed, if run 3 asked any of them.
     """
 
     limit: Annotated[int | None, Field(ge=1, le=_LARGEST)] = None

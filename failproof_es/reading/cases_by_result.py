@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from failproof_es.configuration.choices import fits
 from failproof_es.configuration.loading import LoadedConfiguration
 from failproof_es.core.selection import result_pattern
 from failproof_es.problems import InvalidInput, Problem
@@ -64,18 +65,30 @@ def _read(
     except InvalidInput as error:
         raise _refused(loaded, name, error.problems) from None
     number = run.started.run_number
-    chosen = Conditions({"status": CHOICES[kind]})
+    models = chosen_models(
+        [model.key for model in run.started.models], loaded.configuration.selection.models
+    )
+    chosen = Conditions({"status": CHOICES[kind], "model": models})
     named = Counter(
         (planned.case.suite_id, planned.case.case_id) for planned in chosen_outcomes(run, chosen)
     )
     if not named:
-        message = f"{pattern!r} names no case: run {number} has no such result"
+        of_models = f" of {' or '.join(models)}" if models else ""
+        message = f"{pattern!r} names no case: run {number} has no such result{of_models}"
         problem = Problem(
             "no-cases", message, remedy=f"`failproof-es show {number}` says what it has"
         )
         raise _refused(loaded, name, [problem])
     cases[f"{kind}:{number}"] = named
     return f"{kind}:{number}"
+
+
+def chosen_models(recorded: Sequence[str], patterns: Sequence[str] | None) -> tuple[str, ...]:
+    """The models of a run whose results choose cases: those that `selection.models` chooses.
+
+    Empty, for all models, without patterns, or if the run asked none of these models.
+    """
+    return tuple(key for key in recorded if any(fits(key, pattern) for pattern in patterns or ()))
 
 
 def _refused(loaded: LoadedConfiguration, name: str, problems: Sequence[Problem]) -> InvalidInput:

@@ -169,9 +169,10 @@ def say_what_next(counted_up: RunSummary, status: str, config: Path | None = Non
     if total.failed:
         name = "CONFIG" if config is None else quote(str(config))
         whom = "all models " if len(counted_up.run.started.models) > 1 else ""
+        one = "; with `--model KEY` one model what it failed" if whom else ""
         say(
             f"ask {whom}the cases that failed again, after a fix: "
-            f"`failproof-es start {name} --only failed:{number}`"
+            f"`failproof-es start {name} --only failed:{number}`{one}"
         )
     say_where_to_look(counted_up)
 

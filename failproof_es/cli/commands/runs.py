@@ -35,14 +35,14 @@ from failproof_es.support.plurals import plural
 
 _LIMIT = 20
 """The number of runs that are printed without --limit."""
-_COLUMNS = (
+TABLE_COLUMNS = (
     Column("run", "run_number", right=True),
     Column("name", "name_shown"),
     Column("status", "status"),
     Column("started", "started_at"),
     Column("gates", "gates_shown"),
     Column("passed", "passed_shown", folds=True),
-    Column("remark", "remark_shown", folds=True),
+    Column("remark", "remark_shown", is_text=True),
     Column("attempt", "attempt_shown", right=True, folds=True),
     Column("overlapping", "overlapping", right=True, folds=True),
     Column("finished", "finished_shown", right=True, folds=True),
@@ -141,7 +141,7 @@ def runs(
         rows = _with_drivers(connection, listed, holders)
         if output_format is Format.TABLE:
             extra = (*(_MISSING if unscored else ()), *((_WORKERS,) if holders else ()))
-            columns = (*_COLUMNS[:-1], *extra, _COLUMNS[-1])
+            columns = (*TABLE_COLUMNS[:-1], *extra, TABLE_COLUMNS[-1])
             print_table(
                 map(_for_people, rows),
                 columns,
@@ -151,7 +151,7 @@ def runs(
             if not hidden and (left_out := reader.count_hidden()):
                 say(f"{plural(left_out, 'hidden run')} left out: `failproof-es runs --hidden`")
         else:
-            print_rows(rows, _COLUMNS, output_format)
+            print_rows(rows, TABLE_COLUMNS, output_format)
     if page.next_before is not None:
         say_next_page("older runs", before=page.next_before)
     for problem in problems:

@@ -46,7 +46,8 @@ _OPTIONS = (
         "models",
         multiple=True,
         metavar="KEY",
-        help="Ask only the model with this key, or those that a glob fits. May be repeated.",
+        help="Ask only the model with this key, or those that a glob fits: with --only failed:RUN "
+        "the cases that these models failed. May be repeated.",
     ),
 )
 _REUSE = click.option(

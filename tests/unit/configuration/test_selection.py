@@ -5,11 +5,14 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import orjson
 import pytest
 
+from failproof_es.configuration.choices import SelectionSection
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
 from failproof_es.core.case import Case
 from failproof_es.core.selection import RESULT_KINDS, describe_part, describe_recorded_part
@@ -19,7 +22,9 @@ from failproof_es.engine.planning.sources import source_of
 from failproof_es.events import Selection
 from failproof_es.models import model_keys
 from failproof_es.problems import InvalidInput
-from failproof_es.reading.result_conditions import CHOICES
+from failproof_es.reading import cases_by_result
+from failproof_es.reading.recorded_run import RecordedRun
+from failproof_es.reading.result_conditions import CHOICES, Conditions
 
 MODEL = {"provider": "openai", "base_url": "http://127.0.0.1:9/v1", "model": "m"}
 
@@ -114,6 +119,30 @@ def test_results_that_name_no_case_of_these_suites_are_refused(tmp_path: Path) -
     told = "\n".join(map(str, refused.value.problems))
     assert "no case matches 'failed:7' (3 cases of run 7 had such a result, and none" in told
     assert "no case matches 'unscored:2' (0 cases of run 2" in told
+
+
+@pytest.mark.parametrize(
+    ("models", "chosen"), [(None, ()), (["a*"], ("a", "a@x")), (["b"], ("b",)), (["new"], ())]
+)
+def test_with_chosen_models_their_own_results_choose_the_cases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, models: list[str] | None, chosen: tuple[str]
+) -> None:
+    keys = [SimpleNamespace(key=key) for key in ("a", "a@x", "b")]
+    run = SimpleNamespace(started=SimpleNamespace(run_number=7, models=keys))
+    conditions: list[Conditions] = []
+
+    def choose(_: object, choice: Conditions) -> list[Any]:
+        conditions.append(choice)
+        return [SimpleNamespace(case=SimpleNamespace(suite_id="s", case_id="c"))]
+
+    monkeypatch.setattr(cases_by_result, "chosen_outcomes", choose)
+    monkeypatch.setattr(cases_by_result, "resolve_run", lambda *_: None)
+    monkeypatch.setattr(RecordedRun, "read", lambda *_: run)
+    loaded = load_configuration(write(tmp_path, [case(1)]))
+    selection = SelectionSection(only=["failed:7"], models=models)
+    configuration = loaded.configuration.model_copy(update={"selection": selection})
+    cases_by_result.with_cases_by_result(replace(loaded, configuration=configuration), MagicMock())
+    assert conditions == [Conditions({"status": CHOICES["failed"], "model": chosen})]
 
 
 def test_the_results_that_choose_cases_are_those_that_are_printed() -> None:

@@ -8,7 +8,8 @@ from uuid import UUID
 import pytest
 
 from failproof_es.cli.commands import runs as command
-from failproof_es.cli.commands.runs import describe_passed
+from failproof_es.cli.commands.runs import TABLE_COLUMNS, describe_passed
+from failproof_es.cli.rendering.output import BelowRows, print_table
 
 
 def _row(model: str, passed: int, failed: int) -> dict[str, Any]:
@@ -55,3 +56,15 @@ def test_one_query_finds_which_of_all_listed_runs_nobody_drives(
     assert [(row["workers"], row["undriven"]) for row in driven] == [
         (["w"], None), ([], "gone"), ([], None), ([], None),
     ]  # fmt: skip
+
+
+def test_a_narrow_terminal_shows_the_whole_remark_below_its_row(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("failproof_es.cli.rendering.output.PIPE_WIDTH", 80)
+    remark = "12 of 1,432 cases: only failed:2; chosen by their scores, so no measurement"
+    row = {column.key: "a value" for column in TABLE_COLUMNS}
+    rates = "gpt-4o-mini 118/200 (59.0%), claude-haiku 3/200 (1.5%) and 2 more models"
+    row |= {"remark_shown": remark, "passed_shown": rates}
+    print_table([row], TABLE_COLUMNS, below=BelowRows(most_phrases=2))
+    assert remark in " ".join(capsys.readouterr().out.split())
