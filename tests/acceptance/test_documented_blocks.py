@@ -28,7 +28,6 @@ NOT_EXECUTED = {
     "docs/concepts/simulation.md": 1,
     "docs/examples/plugin/README.md": 1,
     "docs/get-started/first-run.md": 2,
-    "docs/get-started/from-inspect.md": 2,
     "docs/get-started/install.md": 4,
     "docs/how-to/archive-old-runs.md": 2,
     "docs/how-to/ci.md": 1,
