@@ -67,11 +67,11 @@ def test_tasks_that_were_not_planned_are_refused_by_name(parts: BenchmarkParts) 
     other = replace(second, task_id="other")
     with pytest.raises(InvalidInput) as caught:
         parts.data.save_tasks(run_id, [replace(first, question="?"), other])
-    assert [each.message for each in caught.value.problems] == [
-        "run 1: the run was planned without other",
-        "run 1: the run was planned with task-2, task-3",
-        "run 1: the plan has other words for task-1",
-    ]
+    assert [each.code for each in caught.value.problems] == ["plan-mismatch"] * 3
+    for problem, ids in zip(
+        caught.value.problems, ("other", "task-2, task-3", "task-1"), strict=True
+    ):
+        assert problem.message.endswith(f" {ids}")
 
 
 def test_an_answer_on_record_is_saved_and_one_that_is_not_is_refused(
@@ -80,13 +80,13 @@ def test_an_answer_on_record_is_saved_and_one_that_is_not_is_refused(
     with store.connect() as connection:
         before = max_position(connection)
     parts.data.save_result(answered[0])
-    with pytest.raises(InvalidInput, match="the record says otherwise of llm_response"):
+    with pytest.raises(InvalidInput, match=r"llm_response.*\[record-mismatch\]"):
         parts.data.save_result(replace(answered[0], llm_response="Something nicer."))
     with store.connect() as connection:
         assert max_position(connection) == before
     parts.data.judge_with("judge")
     fresh = parts.data.create_run(["beta"])
-    with pytest.raises(InvalidInput, match="its status is NEW, and no answer is on record"):
+    with pytest.raises(InvalidInput, match=r"\[wrong-status\]"):
         parts.data.save_result(Result(run_id=fresh, model_name="beta", task_id="task-1"))
 
 
@@ -106,7 +106,7 @@ def test_a_judgement_from_outside_is_appended_once_and_says_who_gave_it(
     assert parts.data.load_results(run_id, TaskStatus.JUDGEMENT_COMPLETED) == [judged]
     (found,) = parts.data.load_results(run_id, TaskStatus.FAILED)
     assert found.error_message == "judge_failed: api: nobody had time"
-    with pytest.raises(InvalidInput, match="the record says otherwise of evaluation_score"):
+    with pytest.raises(InvalidInput, match=r"evaluation_score.*\[record-mismatch\]"):
         parts.data.update_result(replace(judged, evaluation_score=1.0))
     with store.connect() as connection:
         uuid = resolve_run(connection, str(run_id))
@@ -128,9 +128,9 @@ def test_a_result_saved_for_an_answer_on_record_is_recorded_as_its_judgement_or_
     )
     failed = replace(answered[1], status=TaskStatus.FAILED, error_message="nobody had time")
     run_id = answered[0].run_id or 0
-    with pytest.raises(InvalidInput, match="is not from 0 to 1"):
+    with pytest.raises(InvalidInput, match=r"\[out-of-range\]"):
         parts.data.save_result(replace(judged, evaluation_score=1.5))
-    with pytest.raises(InvalidInput, match="can't be NEW"):
+    with pytest.raises(InvalidInput, match=r"\[wrong-status\]"):
         parts.data.save_result(replace(judged, status=TaskStatus.NEW))
     for result in (judged, failed, answered[0], *2 * (judged, failed)):
         parts.data.save_result(result)
@@ -140,9 +140,9 @@ def test_a_result_saved_for_an_answer_on_record_is_recorded_as_its_judgement_or_
     parts.data.save_result(recorded)
     for save in (parts.data.save_result, parts.data.update_result):
         save(failed)
-        with pytest.raises(InvalidInput, match="the record says otherwise of error_message"):
+        with pytest.raises(InvalidInput, match=r"error_message.*\[record-mismatch\]"):
             save(replace(failed, error_message="time"))
-        with pytest.raises(InvalidInput, match="the record says otherwise of evaluation_score"):
+        with pytest.raises(InvalidInput, match=r"evaluation_score.*\[record-mismatch\]"):
             save(replace(judged, evaluation_score=1.0))
     with store.connect() as connection:
         uuid = resolve_run(connection, str(run_id))
@@ -159,38 +159,38 @@ def test_a_failure_that_is_saved_again_is_compared_with_the_record(
     reasoned = replace(failed, task_id="task-2", error_message="the server is away")
     for result in 2 * (failed, reasoned):
         parts.data.save_result(result)
-    with pytest.raises(InvalidInput, match="the record says otherwise of error_message"):
+    with pytest.raises(InvalidInput, match=r"error_message.*\[record-mismatch\]"):
         parts.data.save_result(replace(reasoned, error_message="no key"))
-    with pytest.raises(InvalidInput, match="the record says otherwise of status"):
+    with pytest.raises(InvalidInput, match=r"status.*\[record-mismatch\]"):
         parts.data.save_result(
             replace(reasoned, status=TaskStatus.JUDGEMENT_COMPLETED, evaluation_reason="So so.")
         )
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "code"),
     [
-        ({"evaluation_score": 1.5}, "is not from 0 to 1"),
-        ({"evaluation_score": float("nan")}, "is not from 0 to 1"),
-        ({"evaluation_reason": " "}, "needs a reason"),
-        ({"status": TaskStatus.NEW}, "can't be NEW"),
-        ({"run_id": None}, "no run_id"),
-        ({"run_id": 99}, "there is no run"),
-        ({"task_id": "task-9"}, "has no task"),
-        ({"model_name": "beta"}, "has no model"),
-        ({"result_id": 77}, "its result_id is 1"),
+        ({"evaluation_score": 1.5}, "out-of-range"),
+        ({"evaluation_score": float("nan")}, "out-of-range"),
+        ({"evaluation_reason": " "}, "empty-value"),
+        ({"status": TaskStatus.NEW}, "wrong-status"),
+        ({"run_id": None}, "missing-value"),
+        ({"run_id": 99}, "unknown-run"),
+        ({"task_id": "task-9"}, "unknown-case"),
+        ({"model_name": "beta"}, "unknown-model"),
+        ({"result_id": 77}, "record-mismatch"),
     ],
 )
 @pytest.mark.thinned(whole=3)
 def test_a_judgement_that_can_not_be_is_refused(
-    parts: BenchmarkParts, answered: list[Result], changes: dict[str, object], said: str
+    parts: BenchmarkParts, answered: list[Result], changes: dict[str, object], code: str
 ) -> None:
     judged = {
         "status": TaskStatus.JUDGEMENT_COMPLETED,
         "evaluation_score": 0.5,
         "evaluation_reason": "So so.",
     }
-    with pytest.raises(InvalidInput, match=said):
+    with pytest.raises(InvalidInput, match=rf"\[{code}\]"):
         parts.data.update_result(replace(answered[0], **{**judged, **changes}))  # type: ignore[arg-type]
 
 

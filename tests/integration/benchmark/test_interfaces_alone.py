@@ -237,7 +237,7 @@ def test_without_a_judge_chosen_the_one_of_the_configuration_judges_and_without_
         assert parts.data.configuration_of(run_id).judge_model_name == "judge"
     with (
         open_benchmark(configured(judge=None).path, store.url, follow=False) as parts,
-        pytest.raises(InvalidInput, match="names 0 judges, and none is chosen"),
+        pytest.raises(InvalidInput, match=r"\[no-judge\]"),
     ):
         parts.data.create_run(["alpha"])
 
@@ -468,7 +468,7 @@ def test_the_shipped_benchmark_works_over_the_interfaces_methods_alone(
         }  # fmt: skip
         assert benchmark.generate_report(run_id) == f"{run_id}.html"
         assert len(heard) == 5 and all(notice.text for notice in heard)
-        with pytest.raises(InvalidInput, match="cannot be resumed"):
+        with pytest.raises(InvalidInput, match=r"\[unsupported-feature\]"):
             benchmark.resume_benchmark(run_id)
         judged = data.load_results(run_id, TaskStatus.JUDGEMENT_COMPLETED)
         assert [each.evaluation_score for each in judged] == [0.8] * 5
@@ -508,7 +508,7 @@ def test_the_engines_judges_judge_an_answer_that_somebody_brought(
                          status=TaskStatus.PENDING_JUDGEMENT)  # fmt: skip
         parts.data.save_result(brought)
         parts.data.save_result(brought)
-        with pytest.raises(InvalidInput, match="the record says otherwise of llm_response"):
+        with pytest.raises(InvalidInput, match=r"llm_response.*\[record-mismatch\]"):
             parts.data.save_result(replace(brought, llm_response="Green."))
         over = threading.Event()
         finals: list[Result] = []

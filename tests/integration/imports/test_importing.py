@@ -143,13 +143,13 @@ def test_what_another_version_began_otherwise_is_not_completed(
 def test_nothing_is_recorded_of_a_source_without_answers_or_that_breaks_off(store: Store) -> None:
     def breaking() -> Iterator[RecordedAnswer]:
         yield answer(1)
-        raise InvalidInput.because("todo", "it broke off")
+        raise InvalidInput.because("broken-off", "it broke off")
 
-    for source, said in (
-        (recorded([]), "holds no answer"),
-        (replace(recorded([]), answers=breaking()), "it broke off"),
+    for source, code in (
+        (recorded([]), "no-answers"),
+        (replace(recorded([]), answers=breaking()), "broken-off"),
     ):
-        with pytest.raises(InvalidInput, match=said):
+        with pytest.raises(InvalidInput, match=rf"\[{code}\]"):
             imported(store, source)
     assert topics(store) == {}
 

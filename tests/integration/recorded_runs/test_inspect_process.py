@@ -35,32 +35,32 @@ def test_its_lines_come_one_by_one(speaking: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "pattern"),
     [
-        ("exit 4", "is not installed for"),
-        ("echo 'BadZipFile: no zip' >&2; exit 3", "can't read this log: BadZipFile: no zip"),
-        ("""echo '{"header": {}}'; kill -9 $$""", "it ended with code -9"),
-        ("""echo '{"header": {}}'""", "it ended with code 0"),
+        ("exit 4", r"\[extra-not-installed\]"),
+        ("echo 'BadZipFile: no zip' >&2; exit 3", r"BadZipFile: no zip.*\[file-unreadable\]"),
+        ("""echo '{"header": {}}'; kill -9 $$""", r"code -9.*\[file-unreadable\]"),
+        ("""echo '{"header": {}}'""", r"code 0.*\[file-unreadable\]"),
         ("echo '{'", "a sample can't be read"),
         ("echo '[1]'", "is no object"),
         ("head -c 200 /dev/zero | tr '\\0' x; sleep 60", "takes more than"),
     ],
 )
 def test_what_goes_wrong_there_is_bad_input_here(
-    speaking: Path, monkeypatch: pytest.MonkeyPatch, script: str, said: str
+    speaking: Path, monkeypatch: pytest.MonkeyPatch, script: str, pattern: str
 ) -> None:
     monkeypatch.setattr(inspect_process, "MOST_LINE_BYTES", 100)
     says(speaking, script)
-    with pytest.raises(InvalidInput, match=said):
+    with pytest.raises(InvalidInput, match=pattern):
         read(Path("a.eval"))
 
 
 def test_a_python_that_is_not_there_is_named(speaking: Path) -> None:
-    with pytest.raises(InvalidInput, match="can't be started"):
+    with pytest.raises(InvalidInput, match=r"\[program-not-started\]"):
         read(Path("a.eval"))
 
 
 def test_a_log_that_is_not_there_is_said_before_anything_is_started(tmp_path: Path) -> None:
     for kind, reader in READERS.items():
-        with pytest.raises(InvalidInput, match="can't be read"):
+        with pytest.raises(InvalidInput, match=r"\[file-not-found\]"):
             reader(tmp_path / f"{kind}.jsonl")

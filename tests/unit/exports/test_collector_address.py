@@ -52,7 +52,9 @@ def test_an_address_that_is_none_and_options_that_do_not_fit_are_refused(
     with pytest.raises(InvalidInput) as raised:
         collector_of(None, False, detach=False)
     (problem,) = raised.value.problems
-    assert problem.field == ENDPOINT and "secret" not in str(problem)
+    assert (problem.code, problem.field) == ("key-exposed", ENDPOINT) and "secret" not in str(
+        problem
+    )
 
 
 @pytest.mark.parametrize("variable", [HEADERS, "OTEL_EXPORTER_OTLP_TRACES_HEADERS"])

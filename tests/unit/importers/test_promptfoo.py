@@ -297,29 +297,29 @@ def test_a_variable_that_is_a_template_is_no_case_and_one_with_braces_stays(tmp_
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "code"),
     [
         ("a: &x [1]\nb: *x\n", "anchor|alias"),
         ("a: !!python/object:os.system x\n", "tag"),
         ("[" * 200, "nested|YAML"),
         ("prompts: [a\n", "not YAML"),
-        ("- a\n", "not a mapping"),
-        ("tests: []\n", "no prompt"),
+        ("- a\n", "wrong-file-kind"),
+        ("tests: []\n", "not-mapped"),
         ("", "empty"),
     ],
 )
-def test_what_is_no_configuration_is_refused(tmp_path: Path, content: str, said: str) -> None:
+def test_what_is_no_configuration_is_refused(tmp_path: Path, content: str, code: str) -> None:
     began = time.monotonic()
-    with pytest.raises(InvalidInput, match=said):
+    with pytest.raises(InvalidInput, match=rf"\[({code})\]"):
         importing(tmp_path, content)
     assert time.monotonic() - began < 10
 
 
 def test_a_configuration_that_is_code_or_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="holds no configuration"):
+    with pytest.raises(InvalidInput, match=r"\[file-not-found\]"):
         read("promptfoo", tmp_path)
     (tmp_path / "promptfooconfig.js").write_text("throw 1")
-    with pytest.raises(InvalidInput, match="is code, which is not run"):
+    with pytest.raises(InvalidInput, match=r"\[wrong-file-kind\]"):
         read("promptfoo", tmp_path / "promptfooconfig.js")
 
 
