@@ -69,7 +69,7 @@ def _read_rows(source: Source, path: Path, kind: str) -> SourceRows:
     if len(names) > MAX_COLUMNS:
         raise table_error("limit-exceeded", display_path, f"has more than {MAX_COLUMNS:,} columns")
     if len(set(names)) < len(names):
-        raise table_error("duplicate-name", display_path, "has a column twice")
+        raise table_error("duplicate-column", display_path, "has a column twice")
     classes = _class_names(heading["kept"])
 
     def read(fields: Collection[str]) -> Iterator[SourceRow]:

@@ -119,7 +119,7 @@ def mapping_of(
             )
         elif column not in names and column.partition(".")[0] not in names:
             problems.error(
-                "invalid-option",
+                "unknown-column",
                 f"--column {role}={column}: there is no such column",
                 remedy=f"there are: {_list_names(names)}",
             )

@@ -78,7 +78,7 @@ def read_csv(source: Source, path: Path) -> SourceRows:
         )
     if twice := next((name for name, count in Counter(names).items() if count > 1), None):
         raise table_error(
-            "duplicate-name", display_path, f"has the column {twice!r} twice", first[0]
+            "duplicate-column", display_path, f"has the column {twice!r} twice", first[0]
         )
     remarks: list[str] = []
 

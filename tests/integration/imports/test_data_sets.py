@@ -174,14 +174,14 @@ def test_what_is_lost_in_65_537_rows_is_listed_or_counted(tmp_path: Path) -> Non
     ("content", "pattern"),
     [
         ("", r"\[no-cases\]"),
-        ("a,a\n1,2\n", r"q.csv:1: .*'a'.*\[duplicate-name\]"),
+        ("a,a\n1,2\n", r"q.csv:1: .*'a'.*\[duplicate-column\]"),
         (
             "question,answer\n1\n1,2,3\n",
             r"q.csv:2: .*\[wrong-cell-count\]\n.*:3: .*\[wrong-cell-count\]",
         ),
         (b"question,answer\n\xff,1\n", r"\[not-utf8\]"),
         ('question,answer\n"open,1\n', r"q.csv:2: .*\[not-csv\]"),
-        ("frage,antwort\n1,2\n", r"--column prompt=question.*\[invalid-option\]"),
+        ("frage,antwort\n1,2\n", r"--column prompt=question.*\[unknown-column\]"),
     ],
 )
 def test_a_table_that_is_wrong_is_refused_with_its_line(

@@ -144,7 +144,7 @@ def test_what_holds_no_case_says_why(tmp_path: Path) -> None:
     (tmp_path / "q.csv").write_text("prompt,expected\na,\n")
     with (
         CaseImport("csv", tmp_path / "q.csv", tmp_path / "out") as importing,
-        pytest.raises(InvalidInput, match=r"(?s)holds nothing that becomes a case.*:2: expected"),
+        pytest.raises(InvalidInput, match=r"(?s)\[no-cases\].*:2: expected.*\[not-mapped\]"),
     ):
         prepared(importing)
 
