@@ -22,7 +22,6 @@ from failproof_es.dialects import refuse_other_dialects
 from failproof_es.dialects.protocol import Dialect, LoadsByFile
 from failproof_es.engine.planning.asked_cases import PlannedCases
 from failproof_es.engine.planning.case_spool import CaseSpool, SpooledCase
-from failproof_es.engine.planning.keys_in_cases import KeyWarnings
 from failproof_es.events import Branch, Selection, SuiteSnapshot
 from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.store.mapper import prompt_entry
@@ -157,16 +156,13 @@ def check_files(
     else it is the first file. Raises `InvalidInput` with every error. With `skip_invalid` errors of
     cases are returned as well, unless no case is left. A subclass of `Case` is an error at once.
     """
-    problems, keys = Problems(), KeyWarnings()
+    problems = Problems()
     cases = 0
     of_it = refuse_other_dialects(dialect, files, problems)
-    has_files = tells_files(dialect, of_it)
     for path, case in _load_with_files(dialect, of_it, problems):
         _require_plain(case, dialect.name)
-        keys.add([path] if has_files else of_it, case)
         take(path, case)
         cases += 1
-    problems.problems.extend(keys.warnings())
     if len(of_it) < len(files):  # `skip_invalid` skips cases, never a whole file
         problems.raise_errors()
     if not cases and not problems.errors:

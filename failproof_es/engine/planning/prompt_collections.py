@@ -15,11 +15,13 @@ from failproof_es.core.run import chunked
 from failproof_es.dialects.protocol import Dialect, RebuildsCases
 from failproof_es.engine.history import stored_case
 from failproof_es.engine.identity import current_host, current_user
+from failproof_es.engine.planning.keys_in_cases import KeyWarnings
 from failproof_es.engine.planning.planner import (
     check_files,
     require_unchanged,
     sha256_of,
     store_prompts,
+    tells_files,
 )
 from failproof_es.events import PromptsImported
 from failproof_es.problems import InvalidInput, Problem, Problems
@@ -50,7 +52,10 @@ def import_prompts(
     with store.connect() as connection:
         _require_fitting(connection, dialect, name)
     before = [sha256_of(file) for file in files]
-    warnings = check_files(dialect, files)
+    keys, has_own = KeyWarnings(), tells_files(dialect, files)
+    warnings = check_files(
+        dialect, files, lambda path, case: keys.add([path] if has_own else files, case)
+    )
     imports: list[tuple[Path, str, list[str]]] = []
     for file, sha256 in zip(files, before, strict=True):
         digests: list[str] = []
@@ -67,7 +72,7 @@ def import_prompts(
         return _imported(dialect, name, imports)
 
     append(store, fitting)
-    return sum(len(digests) for _, _, digests in imports), warnings
+    return sum(len(digests) for _, _, digests in imports), (*warnings, *keys.warnings())
 
 
 def _require_fitting(connection: Connection, dialect: Dialect, name: str) -> None:

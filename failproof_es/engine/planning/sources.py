@@ -13,6 +13,7 @@ from failproof_es.configuration.schema import Filters
 from failproof_es.core.case import Case
 from failproof_es.dialects import case_files, configured, dialect_named, recognise
 from failproof_es.dialects.protocol import Dialect, RebuildsCases
+from failproof_es.engine.planning.keys_in_cases import KeyWarnings
 from failproof_es.engine.planning.planner import (
     CaseSource,
     SourcePart,
@@ -92,7 +93,7 @@ class _Files:
 
         A sample, or a dialect that does not tell a case's file, needs a second reading.
         """
-        chooser = _CaseChooser(self.choice)
+        chooser, keys = _CaseChooser(self.choice), KeyWarnings()
         asked_counts, held = dict.fromkeys(self.files, 0), dict.fromkeys(self.files, 0)
         if chooser.draws:
 
@@ -105,6 +106,7 @@ class _Files:
             held[path] += 1
             if chooser.add(case):
                 asked_counts[path] += 1
+                keys.add([path], case)
                 take(case)
 
         if tells_files(self.dialect, self.files):
@@ -117,7 +119,8 @@ class _Files:
             SourcePart(str(file), sha256, asked_counts[file], held[file])
             for file, sha256 in zip(self.files, self.before, strict=True)
         ]
-        return SourceReading(tuple(parts), (*problems, *chooser.remarks()), chooser.selected)
+        findings = (*problems, *keys.warnings(), *chooser.remarks())
+        return SourceReading(tuple(parts), findings, chooser.selected)
 
     def _file_by_file(self) -> Iterator[tuple[Path, Case]]:
         """Each valid case with its file, from a second reading of each file alone, for dialects

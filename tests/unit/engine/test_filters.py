@@ -72,6 +72,19 @@ def test_a_case_needs_one_of_the_values_of_every_filter(
     assert "".join(case.case_id for case in cases) == left
 
 
+@pytest.mark.parametrize(("tags", "warnings"), [(["slow"], ["case a"]), (["fr"], [])])
+def test_only_a_case_that_is_asked_is_warned_of_for_its_key(
+    tmp_path: Path, tags: list[str], warnings: list[str]
+) -> None:
+    def with_key(name: str, case: dict[str, Any]) -> dict[str, Any]:
+        prompt = "Is sk-proj-" + "Ab3" * 16 + " a key?" if name == "a" else name
+        return {**failproof_case(name, case), "prompt": prompt}
+
+    findings = source(tmp_path, with_key, tags=tags).read(lambda case: None).findings
+    fields = [problem.field for problem in findings if problem.code == "key-exposed"]
+    assert fields == warnings
+
+
 @pytest.mark.parametrize(("tags", "left"), [(["slow"], "ab"), (["fr"], "c"), (["fr", "de"], "ac")])
 def test_a_failproof_case_is_chosen_by_its_tags_and_keeps_them(
     tmp_path: Path, tags: list[str], left: str
