@@ -289,7 +289,7 @@ async def _plan(
     """
     announce(loaded.configuration, say, loaded.placed)
     if (unwritten := remember_own(loaded.configuration)) is not None:
-        say(f"warning: {unwritten}")
+        say(unwritten.describe())
     resolved = ResolvedConfiguration(str(loaded.path), loaded.resolved(), loaded.digest())
     checked = partial(_check_and_store, loaded, store, targets, step, say)
     dialect, plan = (

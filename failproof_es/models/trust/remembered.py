@@ -21,7 +21,7 @@ from failproof_es.models.trust.permissions import (
     permissions_of,
 )
 from failproof_es.models.user_code.finding import file_of_class
-from failproof_es.problems import InvalidInput
+from failproof_es.problems import InvalidInput, Problem
 from failproof_es.support.atomic_file import atomic_write, describe_write_error
 from failproof_es.support.file_lock import lock_beside, locked
 from failproof_es.support.machine.user_folder import user_folder
@@ -87,7 +87,7 @@ def remember(*demands: Demand | ClassDemand) -> None:
         atomic_write(path, [text.encode()], mode=0o600)
 
 
-def remember_own(configuration: Configuration) -> str | None:
+def remember_own(configuration: Configuration) -> Problem | None:
     """Remember the user's own configuration's demands beyond the default, so that `resume` works.
 
     Returns a warning if the file cannot be read or written, else `None`.
@@ -96,11 +96,19 @@ def remember_own(configuration: Configuration) -> str | None:
     beyond = [demand for demand in demands_of(configuration) if not default.permits(demand)]
     try:
         remember(*beyond)
-    except (OSError, InvalidInput) as error:
-        path = file_of_permissions()
-        why = describe_write_error(path, error) if isinstance(error, OSError) else str(error)
-        return f"{path} cannot be written ({why}): `resume` will need --allow"
+    except OSError as error:
+        return _not_remembered(describe_write_error(file_of_permissions(), error))
+    except InvalidInput as error:
+        return _not_remembered(error.problems[0].message)
     return None
+
+
+def _not_remembered(reason: str) -> Problem:
+    return Problem(
+        "file-unwritable",
+        f"{file_of_permissions()} cannot be written ({reason}): `resume` will need --allow",
+        severity="warning",
+    )
 
 
 def _permission_line(demand: Demand | ClassDemand) -> str | None:

@@ -166,7 +166,7 @@ def test_a_full_disk_leaves_everything_as_it_is(
     with monkeypatch.context() as patched:
         patched.setattr(atomic_file, "_write", full)
         said = archive.does("archive", "1", "--to", "old", code=2)
-    assert "cannot be written" in said
+    assert "[file-unwritable]" in said
     assert list((archive.folder / "old").iterdir()) == []
     assert archive.rows() == before
     assert (
@@ -188,5 +188,5 @@ def test_what_the_disk_gives_back_is_what_counts(
     with monkeypatch.context() as patched:
         patched.setattr(archiving, "read_archive", rotten)
         said = archive.does("archive", "1", "--to", "old", code=2)
-    assert "does not read as what it has to be" in said
+    assert "[file-corrupt]" in said
     assert archive.rows() == before

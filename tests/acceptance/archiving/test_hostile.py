@@ -69,9 +69,9 @@ def test_a_good_file_of_the_run_that_is_not_the_one_on_record(archive: Archive) 
     archive.does("ledger", "checkpoint")
     archive.does("archive", "1", "--to", "old")
     said = archive.does("attach", "other.evidence", code=2)
-    assert "is not the file that run 1 was archived in" in said
+    assert "[wrong-archive]" in said
     said = archive.does("attach", archive.folder / "none", code=2)
-    assert "cannot be read" in said
+    assert "[file-unreadable]" in said
     archive.does("evidence", "export", "2", "-o", "two.evidence")
     assert "run 2 is not archived" in archive.does("attach", "two.evidence", code=2)
     assert "not the archive of a run" in archive.does("verify", "--archive", "two.evidence", code=2)
@@ -88,7 +88,7 @@ def test_a_file_of_another_database(archive: Archive, recorded_log: object) -> N
     last = json.dumps({"sha256": hashlib.sha256(body).hexdigest()}, separators=(",", ":"))
     (archive.folder / "foreign.evidence").write_bytes(body + last.encode() + b"\n")
     said = archive.does("attach", "foreign.evidence", code=2)
-    assert "of a run of another log" in said
+    assert "[wrong-archive]" in said
 
 
 def test_who_may_not_archive(archive: Archive, store: Store) -> None:

@@ -86,7 +86,7 @@ def test_a_function_of_the_standard_library_is_no_model_and_is_never_called(
     done = said(
         store, folder, {"provider": "python", "class": "timeit:timeit", "model": code}, *command
     )
-    assert done.exit_code == 2 and "is of the standard library" in done.stderr
+    assert done.exit_code == 2 and "[class-unfit]" in done.stderr
     assert "models[0].class" in done.stderr
     assert not ran.exists()
 

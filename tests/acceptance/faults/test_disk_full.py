@@ -72,7 +72,7 @@ def test_a_disk_too_small_for_a_server_is_told(mount: Mount, tmp_path: Path) -> 
     assert done.stderr.startswith(f"error: the embedded PostgreSQL in {home} cannot be used; ")
     assert "MB are free there" in done.stderr
     assert "No space left on device" in done.stderr
-    assert "set FAILPROOF_ES_HOME to a folder" in done.stderr
+    assert "[database-unusable]" in done.stderr
     assert "Traceback" not in done.stderr
 
 

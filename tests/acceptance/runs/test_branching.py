@@ -387,7 +387,7 @@ def test_what_stands_against_it_is_found_before_anything_is_sent_and_is_on_recor
         start(store.url, tmp_path)
         before = log(store, 1)
     done = branch(store, tmp_path, 1, middle(store, 1))
-    assert done.exit_code == 2 and "cannot be reached" in done.stderr
+    assert done.exit_code == 2 and "[server-unreachable]" in done.stderr
     refused = trail(store, tmp_path, done.stderr.partition("failproof-es audit ")[2].split("`")[0])
     assert [each["event"] for each in refused] == [*CHECKED[:2], "ValidationFailed"]
     assert "cannot be reached" in refused[-1]["details"]["problems"][0]

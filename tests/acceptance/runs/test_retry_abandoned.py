@@ -239,7 +239,7 @@ def test_where_nothing_was_abandoned_no_run_begins(store: Store, folder: Path) -
     assert again(store, folder, 1).exit_code == 0
     done = again(store, folder, 2)
     assert done.exit_code == 2
-    assert "run 2 has no abandoned evaluation that could be asked again" in done.stderr
+    assert "[nothing-to-ask]" in done.stderr
     assert runs(store) == 2
 
 

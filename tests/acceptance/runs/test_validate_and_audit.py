@@ -97,7 +97,7 @@ def test_everything_that_is_wrong_is_said_at_once_and_is_on_record(
     for command in ("validate", "start"):
         done = validated(store, tmp_path, command, "run.yaml")
         assert done.exit_code == 2
-        for words in ("suite.jsonl:1", "suite.jsonl:2", "cannot be reached"):
+        for words in ("suite.jsonl:1", "suite.jsonl:2", "[server-unreachable]"):
             assert words in done.stderr, done.stderr
     trail = audit(store, run_id, tmp_path)
     assert [record["event"] for record in trail] == [
@@ -105,7 +105,7 @@ def test_everything_that_is_wrong_is_said_at_once_and_is_on_record(
     ]  # fmt: skip
     assert all(record["test_run_id"] == run_id for record in trail)
     said = "\n".join(trail[-1]["details"]["problems"])
-    assert "suite.jsonl:1" in said and "cannot be reached" in said
+    assert "suite.jsonl:1" in said and "[server-unreachable]" in said
     assert trail[-1]["details"]["who"]
 
 
@@ -116,7 +116,9 @@ def test_a_judge_that_is_wanted_and_not_there_is_missed_before_anything_is_sent(
     prompts = {"path": "suite.jsonl", "dialect": "benchmark"}
     write_configuration(tmp_path, mock_url, prompts=prompts)
     done = validated(store, tmp_path, "start", "run.yaml")
-    assert done.exit_code == 2 and "judge: is missing" in done.stderr, done.output
+    assert done.exit_code == 2 and "judge: " in done.stderr and "[no-judge]" in done.stderr, (
+        done.output
+    )
     assert "RequestSent" not in events(store)
 
 

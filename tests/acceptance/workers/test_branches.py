@@ -140,5 +140,5 @@ def test_what_cannot_be_branched_is_refused_before_anything_is_planned(
                 store.url, "resume", "1", "--retry-abandoned", "--quiet", *way, cwd=tmp_path
             )
             assert refused.exit_code == 2
-            assert "has no abandoned evaluation that could be asked again" in refused.stderr
+            assert "[nothing-to-ask]" in refused.stderr
     assert count(store, "RunStarted") == 1

@@ -98,6 +98,6 @@ def test_weights_that_cannot_be_served_are_the_same_error_to_everybody(tmp_path:
     async def work(model: Provider, judge: Provider) -> None:
         for outcome in await asyncio.gather(model.open(), judge.open(), return_exceptions=True):
             assert isinstance(outcome, InvalidInput)
-            assert "did not start" in str(outcome)
+            assert "[model-not-started]" in str(outcome)
 
     with_two(work, str(broken))
