@@ -170,8 +170,12 @@ def _first_problem(error: InvalidInput, status: HTTPStatus) -> ErrorPage:
 
 
 def _invalid_parameters(message: str) -> ErrorPage:
-    status = HTTPStatus.UNPROCESSABLE_ENTITY
-    return error_page(status, "invalid-parameter", message, "correct it in the URL")
+    return ErrorPage(
+        status=HTTPStatus.UNPROCESSABLE_ENTITY,
+        code="invalid-parameter",
+        error=f"{message}.",  # it begins with the parameter's name
+        remedy="Correct it in the URL.",
+    )
 
 
 def _parameters(error: RequestValidationError | ValidationError) -> str:

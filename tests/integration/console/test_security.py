@@ -164,7 +164,9 @@ def test_a_parameter_that_is_wrong_is_named(client: httpx.Client, query: str, na
     assert named in found.text
     told = client.get(f"/runs.json?{query}")
     assert told.status_code == 422
-    assert told.json()["status"] == 422
+    error = told.json()
+    assert (error["status"], error["code"]) == (422, "invalid-parameter")
+    assert "<code>invalid-parameter</code>" in found.text
 
 
 def test_an_unknown_parameter_is_refused_on_a_page_without_any(client: httpx.Client) -> None:

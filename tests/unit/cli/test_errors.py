@@ -13,8 +13,10 @@ from failproof_es.cli.app.errors import ExitCode, exit_code_of, note_run, report
 from failproof_es.cli.rendering.database_url import mask_message, mask_url
 from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.events import Counts, RunValidated
+from failproof_es.ledger.errors import NotSigned
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.connecting import connect
+from failproof_es.store.errors import ReadOnlyLog, UnreadableEvent, UnreadableState
 from failproof_es.store.outage import LogUnavailable
 from failproof_es.store.store import Store
 from failproof_es.store.writing.lease import RunBusy
@@ -58,40 +60,46 @@ def test_a_run_that_came_back_has_the_promised_exit_code(result: Outcome, code: 
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "said"),
+    ("error", "exit_code", "code"),
     [
-        (InvalidInput.because("todo", "bad", remedy="do better"), 2, "error: bad (do better)"),
-        (RunBusy(UUID(int=1), "someone"), 1, "is being driven by someone"),
-        (LogUnavailable("no disk"), 1, "`failproof-es resume RUN`"),
-        (psycopg.OperationalError("server closed"), 1, "failproof-es db status"),
-        (ValueError("odd"), 1, "error: ValueError: odd (--debug shows the stack trace)"),
-        (ValueError(), 1, "no message"),
+        (InvalidInput.because("empty-value", "bad"), 2, "empty-value"),
+        (RunBusy(UUID(int=1), "someone"), 1, "run-busy"),
+        (UnreadableState("version 9"), 1, "log-unreadable"),
+        (UnreadableEvent("no id"), 1, "log-changed"),
+        (NotSigned("a leaf"), 1, "log-changed"),
+        (LogUnavailable("no disk"), 1, "log-unwritable"),
+        (ReadOnlyLog("a standby", whole=True), 1, "database-read-only"),
+        (psycopg.errors.DiskFull("no space"), 1, "database-refused"),
+        (psycopg.OperationalError("server closed"), 1, "database-unreachable"),
+        (ReadOnlyLog("an auditor"), 2, "permission-denied"),
+        (ValueError("odd"), 1, "unexpected-error"),
+        (ValueError(), 1, "unexpected-error"),
     ],
 )
-def test_an_error_is_a_paragraph_and_a_code(
-    error: BaseException, code: int, said: str, capsys: pytest.CaptureFixture[str]
+def test_an_error_is_a_paragraph_that_ends_with_its_code(
+    error: BaseException, exit_code: int, code: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert report(error, debug=False) == code
+    assert report(error, debug=False) == exit_code
     shown = capsys.readouterr()
-    assert said in shown.err
+    assert shown.err.startswith("error: ") and shown.err.endswith(f" [{code}]\n")
     assert shown.out == ""
     assert len(shown.err.splitlines()) == 1
 
 
 def test_all_problems_are_listed_each_with_its_place(capsys: pytest.CaptureFixture[str]) -> None:
     problems = [
-        Problem("todo", "is missing", Path("a.jsonl"), 3, "case_id"),
-        Problem("todo", "is not JSON", Path("b.jsonl"), 9),
+        Problem("missing-key", "is missing", Path("a.jsonl"), 3, "case_id"),
+        Problem("not-json", "is not JSON", Path("b.jsonl"), 9),
     ]
     assert report(InvalidInput(problems), debug=False) == ExitCode.USAGE
     shown = capsys.readouterr().err
     assert "2 problems, nothing was sent" in shown
-    assert "a.jsonl:3: case_id: is missing" in shown
-    assert "b.jsonl:9: is not JSON" in shown
+    assert "a.jsonl:3: case_id: is missing [missing-key]\n" in shown
+    assert "b.jsonl:9: is not JSON [not-json]\n" in shown
 
 
 def test_an_error_text_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    report(InvalidInput.because("todo", "no case \x1b[2J\u202e"), debug=False)
+    report(InvalidInput.because("unknown-case", "no case \x1b[2J\u202e"), debug=False)
     shown = capsys.readouterr().err
     assert "\x1b" not in shown and "\u202e" not in shown
 
