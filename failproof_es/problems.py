@@ -11,6 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+_RANGES = frozenset(
+    {
+        *("greater_than", "greater_than_equal", "less_than", "less_than_equal"),
+        *("finite_number", "multiple_of", "too_long", "string_too_long"),
+    }
+)
+"""Types of pydantic's errors about the size of a value."""
+
 Severity = Literal["error", "warning", "remark"]
 """An `error` stops a run, a `warning` is a likely mistake, a `remark` is information."""
 
@@ -19,9 +27,10 @@ Severity = Literal["error", "warning", "remark"]
 class Problem:
     """One defect, or a remark.
 
-    `code` names the kind of defect and does not change (`unknown-key`); `docs/reference/problems.md`
-    lists the codes. `line` counts from 1; `field` is a dotted path such as `models[0].model`.
-    `case_line` is the first line of the defective case, where that is another line.
+    `code` names the kind of defect and does not change, such as `unknown-key`;
+    `docs/reference/problems.md` lists the codes. `line` counts from 1; `field` is a dotted path
+    such as `models[0].model`. `case_line` is the first line of the defective case, where that is
+    another line.
     """
 
     code: str
@@ -162,6 +171,23 @@ def shown_value(
         case _:
             text = repr(value) if isinstance(value, str | int | float) else str(value)
             return text if len(text) <= longest else f"{text[: longest - 3]}..."
+
+
+def schema_code(kind: str) -> str:
+    """The code of a schema error of pydantic, by its `type`."""
+    match kind:
+        case "missing":
+            return "missing-key"
+        case "extra_forbidden":
+            return "unknown-key"
+        case "too_short" | "string_too_short":
+            return "empty-value"
+        case _ if kind in _RANGES:
+            return "out-of-range"
+        case _ if kind.endswith(("_type", "_parsing", "_from_float")):
+            return "wrong-type"
+        case _:
+            return "invalid-value"
 
 
 class InvalidInput(Exception):

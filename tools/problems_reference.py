@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("failproof_es", "projections")
+_PROBLEMS = ROOT / "failproof_es" / "problems.py"
 CODE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _UNKNOWN = "..."
 
@@ -55,7 +56,7 @@ def codes() -> Mapping[str, Sequence[Sentence]]:
     sentences: dict[str, list[Sentence]] = defaultdict(list)
     for tree in _trees():
         for call, function in _calls(tree):
-            arguments = _arguments(call)
+            arguments = _arguments(call, tree)
             message = _template(arguments.get("message"), function)
             remedy = _template(arguments.get("remedy"), function)
             for code in _texts(arguments.get("code")):
@@ -79,27 +80,26 @@ def _calls(tree: ast.AST, function: ast.AST | None = None) -> Iterator[tuple[ast
 
 
 @cache
-def _parameters() -> Mapping[str, Sequence[str]]:
-    """The parameters of each function and class that takes a code, by its name."""
+def _parameters(tree: ast.Module) -> Mapping[str, Sequence[str]]:
+    """The parameters of each function and class of a module that takes a code, by its name."""
     found: dict[str, Sequence[str]] = {}
-    for tree in _trees():
-        for node in ast.walk(tree):
-            match node:
-                case ast.FunctionDef(name=name):
-                    parameters = _parameters_of(node)
-                case ast.ClassDef(name=name, body=body):
-                    fields = (line for line in body if isinstance(line, ast.AnnAssign))
-                    parameters = [ast.unparse(line.target) for line in fields]
-                    parameters += [
-                        parameter
-                        for line in body
-                        if isinstance(line, ast.FunctionDef) and line.name == "__init__"
-                        for parameter in _parameters_of(line)
-                    ]
-                case _:
-                    continue
-            if "code" in parameters:
-                found[name] = parameters
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name):
+                parameters = _parameters_of(node)
+            case ast.ClassDef(name=name, body=body):
+                fields = (line for line in body if isinstance(line, ast.AnnAssign))
+                parameters = [ast.unparse(line.target) for line in fields]
+                parameters += [
+                    parameter
+                    for line in body
+                    if isinstance(line, ast.FunctionDef) and line.name == "__init__"
+                    for parameter in _parameters_of(line)
+                ]
+            case _:
+                continue
+        if "code" in parameters:
+            found[name] = parameters
     return found
 
 
@@ -108,9 +108,22 @@ def _parameters_of(function: ast.FunctionDef) -> list[str]:
     return [argument.arg for argument in arguments if argument.arg not in ("self", "cls")]
 
 
-def _arguments(call: ast.Call) -> Mapping[str, ast.expr]:
+@cache
+def _all_parameters() -> Mapping[str, Sequence[str]]:
+    """The parameters of every module; those of `failproof_es/problems.py` go first."""
+    found: dict[str, Sequence[str]] = {}
+    for tree in [*_trees(), ast.parse(_PROBLEMS.read_text("utf-8"))]:
+        found.update(_parameters(tree))
+    return found
+
+
+def _arguments(call: ast.Call, tree: ast.Module) -> Mapping[str, ast.expr]:
+    """The arguments of a call by name; empty unless what is called takes a code.
+
+    A function of the call's own module hides others of its name.
+    """
     name = call.func.attr if isinstance(call.func, ast.Attribute) else ast.unparse(call.func)
-    parameters = _parameters().get(name)
+    parameters = _parameters(tree).get(name) or _all_parameters().get(name)
     if parameters is None:
         return {}
     named = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None}
@@ -118,13 +131,33 @@ def _arguments(call: ast.Call) -> Mapping[str, ast.expr]:
 
 
 def _texts(argument: ast.expr | None) -> Iterator[str]:
-    """The codes that an argument can be: a literal, or a choice of literals."""
+    """The codes that an argument can be: a literal, a choice, or the result of a function."""
     match argument:
         case ast.Constant(value=str(code)) if CODE.fullmatch(code):
             yield code
         case ast.IfExp(body=body, orelse=other):
             yield from _texts(body)
             yield from _texts(other)
+        case ast.Call(func=ast.Name(id=name)):
+            yield from _returned(name)
+
+
+@cache
+def _returned(name: str) -> Sequence[str]:
+    """The codes that functions of this name return."""
+    functions = (
+        node
+        for tree in _trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.name == name
+    )
+    returned = (
+        node.value
+        for function in functions
+        for node in ast.walk(function)
+        if isinstance(node, ast.Return)
+    )
+    return [code for value in returned for code in _texts(value)]
 
 
 def _template(argument: ast.expr | None, function: ast.AST) -> str | None:

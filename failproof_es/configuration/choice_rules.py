@@ -22,12 +22,12 @@ from failproof_es.configuration.schema import Configuration, Model
 from failproof_es.configuration.variants import OWN, model_keys
 from failproof_es.configuration.yaml_tree import Location
 
-Report = Callable[[Location, str, str | None], None]
-"""Reports the error of a value: where it stands, what is wrong, what to do."""
+Report = Callable[[str, Location, str, str | None], None]
+"""Reports the error of a value: its code, where it stands, what is wrong, what to do."""
 
 
-def check_selection(selection: SelectionSection, error: Report) -> None:
-    """Call `error` for each invalid pattern and each contradictory setting of `selection`."""
+def check_selection(selection: SelectionSection, report: Report) -> None:
+    """Call `report` for each invalid pattern and each contradictory setting of `selection`."""
     for name, patterns in (("only", selection.only), ("exclude", selection.exclude)):
         for at, pattern in enumerate(patterns or ()):
             if parse_pattern(pattern) is None:
@@ -36,15 +36,16 @@ def check_selection(selection: SelectionSection, error: Report) -> None:
                     "begin it with id:, tag: or suite:, such as tag:smoke or id:login-*, or name "
                     "the cases of a run: failed:3, errors:3, unscored:3"
                 )
-                error(("selection", name, at), message, remedy)
+                report("invalid-pattern", ("selection", name, at), message, remedy)
     if selection.limit is not None and selection.sample is not None:
-        error(("selection", "limit"), "stands beside `sample`", "keep one of them")
+        message = "stands beside `sample`"
+        report("options-conflict", ("selection", "limit"), message, "keep one of them")
     if selection.seed is not None and selection.sample is None:
-        error(("selection", "seed"), "has no effect without `sample`", "remove it")
+        report("no-effect", ("selection", "seed"), "has no effect without `sample`", "remove it")
 
 
-def check_matrix(matrix: Matrix | None, error: Report) -> None:
-    """Call `error` for each key that is no parameter, and each value that is invalid or repeated.
+def check_matrix(matrix: Matrix | None, report: Report) -> None:
+    """Call `report` for each key that is no parameter, and each value that is invalid or repeated.
 
     `None` is a configuration without a matrix, which has no error.
     """
@@ -52,20 +53,20 @@ def check_matrix(matrix: Matrix | None, error: Report) -> None:
         at: Location = ("matrix", "parameters", name)
         if name in _entry_keys() - OWN:
             message = "is a key of a model's entry and no parameter"
-            error(at, message, "list the models that differ by it under `models`")
+            report("reserved-name", at, message, "list the models that differ by it under `models`")
             continue
         seen = set()
         for number, value in enumerate(values):
             try:
                 sent = _validators()[name].validate_python(value) if name in OWN else value
             except ValidationError as wrong:
-                error((*at, number), *explain_value(wrong, name))
+                explanation = explain_value(wrong, name)
+                report(explanation.code, (*at, number), explanation.message, explanation.remedy)
                 continue
             if (comparable := _canonical_text(sent)) in seen:
                 message = "is the same as a value before it, and would ask everything twice"
-                error(
-                    (*at, number), message, "keep one of them; `execution.repetitions` asks again"
-                )
+                remedy = "keep one of them; `execution.repetitions` asks again"
+                report("duplicate-value", (*at, number), message, remedy)
             seen.add(comparable)
 
 
@@ -92,8 +93,8 @@ def _canonical_text(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def check_keys(configuration: Configuration, error: Report) -> None:
-    """Call `error` for each key of a model or judge that two entries of a list share, or that
+def check_keys(configuration: Configuration, report: Report) -> None:
+    """Call `report` for each key of a model or judge that two entries of a list share, or that
     begins with `judge:` or a space, ends with a space or cannot be printed."""
     judge = [] if configuration.judge is None else [configuration.judge]
     entries = {"models": configuration.models, "judges": configuration.judges or [], "judge": judge}
@@ -105,19 +106,20 @@ def check_keys(configuration: Configuration, error: Report) -> None:
             if model.key is None:
                 continue
             if shared[key] > 1:
-                error(place, f"{key!r} is the key of another entry, too", "change it")
+                message = f"{key!r} is the key of another entry, too"
+                report("duplicate-name", place, message, "change it")
             elif not key.isprintable() or key != key.strip() or key.startswith("judge:"):
                 message = "begins with `judge:` or a space, ends with one, or cannot be printed"
-                error(place, message, "use a plain name")
+                report("invalid-name", place, message, "use a plain name")
 
 
-def check_templates(configuration: Configuration, error: Report) -> None:
-    """Call `error` for each prompt template without `{prompt}` in `user` (or with `{{prompt}}`),
+def check_templates(configuration: Configuration, report: Report) -> None:
+    """Call `report` for each prompt template without `{prompt}` in `user` (or with `{{prompt}}`),
     with `{prompt}` in `system`, or of a judge."""
     for at, model in enumerate(configuration.models):
-        _check_template(model.prompt_template, ("models", at, "prompt_template"), error)
+        _check_template(model.prompt_template, ("models", at, "prompt_template"), report)
     for name, template in ((configuration.matrix and configuration.matrix.prompts) or {}).items():
-        _check_template(template, ("matrix", "prompts", name), error)
+        _check_template(template, ("matrix", "prompts", name), report)
     judges: list[tuple[Location, Model]] = [
         (("judges", at), judge) for at, judge in enumerate(configuration.judges or ())
     ]
@@ -126,20 +128,23 @@ def check_templates(configuration: Configuration, error: Report) -> None:
     for place, judge in judges:
         if judge.prompt_template is not None:
             message = "has no effect: a judge is asked what its dialect says"
-            error((*place, "prompt_template"), message, "remove it")
+            report("no-effect", (*place, "prompt_template"), message, "remove it")
 
 
-def _check_template(template: PromptTemplate | None, at: Location, error: Report) -> None:
+def _check_template(template: PromptTemplate | None, at: Location, report: Report) -> None:
     if template is None:
         return
     remedy = f"write {PROMPT} where the text of the case belongs"
     if PROMPT not in template.user:
-        error((*at, "user"), f"does not hold {PROMPT}, so no case would be asked", remedy)
+        message = f"does not hold {PROMPT}, so no case would be asked"
+        report("missing-placeholder", (*at, "user"), message, remedy)
     elif f"{{{PROMPT}}}" in template.user:
         message = f"holds {{{PROMPT}}}: braces would be sent around the text of the case"
-        error((*at, "user"), message, remedy)
+        report("invalid-template", (*at, "user"), message, remedy)
     if template.system is not None and PROMPT in template.system:
         message = (
             f"holds {PROMPT}, which would be sent as it stands: it is replaced in `user` alone"
         )
-        error((*at, "system"), message, "move it to `user`, or write it otherwise")
+        report(
+            "invalid-template", (*at, "system"), message, "move it to `user`, or write it otherwise"
+        )

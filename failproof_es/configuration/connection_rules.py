@@ -33,7 +33,7 @@ def url_problems(url: str | None) -> Iterator[EntryProblem]:
     for operation in _OPERATIONS:
         if url is not None and url.rstrip("/").endswith(operation):
             message = f"ends in {operation}, which is added to it for each request"
-            yield EntryProblem("todo", "base_url", message, "leave that out")
+            yield EntryProblem("invalid-url", "base_url", message, "leave that out")
 
 
 def connection_problems(model: Model) -> Iterator[EntryProblem]:
@@ -42,21 +42,21 @@ def connection_problems(model: Model) -> Iterator[EntryProblem]:
     open_proxy = "use a proxy that asks for none"
     yield from _address_problems("proxy", model.proxy, example, open_proxy)
     if model.proxy is not None and urlsplit(model.proxy).path not in ("", "/"):
-        yield EntryProblem("todo", "proxy", "has a path", example)
+        yield EntryProblem("invalid-url", "proxy", "has a path", example)
     for name, variable in sorted(model.headers.items()):
         if not _HEADER.fullmatch(name):
-            yield EntryProblem("todo", "headers", f"{name!r} is not the name of a header")
+            yield EntryProblem("invalid-name", "headers", f"{name!r} is not the name of a header")
         elif name.lower() in _OURS:
             message = f"`{name}` says how a request is sent, which is not a model's to say"
-            yield EntryProblem("todo", "headers", message, "remove it")
+            yield EntryProblem("reserved-name", "headers", message, "remove it")
         if not _VARIABLE.fullmatch(variable):
             message = f"the value of `{name}` is not the name of an environment variable"
             yield EntryProblem(
-                "todo", "headers", message, "export the value, and name its variable here"
+                "key-exposed", "headers", message, "export the value, and name its variable here"
             )
     lower = [name.lower() for name in model.headers]
     if len(set(lower)) < len(lower):
-        yield EntryProblem("todo", "headers", "names one header twice", "keep one of them")
+        yield EntryProblem("duplicate-key", "headers", "names one header twice", "keep one of them")
 
 
 def _address_problems(
@@ -66,19 +66,21 @@ def _address_problems(
         return
     if not _URL.fullmatch(url):
         message = "holds white space, or a character that is not ASCII"
-        yield EntryProblem("todo", field, message, f"{example}; an international host as xn--...")
+        yield EntryProblem(
+            "invalid-url", field, message, f"{example}; an international host as xn--..."
+        )
         return
     try:
         parts = urlsplit(url)
         if parts.port == 0:
             raise ValueError(parts.port)
     except ValueError:
-        yield EntryProblem("todo", field, "is not a URL", example)
+        yield EntryProblem("invalid-url", field, "is not a URL", example)
         return
     if parts.username or parts.password:
-        yield EntryProblem("todo", field, "holds a user name or a password", own)
+        yield EntryProblem("key-exposed", field, "holds a user name or a password", own)
     elif parts.scheme not in ("http", "https") or not parts.hostname:
-        yield EntryProblem("todo", field, "is not an http or https URL", example)
+        yield EntryProblem("invalid-url", field, "is not an http or https URL", example)
     elif parts.query or parts.fragment:  # it would be recorded with every request
         without = "leave out `?` and `#`; a key goes by `api_key_env`"
-        yield EntryProblem("todo", field, "has a query or fragment after its path", without)
+        yield EntryProblem("invalid-url", field, "has a query or fragment after its path", without)

@@ -62,8 +62,8 @@ def override_connections(resolved: dict[str, Any], settings: Sequence[str]) -> C
     for location in sorted(tree.overridden, key=dotted):
         if not _concerns_a_connection(location, resolved):
             problems.error(
-                "todo", "cannot be changed for a branch", path=_FROM, field=dotted(location),
-                remedy=_MAY_BE_SET,
+                "not-changeable", "cannot be changed for a branch",
+                path=_FROM, field=dotted(location), remedy=_MAY_BE_SET,
             )  # fmt: skip
     problems.raise_errors()
     try:

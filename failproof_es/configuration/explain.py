@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from failproof_es.configuration.yaml_tree import Location, YamlTree, dotted
 from failproof_es.declared_gates import DECLARED
-from failproof_es.problems import Problems
+from failproof_es.problems import Problems, schema_code
 from failproof_es.support.key_shapes import may_hold_key
 
 _SECRET = re.compile(r"key|secret|token|password|credential", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+
+
+class Explanation(NamedTuple):
+    """An invalid value in plain words; `remedy` is `None` if there is none to suggest."""
+
+    code: str
+    message: str
+    remedy: str | None
 
 
 def report_schema_errors(
@@ -27,50 +36,49 @@ def report_schema_errors(
     No message quotes a possible secret. Unless `tree.quoting`, no message quotes a value or an
     unknown key.
     """
-    explanations: dict[Location, dict[str, str | None]] = {}
+    explanations: dict[Location, list[Explanation]] = {}
     for detail in error.errors():
         location = written_location(detail, tree.value)
         name = str(location[-1]) if location else ""
         explained = _explain_quoting if tree.quoting else _explain_unquoted
-        message, remedy = explained(detail, name, location, schema)
-        explanations.setdefault(location, {})[message] = remedy
-    for location, messages in explanations.items():
+        explanations.setdefault(location, []).append(explained(detail, name, location, schema))
+    for location, alternatives in explanations.items():
         found_in, line = tree.place_of(location, path)
-        remedies = dict.fromkeys(filter(None, messages.values()))
+        code, message, remedy = _join(alternatives)
         quotable = location if tree.quoting else _known_part(location, schema)
         problems.error(
-            "todo", ", or ".join(messages), path=found_in, line=line, field=dotted(quotable) or None,
-            remedy="; ".join(remedies) or None,
+            code, message, path=found_in, line=line, field=dotted(quotable) or None, remedy=remedy
         )  # fmt: skip
 
 
-def explain_value(error: ValidationError, name: str) -> tuple[str, str | None]:
-    """Message and remedy for one invalid value of that name, as `report_schema_errors` words it.
+def explain_value(error: ValidationError, name: str) -> Explanation:
+    """One invalid value of that name, as `report_schema_errors` words it."""
+    return _join([_explain_quoting(detail, name, (name,), BaseModel) for detail in error.errors()])
 
-    The remedy is `None` if there is none to suggest.
+
+def _join(alternatives: Sequence[Explanation]) -> Explanation:
+    """The errors of one value, one for each type that it could have, as one; the code of the first.
+
+    Each message and each remedy is there once.
     """
-    explanation = dict(
-        _explain_quoting(detail, name, (name,), BaseModel) for detail in error.errors()
-    )
-    remedies = dict.fromkeys(filter(None, explanation.values()))
-    return ", or ".join(explanation), "; ".join(remedies) or None
+    messages = dict.fromkeys(explanation.message for explanation in alternatives)
+    remedies = dict.fromkeys(filter(None, (explanation.remedy for explanation in alternatives)))
+    return Explanation(alternatives[0].code, ", or ".join(messages), "; ".join(remedies) or None)
 
 
 def _explain_unquoted(
     detail: ErrorDetails, name: str, location: Location, schema: type[BaseModel]
-) -> tuple[str, str | None]:
-    """Message and remedy that state the expected value and quote nothing of the file.
-
-    The remedy is `None` if there is none to suggest.
-    """
+) -> Explanation:
+    """An error in words that state the expected value and quote nothing of the file."""
     if detail["type"] == "missing":
-        return "is missing", f"add `{name}:`"
+        return Explanation("missing-key", "is missing", f"add `{name}:`")
     known_keys = ", ".join(_keys_at(_known_part(location, schema), schema))
     if detail["type"] == "extra_forbidden":
-        return "is not a known key", f"known here: {known_keys}"
+        return Explanation("unknown-key", "is not a known key", f"known here: {known_keys}")
     if detail["type"] in ("model_type", "dict_type"):
-        return "is not a mapping", f"write a mapping with these keys: {known_keys}"
-    return _lower_first(detail["msg"]), None
+        remedy = f"write a mapping with these keys: {known_keys}"
+        return Explanation("wrong-type", "is not a mapping", remedy)
+    return Explanation(schema_code(detail["type"]), _lower_first(detail["msg"]), None)
 
 
 def _known_part(location: Location, schema: type[BaseModel]) -> Location:
@@ -97,25 +105,26 @@ def written_location(detail: ErrorDetails, value: Any) -> Location:
 
 def _explain_quoting(
     detail: ErrorDetails, name: str, location: Location, schema: type[BaseModel]
-) -> tuple[str, str | None]:
+) -> Explanation:
     context = detail.get("ctx", {})
     if detail["type"] == "extra_forbidden":
         return _unknown_key(detail, name, location, schema)
     if detail["type"] == "missing":
-        return "is missing", f"add `{name}:`"
+        return Explanation("missing-key", "is missing", f"add `{name}:`")
     if _may_be_secret(name, detail["input"]):
-        return (
+        return Explanation(
+            "key-exposed",
             "must be the name of an environment variable",
             "a configuration names the variable that holds the key, never the key itself",
         )
     if detail["type"] == "literal_error":
-        return f"is {_describe_value(detail['input'])}", f"use {context.get('expected')}"
+        wrong = f"is {_describe_value(detail['input'])}"
+        return Explanation("invalid-value", wrong, f"use {context.get('expected')}")
     message = detail["msg"]
     if detail["type"] in ("model_type", "dict_type"):
         message = "must be a mapping of keys and values"
-    return f"{_lower_first(message)}; it is {_describe_value(detail['input'])}", _suggest_notation(
-        detail
-    )
+    wrong = f"{_lower_first(message)}; it is {_describe_value(detail['input'])}"
+    return Explanation(schema_code(detail["type"]), wrong, _suggest_notation(detail))
 
 
 def _suggest_notation(detail: ErrorDetails) -> str | None:
@@ -154,9 +163,10 @@ def _suggest_unquoting(kind: str, quoted: str) -> str | None:
 
 def _unknown_key(
     detail: ErrorDetails, name: str, location: Location, owner: type[BaseModel]
-) -> tuple[str, str | None]:
+) -> Explanation:
     if _may_be_secret(name, detail["input"]):
-        return (
+        return Explanation(
+            "key-exposed",
             "never write API keys into a configuration",
             "put the key into an environment variable and name that in `api_key_env`",
         )
@@ -167,8 +177,9 @@ def _unknown_key(
     # Names of gates are often guessed, so the closest one may be wrong.
     if location[:-1] == ("gates",):
         install = f"for another one install its package (entry point group {DECLARED.group})"
-        return "is not a known key", f"{meant} {hint}; {install}".strip()
-    return "is not a known key", meant or (hint if known_keys else None)
+        remedy = f"{meant} {hint}; {install}".strip()
+        return Explanation("unknown-key", "is not a known key", remedy)
+    return Explanation("unknown-key", "is not a known key", meant or (hint if known_keys else None))
 
 
 def _keys_at(location: Location, owner: type[BaseModel]) -> list[str]:

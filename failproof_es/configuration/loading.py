@@ -106,13 +106,13 @@ def configuration_from_resolved(resolved: dict[str, Any]) -> Configuration:
                 f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}" for detail in error.errors()
             )
             raise InvalidInput.because(
-                "todo",
+                "configuration-outdated",
                 f"the recorded configuration has values that are not valid any more: {refused}",
                 remedy="start a new run with valid values; the recorded results can still be read",
             ) from None
         wrong = ", ".join(".".join(map(str, detail["loc"])) for detail in error.errors())
         raise InvalidInput.because(
-            "todo",
+            "configuration-unsupported",
             f"the recorded configuration is not supported by this installation: {wrong}",
             remedy="install the packages that it was started with; `failproof-es show` names them",
         ) from None
@@ -151,7 +151,7 @@ def load_configuration(
         names = shipped.configuration_names()
         hint = did_you_mean(path.stem, names)
         remedy = f"{hint}check the path, or name one that ships: {', '.join(names)}"
-        raise InvalidInput([Problem("todo", "does not exist", path=path, remedy=remedy)])
+        raise InvalidInput([Problem("file-not-found", "does not exist", path=path, remedy=remedy)])
     if (problem := problem_of_file(path)) is not None:
         raise InvalidInput([problem])
     tree = read_yaml(path, problems)
@@ -161,7 +161,7 @@ def load_configuration(
         raise InvalidInput([problem])
     if not isinstance(tree.value, dict):
         problems.error(
-            "todo",
+            "not-a-configuration",
             "is not a configuration: a mapping is expected at the top",
             path=path,
             remedy="see configs/quickstart.yaml",
@@ -258,7 +258,7 @@ def _with_price_file(
     if not file.is_file():
         found_in, line = tree.place_of(("prices", "file"), path)
         problems.error(
-            "todo", f"there is no file {file}",
+            "file-not-found", f"there is no file {file}",
             path=found_in, line=line, field="prices.file", remedy="check the path",
         )  # fmt: skip
         return configuration

@@ -28,7 +28,7 @@ def problem_of_file(path: Path) -> Problem | None:
         remedy = (
             "of an Inspect task import the samples: failproof-es import inspect SAMPLES -o FOLDER"
         )
-        return Problem("todo", "is a program, not a configuration", path, remedy=remedy)
+        return Problem("foreign-format", "is a program, not a configuration", path, remedy=remedy)
     return None
 
 
@@ -54,4 +54,4 @@ def _import(path: Path, what: str, kind: str, source: Path | None = None) -> Pro
     is_recorded = kind in ("inspect-log", "promptfoo-results")
     output = "" if is_recorded else " -o FOLDER"
     remedy = f"failproof-es import {kind} {quote(str(source or path))}{output}"
-    return Problem("todo", f"is {what}: import it", path, remedy=remedy)
+    return Problem("foreign-format", f"is {what}: import it", path, remedy=remedy)

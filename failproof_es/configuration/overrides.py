@@ -45,20 +45,24 @@ def override(tree: YamlTree, settings: Sequence[str], problems: Problems) -> Non
         key_path, equals, text = setting.partition("=")
         location = _with_entries(tree.value, located(key_path))
         if not equals or not 0 < len(location) <= DEEPEST:
-            problems.error("todo", f"{setting!r} is not key.path=value", path=_FROM, remedy=_REMEDY)
+            problems.error(
+                "invalid-option", f"{setting!r} is not key.path=value", path=_FROM, remedy=_REMEDY
+            )
             continue
         field = dotted(location)
         if earlier := [place for place in tree.overridden if place[: len(location)] == location]:
             first = min(earlier, key=len)
             wrong = "is set twice" if first == location else f"would replace {dotted(first)}"
-            problems.error("todo", wrong, path=_FROM, field=field, remedy="keep one of them")
+            problems.error(
+                "options-conflict", wrong, path=_FROM, field=field, remedy="keep one of them"
+            )
         elif not text.strip():
             problems.error(
-                "todo", "has no value", path=_FROM, field=field, remedy="write null or ''"
+                "empty-value", "has no value", path=_FROM, field=field, remedy="write null or ''"
             )
         elif (value := parse_yaml(_FROM, text, problems)) is not None:
             if conflict := _put(tree, location, value.value):
-                problems.error("todo", conflict, path=_FROM, field=field)
+                problems.error("unknown-key", conflict, path=_FROM, field=field)
             else:
                 tree.overridden.add(location)
 
@@ -139,8 +143,8 @@ def set_folder(tree: YamlTree, path: Path, folder: Path, problems: Problems) -> 
         if "folder" in test_run:
             found_in, line = tree.place_of(("test_run", "folder"), path)
             problems.error(
-                "todo", "is not a known key: the program records it", path=found_in, line=line,
-                field="test_run.folder", remedy="remove it",
+                "unknown-key", "is not a known key: the program records it",
+                path=found_in, line=line, field="test_run.folder", remedy="remove it",
             )  # fmt: skip
         test_run["folder"] = str(folder)
     for pattern in PATHS:

@@ -63,33 +63,37 @@ def check_rules(
     `path` is the file, and `tree` its content with the line of each value.
     """
 
-    def error(location: Location, message: str, remedy: str | None) -> None:
+    def report(code: str, location: Location, message: str, remedy: str | None) -> None:
         found_in, line = tree.place_of(location, path)
         problems.error(
-            "todo", message, path=found_in, line=line, field=dotted(location), remedy=remedy
+            code, message, path=found_in, line=line, field=dotted(location), remedy=remedy
         )
 
     if _HALF.search(str(path)):
         problems.error(
-            "todo", "the path is not UTF-8, so it cannot be recorded", path=path, remedy="rename it"
+            "path-not-utf8",
+            "the path is not UTF-8, so it cannot be recorded",
+            path=path,
+            remedy="rename it",
         )
-    _check_test_run(configuration.test_run, error)
+    _check_test_run(configuration.test_run, report)
     for index, model in enumerate(configuration.models):
-        _check_model(model, ("models", index), error)
-    _check_judges(configuration, error)
-    _check_prompts(configuration.prompts, error)
-    check_selection(configuration.selection, error)
-    check_templates(configuration, error)
-    check_matrix(configuration.matrix, error)
-    check_keys(configuration, error)
-    _check_prices(configuration.prices, error)
+        _check_model(model, ("models", index), report)
+    _check_judges(configuration, report)
+    _check_prompts(configuration.prompts, report)
+    check_selection(configuration.selection, report)
+    check_templates(configuration, report)
+    check_matrix(configuration.matrix, report)
+    check_keys(configuration, report)
+    _check_prices(configuration.prices, report)
     check_price_tiers(path, tree, ("prices",), configuration.prices.models, problems)
     if configuration.output.file is not None:
-        _check_file(configuration.output.file, error)
+        _check_file(configuration.output.file, report)
     for location, wrong in _non_json_values(tree.value):
-        error(location, wrong, "remove it, or write it as text")
+        report("not-storable", location, wrong, "remove it, or write it as text")
     for location, variable in _variable_references(tree.value):
-        error(
+        report(
+            "placeholder-unresolved",
             location,
             f"{variable} would be sent literally: environment variables are not expanded",
             "write the value; a key's variable is named in `api_key_env`",
@@ -97,7 +101,8 @@ def check_rules(
     refused = {problem.field for problem in problems.errors}
     for location in _keys_in(tree.value):
         if refused.isdisjoint(map(dotted, _settings_of(location))):
-            error(
+            report(
+                "key-exposed",
                 location,
                 "has the shape of a key: a configuration is recorded, and a key never is",
                 _USE_VARIABLE,
@@ -113,30 +118,30 @@ def check_variants(
     """
     seen: set[str] = set()
 
-    def error(location: Location, message: str, remedy: str | None) -> None:
+    def report(code: str, location: Location, message: str, remedy: str | None) -> None:
         if message not in seen:
             seen.add(message)
             found_in, line = tree.place_of(("matrix",), path)
             field = f"matrix: {location[-1]}"
-            problems.error("todo", message, path=found_in, line=line, field=field, remedy=remedy)
+            problems.error(code, message, path=found_in, line=line, field=field, remedy=remedy)
 
     for index, model in enumerate(configuration.models):
-        _check_model(model, ("models", index), error)
-    check_keys(configuration, error)
+        _check_model(model, ("models", index), report)
+    check_keys(configuration, report)
 
 
 def check_providers(path: Path, tree: YamlTree, problems: Problems) -> None:
     """Add each unknown provider to `problems`, also in a tree with other errors."""
 
-    def error(location: Location, message: str, remedy: str | None) -> None:
+    def report(code: str, location: Location, message: str, remedy: str | None) -> None:
         found_in, line = tree.place_of(location, path)
         problems.error(
-            "todo", message, path=found_in, line=line, field=dotted(location), remedy=remedy
+            code, message, path=found_in, line=line, field=dotted(location), remedy=remedy
         )
 
     for at, entry in _entries(tree.value):
         if isinstance(entry, dict) and isinstance(name := entry.get("provider"), str) and name:
-            check_provider(name, at, error)
+            check_provider(name, at, report)
 
 
 def _entries(value: dict[str, Any]) -> Iterator[tuple[Location, Any]]:
@@ -151,42 +156,48 @@ def _entries(value: dict[str, Any]) -> Iterator[tuple[Location, Any]]:
     yield ("judge",), value.get("judge")
 
 
-def _check_test_run(test_run: TestRun, error: Report) -> None:
+def _check_test_run(test_run: TestRun, report: Report) -> None:
     test_run_id = test_run.id
     if test_run_id is None:
         return
+    remedy = "use a word or a UUID, or leave it out"
     if test_run_id == "latest" or (test_run_id.isascii() and test_run_id.isdigit()):
         message = "is reserved on the command line: `latest` and numbers mean other runs"
-        error(("test_run", "id"), message, "use a word or a UUID, or leave it out")
+        report("reserved-name", ("test_run", "id"), message, remedy)
     elif not test_run_id.isprintable() or test_run_id != test_run_id.strip() or not test_run_id:
         message = "is empty, begins or ends with a space, or holds what cannot be printed"
-        error(("test_run", "id"), message, "use a word or a UUID, or leave it out")
+        report("invalid-name", ("test_run", "id"), message, remedy)
 
 
-def _check_judges(configuration: Configuration, error: Report) -> None:
+def _check_judges(configuration: Configuration, report: Report) -> None:
     if configuration.judge is not None:
-        _check_model(configuration.judge, ("judge",), error)
+        _check_model(configuration.judge, ("judge",), report)
     for index, judge in enumerate(configuration.judges or []):
-        _check_model(judge, ("judges", index), error)
+        _check_model(judge, ("judges", index), report)
     if configuration.judge is not None and configuration.judges is not None:
-        error(("judges",), "stands beside `judge`", "keep one of them: `judges` takes several")
+        remedy = "keep one of them: `judges` takes several"
+        report("options-conflict", ("judges",), "stands beside `judge`", remedy)
 
 
-def _check_prompts(prompts: PromptsSection, error: Report) -> None:
+def _check_prompts(prompts: PromptsSection, report: Report) -> None:
     needed_key, other_key = (
         ("path", "collection") if prompts.source == "file" else ("collection", "path")
     )
     if getattr(prompts, needed_key) is None:
-        error(("prompts", needed_key), f"is missing: source `{prompts.source}` needs it", None)
+        message = f"is missing: source `{prompts.source}` needs it"
+        report("missing-key", ("prompts", needed_key), message, None)
     if getattr(prompts, other_key) is not None:
-        error(("prompts", other_key), f"has no effect with source `{prompts.source}`", "remove it")
+        message = f"has no effect with source `{prompts.source}`"
+        report("no-effect", ("prompts", other_key), message, "remove it")
 
 
-def _check_prices(prices: Prices, error: Report) -> None:
+def _check_prices(prices: Prices, report: Report) -> None:
     if prices.file is not None and (prices.version is not None or prices.models):
-        error(("prices",), "names a file and lists prices", "keep one of them")
+        message = "names a file and lists prices"
+        report("options-conflict", ("prices",), message, "keep one of them")
     elif prices.models and prices.version is None:
-        error(("prices", "version"), "is missing", "add the day of the prices: YYYY-MM-DD")
+        remedy = "add the day of the prices: YYYY-MM-DD"
+        report("missing-key", ("prices", "version"), "is missing", remedy)
 
 
 def check_price_tiers(
@@ -203,28 +214,31 @@ def check_price_tiers(
                 location = (*at, "models", number, "tiers", place, "over_input_tokens")
                 found_in, line = tree.place_of(location, path)
                 problems.error(
-                    "todo", "is the same as in another tier", path=found_in, line=line,
+                    "duplicate-value", "is the same as in another tier", path=found_in, line=line,
                     field=dotted(location), remedy="keep one of them",
                 )  # fmt: skip
             seen.add(tier.over_input_tokens)
 
 
-def _check_file(output: FileOutput, error: Report) -> None:
+def _check_file(output: FileOutput, report: Report) -> None:
     if output.enabled and _TIMESTAMP not in Path(output.path).name:
-        error(
+        report(
+            "missing-placeholder",
             ("output", "file", "path"),
             f"the file name has no {_TIMESTAMP}: every run would overwrite it",
             "write it like ./outputs/{timestamp}_{test_name}.jsonl (specification 001 § 5.3)",
         )
     if not output.path.endswith(FILE_SUFFIX):
-        error(
+        report(
+            "wrong-suffix",
             ("output", "file", "path"),
             f"is not the name of a {FILE_SUFFIX} file, which is all that is written",
             "write it like ./outputs/{timestamp}_{test_name}.jsonl",
         )
     for placeholder in _PLACEHOLDER.findall(output.path):
         if placeholder not in _PLACEHOLDERS:
-            error(
+            report(
+                "unknown-placeholder",
                 ("output", "file", "path"),
                 f"the placeholder {placeholder} is not known",
                 f"use {' or '.join(_PLACEHOLDERS)}",
@@ -284,7 +298,7 @@ def _leaves(value: Any, at: Location = ()) -> Iterator[tuple[Location, Any]]:
         yield from _leaves(child, (*at, key))
 
 
-def check_provider(name: str, at: Location, error: Report) -> EntryRules | None:
+def check_provider(name: str, at: Location, report: Report) -> EntryRules | None:
     """The rules of this provider; `None` after reporting that it is missing or broken.
 
     `at` is the location of the entry that names the provider.
@@ -293,14 +307,14 @@ def check_provider(name: str, at: Location, error: Report) -> EntryRules | None:
         return rules_of(name)
     except InvalidInput as wrong:
         for problem in wrong.problems:
-            error((*at, "provider"), problem.message, problem.remedy)
+            report(problem.code, (*at, "provider"), problem.message, problem.remedy)
         return None
 
 
-def _check_model(model: Model, at: Location, error: Report) -> None:
-    rules = check_provider(model.provider, at, error)
+def _check_model(model: Model, at: Location, report: Report) -> None:
+    rules = check_provider(model.provider, at, report)
     for problem in entry_problems(model, rules):
-        error((*at, problem.field), problem.message, problem.remedy)
+        report(problem.code, (*at, problem.field), problem.message, problem.remedy)
 
 
 def entry_problems(model: Model, rules: EntryRules | None) -> Iterator[EntryProblem]:
@@ -328,32 +342,32 @@ def _model_problems(model: Model, rules: EntryRules) -> Iterator[EntryProblem]:
     for name, is_given in presence.items():
         if not is_given and name in rules.needs:
             missing = f"is missing: provider `{rules.name}` needs it"
-            yield EntryProblem("todo", name, missing, None)
+            yield EntryProblem("missing-key", name, missing, None)
         if is_given and name not in rules.takes:
-            yield EntryProblem("todo", name, nothing, "remove it")
+            yield EntryProblem("unsupported-feature", name, nothing, "remove it")
     can = rules.capabilities
     if model.stream and not can.streaming:
         yield EntryProblem(
-            "todo",
+            "unsupported-feature",
             "stream",
             f"is not supported by provider `{rules.name}`: it does not stream",
             "remove it",
         )
     if model.structured_output and not can.schema:
         free = f"{nothing}: it does not support schemas"
-        yield EntryProblem("todo", "structured_output", free, "remove it")
+        yield EntryProblem("unsupported-feature", "structured_output", free, "remove it")
     if model.seed is not None and not can.seed:
-        yield EntryProblem("todo", "seed", nothing, "remove it")
+        yield EntryProblem("unsupported-feature", "seed", nothing, "remove it")
     yield from _version_problems(model, can)
     yield from rules.problems(model)
     for name in sorted({*rules.reserved, "prompt_template"} & set(model.parameters)):
         own = "this has a key of its own"
-        yield EntryProblem("todo", "parameters", f"must not hold `{name}`", own)
+        yield EntryProblem("reserved-name", "parameters", f"must not hold `{name}`", own)
     for at, value in _leaves(model.parameters):
         names = [step for step in at if isinstance(step, str)]
         if names and isinstance(value, str) and _KEY.fullmatch(names[-1]):
             message = f"must not hold `{names[-1]}`: parameters are recorded, and a key never is"
-            yield EntryProblem("todo", "parameters", message, _USE_VARIABLE)
+            yield EntryProblem("key-exposed", "parameters", message, _USE_VARIABLE)
 
 
 def _version_problems(model: Model, can: Capabilities) -> Iterator[EntryProblem]:
@@ -364,9 +378,9 @@ def _version_problems(model: Model, can: Capabilities) -> Iterator[EntryProblem]
     if model.version is None:
         if model.version_check != "version":
             yield EntryProblem(
-                "todo", "version_check", "has no effect without `version`", "remove it"
+                "no-effect", "version_check", "has no effect without `version`", "remove it"
             )
     elif model.version_check == "version" and not can.shows_version:
         cannot = f"cannot be checked: no answer of provider `{model.provider}` shows a version"
         remedy = "leave it out, or have it recorded unchecked with `version_check: name`"
-        yield EntryProblem("todo", "version", cannot, remedy)
+        yield EntryProblem("unsupported-feature", "version", cannot, remedy)

@@ -54,23 +54,30 @@ def with_matrix(
     if matrix is None:
         return configuration
 
-    def error(location: Location, message: str, remedy: str | None = None) -> None:
+    def report(code: str, location: Location, message: str, remedy: str | None = None) -> None:
         found_in, line = tree.place_of(location, path)
         problems.error(
-            "todo", message, path=found_in, line=line, field=dotted(location), remedy=remedy
+            code, message, path=found_in, line=line, field=dotted(location), remedy=remedy
         )
 
     count = len(configuration.models) * prod(_sizes(matrix))
     if count > matrix.most:
         message = f"makes {count:,} variants ({_factors(len(configuration.models), matrix)})"
         most = f"matrix.most is {matrix.most:,}"
-        error(("matrix",), f"{message}, and {most}", "leave some out, or raise matrix.most")
+        report(
+            "limit-exceeded",
+            ("matrix",),
+            f"{message}, and {most}",
+            "leave some out, or raise matrix.most",
+        )
         return configuration
     variants = []
     for key, model in zip(model_keys(configuration.models), configuration.models, strict=True):
         for changes in _variants(key, model, matrix):
             if len(changes["key"]) > _LONGEST_KEY:
-                error(("matrix",), f"a key has more than {_LONGEST_KEY} characters")
+                report(
+                    "out-of-range", ("matrix",), f"a key has more than {_LONGEST_KEY} characters"
+                )
                 return configuration
             variant = Model.model_validate({**model.model_dump(by_alias=True), **changes})
             variants.append(variant.placed(model.place))
@@ -176,7 +183,7 @@ def with_selected_models(
             location = ("selection", "models", at)
             found_in, line = tree.place_of(location, path)
             problems.error(
-                "todo", f"no model has the key {pattern!r}", path=found_in, line=line,
+                "unknown-model", f"no model has the key {pattern!r}", path=found_in, line=line,
                 field=dotted(location), remedy=f"there are: {', '.join(keys)}",
             )  # fmt: skip
     selected = [

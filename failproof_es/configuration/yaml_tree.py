@@ -71,24 +71,32 @@ def read_yaml(
         with path.open("rb") as file:
             raw = file.read(largest + 1)
     except IsADirectoryError:
-        problems.error("todo", "is a folder, not a file", path=path, remedy="name a file in it")
+        problems.error(
+            "not-a-file", "is a folder, not a file", path=path, remedy="name a file in it"
+        )
         return None
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        problems.error("todo", f"cannot be read: {reason}", path=path, remedy="check the path")
+        is_missing = isinstance(error, FileNotFoundError)
+        problems.error(
+            "file-not-found" if is_missing else "file-unreadable",
+            f"cannot be read: {reason}",
+            path=path,
+            remedy="check the path",
+        )
         return None
     if path.suffix.lower() in _CASES:  # a single line of JSON would parse as YAML
         remedy = "name it under `prompts.path` of a configuration, or see `failproof-es import`"
-        problems.error("todo", "is a file of cases, not YAML", path=path, remedy=remedy)
+        problems.error("not-yaml", "is a file of cases, not YAML", path=path, remedy=remedy)
         return None
     if len(raw) > largest:
-        problems.error("todo", f"is larger than {largest} bytes", path=path)
+        problems.error("file-too-large", f"is larger than {largest} bytes", path=path)
         return None
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
-        problems.error("todo", "is not UTF-8", path=path, line=line, remedy="save it as UTF-8")
+        problems.error("not-utf8", "is not UTF-8", path=path, line=line, remedy="save it as UTF-8")
         return None
     return parse_yaml(path, text, problems, quoting=quoting)
 
@@ -107,7 +115,7 @@ def parse_yaml(
             depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
             if depth > DEEPEST:
                 line = event.start_mark.line + 1
-                problems.error("todo", "is nested too deeply", path=path, line=line)
+                problems.error("nested-too-deeply", "is nested too deeply", path=path, line=line)
                 return None
             _refuse_references(path, event, problems)
         root = _create_parser().compose(text)
@@ -117,16 +125,16 @@ def parse_yaml(
         line = mark.line + 1 if mark else None
         why = f": {error.problem}" if quoting else ""
         remedy = _remedy(text, line)
-        problems.error("todo", f"is not YAML{why}{where}", path=path, line=line, remedy=remedy)
+        problems.error("not-yaml", f"is not YAML{why}{where}", path=path, line=line, remedy=remedy)
         return None
     except (YAMLError, ValueError) as error:
         why = f": {error}" if quoting else ""
-        problems.error("todo", f"is not YAML{why}", path=path)
+        problems.error("not-yaml", f"is not YAML{why}", path=path)
         return None
     if len(problems.errors) > before:
         return None
     if root is None:
-        problems.error("todo", "is empty", path=path, remedy="see configs/quickstart.yaml")
+        problems.error("empty-file", "is empty", path=path, remedy="see configs/quickstart.yaml")
         return None
     tree = YamlTree(quoting=quoting)
     tree.value = _read_node(path, root, (), tree, problems)
@@ -155,14 +163,22 @@ def _refuse_references(path: Path, event: Any, problems: Problems) -> None:
     line = event.start_mark.line + 1
     if isinstance(event, AliasEvent):
         problems.error(
-            "todo", "aliases (*name) are not supported", path=path, line=line, remedy="write it out"
+            "unsupported-yaml",
+            "aliases (*name) are not supported",
+            path=path,
+            line=line,
+            remedy="write it out",
         )
     elif isinstance(event, NodeEvent):
         if event.anchor:
-            problems.error("todo", "anchors (&name) are not supported", path=path, line=line)
+            problems.error(
+                "unsupported-yaml", "anchors (&name) are not supported", path=path, line=line
+            )
         implicit = getattr(event, "implicit", True)
         if not (any(implicit) if isinstance(implicit, tuple) else implicit):
-            problems.error("todo", "tags (!name) are not supported", path=path, line=line)
+            problems.error(
+                "unsupported-yaml", "tags (!name) are not supported", path=path, line=line
+            )
 
 
 def _read_node(path: Path, node: Node, at: Location, tree: YamlTree, problems: Problems) -> Any:
@@ -176,7 +192,7 @@ def _read_node(path: Path, node: Node, at: Location, tree: YamlTree, problems: P
             return _read_scalar(node)
         except OverflowError:
             problems.error(
-                "todo", f"is a number of more than {_MOST_DIGITS} digits",
+                "number-too-large", f"is a number of more than {_MOST_DIGITS} digits",
                 path=path, line=node.start_mark.line + 1,
                 field=dotted(at) if tree.quoting else None, remedy="write it in quotes",
             )  # fmt: skip
@@ -193,14 +209,15 @@ def _read_mapping(
     for key_node, value_node in node.value:
         line = key_node.start_mark.line + 1
         if not isinstance(key_node, ScalarNode):
-            problems.error("todo", "a key must be a plain word", path=path, line=line)
+            problems.error("unsupported-yaml", "a key must be a plain word", path=path, line=line)
             continue
         key = str(key_node.value)
         if key in values:
             first = tree.lines[(*at, key)]
             field = dotted((*at, key)) if tree.quoting else None
             problems.error(
-                "todo", f"{'the' if tree.quoting else 'a'} key appears twice, first in line {first}",
+                "duplicate-key",
+                f"{'the' if tree.quoting else 'a'} key appears twice, first in line {first}",
                 path=path, line=line, field=field, remedy="keep one of them",
             )  # fmt: skip
             continue

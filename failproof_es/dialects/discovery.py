@@ -35,7 +35,7 @@ def case_files(
     path_list = [paths] if isinstance(paths, str) else paths
     if not path_list:
         problems.error(
-            "todo", "no path is named", field=_FIELD, remedy="name a file, a folder or a glob"
+            "no-cases", "no path is named", field=_FIELD, remedy="name a file, a folder or a glob"
         )
     for index, path in enumerate(path_list):
         place = _FIELD if isinstance(paths, str) else f"{_FIELD}[{index}]"
@@ -43,11 +43,11 @@ def case_files(
         for file in _files(path, suffixes, folder, field, problems):
             if _NO_UTF_8.search(str(file)):
                 message = "the path is not UTF-8: so it cannot be recorded"
-                problems.error("todo", message, path=file, field=field, remedy="rename it")
+                problems.error("path-not-utf8", message, path=file, field=field, remedy="rename it")
             if not file.is_file():
                 message = "this is no regular file: suites are read more than once"
                 remedy = "write the cases to a file"
-                problems.error("todo", message, path=file, field=field, remedy=remedy)
+                problems.error("not-a-file", message, path=file, field=field, remedy=remedy)
             files.setdefault(os.path.realpath(file), file)
     problems.raise_errors()
     return list(files.values())
@@ -63,7 +63,7 @@ def _files(
     *other_suffixes, last = sorted(suffixes)
     suffix_text = f"{', '.join(other_suffixes)} or {last}" if other_suffixes else last
     if not path_text.strip() or "\0" in path_text:
-        problems.error("todo", "the path is empty or holds a NUL character", field=field)
+        problems.error("invalid-path", "the path is empty or holds a NUL character", field=field)
         return []
     try:
         path = shipped.suites(path_text) or resolve(path_text, folder)
@@ -74,7 +74,7 @@ def _files(
         files = list(_in_folder(path, suffixes, problems))
         if not files:
             problems.error(
-                "todo", f"the folder holds no {suffix_text} file", path=path, field=field
+                "no-cases", f"the folder holds no {suffix_text} file", path=path, field=field
             )
         return files
     if path.exists():
@@ -82,7 +82,7 @@ def _files(
     if not glob.has_magic(path_text):
         where = "" if Path(path_text).is_absolute() else f" (looked in {folder or Path.cwd()})"
         problems.error(
-            "todo",
+            "file-not-found",
             f"no such file or folder: {path_text}{where}",
             field=field,
             remedy=_remedy(path_text),
@@ -91,7 +91,7 @@ def _files(
     if files := list(_matching(_pattern(path_text, folder), suffixes, problems)):
         return files
     problems.error(
-        "todo",
+        "no-cases",
         f"the pattern {path_text!r} matches no {suffix_text} file "
         f"(looked in {folder or Path.cwd()})",
         field=field,
@@ -133,7 +133,9 @@ def _matching(pattern: str, suffixes: Sequence[str], problems: Problems) -> Iter
 def _in_folder(folder: Path, suffixes: Sequence[str], problems: Problems) -> Iterator[Path]:
     def unreadable(error: OSError) -> None:
         problems.error(
-            "todo", f"the folder can't be read: {error.strerror}", path=Path(error.filename)
+            "file-unreadable",
+            f"the folder can't be read: {error.strerror}",
+            path=Path(error.filename),
         )
 
     files: list[Path] = []

@@ -41,12 +41,12 @@ def new_suite(dialect: Dialect, path: Path) -> NewSuite:
     offered = _offered(dialect)
     suffixes = sorted(offered.keys() - {_GUIDANCE}, key=_commented_first)
     if not suffixes:
-        raise InvalidInput.because("todo", f"the dialect {dialect.name!r} has no template")
+        raise InvalidInput.because("no-template", f"the dialect {dialect.name!r} has no template")
     suffix = path.suffix.lower()
     template = offered.get(_SAME.get(suffix, suffix))
     if template is None or suffix == _GUIDANCE:
         raise InvalidInput.because(
-            "todo",
+            "no-template",
             f"there is no template of the dialect {dialect.name!r} for {suffix or 'no suffix'}",
             remedy=f"name the file {_alternatives(path, suffixes)}",
         )
@@ -62,7 +62,7 @@ def suffix_of_new(dialect: Dialect) -> str:
     """
     suffixes = sorted(_offered(dialect).keys() - {_GUIDANCE}, key=_commented_first)
     if not suffixes:
-        raise InvalidInput.because("todo", f"the dialect {dialect.name!r} has no template")
+        raise InvalidInput.because("no-template", f"the dialect {dialect.name!r} has no template")
     return suffixes[0]
 
 

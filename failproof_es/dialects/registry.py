@@ -64,7 +64,7 @@ def default_dialect(command: TakesADialect) -> str:
             if taken_by_default(dialect_named(name), command):
                 return name
     raise InvalidInput.because(
-        "todo",
+        "unknown-dialect",
         f"no dialect is meant for `{command}`",
         remedy=f"name one with --dialect; known: {_join_names(names())}",
     )
@@ -80,7 +80,9 @@ def configured(dialect: Dialect, options: Mapping[str, Any]) -> Dialect:
         return dialect
     if not isinstance(dialect, Configurable):
         reason = f"the dialect {dialect.name!r} has no options"
-        raise InvalidInput([Problem("todo", reason, field="prompts.options", remedy="remove them")])
+        raise InvalidInput(
+            [Problem("unsupported-feature", reason, field="prompts.options", remedy="remove them")]
+        )
     return dialect.with_options(options)
 
 
@@ -96,7 +98,7 @@ def recognise(paths: str | list[str], folder: Path | None = None) -> tuple[Diale
             f"{_join_names(dialect.name for dialect, _ in groups)}"
         )
         remedy = "one run has one dialect: name the files of one, or prompts.dialect"
-        raise InvalidInput([Problem("todo", reason, field="prompts.path", remedy=remedy)])
+        raise InvalidInput([Problem("mixed-dialects", reason, field="prompts.path", remedy=remedy)])
     return groups[0]
 
 
@@ -123,10 +125,10 @@ def recognise_each(
             groups.setdefault(dialect.name, (dialect, []))[1].append(file)
             continue
         if not candidates and (shape := _table(file)):
-            problems.error("todo", shape[0], path=file, remedy=shape[1])
+            problems.error("foreign-format", shape[0], path=file, remedy=shape[1])
             continue
         problems.error(
-            "todo",
+            "unknown-dialect",
             "the file could be of the dialects "
             f"{_join_names(candidate.name for candidate in candidates)}"
             if candidates
@@ -136,7 +138,7 @@ def recognise_each(
         )
     if not groups and not problems.errors:
         problems.error(
-            "todo",
+            "unknown-dialect",
             "no file looks like cases of a known dialect",
             remedy=f"name it, prompts.dialect or --dialect; known: {_join_names(names())}",
         )
@@ -158,7 +160,7 @@ def refuse_other_dialects(
         )
         if len(other_names) == 1:
             problems.error(
-                "todo",
+                "wrong-dialect",
                 f"these look like {other_names[0]} cases, not like {dialect.name} ones",
                 path=file,
                 remedy=f"set prompts.dialect: {other_names[0]}, or --dialect {other_names[0]}",
@@ -205,7 +207,7 @@ def _recognises(dialect: Dialect, file: Path) -> bool:
     except Exception as error:  # a foreign package's code
         package = " ".join(package_of_dialect(dialect.name) or ("of ours",))
         raise InvalidInput.because(
-            "todo",
+            "plugin-failed",
             f"the dialect {dialect.name!r} ({package}) can't look at {file}: "
             f"{type(error).__name__}: {error}",
             remedy="name the dialect of the files, prompts.dialect or --dialect",

@@ -90,7 +90,14 @@ def scorers_of(configuration: Mapping[str, Any]) -> tuple[Scorer, ...]:
         if any(name == other.name for other in scorers):
             remedy = "name each scorer once"
             problems.append(
-                Problem("todo", f"the scorer {name!r} is named twice", None, None, field, remedy)
+                Problem(
+                    "duplicate-name",
+                    f"the scorer {name!r} is named twice",
+                    None,
+                    None,
+                    field,
+                    remedy,
+                )
             )
             continue
         try:
@@ -243,7 +250,7 @@ def _parse_reference(scorer: Any, field: str) -> tuple[str, Mapping[str, Any]]:
 
 def _no_scorer(field: str, reason: str) -> InvalidInput:
     return InvalidInput(
-        [Problem("todo", reason, field=field, remedy="see docs/how-to/extending.md")]
+        [Problem("wrong-type", reason, field=field, remedy="see docs/how-to/extending.md")]
     )
 
 
@@ -253,6 +260,6 @@ def _configured(scorer: Scorer, options: Mapping[str, Any], field: str) -> Score
     if not isinstance(scorer, Configurable):
         reason = f"the scorer {scorer.name!r} has no options"
         raise InvalidInput(
-            [Problem("todo", reason, field=f"{field}.options", remedy="remove them")]
+            [Problem("unsupported-feature", reason, field=f"{field}.options", remedy="remove them")]
         )
     return scorer.with_options(options)

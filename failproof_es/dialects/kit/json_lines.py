@@ -43,12 +43,14 @@ class Defect(Exception):
 
     def __init__(
         self,
+        code: str,
         message: str,
         field: str | None = None,
         remedy: str | None = None,
         line: int | None = None,
     ) -> None:
         super().__init__(message)
+        self.code = code
         self.message = message
         self.field = field
         self.remedy = remedy
@@ -71,6 +73,7 @@ def read_objects(path: Path, problems: Problems) -> Iterator[tuple[int, dict[str
                 try:
                     if raw is None:
                         raise Defect(
+                            "line-too-long",
                             f"the line is longer than {MAX_LINE_BYTES // 1024**2} MiB",
                             remedy="split the case",
                         )
@@ -80,10 +83,12 @@ def read_objects(path: Path, problems: Problems) -> Iterator[tuple[int, dict[str
                         looked = True
                         if shape := _shape_from(raw, stream, path.suffix if line == 1 else None):
                             message, remedy = shape
-                            problems.error("todo", message, path=path, line=line, remedy=remedy)
+                            problems.error(
+                                "foreign-format", message, path=path, line=line, remedy=remedy
+                            )
                             return
                     problems.error(
-                        "todo",
+                        defect.code,
                         defect.message,
                         path=path,
                         line=line,
@@ -93,10 +98,14 @@ def read_objects(path: Path, problems: Problems) -> Iterator[tuple[int, dict[str
                 else:
                     yield line, document
     except OSError as error:
-        problems.error("todo", f"the file can't be read: {error.strerror or error}", path=path)
+        problems.error(
+            "file-unreadable", f"the file can't be read: {error.strerror or error}", path=path
+        )
         return
     if empty:
-        problems.error("todo", "the file is empty: it holds no case", path=path, remedy="add one")
+        problems.error(
+            "no-cases", "the file is empty: it holds no case", path=path, remedy="add one"
+        )
 
 
 def _shape_from(raw: bytes, stream: BinaryIO, suffix: str | None) -> Shape | None:
@@ -140,6 +149,7 @@ def parse_object(raw: bytes, whole: str = "line") -> dict[str, Any]:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise Defect(
+            "not-utf8",
             f"not UTF-8: byte 0x{raw[error.start]:02x} at byte {error.start + 1} of the {whole}",
             remedy="save the file as UTF-8",
         ) from None
@@ -148,13 +158,14 @@ def parse_object(raw: bytes, whole: str = "line") -> dict[str, Any]:
         document = _DECODER.decode(text.rstrip(" \t\r\n"))
     except json.JSONDecodeError as error:
         raise Defect(
+            "not-json",
             f"bad JSON at column {error.colno}: {_describe_syntax(error)}",
             remedy=remedy, line=error.lineno,
         ) from None  # fmt: skip
     except RecursionError:
-        raise Defect(f"nested deeper than {MAX_DEPTH} levels") from None
+        raise Defect("nested-too-deeply", f"nested deeper than {MAX_DEPTH} levels") from None
     if not isinstance(document, dict):
-        raise Defect(f"the {whole} is not a JSON object", remedy=remedy)
+        raise Defect("wrong-type", f"the {whole} is not a JSON object", remedy=remedy)
     _check_depth(text, document)
     if _SURROGATE.search(text):  # in UTF-8 only an escape can be one
         _check_surrogates(document)
@@ -177,27 +188,31 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         for key, _ in pairs:
             if key in seen:
                 raise Defect(
-                    "duplicate key in the object", field=_printable(key), remedy="keep one"
+                    "duplicate-key",
+                    "duplicate key in the object",
+                    field=_printable(key),
+                    remedy="keep one",
                 )
             seen.add(key)
     return document
 
 
 def _no_constant(word: str) -> NoReturn:
-    raise Defect(f"{word} is not JSON", remedy="write a number, a string or null")
+    raise Defect("not-json", f"{word} is not JSON", remedy="write a number, a string or null")
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if math.isinf(number):
-        raise Defect(f"the number {text[:40]} is too large")
+        raise Defect("number-too-large", f"the number {text[:40]} is too large")
     return number
 
 
 def _in_64_bits(text: str) -> int:
     # 20 characters hold every 64-bit integer; longer text is not even converted
     if len(text) > 20 or not -(2**63) <= (number := int(text)) < 2**64:
-        raise Defect(f"the integer {text[:40]} does not fit in 64 bits", remedy="write a string")
+        message = f"the integer {text[:40]} does not fit in 64 bits"
+        raise Defect("number-too-large", message, remedy="write a string")
     return number
 
 
@@ -222,7 +237,7 @@ def _check_depth(text: str, document: dict[str, Any]) -> None:
         ]
         if not level:
             return
-    raise Defect(f"nested deeper than {MAX_DEPTH} levels")
+    raise Defect("nested-too-deeply", f"nested deeper than {MAX_DEPTH} levels")
 
 
 def _check_surrogates(document: dict[str, Any]) -> None:
@@ -232,6 +247,7 @@ def _check_surrogates(document: dict[str, Any]) -> None:
             json.dumps([key, value], ensure_ascii=False).encode("utf-8")
         except UnicodeEncodeError as error:
             raise Defect(
+                "not-storable",
                 f"lone surrogate \\u{ord(error.object[error.start]):04x} is not a character",
                 field=_printable(key),
                 remedy="write the character itself",

@@ -70,7 +70,7 @@ class UnknownKeys:
         if not refused and key not in self.mentioned:
             self.mentioned.add(key)
             message = f"unknown key: kept with the stored {self.what}, not used (first seen here)"
-            self.problems.warning("todo", message, **place)
+            self.problems.warning("unknown-key", message, **place)
         return refused
 
 
@@ -89,7 +89,7 @@ def refuse(
     remedy = remedy_for(key, tuple(known_keys), present_keys)
     if remedy is not None:
         own = "a key of your own may begin with x_"
-        problems.error("todo", "is not a known key", remedy=f"{remedy} {own}", **place)
+        problems.error("unknown-key", "is not a known key", remedy=f"{remedy} {own}", **place)
     return remedy is not None
 
 

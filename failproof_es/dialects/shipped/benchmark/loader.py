@@ -115,7 +115,7 @@ class _UnusedKeys:
             message = (
                 f"unknown key: kept with the stored task, not used, in {where} (first seen here)"
             )
-            problems.warning("todo", message, path=path, line=line, field=name)
+            problems.warning("unknown-key", message, path=path, line=line, field=name)
 
 
 @dataclass(slots=True)
@@ -130,7 +130,7 @@ class _TaskFile:
         value = self.tree.value
         if value == []:
             self.problems.error(
-                "todo", "the list is empty: it holds no task", path=self.path, line=1
+                "no-cases", "the list is empty: it holds no task", path=self.path, line=1
             )
         is_list = isinstance(value, list)
         for index, task_value in enumerate(value if is_list else [value]):
@@ -149,20 +149,21 @@ class _TaskFile:
         """
         if not isinstance(value, dict):
             remedy = "write a task as `key: value` lines, or a list of such tasks"
-            self._error(at, "is not a task", remedy)
+            self._error("wrong-type", at, "is not a task", remedy)
             return None
         try:
             return parse_object(json.dumps(value).encode(), "task")
         except Defect as defect:
             place = (*at, defect.field) if defect.field else at
-            self._error(place, defect.message, defect.remedy)
+            self._error(defect.code, place, defect.message, defect.remedy)
             return None
 
     def _valid(self, document: dict[str, Any], at: Location, seen_ids: SeenIds) -> bool:
         option_keys = self.options.input_keys, self.options.unsent_keys
         findings = list(task.defects(document, *option_keys))
         for finding in findings:
-            self._error((*at, *finding.location), finding.message, finding.remedy)
+            location = (*at, *finding.location)
+            self._error(finding.code, location, finding.message, finding.remedy)
         reported_locations = {finding.location for finding in findings}
         misspelt = [
             refuse(self.problems, str(location[-1]), names, owner, **self._at((*at, *location)))
@@ -176,11 +177,11 @@ class _TaskFile:
         first = seen_ids.claim("", task_id, self.path, self.tree.line_of(place) or 1)
         if first is not None:
             message = f"duplicate id {task_id!r}, first used at {first}"
-            self._error(place, message, "give each task its own id")
+            self._error("duplicate-id", place, message, "give each task its own id")
         return not findings and first is None and not any(misspelt)
 
-    def _error(self, location: Location, message: str, remedy: str | None) -> None:
-        self.problems.error("todo", message, remedy=remedy, **self._at(location))
+    def _error(self, code: str, location: Location, message: str, remedy: str | None) -> None:
+        self.problems.error(code, message, remedy=remedy, **self._at(location))
 
     def _at(self, location: Location) -> dict[str, Any]:
         is_list = isinstance(self.tree.value, list)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from failproof_es.dialects.kit.templates import defects
 from failproof_es.dialects.shipped.benchmark.prompts import GENERATION_NAMES, JUDGE_NAMES
 from failproof_es.dialects.shipped.benchmark.task import FIELDS, INPUT_KEYS
-from failproof_es.problems import Problems
+from failproof_es.problems import Problems, schema_code
 from failproof_es.support.near_names import meant_key
 
 _FIELD = "prompts.options"
@@ -54,25 +54,28 @@ def read_options(option_values: Mapping[str, Any]) -> BenchmarkOptions:
                     "is not a known key",
                     meant_key(name, list(BenchmarkOptions.model_fields)),
                 )
-            problems.error("todo", message, field=f"{_FIELD}.{name}", remedy=remedy)
+            code = schema_code(details["type"])
+            problems.error(code, message, field=f"{_FIELD}.{name}", remedy=remedy)
         problems.raise_errors()
         raise
     for name, (required, optional) in _PLACEHOLDERS.items():
         template = getattr(options, name)
         for defect in () if template is None else defects(template, required, optional):
-            problems.error("todo", defect, field=f"{_FIELD}.{name}")
-    for name, defect in _key_defects(options):
-        problems.error("todo", defect, field=f"{_FIELD}.{name}", remedy="remove it")
+            problems.error("invalid-template", defect, field=f"{_FIELD}.{name}")
+    _check_keys(options, problems)
     problems.raise_errors()
     return options
 
 
-def _key_defects(options: BenchmarkOptions) -> Iterator[tuple[str, str]]:
-    """(option, defect) for every task key that is reserved or named twice in the options."""
+def _check_keys(options: BenchmarkOptions, problems: Problems) -> None:
+    """Report every task key that is reserved or named twice in the options."""
     occurrences = Counter((*options.input_keys, *options.unsent_keys))
     for option in ("input_keys", "unsent_keys"):
+        field = f"{_FIELD}.{option}"
         for key in dict.fromkeys(getattr(options, option)):
             if key in FIELDS:
-                yield option, f"uses the reserved name `{key}`"
+                message = f"uses the reserved name `{key}`"
+                problems.error("reserved-name", message, field=field, remedy="remove it")
             elif occurrences[key] > 1:
-                yield option, f"names `{key}`, which is named twice"
+                message = f"names `{key}`, which is named twice"
+                problems.error("duplicate-name", message, field=field, remedy="remove it")

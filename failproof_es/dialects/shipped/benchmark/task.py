@@ -29,8 +29,9 @@ _BETWEEN = "\n\n"
 
 @dataclass(frozen=True, slots=True)
 class TaskDefect:
-    """A defect of a task: its location from the task's root, a message, and a remedy."""
+    """A defect of a task: its code, its location from the task's root, a message, and a remedy."""
 
+    code: str
     location: Location
     message: str
     remedy: str | None = None
@@ -57,7 +58,8 @@ def defects(
     answers = document.get(EXPECTED)
     if EXPECTED in document and not isinstance(answers, dict):
         remedy = f"write {', '.join(ANSWER_TEXTS)} indented below it"
-        yield TaskDefect((EXPECTED,), f"must be a mapping, is {_describe_value(answers)}", remedy)
+        message = f"must be a mapping, is {_describe_value(answers)}"
+        yield TaskDefect("wrong-type", (EXPECTED,), message, remedy)
     inside = answers if isinstance(answers, dict) else {}
     for name in TASK_TEXTS:
         yield from _text(document, (), name, inside, (EXPECTED,))
@@ -73,7 +75,7 @@ def defects(
         is_known = name in (*FIELDS, *input_keys, *unsent) or is_own(name)
         if not is_known and _holds_text(value):
             remedy = _remedy_for_text(name, document)
-            yield TaskDefect((name,), "is a text that is not sent", remedy)
+            yield TaskDefect("unknown-key", (name,), "is a text that is not sent", remedy)
 
 
 Unknown = tuple[Location, tuple[str, ...], dict[str, Any]]
@@ -128,16 +130,19 @@ def _text(
     """
     if name not in owner:
         if name in elsewhere:
-            yield TaskDefect((*other, name), *_misplaced(name, at, other))
+            yield TaskDefect("misplaced-key", (*other, name), *_misplaced(name, at, other))
         else:
-            yield TaskDefect((*at, name), "is required and missing", f"add `{name}:`")
+            yield TaskDefect(
+                "missing-key", (*at, name), "is required and missing", f"add `{name}:`"
+            )
         return
     value = owner[name]
     if not isinstance(value, str):
         remedy = "put it between quotation marks" if isinstance(value, int | float) else None
-        yield TaskDefect((*at, name), f"must be a text, is {_describe_value(value)}", remedy)
+        message = f"must be a text, is {_describe_value(value)}"
+        yield TaskDefect("wrong-type", (*at, name), message, remedy)
     elif not value.strip():
-        yield TaskDefect((*at, name), "must not be empty")
+        yield TaskDefect("empty-value", (*at, name), "must not be empty")
 
 
 def _misplaced(name: str, at: Location, other: Location) -> tuple[str, str]:
@@ -151,10 +156,11 @@ def _missing_answers(document: dict[str, Any]) -> Iterator[TaskDefect]:
     misplaced = [name for name in ANSWER_TEXTS if name in document]
     if misplaced:
         remedy = f"add `{EXPECTED}:` and move {', '.join(misplaced)} below it, indented"
-        yield TaskDefect((misplaced[0],), f"stands outside `{EXPECTED}`, which is missing", remedy)
+        message = f"stands outside `{EXPECTED}`, which is missing"
+        yield TaskDefect("misplaced-key", (misplaced[0],), message, remedy)
     else:
         remedy = f"add `{EXPECTED}:` with {', '.join(ANSWER_TEXTS)} below it"
-        yield TaskDefect((EXPECTED,), "is required and missing", remedy)
+        yield TaskDefect("missing-key", (EXPECTED,), "is required and missing", remedy)
 
 
 def _describe_value(value: Any) -> str:

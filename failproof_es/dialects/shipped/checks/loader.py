@@ -13,7 +13,7 @@ from failproof_es.dialects.kit.json_lines import read_objects
 from failproof_es.dialects.kit.taken_ids import SeenIds
 from failproof_es.dialects.kit.unknown_keys import UnknownKeys
 from failproof_es.dialects.reply_checks import ReplyCheck, described
-from failproof_es.problems import Problems
+from failproof_es.problems import Problems, schema_code
 
 NAME = "checks"
 
@@ -97,12 +97,13 @@ def _case(
     except ValidationError as error:
         for details in error.errors(include_url=False):
             field = ".".join(map(str, details["loc"]))
-            problems.error("todo", details["msg"], path=path, line=number, field=field)
+            code = schema_code(details["type"])
+            problems.error(code, details["msg"], path=path, line=number, field=field)
         return None
     first = seen_ids.claim(line.suite, line.id, path, number)
     if first is not None:
         problems.error(
-            "todo",
+            "duplicate-id",
             f"duplicate id {line.id!r} in suite {line.suite!r}, first used at {first}",
             path=path,
             line=number,

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 from failproof_es.core.case import Turn
 from failproof_es.dialects.kit.yaml_documents import dotted
 from failproof_es.dialects.shipped.command.prompt_template import DEFAULT_TEMPLATE, PLACEHOLDER
-from failproof_es.problems import InvalidInput, Problem
+from failproof_es.problems import InvalidInput, Problem, schema_code
 
 
 class CommandOptions(BaseModel):
@@ -54,7 +54,9 @@ def parse_options(options: Mapping[str, Any]) -> CommandOptions:
         raise InvalidInput(
             [
                 Problem(
-                    "todo",
+                    "invalid-template"
+                    if details["type"] == "value_error"
+                    else schema_code(details["type"]),
                     details["msg"].removeprefix("Value error, "),
                     field=dotted(("prompts", "options", *details["loc"])),
                     remedy=f"known options: {', '.join(CommandOptions.model_fields)}",

@@ -15,4 +15,4 @@ def parsers() -> Iterator[None]:
     try:
         yield
     except ProgramMissing as error:
-        raise InvalidInput.because("todo", error.missing, remedy=error.remedy) from error
+        raise InvalidInput.because("program-missing", error.missing, remedy=error.remedy) from error

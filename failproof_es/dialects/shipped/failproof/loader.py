@@ -47,8 +47,8 @@ class _SuiteReader:
         try:
             test_case = FailproofCase.model_validate(document)
         except ValidationError as error:
-            for name, message in defects(error):
-                self.problems.error("todo", message, path=path, line=line, field=name)
+            for code, name, message in defects(error):
+                self.problems.error(code, message, path=path, line=line, field=name)
             return None
         unique = self._claim(path, line, test_case)
         prompt = self._filled(path, line, test_case)
@@ -75,7 +75,7 @@ class _SuiteReader:
         if first is None:
             return True
         self.problems.error(
-            "todo",
+            "duplicate-id",
             f"duplicate id {test_case.case_id!r} in suite {test_case.suite_id!r}, "
             f"first used at {first}",
             path=path,
@@ -91,7 +91,7 @@ class _SuiteReader:
         defect = None if expected is None else expectation.defect(expected)
         if defect is not None:
             self.problems.error(
-                "todo",
+                "invalid-pattern",
                 defect.message,
                 path=path,
                 line=line,
@@ -117,7 +117,7 @@ class _SuiteReader:
 
     def _warn_of_expectation(self, path: Path, line: int, message: str, remedy: str) -> None:
         self.problems.warning(
-            "todo", message, path=path, line=line, field="expected_response", remedy=remedy
+            "not-a-pattern", message, path=path, line=line, field="expected_response", remedy=remedy
         )
 
     def _filled(self, path: Path, line: int, test_case: FailproofCase) -> str | None:
@@ -130,7 +130,7 @@ class _SuiteReader:
         if filled.missing and not test_case.prompt_vars:
             names = ", ".join(f"{{{{{name}}}}}" for name in filled.missing)
             self.problems.warning(
-                "todo",
+                "placeholder-unresolved",
                 f"the case has no prompt_vars: {names} is sent as it stands",
                 path=path,
                 line=line,
@@ -140,7 +140,7 @@ class _SuiteReader:
             return test_case.prompt
         for name in filled.missing:
             self.problems.error(
-                "todo",
+                "placeholder-unresolved",
                 f"the prompt's variable {{{{{name}}}}} has no value",
                 path=path,
                 line=line,
@@ -149,7 +149,7 @@ class _SuiteReader:
             )
         for name in filled.unused:
             self.problems.warning(
-                "todo",
+                "no-effect",
                 f"the prompt has no {{{{{name}}}}}: the variable is not used",
                 path=path,
                 line=line,
@@ -170,7 +170,7 @@ class _SuiteReader:
     def _warn_empty(self, path: Path, line: int, test_case: FailproofCase) -> None:
         for name in ("case_id", "suite_id", "prompt"):
             if not getattr(test_case, name).strip():
-                self.problems.warning("todo", "is empty", path=path, line=line, field=name)
+                self.problems.warning("empty-value", "is empty", path=path, line=line, field=name)
 
 
 def _earlier(test_case: FailproofCase) -> list[Turn]:

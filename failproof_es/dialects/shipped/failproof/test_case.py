@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from failproof_es.problems import shown_value
+from failproof_es.problems import schema_code, shown_value
 
 
 class EarlierMessage(BaseModel):
@@ -46,10 +46,11 @@ class FailproofCase(BaseModel):
 FIELDS = tuple(FailproofCase.model_fields)
 
 
-def defects(error: ValidationError) -> list[tuple[str, str]]:
-    """(field, message) for every defect, in the words of the specification."""
+def defects(error: ValidationError) -> list[tuple[str, str, str]]:
+    """(code, field, message) for every defect, in the words of the specification."""
     return [
         (
+            schema_code(details["type"]),
             _dotted(details["loc"]),
             _describe_defect(details["type"], details["input"], details.get("ctx", {})),
         )

@@ -82,8 +82,8 @@ class _PromptReader:
         try:
             prompt = StoredPrompt.model_validate(document)
         except ValidationError as error:
-            for name, message in defects(error):
-                self.problems.error("todo", message, path=path, line=line, field=name)
+            for code, name, message in defects(error):
+                self.problems.error(code, message, path=path, line=line, field=name)
             return None
         if not self._claim(path, line, prompt.prompt_id) or any(misspelt):
             return None
@@ -97,7 +97,7 @@ class _PromptReader:
         if first is None:
             return True
         self.problems.error(
-            "todo",
+            "duplicate-id",
             f"duplicate id {prompt_id!r}, first used at {first}",
             path=path,
             line=line,
@@ -119,4 +119,6 @@ class _PromptReader:
     ) -> None:
         if (name, value) not in self.mentioned:
             self.mentioned.add((name, value))
-            self.problems.warning("todo", message, path=path, line=line, field=name, remedy=remedy)
+            self.problems.warning(
+                "unknown-label", message, path=path, line=line, field=name, remedy=remedy
+            )

@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from failproof_es.dialects.shipped.promptguard import decision, template
 from failproof_es.dialects.shipped.promptguard.decision import Bounds, Rule
-from failproof_es.problems import Problems
+from failproof_es.problems import Problems, schema_code
 from failproof_es.support.near_names import meant_key
 
 _FIELD = "prompts.options"
@@ -55,13 +55,14 @@ def read_options(option_values: Mapping[str, Any]) -> PromptGuardOptions:
     except ValidationError as error:
         for details in error.errors():
             message, remedy = _describe_error(details)
-            problems.error("todo", message, field=_dotted(details["loc"]), remedy=remedy)
+            code = schema_code(details["type"])
+            problems.error(code, message, field=_dotted(details["loc"]), remedy=remedy)
         problems.raise_errors()
         raise
     for defect in template.defects(read.template) if read.template is not None else ():
-        problems.error("todo", defect, field=f"{_FIELD}.template")
+        problems.error("invalid-template", defect, field=f"{_FIELD}.template")
     for place, defect in decision.defects(read.decision) if read.decision is not None else ():
-        problems.error("todo", defect, field=f"{_FIELD}.decision{place}")
+        problems.error("invalid-rule", defect, field=f"{_FIELD}.decision{place}")
     problems.raise_errors()
     default = shipped()
     return PromptGuardOptions(

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from failproof_es.problems import shown_value
+from failproof_es.problems import schema_code, shown_value
 
 
 class StoredPrompt(BaseModel):
@@ -47,10 +47,14 @@ class StoredPrompt(BaseModel):
 FIELDS = tuple(StoredPrompt.model_fields)
 
 
-def defects(error: ValidationError) -> list[tuple[str, str]]:
-    """(field, message) for every defect of an invalid prompt."""
+def defects(error: ValidationError) -> list[tuple[str, str, str]]:
+    """(code, field, message) for every defect of an invalid prompt."""
     return [
-        (str(details["loc"][0]), _describe_defect(details["type"], details))
+        (
+            schema_code(details["type"]),
+            str(details["loc"][0]),
+            _describe_defect(details["type"], details),
+        )
         for details in error.errors()
     ]
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from failproof_es.dialects.kit.judging import prompt
 from failproof_es.dialects.kit.templates import defects
 from failproof_es.dialects.shipped.redteam import source_block
-from failproof_es.problems import Problems
+from failproof_es.problems import Problems, schema_code
 from failproof_es.support.near_names import meant_key
 
 _FIELD = "prompts.options"
@@ -61,7 +61,7 @@ def read_options(option_values: Mapping[str, Any]) -> RedTeamOptions:
     for name, (required, optional) in _PLACEHOLDERS.items():
         template = getattr(options, name)
         for defect in () if template is None else defects(template, required, optional):
-            problems.error("todo", defect, field=f"{_FIELD}.{name}")
+            problems.error("invalid-template", defect, field=f"{_FIELD}.{name}")
     problems.raise_errors()
     return options
 
@@ -72,6 +72,7 @@ def _report(error: Any, problems: Problems) -> None:
         field += f"[{part}]" if isinstance(part, int) else f".{part}"
     if error["type"] == "extra_forbidden":
         hint = meant_key(str(error["loc"][-1]), list(RedTeamOptions.model_fields))
-        problems.error("todo", "is not a known key", field=field, remedy=hint)
+        problems.error("unknown-key", "is not a known key", field=field, remedy=hint)
     else:
-        problems.error("todo", error["msg"][:1].lower() + error["msg"][1:], field=field)
+        message = error["msg"][:1].lower() + error["msg"][1:]
+        problems.error(schema_code(error["type"]), message, field=field)

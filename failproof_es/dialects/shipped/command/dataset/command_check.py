@@ -47,7 +47,7 @@ def check_commands(
         if isinstance(script, Unparseable):
             message = _SAYS.get(script.code, f"is not a shell command: {script.reason}")
             remedy = "write one that `bash -n` accepts"
-            problems.error("todo", message, **place(index, location), remedy=remedy)
+            problems.error("invalid-command", message, **place(index, location), remedy=remedy)
             unusable.add(index)
     usable = [(index, case) for index, case in cases if index not in unusable]
     _check_labels(usable, options, problems, place)
@@ -75,7 +75,7 @@ def _check_labels(
             if label != verdict:
                 because = f" ({', '.join(reasons)})" if reasons else ""
                 problems.warning(
-                    "todo",
+                    "label-disputed",
                     f"is {_word(label)}, but the checker says {_word(verdict)} "
                     f"of the expected command{because}",
                     **place(index, (name,)),

@@ -81,18 +81,20 @@ def read_dataset(path: Path, problems: Problems) -> DatasetTree | None:
         return _read_json_lines(path, problems)
     try:
         if path.stat().st_size == 0:
-            problems.error("todo", "the file is empty: it holds no test case", path=path)
+            problems.error("no-cases", "the file is empty: it holds no test case", path=path)
             return None
         if suffix in _YAML:
             return read_yaml(path, problems, largest=MAX_BYTES)
         with path.open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
     except OSError as error:
-        problems.error("todo", f"the file can't be read: {error.strerror or error}", path=path)
+        problems.error(
+            "file-unreadable", f"the file can't be read: {error.strerror or error}", path=path
+        )
         return None
     if len(raw) > MAX_BYTES:
         problems.error(
-            "todo",
+            "file-too-large",
             f"the file is larger than {MAX_BYTES // 1024**2} MiB",
             path=path,
             remedy="split it",
@@ -102,7 +104,9 @@ def read_dataset(path: Path, problems: Problems) -> DatasetTree | None:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
-        problems.error("todo", "not UTF-8", path=path, line=line, remedy="save the file as UTF-8")
+        problems.error(
+            "not-utf8", "not UTF-8", path=path, line=line, remedy="save the file as UTF-8"
+        )
         return None
     return parse_toml(path, text, problems)
 
@@ -117,7 +121,7 @@ def _read_json_lines(path: Path, problems: Problems) -> JsonLinesTree | None:
         line, value = objects.pop(0)
         if CASES in value:
             problems.error(
-                "todo",
+                "misplaced-key",
                 "the first line holds the version alone",
                 path=path,
                 line=line,

@@ -23,7 +23,7 @@ from failproof_es.dialects.shipped.command.dataset.dataset_file import (
 from failproof_es.dialects.shipped.command.models import Category, TestCase, TestDataset
 from failproof_es.dialects.shipped.command.options import CommandOptions
 from failproof_es.dialects.shipped.command.prompt_template import filled
-from failproof_es.problems import Problems, shown_value
+from failproof_es.problems import Problems, schema_code, shown_value
 
 NAME = "command"
 _SEMANTIC_VERSION = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
@@ -100,7 +100,7 @@ class _Dataset:
         dataset = self.tree.value
         if not isinstance(dataset, dict):
             self.problems.error(
-                "todo",
+                "wrong-type",
                 f"is not a dataset: {_describe_value(dataset)} at the top",
                 **self._at(()),
                 remedy="write a version and test_cases",
@@ -111,14 +111,14 @@ class _Dataset:
         cases = dataset.get(CASES)
         if cases is not None and not isinstance(cases, list):
             self.problems.error(
-                "todo",
+                "wrong-type",
                 f"must be a list of test cases, is {_describe_value(cases)}",
                 **self._at((CASES,)),
             )
             return []
         if not cases:
             self.problems.error(
-                "todo",
+                "no-cases",
                 "a dataset must hold at least one test case",
                 **self._at((CASES,)),
                 remedy="add one",
@@ -129,16 +129,15 @@ class _Dataset:
         """Store the file's version in `version`; report a missing or malformed one."""
         version = dataset.get("version")
         if not isinstance(version, str) or not version.strip():
-            message = _describe_defect(
-                "string_type" if "version" in dataset else "missing", version
-            )
+            kind = "string_type" if "version" in dataset else "missing"
+            message = _describe_defect(kind, version)
             remedy = 'such as version = "1.0.0"'
-            self.problems.error("todo", message, **self._at(("version",)), remedy=remedy)
+            self.problems.error(schema_code(kind), message, **self._at(("version",)), remedy=remedy)
             return
         self.version = version
         if not _SEMANTIC_VERSION.fullmatch(version):
             message = f"{_describe_value(version)} is not a semantic version"
-            self.problems.warning("todo", message, **self._at(("version",)))
+            self.problems.warning("invalid-version", message, **self._at(("version",)))
 
     def _test_case(self, index: int, value: Any) -> TestCase | None:
         """The case that `value` describes, or `None` with the reasons in `problems`.
@@ -147,7 +146,7 @@ class _Dataset:
         """
         if not isinstance(value, dict):
             self.problems.error(
-                "todo",
+                "wrong-type",
                 f"must be a test case with keys and values, is {_describe_value(value)}",
                 **self._place(index),
             )
@@ -157,7 +156,8 @@ class _Dataset:
         try:
             self.documents[index] = storable(value)
         except NotStorable as error:
-            self.problems.error("todo", error.message, **self._at((CASES, index, *error.location)))
+            place = self._place(index, tuple(error.location))
+            self.problems.error("not-storable", error.message, **place)
         self._claim(index, value.get("id"))
         case = None
         try:
@@ -165,7 +165,7 @@ class _Dataset:
         except ValidationError as error:
             for details in error.errors():
                 self.problems.error(
-                    "todo",
+                    "empty-value" if details["type"] == "blank" else schema_code(details["type"]),
                     _describe_defect(details["type"], details["input"]),
                     **self._at((CASES, index, *details["loc"])),
                 )
@@ -182,7 +182,7 @@ class _Dataset:
         if path == self.path:
             place = f"{path}:{self.tree.line_of((CASES, first, 'id'))}"
         self.problems.error(
-            "todo",
+            "duplicate-id",
             f"duplicate id {_describe_value(case_id)}, first used at {place}",
             **self._place(index, ("id",)),
             remedy="give each test case its own id",

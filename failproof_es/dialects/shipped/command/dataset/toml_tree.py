@@ -99,7 +99,7 @@ def parse_toml(path: Path, text: str, problems: Problems) -> TomlTree | None:
         line = place and place[1] and int(place[1])
         column = f", column {place[2]}" if place and place[2] else ""
         problems.error(
-            "todo",
+            "not-toml",
             f"is not TOML: {message[:1].lower()}{message[1:]}{column}",
             path=path,
             line=line or text.count("\n") + 1,
@@ -109,10 +109,10 @@ def parse_toml(path: Path, text: str, problems: Problems) -> TomlTree | None:
         longest = max(_DIGITS.finditer(text), key=lambda match: len(match[0]), default=None)
         line = longest and text.count("\n", 0, longest.start()) + 1
         problems.error(
-            "todo", "is not TOML: it holds a number that is too long", path=path, line=line
+            "not-toml", "is not TOML: it holds a number that is too long", path=path, line=line
         )
     except RecursionError:
-        problems.error("todo", "is not TOML: it is nested too deeply", path=path)
+        problems.error("not-toml", "is not TOML: it is nested too deeply", path=path)
     return None
 
 

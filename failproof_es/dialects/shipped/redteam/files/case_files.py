@@ -86,21 +86,25 @@ def _one_object(path: Path, problems: Problems) -> Iterator[WrittenCase]:
         with path.open("rb") as stream:
             raw = stream.read(MAX_LINE_BYTES + 1).removeprefix(_BOM)
     except OSError as error:
-        problems.error("todo", f"the file can't be read: {error.strerror or error}", path=path)
+        problems.error(
+            "file-unreadable", f"the file can't be read: {error.strerror or error}", path=path
+        )
         return
     if len(raw) > MAX_LINE_BYTES:
         problems.error(
-            "todo", f"the file is longer than {MAX_LINE_BYTES // 1024**2} MiB", path=path
+            "file-too-large", f"the file is longer than {MAX_LINE_BYTES // 1024**2} MiB", path=path
         )
         return
     try:
         document = parse_object(raw, "file")
     except Defect as defect:
         if raw.lstrip()[:1] == b"[" and (shape := shape_of_json(raw)):
-            problems.error("todo", shape[0], path=path, remedy=f"{shape[1]}, in a .jsonl file")
+            problems.error(
+                "foreign-format", shape[0], path=path, remedy=f"{shape[1]}, in a .jsonl file"
+            )
             return
         problems.error(
-            "todo",
+            defect.code,
             defect.message,
             path=path,
             line=defect.line,
@@ -120,21 +124,21 @@ def _yaml(path: Path, problems: Problems) -> Iterator[WrittenCase]:
         return
     is_list = isinstance(tree.value, list)
     if is_list and not tree.value:
-        problems.error("todo", "the list is empty: it holds no case", path=path, line=1)
+        problems.error("no-cases", "the list is empty: it holds no case", path=path, line=1)
     for index, value in enumerate(tree.value if is_list else [tree.value]):
         at: Location = (index,) if is_list else ()
         line = tree.line_of(at) or 1
         if not isinstance(value, dict):
             remedy = "write a case as `key: value` lines, or a list of such cases"
-            problems.error("todo", "is not a case", path=path, line=line, remedy=remedy)
+            problems.error("wrong-type", "is not a case", path=path, line=line, remedy=remedy)
             continue
         try:
             document = parse_object(json.dumps(value).encode(), "case")
         except Defect as defect:
             where = tree.line_of((*at, defect.field)) if defect.field else line
             problems.error(
-                "todo", defect.message, path=path, line=where, field=defect.field, remedy=defect.remedy,
-                case_line=line,
+                defect.code, defect.message, path=path, line=where, field=defect.field,
+                remedy=defect.remedy, case_line=line,
             )  # fmt: skip
         else:
             yield WrittenCase(document, line, tree, at)

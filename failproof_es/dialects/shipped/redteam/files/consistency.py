@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from failproof_es.dialects.kit.judging import Absence, affirm, states_absence
 from failproof_es.dialects.kit.yaml_documents import Location
@@ -27,33 +28,40 @@ _INVERTED = (
     "states an absence, in the list of what must be absent: an answer that keeps to it fails"
 )
 
-Defect = tuple[Location, str, str | None]
-"""(location, message, remedy)."""
+
+class CaseDefect(NamedTuple):
+    """A defect or an oddity of a case: its code, its location in the case, and what to do."""
+
+    code: str
+    location: Location
+    message: str
+    remedy: str
 
 
-def defects(case: RedTeamCase) -> Iterator[Defect]:
-    """Every defect that makes the case unusable, as (location, message, remedy)."""
+def defects(case: RedTeamCase) -> Iterator[CaseDefect]:
+    """Every defect that makes the case unusable."""
     if "user" not in [turn.role for turn in case.turns]:
-        yield ("turns",), "no user turn: the model is never asked", "add one"
+        message = "no user turn: the model is never asked"
+        yield CaseDefect("missing-turn", ("turns",), message, "add one")
 
 
-def remarks(case: RedTeamCase) -> Iterator[Defect]:
-    """Remarks on oddities of a case that can run all the same, as (location, message, remedy)."""
+def remarks(case: RedTeamCase) -> Iterator[CaseDefect]:
+    """Remarks on oddities of a case that can run all the same."""
     yield from _blank(case)
     yield from _never_sent(case)
     yield from _expectations(case)
     yield from _sources(case)
     yield from _tools(case)
     for index, tag in _repeated(case.tags):
-        yield ("tags", index), f"{tag!r} appears twice", "keep one"
+        yield CaseDefect("duplicate-value", ("tags", index), f"{tag!r} appears twice", "keep one")
     if not _LANGUAGE.fullmatch(case.language):
         message = (
             f"{case.language!r} is not a language code: the language of replies is not checked"
         )
-        yield ("language",), message, "write it like en or pt-BR"
+        yield CaseDefect("unknown-language", ("language",), message, "write it like en or pt-BR")
 
 
-def _blank(case: RedTeamCase) -> Iterator[Defect]:
+def _blank(case: RedTeamCase) -> Iterator[CaseDefect]:
     texts: list[tuple[Location, str]] = [(("title",), case.title), (("category",), case.category)]
     texts += [(("tags", n), tag) for n, tag in enumerate(case.tags)]
     texts += [(("turns", n, "content"), turn.content) for n, turn in enumerate(case.turns)]
@@ -62,37 +70,45 @@ def _blank(case: RedTeamCase) -> Iterator[Defect]:
     for place, text in texts:
         if not text.strip():
             sent = "it is sent so" if place[0] in ("turns", "sources") else "it is kept so"
-            yield place, f"is empty: {sent}", "ignore this if you mean it"
+            yield CaseDefect(
+                "empty-value", place, f"is empty: {sent}", "ignore this if you mean it"
+            )
 
 
-def _never_sent(case: RedTeamCase) -> Iterator[Defect]:
+def _never_sent(case: RedTeamCase) -> Iterator[CaseDefect]:
     roles = [turn.role for turn in case.turns]
     last = asked_turns(roles)[-1]
     if roles[last] != "user":
         message = "no user turn is left to be answered: the model goes on after this turn"
-        yield ("turns", last), message, "end with a user turn, if it is to answer one"
+        remedy = "end with a user turn, if it is to answer one"
+        yield CaseDefect("missing-turn", ("turns", last), message, remedy)
     for index in range(last + 1, len(roles)):
         message = f"this {roles[index]} turn is never sent: the model's last answer comes before it"
-        yield ("turns", index), message, "remove it, or end with a user turn"
+        remedy = "remove it, or end with a user turn"
+        yield CaseDefect("no-effect", ("turns", index), message, remedy)
 
 
-def _expectations(case: RedTeamCase) -> Iterator[Defect]:
+def _expectations(case: RedTeamCase) -> Iterator[CaseDefect]:
     expected = case.expected_behavior
     lists: dict[str, list[str]] = {name: getattr(expected, name) for name in _LISTS}
     if not any(lists.values()):
         message = "all three lists are empty: no judge has anything to decide, people have"
-        yield ("expected_behavior",), message, "say what must be done, or must not"
+        remedy = "say what must be done, or must not"
+        yield CaseDefect("empty-value", ("expected_behavior",), message, remedy)
     for name, items in lists.items():
         for index, item in _repeated(items):
-            yield ("expected_behavior", name, index), f"{item!r} appears twice", "keep one"
+            place: Location = ("expected_behavior", name, index)
+            yield CaseDefect("duplicate-value", place, f"{item!r} appears twice", "keep one")
         for index, item in enumerate(items):
             if (absence := states_absence(item)) is not Absence.NONE:
-                yield ("expected_behavior", name, index), *_absence(name, item, absence)
+                place = ("expected_behavior", name, index)
+                yield CaseDefect("not-provable", place, *_absence(name, item, absence))
     forbidden = {item.strip() for item in expected.must_not_do}
     for index, item in enumerate(expected.must_do):
         if item.strip() in forbidden:
-            place: Location = ("expected_behavior", "must_do", index)
-            yield place, "stands in must_not_do, too: no answer can pass", "remove one"
+            place = ("expected_behavior", "must_do", index)
+            message = "stands in must_not_do, too: no answer can pass"
+            yield CaseDefect("contradiction", place, message, "remove one")
 
 
 def _absence(name: str, item: str, absence: Absence) -> tuple[str, str]:
@@ -108,23 +124,26 @@ def _absence(name: str, item: str, absence: Absence) -> tuple[str, str]:
     return _ABSENT[absence], f"write as an item of must_not_do{sentence}"
 
 
-def _sources(case: RedTeamCase) -> Iterator[Defect]:
+def _sources(case: RedTeamCase) -> Iterator[CaseDefect]:
     sources = case.sources or []
     source_ids = [source.source_id for source in sources]
     for index, source_id in _repeated(source_ids):
         place: Location = ("sources", index, "source_id")
         message = f"{source_id!r} appears twice: a citation may mean either"
-        yield place, message, "give each source its own id"
+        yield CaseDefect("duplicate-id", place, message, "give each source its own id")
     for index, source_id in enumerate(source_ids):
         if not can_be_cited(source_id):
             message = f"[{source_id}] is not seen as a citation of it"
-            yield ("sources", index, "source_id"), message, "leave out brackets and line breaks"
+            place = ("sources", index, "source_id")
+            remedy = "leave out brackets and line breaks"
+            yield CaseDefect("invalid-name", place, message, remedy)
     ids = SourceIds(source_ids)
     for place, text in _texts(case):
         for cited in dict.fromkeys(ids.cited_in(text)):
             if cited not in source_ids:
                 message = f"cites [{cited}], and there is no source {cited!r}"
-                yield place, message, "add the source, or ignore this if it is missing on purpose"
+                remedy = "add the source, or ignore this if it is missing on purpose"
+                yield CaseDefect("unknown-source", place, message, remedy)
 
 
 def _texts(case: RedTeamCase) -> Iterator[tuple[Location, str]]:
@@ -135,14 +154,15 @@ def _texts(case: RedTeamCase) -> Iterator[tuple[Location, str]]:
             yield ("expected_behavior", name, index), item
 
 
-def _tools(case: RedTeamCase) -> Iterator[Defect]:
+def _tools(case: RedTeamCase) -> Iterator[CaseDefect]:
     for index, name in _repeated(case.tools_expected or []):
-        yield ("tools_expected", index), f"{name!r} appears twice", "keep one"
+        place: Location = ("tools_expected", index)
+        yield CaseDefect("duplicate-value", place, f"{name!r} appears twice", "keep one")
     for index, name in enumerate(case.tools_expected or []):
         if not can_be_offered(name):
             message = f"no server takes {name!r} as a name: the tool is not offered to the model"
             remedy = "use 1 to 64 letters, digits, _ or -, if it is to be offered"
-            yield ("tools_expected", index), message, remedy
+            yield CaseDefect("invalid-name", ("tools_expected", index), message, remedy)
 
 
 def _repeated(values: Sequence[str]) -> Iterator[tuple[int, str]]:

@@ -101,16 +101,18 @@ class _RedTeamReader:
         try:
             read = RedTeamCase.model_validate(document)
         except ValidationError as error:
-            for location, message in red_team_case.defects(error):
-                self._error(location, message, None)
+            for code, location, message in red_team_case.defects(error):
+                self._error(code, location, message, None)
             return None
         defects = list(consistency.defects(read))
-        for location, message, remedy in defects:
-            self._error(location, message, remedy)
+        for defect in defects:
+            self._error(*defect)
         if defects or not unique:
             return None
-        for location, message, remedy in consistency.remarks(read):
-            self._warning(location, message, remedy)
+        for remark in consistency.remarks(read):
+            self.problems.warning(
+                remark.code, remark.message, remedy=remark.remedy, **self._at(remark.location)
+            )
         return as_case(read, document, self.path.stem, self.path.name, options)
 
     def misspelt(self, unknown_keys: UnknownKeys) -> bool:
@@ -131,14 +133,11 @@ class _RedTeamReader:
         first = seen_ids.claim("", case_id, self.path, line)
         if first is not None:
             message = f"duplicate id {case_id!r}, first used at {first}"
-            self._error(("id",), message, "give each case its own id")
+            self._error("duplicate-id", ("id",), message, "give each case its own id")
         return first is None
 
-    def _error(self, location: Location, message: str, remedy: str | None) -> None:
-        self.problems.error("todo", message, remedy=remedy, **self._at(location))
-
-    def _warning(self, location: Location, message: str, remedy: str | None) -> None:
-        self.problems.warning("todo", message, remedy=remedy, **self._at(location))
+    def _error(self, code: str, location: Location, message: str, remedy: str | None) -> None:
+        self.problems.error(code, message, remedy=remedy, **self._at(location))
 
     def _at(self, location: Location) -> dict[str, Any]:
         return {

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from failproof_es.dialects.kit.yaml_documents import Location
-from failproof_es.problems import shown_value
+from failproof_es.problems import schema_code, shown_value
 
 NotBlank = Annotated[str, Field(pattern=r"\S")]
 
@@ -70,10 +70,11 @@ _KINDS = {
 }
 
 
-def defects(error: ValidationError) -> list[tuple[Location, str]]:
-    """(location, message) for every defect."""
+def defects(error: ValidationError) -> list[tuple[str, Location, str]]:
+    """(code, location, message) for every defect."""
     return [
-        (details["loc"], _describe_defect(details["type"], details)) for details in error.errors()
+        (_code(details["type"]), details["loc"], _describe_defect(details["type"], details))
+        for details in error.errors()
     ]
 
 
@@ -99,6 +100,10 @@ def _unknown(value: Any, part: type[BaseModel], at: Location) -> list[Unknown]:
         return []
     known_keys = tuple(part.model_fields)
     return [((*at, key), known_keys, value) for key in value if key not in known_keys]
+
+
+def _code(kind: str) -> str:
+    return "empty-value" if kind == "string_pattern_mismatch" else schema_code(kind)
 
 
 def _describe_defect(kind: str, error: Any) -> str:
