@@ -13,32 +13,34 @@ from tests.acceptance.conftest import RecordedLog
 from tests.acceptance.runs.test_bad_inputs import CANARY, check_paragraph
 
 COMMANDS = {
-    "unknown command": (["strat"], ["No such command 'strat'"]),
+    "unknown command": (["strat"], ["[unknown-command]", "'strat'"]),
     "a misspelt shipped configuration": (["start", "quickstrat"], ["did you mean 'quickstart'?"]),
-    "no argument": (["start"], ["Missing argument 'CONFIG'"]),
-    "unknown option": (["runs", "--lmit", "3"], ["No such option", "--limit"]),
-    "unknown run number": (["show", "99"], ["no run '99': runs 1 to 1 exist", "failproof-es runs"]),
+    "no argument": (["start"], ["[missing-option]", "'CONFIG'"]),
+    "unknown option": (["runs", "--lmit", "3"], ["[unknown-option]", "--limit"]),
+    "too many arguments": (["runs", "3"], ["[usage-error]"]),
+    "options that exclude each other": (["audit", "--all"], ["[options-conflict]"]),
+    "unknown run number": (["show", "99"], ["[unknown-run]", "'99'", "failproof-es runs"]),
     "unknown run id": (
-        ["resume", "3b9f1f6e-0b0a-4b55-9d0e-3f7c2f0c9a11"], ["there is no run", "runs 1 to 1"]
+        ["resume", "3b9f1f6e-0b0a-4b55-9d0e-3f7c2f0c9a11"], ["[unknown-run]", "runs 1 to 1"]
     ),
-    "not a run": (["results", "first"], ["there is no run 'first'", "`latest`"]),
-    "a run number too large": (["show", "9" * 30], ["there is no run '999"]),
-    "unknown event": (["log", "--type", "Nonsense"], ["'Nonsense' is not one of", "Scored"]),
-    "a time that is none": (["log", "--since", "noon"], ["'noon' is not a time", "2026-01-31"]),
-    "a stream that is none": (["log", "--stream", "x"], ["'x' is not a valid UUID"]),
-    "a limit that is none": (["log", "--limit", "0"], ["--limit", "0 is not in the range"]),
-    "unknown format": (["results", "1", "--format", "xml"], ["'xml' is not one of"]),
+    "not a run": (["results", "first"], ["[unknown-run]", "'first'", "`latest`"]),
+    "a run number too large": (["show", "9" * 30], ["[unknown-run]", "'999"]),
+    "unknown event": (["log", "--type", "Nonsense"], ["[invalid-option]", "'Nonsense'", "Scored"]),
+    "a time that is none": (["log", "--since", "noon"], ["[invalid-option]", "2026-01-31"]),
+    "a stream that is none": (["log", "--stream", "x"], ["[invalid-option]", "'x'"]),
+    "a limit that is none": (["log", "--limit", "0"], ["[invalid-option]", "--limit"]),
+    "unknown format": (["results", "1", "--format", "xml"], ["[invalid-option]", "'xml'"]),
     "unknown projection": (
-        ["projections", "rebuild", "nonsense"], ["there is no projection 'nonsense'", "run_results"]
+        ["projections", "rebuild", "nonsense"], ["[unknown-name]", "'nonsense'", "run_results"]
     ),
     "unknown dialect": (
-        ["suites", "validate", ".", "--dialect", "x"], ["there is no dialect 'x'", "failproof"]
+        ["suites", "validate", ".", "--dialect", "x"], ["[unknown-name]", "'x'", "failproof"]
     ),
     "a model that cannot be installed": (
-        ["models", "install", "gpt-9"], ["'gpt-9' cannot be installed", "smollm2"]
+        ["models", "install", "gpt-9"], ["[unknown-model]", "'gpt-9'", "smollm2"]
     ),
-    "a moment that is none": (["replay", "1", "--as-of", "noon"], ["noon"]),
-    "stopping a server of one's own": (["db", "stop"], []),
+    "a moment that is none": (["replay", "1", "--as-of", "noon"], ["[invalid-option]", "noon"]),
+    "stopping a server of one's own": (["db", "stop"], ["[options-conflict]"]),
 }  # fmt: skip
 
 
