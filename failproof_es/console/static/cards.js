@@ -9,9 +9,12 @@
   const tables = [...document.querySelectorAll(".scroll > table")].filter((table) => table.tHead);
 
   // A style that makes a table no table takes its meaning from screen readers, too: the roles stay.
+  const name = (cell) => {
+    const parts = [".model", ".variant"].map((part) => cell.querySelector(part)).filter(Boolean);
+    return (parts.length ? parts : [cell]).map((part) => part.textContent.trim()).join(" ");
+  };
   const label = (table) => {
-    const headings = [...table.tHead.rows[0].cells]
-      .map((cell) => (cell.querySelector(".model") || cell).textContent.trim());
+    const headings = [...table.tHead.rows[0].cells].map(name);
     for (const part of [table, ...table.querySelectorAll("thead, tbody, tr, th, td")]) {
       part.setAttribute("role", part.matches("thead th") ? "columnheader" : ROLES[part.tagName]);
     }

@@ -11,6 +11,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser
 
+from failproof_es.console.rendering import static_file
 from failproof_es.store.embedded.server import EmbeddedServer
 from tests.acceptance.commands import begin, mock_server, write_configuration, write_suite
 from tests.browser import launched
@@ -165,3 +166,19 @@ def test_numbers_grow_while_one_looks_until_the_run_has_ended(
             assert going.wait(60) == 0
             assert going.stderr is not None
             going.stderr.close()
+
+
+def test_the_cards_of_a_narrow_screen_name_the_variant_of_each_model(opened: Browser) -> None:
+    heads = "".join(
+        f"<th style='min-width: 300px'><bdi class=model>large</bdi> {variant} <p>3/4 in the run"
+        for variant in ("<bdi class='note variant'>polite</bdi>", "")
+    )
+    page = opened.new_page(viewport={"width": 390, "height": 700})
+    page.set_content(
+        "<div class=scroll style='overflow: auto'><table><thead><tr><th>Case</th>"
+        f"{heads}</thead><tbody><tr><th>c<td>passed<td>failed</table></div>"
+    )
+    page.add_script_tag(content=static_file("cards.js").decode())
+    labels = page.locator("tbody td").evaluate_all("cells => cells.map(c => c.dataset.label)")
+    page.close()
+    assert labels == ["large polite", "large"]
