@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+_PLACEHOLDER = r"(?:[A-Z_]+|\$?\{[^\s{}/@]+\}|<[^\s<>/@]+>|\*+|(?i:password))"
+"""What documentation writes for the password of a URL, such as `://USER:PASSWORD@host`."""
 _KEY = re.compile(
     r"sk-(?<!\wsk-)(?=[\w-]{0,40}\d)[\w-]{16,}"
     r"|(?:AKIA|ASIA)(?<!\w....)[0-9A-Z]{16}(?!\w)"
@@ -19,7 +21,7 @@ _KEY = re.compile(
     r"|xox[a-z]-[0-9A-Za-z-]{16,}"
     r"|eyJ(?<!\weyJ)[\w-]{16,600}\.eyJ[\w-]{16,600}\.[\w-]{16,}"
     r"|-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----"
-    r"|://[^\s/:@]+:[^\s/@]{6,}@"
+    rf"|://[^\s/:@]+:(?!{_PLACEHOLDER}@)[^\s/@]{{6,}}@"
 )
 """Keys of vendors: a prefix and as many characters as a key has. Each alternative begins with a
 character of few texts, so that others are passed over quickly, and looks ahead a bounded way."""

@@ -24,6 +24,8 @@ from failproof_es.support.key_shapes import find_key, may_hold_key
         "glpat-" + "d" * 20,
         "-----BEGIN RSA PRIVATE KEY-----",
         "://me:hunter22@",
+        "://me:PASSWORD1@",
+        "://me:{secret}x@",
     ],
 )
 def test_a_key_is_found_within_any_text(key: str) -> None:
@@ -38,6 +40,8 @@ def test_a_key_is_found_within_any_text(key: str) -> None:
         "https://example.org/a:b@c and user@example.org",
         "sk-is-a-short-word-for-secret-key",
         "d41d8cd98f00b204e9800998ecf8427e",
+        "postgres://USER:PASSWORD@host/db and postgres://user:password@host/db",
+        "amqp://app:${RABBIT_SECRET}@mq, ftp://{user}:{secret}@h, ftp://me:<secret>@h, a://b:*****@c",
     ],
 )
 def test_other_texts_are_no_keys(text: str) -> None:
