@@ -10,9 +10,9 @@ from failproof_es.configuration.yaml_tree import Location, YamlTree, dotted, par
 from failproof_es.importers.protocol import Place
 from failproof_es.importers.rows import read_csv, read_json_lines
 from failproof_es.importers.source import MAX_TEXT_BYTES, OutsideSource, Source
+from failproof_es.importers.tests_alone import CONFIGURATION_NAMES, tests_alone
 from failproof_es.problems import InvalidInput, Problem, Problems
 
-NAMES = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json")
 _FILE = "file://"
 _CODE = frozenset({".js", ".cjs", ".mjs", ".ts", ".cts", ".mts", ".py", ".rb", ".go", ".sh"})
 _DATA = frozenset({".yaml", ".yml", ".json"})
@@ -65,9 +65,9 @@ def read_configuration(source: Source) -> DocumentNode:
     """
     path = source.path
     if path.is_dir():
-        path = next((path / name for name in NAMES if (path / name).is_file()), path)
+        path = next((path / name for name in CONFIGURATION_NAMES if (path / name).is_file()), path)
         if path.is_dir():
-            remedy = f"name the file; its folder would hold one of {', '.join(NAMES)}"
+            remedy = f"name the file; its folder would hold one of {', '.join(CONFIGURATION_NAMES)}"
             raise InvalidInput(
                 [Problem("file-not-found", "holds no configuration", path, remedy=remedy)]
             )
@@ -86,16 +86,6 @@ def read_configuration(source: Source) -> DocumentNode:
             [Problem("wrong-file-kind", "is no promptfoo configuration: it is not a mapping", path)]
         )
     return document
-
-
-def tests_alone(path: Path, evidence: str) -> InvalidInput:
-    """The error for a file of promptfoo's tests that no configuration names."""
-    message = f"holds promptfoo's tests, not their configuration{evidence}"
-    remedy = (
-        f"write {NAMES[0]} beside it, with `prompts:` and `tests: file://{path.name}`, "
-        "and import that as promptfoo"
-    )
-    return InvalidInput([Problem("wrong-file-kind", message, path, remedy=remedy)])
 
 
 def is_reference(value: Any) -> bool:

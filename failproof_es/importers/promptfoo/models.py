@@ -68,6 +68,11 @@ _SAME_ADDRESS = frozenset(
 _ENTRY_KEYS = frozenset({"id", "config", "label"})
 _ENTRY_KEYS_OF_SAME_ADDRESS = frozenset({"delay", "description", "inputs", "prompts", "transform"})
 _ADDRESSES = frozenset({"apiBaseUrl", "apiHost"})
+_KEYS = frozenset({"apiKey", "apiKeyEnvar", "headers"})
+"""The settings with a key."""
+_CHANGED_ANSWERS = (
+    "its assertions would decide on what code makes of the answer: the model is left out"
+)
 _ADDRESS_VARIABLES: Mapping[str, tuple[str, ...]] = {
     "openai": ("OPENAI_BASE_URL", "OPENAI_API_BASE_URL", "OPENAI_API_HOST"),
     "anthropic": ("ANTHROPIC_BASE_URL",),
@@ -82,11 +87,11 @@ _HOST = re.compile(r"[A-Za-z0-9.-]+(?::\d+)?")
 _ENVIRONMENT_VARIABLE = re.compile(r"\{\{\s*env\.([A-Za-z_]\w*)\s*\}\}")
 
 
-class _OtherAddress(Exception):
-    """A provider may ask another address than its entry would. `place` is the setting's."""
+class _LeftOut(Exception):
+    """A setting of a provider leaves its model out. `place` is the setting's, `str` the reason."""
 
-    def __init__(self, place: Place) -> None:
-        super().__init__()
+    def __init__(self, place: Place, reason: str = _LEFT_OUT) -> None:
+        super().__init__(reason)
         self.place = place
 
 
@@ -111,8 +116,8 @@ def read_models(configuration: DocumentNode, findings: Findings) -> Iterator[dic
             return
         try:
             model = _map_model(document, findings)
-        except _OtherAddress as error:
-            findings.leave_out_model(error.place, _LEFT_OUT)
+        except _LeftOut as error:
+            findings.leave_out_model(error.place, str(error))
             continue
         if model is not None and model not in seen:
             seen.append(model)
@@ -133,7 +138,7 @@ def _environment_settings(configuration: DocumentNode) -> Iterator[Place]:
 def _map_model(document: DocumentNode, findings: Findings) -> dict[str, Any] | None:
     """The entry for a provider; `None`, noted in `findings`, if it has no counterpart.
 
-    Raises `_OtherAddress` if a setting may change the address that the provider asks.
+    Raises `_LeftOut` if a setting may change the address that the provider asks, or its answers.
     """
     entry, config, config_steps = _split_entry(document, findings)
     if not isinstance(entry, str):
@@ -171,7 +176,7 @@ def _split_entry(
 ) -> tuple[Any, Mapping[str, Any], tuple[str, ...]]:
     """The name of a provider, its settings without empty ones, and the keys that lead to these.
 
-    Raises `_OtherAddress` for settings that are not read.
+    Raises `_LeftOut` for settings that are not read, and for code that changes answers.
     """
     entry = document.value
     if not isinstance(entry, dict):
@@ -182,16 +187,18 @@ def _split_entry(
         [(name, entry)] = entry.items()
         steps = (str(name),)
         if entry is not None and not isinstance(entry, dict):
-            raise _OtherAddress(document.place(*steps))
+            raise _LeftOut(document.place(*steps))
     for key in (entry or {}).keys() - _ENTRY_KEYS:
         place = document.place(*steps, str(key))
+        if key == "transform" and entry[key] is not None:
+            raise _LeftOut(place, _CHANGED_ANSWERS)
         if key not in _ENTRY_KEYS_OF_SAME_ADDRESS:
-            raise _OtherAddress(place)
+            raise _LeftOut(place)
         findings.note(place, "the key of a provider is not taken over")
     steps = (*steps, "config")
     config = (entry or {}).get("config")
     if config is not None and not isinstance(config, dict):
-        raise _OtherAddress(document.place(*steps))
+        raise _LeftOut(document.place(*steps))
     settings = {key: value for key, value in (config or {}).items() if value is not None}
     if "apiHost" in settings:  # promptfoo prefers it
         settings.pop("apiBaseUrl", None)
@@ -199,14 +206,14 @@ def _split_entry(
 
 
 def _require_address_of_settings(kind: str, settings: Mapping[str, Any], place: Place) -> None:
-    """Raise `_OtherAddress` if promptfoo takes the address from an environment variable.
+    """Raise `_LeftOut` if promptfoo takes the address from an environment variable.
 
     It does unless a setting has the address; a variable for a host also overrides `apiBaseUrl`.
     """
     for variable in _ADDRESS_VARIABLES.get(kind, ()):
         overrides = {"apiHost"} if variable.endswith("_HOST") else _ADDRESSES
         if os.environ.get(variable) and overrides.isdisjoint(settings):
-            raise _OtherAddress(place._replace(field=f"${variable}"))
+            raise _LeftOut(place._replace(field=f"${variable}"))
 
 
 def _configure(
@@ -214,8 +221,11 @@ def _configure(
 ) -> None:
     """Put a setting of a provider into the entry `model`, or note that it is dropped.
 
-    Raises `_OtherAddress` if it may change the address, and cannot be put there.
+    Raises `_LeftOut` if it may change the address, and cannot be put there. promptfoo reads no
+    setting with a key for Ollama: here the key would be sent.
     """
+    if key in _KEYS and model["provider"] == "ollama":
+        raise _LeftOut(place)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if key in _RENAMED_PARAMETERS and is_number:
         model[_RENAMED_PARAMETERS[key]] = value
@@ -234,22 +244,22 @@ def _configure(
     elif key in _SAME_ADDRESS or key in _RENAMED_PARAMETERS or key == "seed":
         findings.note(place, _NOT_TAKEN_OVER)
     else:
-        raise _OtherAddress(place)
+        raise _LeftOut(place)
 
 
 def _address(provider: str, key: str, value: Any, place: Place) -> str:
     """The `base_url` of an address as promptfoo reads it.
 
-    Raises `_OtherAddress` for a template, and if promptfoo's provider reads no such setting (that
+    Raises `_LeftOut` for a template, and if promptfoo's provider reads no such setting (that
     of Ollama reads none) or reads a host otherwise.
     """
     if key == "apiHost":
         openai_like = provider in ("openai", "openai-responses", "mistral")
         if not openai_like or not isinstance(value, str) or not _HOST.fullmatch(value):
-            raise _OtherAddress(place)
+            raise _LeftOut(place)
         return f"https://{value}/v1"
     if provider == "ollama" or not isinstance(value, str) or "{" in value:
-        raise _OtherAddress(place)
+        raise _LeftOut(place)
     end = _URL_ENDS.get(provider, "")
     return value if value.rstrip("/").endswith(end) else value.rstrip("/") + end
 
@@ -257,14 +267,14 @@ def _address(provider: str, key: str, value: Any, place: Place) -> str:
 def _headers(value: Any, place: Place) -> dict[str, str]:
     """The headers whose values are environment variables, as `headers` of an entry.
 
-    Raises `_OtherAddress` if one has another value.
+    Raises `_LeftOut` if one has another value.
     """
     variables = {
         str(name): _ENVIRONMENT_VARIABLE.fullmatch(text.strip()) if isinstance(text, str) else None
         for name, text in (value.items() if isinstance(value, dict) else [("", None)])
     }
     if not all(variables.values()):
-        raise _OtherAddress(place)
+        raise _LeftOut(place)
     return {name: match[1] for name, match in variables.items() if match}
 
 

@@ -102,10 +102,29 @@ def test_an_address_in_the_environment_of_promptfoo_is_not_the_vendors(
     assert found.lost[0].startswith(f"promptfooconfig.yaml:2:$OPENAI_BASE_URL {_ELSEWHERE}")
 
 
-def test_promptfoo_asks_no_address_of_an_ollama_entry(tmp_path: Path) -> None:
-    provider = "{id: 'ollama:m', config: {apiBaseUrl: 'http://h'}}"
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "apiBaseUrl: 'http://h'", "apiKey: '{{env.K}}'", "apiKeyEnvar: K",
+        "headers: {X-Team: '{{env.TEAM}}'}",
+    ],
+)  # fmt: skip
+def test_promptfoo_asks_no_address_of_an_ollama_entry_and_sends_it_no_key(
+    tmp_path: Path, setting: str
+) -> None:
+    provider = f"{{id: 'ollama:m', config: {{{setting}}}}}"
     found = importing(tmp_path, f"prompts: [hi]\nproviders: [{provider}]\n")
     assert found.findings.models == [] and _ELSEWHERE in found.lost[0]
+
+
+@pytest.mark.parametrize(("transform", "models"), [("output.trim()", 0), ("null", 1)])
+def test_a_provider_whose_answers_code_changes_is_left_out(
+    tmp_path: Path, transform: str, models: int
+) -> None:
+    provider = f"{{id: 'openai:m', transform: {transform}}}"
+    found = importing(tmp_path, f"prompts: [hi]\nproviders: [{provider}]\n")
+    assert len(found.findings.models) == models
+    assert "providers[0].transform" in found.lost[0]
 
 
 @pytest.mark.parametrize(
