@@ -115,7 +115,7 @@ _ROOM = 8 * 2**30
 """So much of the memory must be free before a server has its files there."""
 _SETTINGS = {
     "fsync": "off", "full_page_writes": "off", "wal_compression": "off",
-    "min_wal_size": "64MB", "max_wal_size": "512MB",
+    "autovacuum": "off", "min_wal_size": "64MB", "max_wal_size": "512MB",
     **({"file_copy_method": "clone"} if sys.platform == "linux" else {}),
 }  # fmt: skip
 
