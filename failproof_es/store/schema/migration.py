@@ -107,7 +107,8 @@ def lock_schema(connection: psycopg.Connection[Any]) -> None:
 def migrate(connection: psycopg.Connection[Any]) -> list[Migration]:
     """Apply the pending migrations, and return them.
 
-    Raises `InvalidInput` as `pending` does, and when another program's schema has one of our names.
+    Raises `InvalidInput` as `pending` does, and when there is no log, but a schema of one of our
+    names that is not empty.
     """
     with connection.transaction():
         lock_schema(connection)
@@ -136,8 +137,10 @@ def _require_free_names(connection: psycopg.Connection[Any]) -> None:
     if taken is not None:
         raise InvalidInput.because(
             "name-taken",
-            f"another program has {taken[0]} in this database",
-            remedy="give failproof-es a database of its own: `createdb evaluations`",
+            f"{taken[0]} is in this database, and no log: another program made it, or the schema "
+            "`failproof` was dropped",
+            remedy="give failproof-es a database of its own (`createdb evaluations`), or restore "
+            "the log from a backup",
         )
 
 

@@ -62,7 +62,7 @@ def test_no_command_but_db_init_makes_the_schema_or_the_key_on_a_server_of_ones_
 ) -> None:
     for command in (("runs",), ("verify",), ("start", "quickstart")):
         check_paragraph(invoke(database_url, *command, cwd=tmp_path), 2, "no schema", "db init")
-    with pytest.raises(InvalidInput, match=r"\[no-signing-key\]"):
+    with pytest.raises(InvalidInput, match=r"\[schema-not-current\]"):
         OpenedRun.open("1", database_url=database_url)
     assert list(home.rglob("*.key")) == []
     with psycopg.connect(database_url, autocommit=True) as connection:
@@ -72,7 +72,7 @@ def test_no_command_but_db_init_makes_the_schema_or_the_key_on_a_server_of_ones_
             schema, name = table.split(".")
             connection.execute(f"CREATE SCHEMA {schema} CREATE TABLE {name} (note text)".encode())
             refused = invoke(database_url, "db", "init", cwd=tmp_path)
-            check_paragraph(refused, 2, f"another program has {table}", "createdb")
+            check_paragraph(refused, 2, table, "[name-taken]")
             connection.execute(f"DROP SCHEMA {schema} CASCADE".encode())
 
 
