@@ -9,6 +9,7 @@ from uuid import UUID
 import click
 
 from failproof_es.cli.app.program import CliCommand, session
+from failproof_es.cli.app.usage import WrongUsage
 from failproof_es.cli.progress.steps import StepProgress
 from failproof_es.cli.rendering.junit import junit_option, write_junit
 from failproof_es.cli.rendering.output import say
@@ -39,10 +40,22 @@ _PRINT = (
     "-o", "--output", type=click.Path(path_type=Path),
     help="Write it here; `-` prints it.  [default: YYYY-MM-DD_HH-MM-SS_NAME.FORMAT here]",
 )  # fmt: skip
-@click.option("--slide", is_flag=True, help="Write only one table: models and categories.")
+@click.option(
+    "--slide", is_flag=True, help="Write only one table: models, severities and categories."
+)
+@click.option(
+    "--without", multiple=True, metavar="NAME",
+    help="With --slide, leave out `severity`, `category` or `suite`, or one of these by its name "
+    "on the slide. May be repeated.",
+)  # fmt: skip
 @junit_option
 def report(
-    runs: tuple[str, ...], form: str | None, output: Path | None, slide: bool, junit: Path | None
+    runs: tuple[str, ...],
+    form: str | None,
+    output: Path | None,
+    slide: bool,
+    without: tuple[str, ...],
+    junit: Path | None,
 ) -> None:
     """Write a report of RUN, or of several runs and how they compare.
 
@@ -51,13 +64,15 @@ def report(
     it is, and never interpreted.
     """
     require("report", "a report")
+    if without and not slide:
+        raise WrongUsage("options-conflict", "--without needs --slide")
     forms = formats_of(form, output, slide=slide)
     with StepProgress() as progress, session().open_store() as store, store.connect() as connection:
         progress("reading the log")
         run_ids = [resolve_run(connection, run) for run in runs]
         if junit is not None:
             write_junit(store, [RecordedRun.read(connection, run_id) for run_id in run_ids], junit)
-        name, files = _files(connection, run_ids, forms, progress, slide=slide)
+        name, files = _files(connection, run_ids, forms, progress, slide=slide, without=without)
         for suffix, pieces in zip(forms, files, strict=True):
             if output is not None and str(output) == "-":
                 for piece in pieces:
@@ -76,12 +91,13 @@ def _files(
     progress: StepProgress,
     *,
     slide: bool,
+    without: Sequence[str],
 ) -> tuple[str, Sequence[Iterable[bytes]]]:
     """The name of the first run, and the pieces of a file for each of `forms`."""
     from failproof_es.report.formats.documents import document_of, slide_of
 
     if slide:
-        name, slides = slide_of(connection, run_ids, forms, progress)
+        name, slides = slide_of(connection, run_ids, forms, progress, without=without)
         return name, [[content] for content in slides]
     (form,) = forms
     name, pieces = document_of(connection, run_ids, form, progress)

@@ -48,14 +48,16 @@ def slide_of(
     run_ids: Sequence[UUID],
     forms: Sequence[str],
     progress: Progress = no_progress,
+    *,
+    without: Sequence[str] = (),
 ) -> tuple[str, list[bytes]]:
     """The name of the first run, and its slide as `md`, `svg` or `png`: one file for each form.
 
-    Raises as `document_of` does.
+    Raises as `document_of` and `build_slide` do.
     """
     report = build_report(connection, run_ids, progress)
     progress("drawing", 0, 0)
-    slide = build_slide(report)
+    slide = build_slide(report, without)
     return f"{report.asked[0].run.name}-slide", [slide_piece(slide, form) for form in forms]
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from failproof_es.catalogue.wording import moment
 from failproof_es.events.base import ENDED
+from failproof_es.problems import InvalidInput, Problem
 from failproof_es.report.data.content import GroupRate, Report
 from failproof_es.report.page.tables import INTERVAL
+from failproof_es.support.near_names import did_you_mean
 from failproof_es.support.plurals import plural
 from failproof_es.support.statistics import Rate
 
@@ -27,19 +29,24 @@ class Slide:
     notes: tuple[str, ...]
 
 
-def build_slide(report: Report) -> Slide:
+def build_slide(report: Report, without: Sequence[str] = ()) -> Slide:
     """The pass rates of all cases, by severity, and by category, or by suite without categories.
 
-    Models are columns, unless there are more of them than categories. At most `MOST_ROWS` and
-    `MOST_COLUMNS` are shown, the first ones; a note says how many are left out.
+    `without` leaves groups out: `severity`, `category` or `suite` all of them, or one by its name
+    on the slide. Models are columns, unless there are more of them than categories. At most
+    `MOST_ROWS` and `MOST_COLUMNS` are shown, the first ones. Notes say what is left out.
+
+    Raises `InvalidInput` for a name that the slide does not have, or if no group is left.
     """
-    by = _by(report)
+    every = _by(report)
+    by = [dimension for dimension in every if dimension not in without]
     groups = [
         group
         for dimension in ("overall", *by)
         for group in report.groups
-        if group.dimension == dimension
+        if group.dimension == dimension and _name(group) not in without
     ]
+    _require_known(report, every, without, groups)
     rates = {(_name(group), group.series): group.rate for group in groups if group.rate.total}
     names = list(dict.fromkeys(map(_name, groups)))
     models = list(report.series)
@@ -60,9 +67,34 @@ def build_slide(report: Report) -> Slide:
     notes = [*_notes(report)]
     if any(rate is None for _, of_row in rows for rate in of_row):
         notes.append("–: nothing was scored.")
+    if without:
+        notes.append(f"Left out by choice: {', '.join(without)}.")
     if left_out:
         notes.append(f"{'; '.join(left_out)}.")
     return Slide(title, tuple(models[:MOST_COLUMNS]), rows, tuple(notes))
+
+
+def _require_known(
+    report: Report, by: Sequence[str], without: Sequence[str], groups: Sequence[GroupRate]
+) -> None:
+    names = [_name(group) for group in report.groups if group.dimension in ("overall", *by)]
+    known = list(dict.fromkeys((*by, *names)))
+    problems = [
+        Problem(
+            "unknown-group", f"the slide has no {name!r}", field="--without",
+            remedy=f"{did_you_mean(name, known)}it has: {', '.join(known)}",
+        )
+        for name in without if name not in known
+    ]  # fmt: skip
+    if not problems and not groups and without:
+        problems = [
+            Problem(
+                "no-cases", "nothing is left on the slide", field="--without",
+                remedy="leave out less",
+            )
+        ]  # fmt: skip
+    if problems:
+        raise InvalidInput(problems)
 
 
 def _notes(report: Report) -> Iterator[str]:

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from failproof_es.problems import InvalidInput
 from failproof_es.report.data.content import Funnel, GroupRate, Report
 from failproof_es.report.formats.slide import slide_piece
 from failproof_es.report.page.slide import MOST_COLUMNS, MOST_ROWS, Slide, build_slide
@@ -57,6 +58,21 @@ def test_severities_stand_before_categories_in_the_order_of_the_report() -> None
     slide = build_slide(replace(report, groups=(*report.groups, *rated)))
     assert names_of(slide) == (("a",), ("all cases", "severity S0", "severity S1", "x", "y"))
     assert slide.title == "nothing: pass rates by severity and category"
+
+
+def test_severities_and_a_category_are_left_out_by_choice_and_the_slide_says_so() -> None:
+    report = report_of("a", "xyz")
+    rated = [GroupRate("severity", name, "a", rate([True])) for name in ("S0", "S1")]
+    report = replace(report, groups=(*report.groups, *rated))
+    slide = build_slide(report, ["severity", "y"])
+    assert names_of(slide) == (("a",), ("all cases", "x", "z"))
+    assert slide.title == "nothing: pass rates by category"
+    assert slide.notes[-1] == "Left out by choice: severity, y."
+    assert names_of(build_slide(report, ["severity S0"]))[1][1] == "severity S1"
+    with pytest.raises(InvalidInput, match=r"'sevrity'.*did you mean 'severity'"):
+        build_slide(report, ["sevrity"])
+    with pytest.raises(InvalidInput, match="nothing is left"):
+        build_slide(report, ["severity", "category", "all cases"])
 
 
 def test_a_slide_has_bounds_and_says_what_it_leaves_out() -> None:
