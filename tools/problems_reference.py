@@ -17,7 +17,9 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[1]
 ROOMS = ("failproof_es", "projections")
 _PROBLEMS = ROOT / "failproof_es" / "problems.py"
-CODE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_OTHER = ROOT / "failproof_es" / "shell_analysis"
+"""Its codes name the faults of a shell command."""
+CODE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+){0,3}")
 _UNKNOWN = "..."
 
 _INTRODUCTION = """\
@@ -67,7 +69,7 @@ def codes() -> Mapping[str, Sequence[Sentence]]:
 @cache
 def _trees() -> list[ast.Module]:
     files = [file for room in ROOMS for file in sorted((ROOT / room).rglob("*.py"))]
-    return [ast.parse(file.read_text("utf-8")) for file in files]
+    return [ast.parse(file.read_text("utf-8")) for file in files if _OTHER not in file.parents]
 
 
 def _calls(tree: ast.AST, function: ast.AST | None = None) -> Iterator[tuple[ast.Call, ast.AST]]:
@@ -81,7 +83,8 @@ def _calls(tree: ast.AST, function: ast.AST | None = None) -> Iterator[tuple[ast
 
 @cache
 def _parameters(tree: ast.Module) -> Mapping[str, Sequence[str]]:
-    """The parameters of each function and class of a module that takes a code, by its name."""
+    """The parameters of each function and class of a module, by its name; one that takes a code
+    hides others."""
     found: dict[str, Sequence[str]] = {}
     for node in ast.walk(tree):
         match node:
@@ -98,7 +101,7 @@ def _parameters(tree: ast.Module) -> Mapping[str, Sequence[str]]:
                 ]
             case _:
                 continue
-        if "code" in parameters:
+        if "code" in parameters or name not in found:
             found[name] = parameters
     return found
 
@@ -110,11 +113,16 @@ def _parameters_of(function: ast.FunctionDef) -> list[str]:
 
 @cache
 def _all_parameters() -> Mapping[str, Sequence[str]]:
-    """The parameters of every module; those of `failproof_es/problems.py` go first."""
-    found: dict[str, Sequence[str]] = {}
-    for tree in [*_trees(), ast.parse(_PROBLEMS.read_text("utf-8"))]:
-        found.update(_parameters(tree))
-    return found
+    """The parameters of each function and class that takes a code.
+
+    Those of `failproof_es/problems.py` hide others of their names.
+    """
+    return {
+        name: parameters
+        for tree in [*_trees(), ast.parse(_PROBLEMS.read_text("utf-8"))]
+        for name, parameters in _parameters(tree).items()
+        if "code" in parameters
+    }
 
 
 def _arguments(call: ast.Call, tree: ast.Module) -> Mapping[str, ast.expr]:
@@ -122,9 +130,9 @@ def _arguments(call: ast.Call, tree: ast.Module) -> Mapping[str, ast.expr]:
 
     A function of the call's own module hides others of its name.
     """
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else ast.unparse(call.func)
-    parameters = _parameters(tree).get(name) or _all_parameters().get(name)
-    if parameters is None:
+    *owner, name = ast.unparse(call.func).split(".")
+    parameters = _parameters(tree).get(name) or _all_parameters().get(name, ())
+    if "code" not in parameters or owner[-1:] in (["logger"], ["_log"]):
         return {}
     named = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None}
     return dict(zip(parameters, call.args, strict=False)) | named
@@ -133,7 +141,7 @@ def _arguments(call: ast.Call, tree: ast.Module) -> Mapping[str, ast.expr]:
 def _texts(argument: ast.expr | None) -> Iterator[str]:
     """The codes that an argument can be: a literal, a choice, or the result of a function."""
     match argument:
-        case ast.Constant(value=str(code)) if CODE.fullmatch(code):
+        case ast.Constant(value=str(code)):
             yield code
         case ast.IfExp(body=body, orelse=other):
             yield from _texts(body)
@@ -170,7 +178,7 @@ def _template(argument: ast.expr | None, function: ast.AST) -> str | None:
         case ast.JoinedStr(values=parts):
             return "".join(_part(part) for part in parts)
         case ast.Name(id=name):
-            return _assigned(name, function) or _UNKNOWN
+            return _assigned(name, function, argument.lineno) or _UNKNOWN
         case _:
             return _UNKNOWN
 
@@ -185,16 +193,17 @@ def _part(part: ast.expr) -> str:
             return "{...}"
 
 
-def _assigned(name: str, function: ast.AST) -> str | None:
-    """The text that the function assigns to the variable `name`, if it is one text."""
+def _assigned(name: str, function: ast.AST, line: int) -> str | None:
+    """The text that the function assigns to the variable `name` last before a line."""
     values = [
         node.value
         for node in ast.walk(function)
         if isinstance(node, ast.Assign)
+        and node.lineno < line
         and any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
     ]
-    texts = [value for value in values if isinstance(value, ast.Constant | ast.JoinedStr)]
-    return _template(texts[0], function) if len(values) == len(texts) == 1 else None
+    last = max(values, key=lambda value: value.lineno, default=None)
+    return _template(last, function) if isinstance(last, ast.Constant | ast.JoinedStr) else None
 
 
 if __name__ == "__main__":

@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from failproof_es.events import EVENTS, Event
-from tools import events_reference, relations_reference, report_reference, run_reference
+from tools import (
+    events_reference,
+    problems_reference,
+    relations_reference,
+    report_reference,
+    run_reference,
+)
 from tools.benchmarks_reference import __main__ as benchmarks_reference
 from tools.schema_tables import documented_fields
 
@@ -17,6 +23,7 @@ REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 PAGES: dict[str, tuple[str, Callable[[], str]]] = {
     "events.md": ("tools.events_reference", events_reference.reference),
     "report-json.md": ("tools.report_reference", report_reference.reference),
+    "problems.md": ("tools.problems_reference", problems_reference.reference),
     "relations.md": ("tools.relations_reference", relations_reference.reference),
     "run-document.md": ("tools.run_reference", run_reference.reference),
     "benchmarks.md": (
@@ -47,3 +54,10 @@ def test_every_measured_number_says_its_unit(kind: type[Event]) -> None:
     for field, about in kind.model_fields.items():
         if about.annotation in (float, float | None):
             assert said.get(field) or events_reference.unit(field), field
+
+
+def test_every_code_of_a_problem_is_one_to_four_words_in_lower_case() -> None:
+    codes = problems_reference.codes()
+    assert len(codes) > 100 and "todo" not in codes
+    for code in codes:
+        assert problems_reference.CODE.fullmatch(code), code

@@ -55,9 +55,9 @@ def capitalised(sentence: str) -> str:
 def remedy(name: str, item: str) -> str:
     case = deepcopy(CASE)
     case["expected_behavior"] = {key: [item] if key == name else [] for key in LISTS}
-    ((place, _, told),) = remarks(RedTeamCase.model_validate(case))
-    assert place == ("expected_behavior", name, 0) and told is not None
-    return told
+    (remark,) = remarks(RedTeamCase.model_validate(case))
+    assert (remark.code, remark.location) == ("not-provable", ("expected_behavior", name, 0))
+    return remark.remedy
 
 
 @pytest.mark.parametrize("name", LISTS)
