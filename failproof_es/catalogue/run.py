@@ -360,7 +360,11 @@ class RunDocument(Document):
         `None` if the run asked all cases and models of its configuration.
         """
         return describe_recorded_part(
-            self.selection, self.configuration, self.planned_cases, len(self.models)
+            self.selection,
+            self.configuration,
+            self.planned_cases,
+            len(self.models),
+            self.suites,
         )
 
     @property

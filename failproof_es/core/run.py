@@ -335,7 +335,11 @@ def place_in_plan(
 def describe_selection(started: RunStarted) -> str | None:
     """The part of its cases and models that a run asked, in words; `None` if it asked all."""
     return describe_recorded_part(
-        started.selection, started.configuration, started.planned_cases, len(started.models)
+        started.selection,
+        started.configuration,
+        started.planned_cases,
+        len(started.models),
+        started.suites,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from failproof_es.events import Selection
+from failproof_es.events import Selection, SuiteSnapshot
 from failproof_es.support.plurals import plural
 
 RESULT_KINDS = ("failed", "errors", "unscored")
@@ -35,17 +35,40 @@ def chosen_by_score(selection: Selection | None) -> str | None:
 
 
 def describe_recorded_part(
-    selection: Selection | None, configuration: Mapping[str, Any], cases: int, models: int
+    selection: Selection | None,
+    configuration: Mapping[str, Any],
+    cases: int,
+    models: int,
+    suites: Sequence[SuiteSnapshot] = (),
 ) -> str | None:
     """The part that a run asked, by `prompts.filters` and its selection, in words.
 
-    `None` if it asked all cases and models. `configuration` is the recorded one.
+    `None` if it asked all cases and models. `configuration` is the recorded one, `suites` are the
+    recorded files.
     """
     part = "" if selection is None else describe_part(selection, cases, models)
     if filters := " and ".join(_recorded_filters(configuration)):
+        fitting = cases if selection is None else selection.of_cases
         chosen = f"only cases with {filters} (prompts.filters)"
-        part = f"{part}; {chosen}" if part else f"{plural(cases, 'case')}: {chosen}"
+        if (held := _count_held(suites)) is not None:
+            chosen = f"{fitting:,} of {plural(held, 'case')}: {chosen}"
+        elif not part:
+            chosen = f"{plural(cases, 'case')}: {chosen}"
+        part = f"{part}; {chosen}" if part else chosen
     return part or None
+
+
+def describe_cases(suite: SuiteSnapshot) -> str:
+    """How many cases of a file are asked: `15 of 81`, or `81` if all are or nobody counted them."""
+    if suite.of_cases in (None, suite.cases):
+        return f"{suite.cases:,}"
+    return f"{suite.cases:,} of {suite.of_cases:,}"
+
+
+def _count_held(suites: Sequence[SuiteSnapshot]) -> int | None:
+    """The number of cases that the files hold; `None` without files, or if nobody counted one's."""
+    counts = [suite.of_cases for suite in suites]
+    return sum(filter(None, counts)) if counts and None not in counts else None
 
 
 def _recorded_filters(configuration: Mapping[str, Any]) -> Iterator[str]:

@@ -22,12 +22,16 @@ class ModelSnapshot(Record):
 
 
 class SuiteSnapshot(Record):
-    """A case file as it was read: its path, the SHA-256 of its bytes, how many cases it gave."""
+    """A case file as it was read: its path, the SHA-256 of its bytes, how many cases it gave.
+
+    Filters and the selection left `cases` of its `of_cases` valid cases; `None`: not counted.
+    """
 
     path: str
     sha256: str
     dialect: str
     cases: int
+    of_cases: int | None = None
 
 
 class Counts(Record):

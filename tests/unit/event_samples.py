@@ -197,7 +197,9 @@ SAMPLES: tuple[Event, ...] = (
         **OF_RUN, name="smoke", run_number=12, attempt=1,
         experiment=Experiment(digest="ef", questions="ab"), configuration={"models": []},
         configuration_digest="ab", models=(MODEL,), judges=(MODEL,),
-        suites=(SuiteSnapshot(path="s.jsonl", sha256="cd", dialect="failproof", cases=2),),
+        suites=(
+            SuiteSnapshot(path="s.jsonl", sha256="cd", dialect="failproof", cases=2, of_cases=3),
+        ),
         dialect="failproof", seeds={"smollm2": 7}, planned_cases=2, planned_evaluations=4,
         code_version="0.1.0", packages={"python": "3.11"}, who="someone", where="host",
     ),

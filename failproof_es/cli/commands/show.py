@@ -37,6 +37,7 @@ from failproof_es.core.case import run_id
 from failproof_es.core.costs import TokenCount, describe_tokens
 from failproof_es.core.people import OUTCOMES, describe_outcome
 from failproof_es.core.run import describe_selection, how_branched
+from failproof_es.core.selection import describe_cases
 from failproof_es.core.summary import RunSummary
 from failproof_es.core.unscored import GROUPS, WORDS
 from failproof_es.engine.related_runs.attempts import GATES, RelatedRun
@@ -129,7 +130,8 @@ def show_run(run: RecordedRun, output_format: Format) -> bool:
         for other in related:
             if other.unreadable is not None:
                 say(f"run {other.run_number} cannot be read: {other.unreadable}")
-    print_table((suite.model_dump() for suite in document.suites), _SUITE_FILES)
+    files = ({**suite.model_dump(), "cases": describe_cases(suite)} for suite in document.suites)
+    print_table(files, _SUITE_FILES)
     print_suites(run.summary)
     if (line := failure_reasons(run).describe()) is not None:
         print_line(f"failed evaluations: {line}")

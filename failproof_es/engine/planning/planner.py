@@ -232,7 +232,13 @@ def store_plan(
     return Plan(
         cases.planned_cases,
         tuple(
-            SuiteSnapshot(path=part.path, sha256=part.sha256, dialect=dialect, cases=part.cases)
+            SuiteSnapshot(
+                path=part.path,
+                sha256=part.sha256,
+                dialect=dialect,
+                cases=part.cases,
+                of_cases=part.held,
+            )
             for part in reading.parts
         ),
         warnings=tuple(problem for problem in reading.findings if problem.severity != "error"),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from failproof_es.catalogue.run import RunDocument
 from failproof_es.catalogue.wording import describe_model, moment
 from failproof_es.core.run import how_branched
+from failproof_es.core.selection import describe_cases
 from failproof_es.engine.related_runs.attempts import Attempts, RelatedRun
 from failproof_es.events.base import ENDED
 from failproof_es.reading.workers import describe_workers
@@ -66,7 +67,7 @@ def what_was_asked(report: Report) -> Iterator[Block]:
         yield Table(
             "Case files",
             (TableColumn("file", "name"), TableColumn("cases"), TableColumn("SHA-256", "text")),
-            tuple((suite.path, f"{suite.cases:,}", suite.sha256) for suite in run.suites),
+            tuple((suite.path, describe_cases(suite), suite.sha256) for suite in run.suites),
         )
         if provenance.models_answered:
             yield Table(

@@ -74,7 +74,7 @@ def test_filters_choose_and_the_template_of_the_run_asks(
     assert "prompts.filters: 2 of 4 cases are asked" in done.stderr
     shown = " ".join(invoke(store.url, "show", "1", cwd=tmp_path).stdout.split())
     filters = "category odd and expected_label manipulative"
-    assert f"asked 2 cases: only cases with {filters} (prompts.filters)" in shown
+    assert f"asked 2 of 4 cases: only cases with {filters} (prompts.filters)" in shown
     asked_about = full_prompts(store, tmp_path)
     assert list(asked_about) == ["q-1", "q-3"]
     assert all(text.startswith("T, I, F of ") for text in asked_about.values())

@@ -15,11 +15,16 @@ import pytest
 from failproof_es.configuration.choices import SelectionSection
 from failproof_es.configuration.loading import LoadedConfiguration, load_configuration
 from failproof_es.core.case import Case
-from failproof_es.core.selection import RESULT_KINDS, describe_part, describe_recorded_part
+from failproof_es.core.selection import (
+    RESULT_KINDS,
+    describe_cases,
+    describe_part,
+    describe_recorded_part,
+)
 from failproof_es.engine.planning.planner import SourceReading
 from failproof_es.engine.planning.selection import rank
 from failproof_es.engine.planning.sources import source_of
-from failproof_es.events import Selection
+from failproof_es.events import Selection, SuiteSnapshot
 from failproof_es.models import model_keys
 from failproof_es.problems import InvalidInput
 from failproof_es.reading import cases_by_result
@@ -315,3 +320,25 @@ def test_filters_are_part_of_what_a_run_asked(
     selection = None if limit is None else Selection(of_cases=9, of_models=1, limit=limit)
     configuration = {"prompts": {"filters": filters}}
     assert describe_recorded_part(selection, configuration, 3, 1) == words
+
+
+@pytest.mark.parametrize(
+    ("selection", "words"),
+    [
+        (None, "3 of 1,081 cases: only cases with tags a (prompts.filters)"),
+        (Selection(of_cases=9, of_models=1, limit=3),
+         "3 of 9 cases: the first 3; 9 of 1,081 cases: only cases with tags a (prompts.filters)"),
+        (Selection(of_cases=3, of_models=2, models=("m",)),
+         "1 of 2 models: m; 3 of 1,081 cases: only cases with tags a (prompts.filters)"),
+    ],
+)  # fmt: skip
+def test_cases_that_filters_leave_are_told_of_how_many(
+    selection: Selection | None, words: str
+) -> None:
+    suites = [
+        SuiteSnapshot(path="p", sha256="s", dialect="failproof", cases=cases, of_cases=of_cases)
+        for cases, of_cases in ((0, 1_000), (3, 81))
+    ]
+    configuration = {"prompts": {"filters": {"tags": ["a"]}}}
+    assert describe_recorded_part(selection, configuration, 3, 1, suites) == words
+    assert [describe_cases(suite) for suite in suites] == ["0 of 1,000", "3 of 81"]
