@@ -17,7 +17,9 @@ from failproof_es.core.tally import Group
 from failproof_es.engine.annotations import annotations_of
 from failproof_es.engine.related_runs.attempts import AttemptNumbers
 from failproof_es.events import RunAnnotated
+from failproof_es.reading.archived_list import list_archived
 from failproof_es.reading.result_reader import (
+    ARCHIVED,
     EVERY_RUN,
     ResultReader,
     RunFilter,
@@ -170,7 +172,11 @@ def list_runs(
     are shown; `None`: all are. Reads `PAGE` at a time.
     """
     places = AttemptNumbers(connection)
-    totals = reader.totals(limit=limit, before=before, which=which)
+    totals: Iterator[RunTotals | UnreadableRun] = (
+        list_archived(connection, which, limit=limit, before=before, up_to=up_to)
+        if which.status == ARCHIVED
+        else reader.totals(limit=limit, before=before, which=which)
+    )
     while page := list(islice(totals, PAGE)):
         attempt_numbers = places.of([run.run_id for run in page])
         sources = _branches(connection, page)
@@ -348,7 +354,7 @@ def _archived(run: RunInArchive, attempt: int | None, attempts: int | None) -> L
         run_id=run.run_id,
         run_number=started.run_number,
         name=started.name,
-        status="archived",
+        status=ARCHIVED,
         started_at=started.timestamp,
         dialect=started.dialect,
         models=tuple(model.key for model in started.models),

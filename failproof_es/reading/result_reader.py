@@ -42,7 +42,7 @@ class RunFilter:
     """The filter of listed runs: a run must match every field that is not `None`."""
 
     status: str | None = None
-    """`running`, `paused`, `completed` or `failed`."""
+    """A status of `RunStatus`, or `ARCHIVED`."""
     model: str | None = None
     """The key of a model that the run asks."""
     text: str | None = None
@@ -86,6 +86,8 @@ class RunFilter:
         )
 
 
+ARCHIVED = "archived"
+"""The status of archived runs in lists. `list_runs` alone can filter by it."""
 EVERY_RUN = RunFilter()
 """The filter that matches every run."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Annotated, Literal, get_args
 
 from pydantic import Field
@@ -12,6 +13,7 @@ from failproof_es.console.page import AllRows, Page, PageModel, PageRequest
 from failproof_es.console.paging import CURSOR_SAYS, PagedQuery, Paging, one_page, read_cursor
 from failproof_es.engine.workers.presence import list_holders
 from failproof_es.events.base import RunStatus
+from failproof_es.reading.archived_list import count_archived, count_matching
 from failproof_es.reading.listed_runs import (
     ListedRun,
     ModelRate,
@@ -20,8 +22,8 @@ from failproof_es.reading.listed_runs import (
     list_runs,
     trends_of,
 )
-from failproof_es.reading.result_reader import RunFilter
-from failproof_es.reading.rows import RowReader
+from failproof_es.reading.result_reader import ARCHIVED, RunFilter
+from failproof_es.reading.rows import RowReader, RunListCounts
 from failproof_es.support.document import Document
 
 
@@ -30,8 +32,8 @@ class RunsQuery(PagedQuery):
 
     after: Annotated[str | None, Field(pattern=r"^[0-9]{0,18}$", description=CURSOR_SAYS)] = None
     status: Annotated[
-        Literal["", RunStatus] | None,
-        Field(description="Only runs of this status."),
+        Literal["", RunStatus, "archived"] | None,
+        Field(description="Only runs of this status; `archived`: whose evaluations are in a file."),
     ] = None
     model: Annotated[
         str | None, Field(max_length=300, description="Only runs that ask this model, by its key.")
@@ -79,7 +81,7 @@ class RunRow(Document):
 
 
 class StatusCount(Document):
-    """Number of runs with a status, regardless of the filter but for `hidden`."""
+    """Number of runs with a status, or archived, regardless of the filter but for `hidden`."""
 
     status: str
     runs: int
@@ -129,7 +131,7 @@ def read_runs(request: PageRequest[RunsQuery]) -> RunsPage:
     trends = trends_of(request.connection, request.reader, repeated)
     holders = list_holders(request.connection)
     numbers = (
-        request.reader.count_runs(query.filter) if isinstance(request.reader, RowReader) else None
+        _count_runs(request, request.reader) if isinstance(request.reader, RowReader) else None
     )
     return RunsPage(
         as_of=request.as_of,
@@ -146,7 +148,7 @@ def read_runs(request: PageRequest[RunsQuery]) -> RunsPage:
         if numbers is None
         else tuple(
             StatusCount(status=status, runs=numbers.by_status.get(status, 0))
-            for status in get_args(RunStatus)
+            for status in (*get_args(RunStatus), ARCHIVED)
         ),
         models=()
         if numbers is None
@@ -156,6 +158,18 @@ def read_runs(request: PageRequest[RunsQuery]) -> RunsPage:
         else tuple(TagCount(tag=tag, runs=runs) for tag, runs in numbers.by_tag.items()),
         hidden_runs=numbers and numbers.hidden,
     )
+
+
+def _count_runs(request: PageRequest[RunsQuery], reader: RowReader) -> RunListCounts:
+    """The counts of the rows, and those of archived runs, which have no rows."""
+    which, up_to = request.query.filter, request.as_of.events_up_to
+    counts = reader.count_runs(which)
+    archived = count_archived(request.connection, which, up_to)
+    by_status = {**counts.by_status, ARCHIVED: archived}
+    if which.status != ARCHIVED:
+        return replace(counts, by_status=by_status)
+    matching = count_matching(request.connection, which, up_to)
+    return replace(counts, by_status=by_status, matching=matching)
 
 
 def every_run(request: PageRequest[RunsQuery]) -> Iterator[ListedRun]:

@@ -69,6 +69,13 @@ def test_it_says_what_stayed_and_where_the_rest_is_and_every_number_is_of_the_lo
             assert httpx.get(url + link, timeout=60).status_code == 200
         [listed] = httpx.get(f"{url}/runs.json", timeout=60).json()["rows"][-1:]
         assert listed["run"]["status"] == "archived"
+        chosen = httpx.get(f"{url}/runs.json?status=archived&text=acceptance", timeout=60).json()
+        assert [row["run"]["run_number"] for row in chosen["rows"]] == [1]
+        assert (chosen["paging"]["matching"], chosen["paging"]["total"]) == (1, 2)
+        assert chosen["statuses"][-1] == {"status": "archived", "runs": 1}
+        none = httpx.get(f"{url}/runs.json?status=archived&hidden=only", timeout=60).json()
+        assert (none["rows"], none["paging"]["matching"]) == ([], 0)
+        assert "status=archived" in httpx.get(f"{url}/runs", timeout=60).text
         archive.does("attach", archive.file(folder="old it's"))
         assert httpx.get(f"{url}/runs/1", timeout=60).status_code == 200
         assert httpx.get(f"{url}/runs/1/archive", timeout=60).status_code == 404

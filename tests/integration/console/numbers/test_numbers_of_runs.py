@@ -59,8 +59,8 @@ def test_runs(served: str, ask: Ask) -> None:
     n.rows("rows[].models[].trend", [*ask(TREND), *ask(TREND)])
     told = ask(
         "SELECT count(*) FILTER (WHERE e.topic = s) AS runs FROM unnest(ARRAY['x', 'RunPaused', "
-        "'RunCompleted', 'RunFailed', 'RunGivenUp']) WITH ORDINALITY AS s (s, place), log AS e "
-        "GROUP BY s, place ORDER BY place"
+        "'RunCompleted', 'RunFailed', 'RunGivenUp', 'RunArchived']) WITH ORDINALITY "
+        "AS s (s, place), log AS e GROUP BY s, place ORDER BY place"
     )
     n.rows("statuses", told)
     n.rows(
