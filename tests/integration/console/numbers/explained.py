@@ -24,6 +24,7 @@ EXPLAINED: dict[str, dict[str, str]] = {
         "latency_p*_ms": "percentiles, to three digits: tests/unit/core/test_summary.py",
         "seeds{}": "as RunStarted says it",
         "suites[].cases": "the same",
+        "suites[].of_cases": "the same",
         "selection.*": ABSENT_HERE + "as RunStarted says it",
         "branched_from.*": ABSENT_HERE + "tests/acceptance/runs/test_branching.py",
         "imported.*": ABSENT_HERE + "as RunImported says it",
