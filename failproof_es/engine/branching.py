@@ -184,7 +184,7 @@ async def _checked_branch(
     Without `permissions` those count that the user has given before, and the servers that
     `settings` name are permitted. Raises `InvalidInput` as `branch` does.
     """
-    with store.connect() as connection:
+    with store.lend() as connection:
         require_attached(connection, run_id)
         source = read_run(connection, run_id)
         require_asked_here(source)
@@ -311,7 +311,7 @@ def _estimate(
     plan = PlannedCases()
     again = carried_over = 0
     models = [model.key for model in of.models]
-    with store.connect() as connection:
+    with store.lend() as connection:
         for chunk in range(source.chunks):
             digests = read_chunk(connection, of.originator_id, chunk)
             remaining: dict[UUID, Counter[str]] = {}
@@ -402,7 +402,7 @@ def _plan(
     """The source run's events of the plan and of skipped cases, under the new run's `header`, and
     the event of the prices."""
     topics = (CasesPlanned.__name__, CaseSkipped.__name__)
-    with store.connect() as connection:
+    with store.lend() as connection:
         for row in find(connection, stream_id=source_id, topics=topics):
             yield Draft.copy_of(row.event(), header)
     yield Draft(PricesRecorded, header, models=prices)

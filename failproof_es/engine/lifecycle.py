@@ -181,7 +181,7 @@ async def resume(
     Raises `RunBusy` while another process drives the run, `InvalidInput` when its models cannot be
     reached, when it stands at its spend ceiling, or when a spend ceiling cannot be kept.
     """
-    with store.connect() as connection:
+    with store.lend() as connection:
         require_attached(connection, run_id)
         run = read_run(connection, run_id)
     require_asked_here(run)
@@ -238,7 +238,7 @@ def _take_from_workers(store: Store, run_id: UUID) -> bool:
 
     Returns whether a worker has driven a shard of it.
     """
-    with store.connect() as connection:
+    with store.lend() as connection:
         connection.execute("SELECT failproof.close_shards(%s)", (run_id,))
         row = connection.execute(
             "SELECT EXISTS (SELECT FROM failproof.lease_list WHERE run_id = %s AND shard >= 0)",
@@ -328,7 +328,7 @@ def _run_id(configuration: Configuration) -> UUID:
 
 def _require_new(store: Store, run_id: UUID) -> None:
     """Raise `InvalidInput` if a run has this id, before new checks are recorded under the id."""
-    with store.connect() as connection:
+    with store.lend() as connection:
         if any(find(connection, stream_id=run_id, limit=1)):
             raise run_exists(run_id)
 

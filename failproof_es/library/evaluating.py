@@ -127,7 +127,7 @@ def go_on(
     it.
     """
     with open_store(database_url, logger.warning) as store:
-        with store.connect() as connection:
+        with store.lend() as connection:
             run_id = resolve_run(connection, run)
             recorded = RecordedRun.read_events(connection, run_id)
         on_begun(recorded.started)
@@ -168,7 +168,7 @@ def _carry_out(store: Store, drive: Drive, on_begun: OnRunStarted) -> Outcome:
 
 
 def _write_files(store: Store, run_id: UUID) -> bool:
-    with store.connect() as connection:
+    with store.lend() as connection:
         run = RecordedRun.read(connection, run_id)
         return write_files(store, run, junit=None, quiet=True)
 

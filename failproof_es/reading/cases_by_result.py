@@ -34,7 +34,7 @@ def with_cases_by_result(loaded: LoadedConfiguration, store: Store) -> LoadedCon
         return loaded
     cases: dict[str, Names] = {}
     changes: dict[str, list[str]] = {}
-    with store.connect() as connection:
+    with store.lend() as connection:
         for name, patterns in given.items():
             if patterns is not None:
                 changes[name] = [_read(connection, loaded, name, p, cases) for p in patterns]

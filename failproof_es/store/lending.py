@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import select
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -28,10 +29,11 @@ class Lender:
 
     @contextlib.contextmanager
     def connection(self) -> Iterator[psycopg.Connection[Any]]:
-        """A connection in autocommit. Leave no setting of the session behind.
+        """A connection in autocommit. Leave no setting or lock of the session behind.
 
-        If the server has cut it meanwhile, its first statement raises `psycopg.OperationalError`;
-        then all idle connections are closed, too.
+        An idle connection that the server has ended is not lent. If a network in between has cut
+        it, its first statement raises `psycopg.OperationalError`; then all idle connections are
+        closed, too.
         """
         connection = self._take_idle() or self._connect()
         try:
@@ -55,7 +57,18 @@ class Lender:
         _close(self._idle)
 
     def _take_idle(self) -> psycopg.Connection[Any] | None:
-        return _pop_idle(self._idle)
+        while (connection := _pop_idle(self._idle)) is not None:
+            if not _has_ended(connection):
+                return connection
+            connection.close()
+        return None
+
+
+def _has_ended(connection: psycopg.Connection[Any]) -> bool:
+    """Whether the server said something to an idle connection: its last words, or the end."""
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def _pop_idle(idle: list[psycopg.Connection[Any]]) -> psycopg.Connection[Any] | None:

@@ -113,7 +113,7 @@ class Store:
     def state(self) -> SchemaState:
         """The state of the schema. Raises `InvalidInput`, `psycopg.Error`."""
         try:
-            with self.connect() as connection:
+            with self.lend() as connection:
                 require_sessions(connection, self.url)
                 return schema_state(connection)
         except (psycopg.OperationalError, psycopg.errors.InsufficientPrivilege):
@@ -213,7 +213,7 @@ class Store:
         """
         started, whole = draft, False
         try:
-            with self.connect() as connection:
+            with self.lend() as connection:
                 new = NewRun(connection, draft, read_questions)
                 with connection.transaction():
                     started = new.numbered(self._allocate_number(connection, draft.originator_id))

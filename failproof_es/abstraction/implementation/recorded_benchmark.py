@@ -55,7 +55,7 @@ class RecordedBenchmark:
     def read(cls, store: Store, run_id: int) -> RecordedBenchmark:
         """The run with that number. Raises `InvalidInput` if there is none or it has another
         dialect."""
-        with store.connect() as connection:
+        with store.lend() as connection:
             stream = resolve_run(connection, str(run_id))
             require_attached(connection, stream)
             run = read_run(connection, stream)
@@ -119,12 +119,12 @@ class RecordedBenchmark:
 
     def evaluation(self, key: EvaluationKey) -> RecordedEvaluation:
         """The recorded state of an evaluation, read now."""
-        with self.store.connect() as connection:
+        with self.store.lend() as connection:
             return read_evaluations(connection, [key])[0]
 
     def results(self) -> Iterator[Result]:
         """Every result of the run in plan order, read now, the first with `result_id` 1."""
-        with self.store.connect() as connection:
+        with self.store.lend() as connection:
             run = RecordedRun.read(connection, self.run_id)
             for result_id, recorded in enumerate(run.evaluations(), 1):
                 yield result_of(
@@ -136,7 +136,7 @@ class RecordedBenchmark:
 
         Counts final events without reading them.
         """
-        with self.store.connect() as connection:
+        with self.store.lend() as connection:
             row = connection.execute(
                 "SELECT count(*) FROM failproof.stored_events "
                 "WHERE run_id = %s AND topic = ANY (%s)",

@@ -21,7 +21,7 @@ def write_report(store: Store, run_id: int, folder: Path) -> str:
     require("report", "a report")
     from failproof_es.report.formats.documents import document_of, file_name
 
-    with store.connect() as connection:
+    with store.lend() as connection:
         run = resolve_run(connection, str(run_id))
         name, pieces = document_of(connection, [run], "html")
         path = (folder / file_name(f"{name}_{run_id}", "html")).absolute()

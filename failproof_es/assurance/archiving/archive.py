@@ -125,7 +125,7 @@ def _require_recordable(folder: Path) -> None:
 
 
 def _archive(store: Store, run_id: UUID, folder: Path, by: ArchivingContext) -> ArchivedRun:
-    with store.connect() as connection:
+    with store.lend() as connection:
         run = _require_ended(connection, run_id)
         archive_event, rows = archive_of(connection, run_id), rows_in_log(connection, run_id)
         if archive_event is None and not rows:
@@ -360,7 +360,7 @@ def _detach(store: Store, archive_event: RunArchived) -> None:
 
 def _take_back(store: Store, archive_event: RunArchived, by: ArchivingContext) -> None:
     """Record that the run is attached, if all its rows are in the log, so that others can go on."""
-    with store.connect() as connection:
+    with store.lend() as connection:
         rows = rows_in_log(connection, archive_event.about)
     if len(rows) == archive_event.events and rows_sha256(rows) == archive_event.rows_sha256:
         record_attached(store, archive_event, by)

@@ -68,10 +68,10 @@ def attach_file(store: Store, path: Path, by: ArchivingContext) -> AttachedRun:
     data = read_archive(path)
     read, run_id = _parse_archive(path, data)
     require_archiver(store)
-    with store.connect() as connection:
+    with store.lend() as connection:
         number = _require_this_log(connection, path, read, run_id)
     with held_alone(store, run_id, by):
-        with store.connect() as connection:
+        with store.lend() as connection:
             archive_event = _require_said(connection, path, data, run_id, number)
             rows = archived_rows(connection, run_id)
             if rows:
@@ -80,7 +80,7 @@ def attach_file(store: Store, path: Path, by: ArchivingContext) -> AttachedRun:
                 _require_sources(connection, run_id, events, number)
         if rows:
             _put_back(store, archive_event, rows, events)
-        with store.connect() as connection:
+        with store.lend() as connection:
             back = rows_in_log(connection, run_id)
         require_whole(back, archive_event)
         record_attached(store, archive_event, by)

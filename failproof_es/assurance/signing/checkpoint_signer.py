@@ -81,7 +81,7 @@ class CheckpointSigner:
         while not ended:
             ended = self._ending.wait(self._every_s)
             try:
-                with self._store.connect() as connection:
+                with self._store.lend() as connection:
                     self.is_signer = self._must_sign or is_signer(connection)
                     if self.is_signer:
                         sign_and_keep_checkpoint(connection)
@@ -111,7 +111,7 @@ def require_continued_log(store: Store) -> None:
     Does nothing where none is kept, or where key, file or checkpoint cannot be read: the signer has
     that as `trouble`.
     """
-    with store.connect() as connection, contextlib.suppress(InvalidInput, NoteError):
+    with store.lend() as connection, contextlib.suppress(InvalidInput, NoteError):
         origin = ledger.origin(connection)
         key = own_public_key(origin)
         if key is None or (before := read_kept(str(default_place(origin)), key)) is None:

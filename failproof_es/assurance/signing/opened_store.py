@@ -31,7 +31,7 @@ def make_key_aloud(store: Store) -> list[str]:
     """
     from failproof_es.assurance.signing.checkpoint_signer import make_key
 
-    with store.connect() as connection:
+    with store.lend() as connection:
         path: Path | None = make_key(connection)
     if path is None:
         return []

@@ -101,7 +101,7 @@ def audit(
     if only is not None and (every or file is not None):
         raise WrongUsage("options-conflict", "--only does not go with --all and --file")
     digest = None if file is None else _digest(file)
-    with session().open_store() as store, store.connect() as connection:
+    with session().open_store() as store, store.lend() as connection:
         run_id = None if run is None else _run_id(connection, run)
         archives: list[RunArchived] = []
         if run_id is not None:

@@ -92,7 +92,7 @@ def case(
     everything that is known of it: the question as it was asked, what was expected, the whole
     answer, the scores, the graders with their versions, every review.
     """
-    with session().open_store() as store, store.connect() as connection:
+    with session().open_store() as store, store.lend() as connection:
         _require_rows(connection)
         found = list(case_results(connection, case, suite=suite, before=before, limit=limit + 1))
         archived = archived_runs_with(connection, case, suite)

@@ -81,7 +81,7 @@ def diff(left: str, right: str, output_format: Format) -> None:
     Below it `6 → 11` is a number of the first RUN and of the second; one number is the same in
     both. Settings that both runs leave empty are in JSON alone.
     """
-    with session().open_store() as store, store.connect() as connection:
+    with session().open_store() as store, store.lend() as connection:
         one, other = (read_run(connection, run) for run in (left, right))
         differences = _RunDifferences(one, other)
     if output_format is Format.TABLE:

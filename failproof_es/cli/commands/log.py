@@ -82,7 +82,7 @@ def log(
     """
     # The database's counter has a maximum.
     limit = None if limit is None else min(limit, sys.maxsize)
-    with session().open_store() as store, store.connect() as connection:
+    with session().open_store() as store, store.lend() as connection:
         filters: dict[str, Any] = {
             "run_id": None if run is None else resolve_run(connection, run),
             "stream_id": stream,

@@ -55,7 +55,7 @@ def replay(run: str, as_of: str | None, output_format: Format) -> None:
     """
     tree = None
     with session().open_store() as store:
-        with store.connect() as connection:
+        with store.lend() as connection:
             run_id = resolve_run(connection, run)
             position = None if as_of is None else position_of(connection, as_of)
             if position is not None:

@@ -67,7 +67,7 @@ def report(
     if without and not slide:
         raise WrongUsage("options-conflict", "--without needs --slide")
     forms = formats_of(form, output, slide=slide)
-    with StepProgress() as progress, session().open_store() as store, store.connect() as connection:
+    with StepProgress() as progress, session().open_store() as store, store.lend() as connection:
         progress("reading the log")
         run_ids = [resolve_run(connection, run) for run in runs]
         if junit is not None:

@@ -69,7 +69,7 @@ def requests(
     a run or a time: requests have no index of their own. Archived runs are named on stderr, and as
     JSON also in the last line, `left_out`.
     """
-    with session().open_store() as store, store.connect() as connection:
+    with session().open_store() as store, store.lend() as connection:
         run_ids = None if run is None else [resolve_run(connection, run)]
         if run_ids is None and (since or until):
             run_ids = runs_in_window(connection, since, until)

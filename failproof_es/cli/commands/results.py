@@ -155,7 +155,7 @@ def results(
         raise InvalidInput(
             [Problem("options-conflict", message, field="--shape", remedy="leave it out")]
         )
-    with session().open_store() as store, store.connect() as connection:
+    with session().open_store() as store, store.lend() as connection:
         recorded = read_run(connection, run, as_of)
         whole = None
         if shape is not None or (names is None and output_format in (Format.JSON, Format.JSONL)):

@@ -141,7 +141,7 @@ def run_(run: str, reviewer: str, only: Choice, again: bool, unblind: bool, **op
     on with what this reviewer has not reviewed yet. What the engine and its judges came to
     is not shown, so that it sways nobody.
     """
-    with session().open_store() as store, store.connect() as connection:
+    with session().open_store() as store, store.lend() as connection:
         recorded = read_run(connection, run)
         dialect = require_dialect(recorded.started)
         keys = [
@@ -203,7 +203,7 @@ def export(
             f"{file} exists already: nothing was written",
             remedy="choose another name",
         )
-    with session().open_store() as store, store.connect() as connection:
+    with session().open_store() as store, store.lend() as connection:
         recorded = RecordedRun.read_events(connection, resolve_run(connection, run))
         dialect = require_dialect(recorded.started)
         position = max_position(connection)
@@ -253,7 +253,7 @@ def import_(
     newer: NewerVerdict = "keep" if keep_newer else "overwrite" if overwrite else "refuse"
     content = read_file(file, _LARGEST_SHEET)
     problems = Problems()
-    with session().open_store() as store, store.connect() as connection:
+    with session().open_store() as store, store.lend() as connection:
         recorded = read_run(connection, run)
         filled_sheet = read_sheet(file, content, problems)
         checklists = {
@@ -315,7 +315,7 @@ def close(run: str, incomplete: bool) -> None:
     Exits with 0 if all gates of the run are met, with 3 if not, and with 2 while an evaluation
     awaits review.
     """
-    with session().open_store() as store, store.connect() as connection:
+    with session().open_store() as store, store.lend() as connection:
         run_id = read_run(connection, run).run_id
         recorded = RecordedRun.read(connection, run_id, max_position(connection))
         require_closable(recorded)
@@ -352,7 +352,7 @@ def status(run: str, output_format: Format) -> None:
     # Imported here: it loads scipy, which takes longer than most commands.
     from failproof_es.cli.reviewing.status import print_status, status_of
 
-    with session().open_store() as store, store.connect() as connection:
+    with session().open_store() as store, store.lend() as connection:
         recorded = read_run(connection, run)
         document: dict[str, Any] = status_of(
             recorded, finished_evaluations(connection, recorded.evaluations())
@@ -375,7 +375,7 @@ def disagreements(run: str | None, output_format: Format) -> None:
     named on stderr, and as JSON also in the last line, `left_out`.
     """
     found = Disagreements()
-    with session().open_store() as store, store.connect() as connection:
+    with session().open_store() as store, store.lend() as connection:
         if run is not None:
             found.add(read_run(connection, run), output_format, is_only=True)
         else:

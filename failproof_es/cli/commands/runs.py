@@ -131,7 +131,7 @@ def runs(
     printed on stderr; in JSON it is under `problem`.
     """
     problems: list[str] = []
-    with session().open_store() as store, store.connect() as connection:
+    with session().open_store() as store, store.lend() as connection:
         page = _NewestRuns(None if everything else limit, before, only_unscored=unscored)
         which = RunFilter(tag=tag, hidden=None if hidden else False)
         reader = reader_for(connection)

@@ -120,7 +120,7 @@ def leave_to_workers(store: Store, begin: Begin, output_format: Format) -> None:
     with CheckpointSigner(store) as keeper:
         run_id = event_loop.run(_begin_run(begin))
     report_signing_error(keeper)
-    with store.connect() as connection:
+    with store.lend() as connection:
         run = read_run(connection, run_id)
     number = run.started.run_number
     if not run.ended:

@@ -93,7 +93,7 @@ def show(run: str, as_of: str | None, output_format: Format) -> None:
     All runs that asked the same cases, or many of them, are counted. The newest 20 are named
     here, and all of them in a report.
     """
-    with session().open_store() as store, store.connect() as connection:
+    with session().open_store() as store, store.lend() as connection:
         if not show_run(read_run(connection, run, as_of), output_format):
             click.get_current_context().exit(ExitCode.FAILED)
 

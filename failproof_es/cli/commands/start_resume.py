@@ -296,7 +296,7 @@ def resume(
     ):
         require_continued_log(store)
         state = ProgressState()
-        with store.connect() as connection:
+        with store.lend() as connection:
             run_id = resolve_run(connection, run)
             if detach and not branching:
                 leave_to_workers(store, begin_again(store, run_id, max_spend), output_format)
@@ -327,7 +327,7 @@ def resume(
             Nobody adds to a run that is paused, or ours; while workers elsewhere drive it, an event
             of these seconds may count twice.
             """
-            with store.connect() as connection:
+            with store.lend() as connection:
                 position = max_position(connection)
                 if not quiet:
                     with slow_step("counting what is recorded"):
@@ -378,7 +378,7 @@ def _carry_out(
     the projections and the last checkpoint.
     """
     raise_descriptor_limit()
-    with store.connect() as connection:
+    with store.lend() as connection:
         print_differences(difference.what for difference in differences(connection))
     progress = progress_for(
         state, quiet=quiet, as_json=output_format is not Format.TABLE, verbose=verbose
@@ -444,7 +444,7 @@ def _write_results(
 
     Returns its summary, the reasons of its failures, and whether all are written.
     """
-    with store.connect() as connection:
+    with store.lend() as connection:
         with slow_step("counting the results", quiet=quiet):
             run = with_warning(RecordedRun.read(connection, run_id))
             counted_up, failures = run.summary, failure_reasons(run)

@@ -207,7 +207,7 @@ def _worse(one: ExitCode, other: ExitCode) -> ExitCode:
 
 def _read_ended(store: Store, runs: Collection[UUID]) -> list[Run]:
     """Those of the runs that are sealed or paused, by number."""
-    with store.connect() as connection:
+    with store.lend() as connection:
         states = [read_run(connection, run_id) for run_id in runs]
     over = [state for state in states if state.sealed or state.status == "paused"]
     return sorted(over, key=lambda state: state.started.run_number)
@@ -239,7 +239,7 @@ def _run_to_join(store: Store, run: str) -> UUID | None:
 
     Raises `InvalidInput` if workers may not drive it.
     """
-    with store.connect() as connection:
+    with store.lend() as connection:
         run_id = resolve_run(connection, run)
         state = read_run(connection, run_id)
         if state.ended and state.sealed:

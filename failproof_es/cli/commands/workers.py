@@ -79,7 +79,7 @@ def workers(clear: str | None, output_format: Format) -> None:
 
     A run that one process drives alone has no worker: `runs` says who drives it.
     """
-    with session().open_store() as store, store.connect() as connection:
+    with session().open_store() as store, store.lend() as connection:
         if clear is not None:
             _clear(connection, clear)
             return

@@ -52,6 +52,6 @@ def carried_over_key(run_id: UUID, event: CarriedOver) -> EvaluationKey:
 def recorded_prices(store: Store, started: RunStarted) -> Iterator[Event]:
     """The events that record the prices of a run that has just begun."""
     topics = [PricesRecorded.__name__]
-    with store.connect() as connection:
+    with store.lend() as connection:
         for row in find(connection, stream_id=started.originator_id, topics=topics):
             yield row.event()

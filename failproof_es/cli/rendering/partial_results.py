@@ -135,7 +135,7 @@ class PartialResultsWriter:
         if not self._woken() or self._run_id is None:
             return
         try:
-            with self._store.connect() as connection:
+            with self._store.lend() as connection:
                 run = RecordedRun.read_events(connection, self._run_id)
                 partial = PartialResults(self._store, run)
                 while partial.every is not None:

@@ -27,7 +27,7 @@ def protection(store: Store) -> tuple[dict[str, Any], Sequence[Layer]]:
     """
     try:
         state = store.state()
-        with store.connect() as connection:
+        with store.lend() as connection:
             missing = missing_layers(connection)
             # Compared with another version's schema, every object would differ.
             deviations = []

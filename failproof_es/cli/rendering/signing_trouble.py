@@ -35,7 +35,7 @@ def report_missing_key(store: Store) -> bool:
 
     To be called before a long command begins.
     """
-    with store.connect() as connection:
+    with store.lend() as connection:
         is_missing = not is_signer(connection)
     if is_missing:
         say(_NO_KEY)

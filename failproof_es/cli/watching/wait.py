@@ -39,7 +39,7 @@ def wait(run: str, timeout: float | None, output_format: Format) -> None:
     tables of the projections hold the run by then.
     """
     with session().open_store() as store:
-        with store.connect() as connection:
+        with store.lend() as connection:
             run_id = resolve_run(connection, run)
         until = None if timeout is None else time.monotonic() + timeout
 
@@ -55,7 +55,7 @@ def wait(run: str, timeout: float | None, output_format: Format) -> None:
 
             A user without write access leaves that to the follower. None for an archived run.
             """
-            with store.connect() as connection:
+            with store.lend() as connection:
                 try:
                     return failure_reasons(RecordedRun.read(connection, run_id))
                 except RunIsArchived:

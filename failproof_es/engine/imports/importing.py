@@ -132,7 +132,7 @@ def _read_run(store: Store, run_id: UUID) -> Run | None:
 
     Raises `RunIsArchived` if it is archived.
     """
-    with store.connect() as connection:
+    with store.lend() as connection:
         require_attached(connection, run_id)
         run = fold_run(row.event() for row in iterate_stream(connection, run_id))
     return run if run.version else None
@@ -240,7 +240,7 @@ def _planned(header: EventHeader, gathered: GatheredRun) -> Iterator[Draft]:
 def _require_same_plan(store: Store, run: Run, gathered: GatheredRun) -> None:
     """Raise `InvalidInput` unless the recorded plan equals the plan of the source as read now."""
     started = run.started
-    with store.connect() as connection:
+    with store.lend() as connection:
         chunks = (
             read_chunk(connection, started.originator_id, number) for number in range(run.chunks)
         )

@@ -49,7 +49,7 @@ def import_prompts(
             f"the dialect {dialect.name!r} has suites, not stored prompts",
             remedy="name its files under prompts.path",
         )
-    with store.connect() as connection:
+    with store.lend() as connection:
         _require_fitting(connection, dialect, name)
     before = [sha256_of(file) for file in files]
     keys, has_own = KeyWarnings(), tells_files(dialect, files)

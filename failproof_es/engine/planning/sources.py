@@ -46,7 +46,7 @@ def source_of(loaded: LoadedConfiguration, store: Store) -> CaseSource:
     choice = CaseChoice(prompts.filters, loaded.configuration.selection, loaded.cases_by_result)
     try:
         if prompts.collection is not None:
-            with store.connect() as connection:
+            with store.lend() as connection:
                 name = collection_dialect(connection, prompts.collection)
                 digests = collected_digests(connection, prompts.collection)
             if prompts.dialect not in (None, name):
@@ -191,7 +191,7 @@ class _Collection:
         """Do nothing: stored cases do not change."""
 
     def _cases(self) -> Iterator[Case]:
-        with self.store.connect() as connection:
+        with self.store.lend() as connection:
             for case in read_cases(connection, self.digests):
                 dialect = self.dialect
                 yield dialect.rebuild_case(case) if isinstance(dialect, RebuildsCases) else case

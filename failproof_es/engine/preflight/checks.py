@@ -121,7 +121,7 @@ async def all_of(*checks: Awaitable[Any]) -> list[Any]:
 def require_gates(store: Store, configuration: Configuration) -> None:
     """Raise `InvalidInput` if a gate needs an extra that is not installed, or a baseline run that
     does not exist or is not complete."""
-    with store.connect() as connection:
+    with store.lend() as connection:
         check_gates(connection, configuration.gates)
 
 
@@ -149,7 +149,7 @@ def _read_and_check_cases(
 
     reuses = counts_reuse and loaded.configuration.reuse.from_run is not None
     reading_it: AbstractContextManager[Connection | None]
-    reading_it = store.connect() if reuses else nullcontext()
+    reading_it = store.lend() if reuses else nullcontext()
     with reading_it as connection:
         looking = CaseEstimator(
             connection, loaded.configuration, source.dialect, targets, estimates

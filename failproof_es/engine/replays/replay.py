@@ -66,7 +66,7 @@ def replay(store: Store, run_id: UUID, *, as_of: int | None = None) -> ReplayRep
     Nothing is sent or written. With `as_of`, only events up to that position count. Raises
     `InvalidInput` if there is no such run, its plugins are missing, or it is archived.
     """
-    with store.connect() as connection:
+    with store.lend() as connection:
         require_attached(connection, run_id)
         run = read_run(connection, run_id)
         manifest = run.started

@@ -74,7 +74,7 @@ async def _record(
     judging: Judging,
     configuration: Mapping[str, Any],
 ) -> None:
-    with store.connect() as connection:
+    with store.lend() as connection:
         recorded = read_evaluations(connection, [key])[0]
     state = recorded.state()
     if state.version:

@@ -71,7 +71,7 @@ async def _record(
     configuration: Mapping[str, Any],
     judgement: Judgement,
 ) -> None:
-    with store.connect() as connection:
+    with store.lend() as connection:
         recorded = read_evaluations(connection, [key])[0]
     grader = Grader(dialect, NO_JUDGES, retry_attempts=0, configuration=configuration)
     events = await _verdict_events(recorded, grader, judgement)

@@ -116,7 +116,7 @@ def usable_queue(store: Store) -> None:
     On the embedded server a missing queue is made. Raises as `require_queue` does if it is missing
     elsewhere.
     """
-    with store.connect() as connection:
+    with store.lend() as connection:
         if store.embedded is not None and not has_queue(connection):
             store.install()
         require_queue(connection)

@@ -31,6 +31,7 @@ Decide = Callable[[Connection], Iterable[Draft]]
 MOST_TRIES = 100
 """Number of tries after which an append gives up, because others appended first each time."""
 _LONGEST_PAUSE_S = 0.05
+SNAPSHOT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 _STANDBY = psycopg.errors.ReadOnlySqlTransaction
 _GONE = tuple(error_class for error_class in AWAY if error_class is not _STANDBY)
 """Errors of an outage while `decide` reads. A standby is none: reading works there, too."""
@@ -100,7 +101,7 @@ def append_first(store: Store, entries: Sequence[LogEntry]) -> None:
 
 
 def _missing_entries(store: Store, entries: Sequence[LogEntry]) -> list[LogEntry]:
-    with store.connect() as connection:
+    with store.lend() as connection:
         existing = existing_streams(connection, [_stream_of(entry) for entry in entries])
     return [entry for entry in entries if _stream_of(entry) not in existing]
 
@@ -110,12 +111,10 @@ def _stream_of(entry: LogEntry) -> UUID:
 
 
 def _draft_events(store: Store, decide: Decide) -> list[Event]:
-    with store.connect() as connection:
-        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-        connection.read_only = True
-        with connection.transaction():
-            drafts = list(decide(connection))
-            return list(to_events(drafts, stream_versions(connection, _draft_streams(drafts))))
+    with store.lend() as connection, connection.transaction():
+        connection.execute(SNAPSHOT)
+        drafts = list(decide(connection))
+        return list(to_events(drafts, stream_versions(connection, _draft_streams(drafts))))
 
 
 def _draft_streams(drafts: Sequence[Draft]) -> list[UUID]:

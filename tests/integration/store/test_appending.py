@@ -297,7 +297,7 @@ def test_a_server_that_stays_away_while_it_is_decided_is_told(
         raise psycopg.OperationalError("gone")
 
     monkeypatch.setattr(Store, "outage", Outage(longest_s=0.2))
-    monkeypatch.setattr(Store, "connect", away)
+    monkeypatch.setattr(Store, "lend", away)
     with pytest.raises(LogUnavailable, match="gone"):
         append_drafts(store, [a_draft(uuid4())])
 

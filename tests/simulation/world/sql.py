@@ -18,6 +18,7 @@ from psycopg import sql
 
 from failproof_es.store.connecting import LIFT_IDLE_LIMIT
 from failproof_es.store.reading import reader
+from failproof_es.store.writing.appending import SNAPSHOT
 from failproof_es.store.writing.recorder import query
 from tests.simulation.world import queue
 
@@ -332,5 +333,6 @@ _ANSWERS: Mapping[str, Callable[[SimulatedConnection, Parameters], Answer]] = {
     query("streams_under_run"): lambda *asked: [(stream,) for stream in _under_run(*asked)],
     _text(reader.VERSIONS): _versions,
     LIFT_IDLE_LIMIT: lambda *_: [],
+    SNAPSHOT: lambda *_: [],
     **queue.ANSWERS,
 }

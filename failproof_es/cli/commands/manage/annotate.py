@@ -53,7 +53,7 @@ def annotate(
     """
     change = AnnotationChange(name=name, tags=tags, untag=untag, note=note, hidden=hidden)
     with session().open_store() as store:
-        with store.connect() as connection:
+        with store.lend() as connection:
             run_id = resolve_run(connection, run)
         if change != AnnotationChange():
             with CheckpointSigner(store) as keeper, following(store):
@@ -63,7 +63,7 @@ def annotate(
                 say(f"run {run} is annotated so already: nothing is recorded")
             if keeper.changed is not None:
                 click.get_current_context().exit(ExitCode.FAILED)
-        with store.connect() as connection:
+        with store.lend() as connection:
             annotation = annotations_of(connection, [run_id]).get(run_id)
     fields = _shown(annotation)
     if output_format is not Format.TABLE:

@@ -75,7 +75,7 @@ def archive(runs: tuple[str, ...], month: str | None, folder: Path, output_forma
     done: list[dict[str, Any]] = []
     refused: list[str] = []
     with session().open_store() as store:
-        with store.connect() as connection:
+        with store.lend() as connection:
             numbered_runs = _select_runs(connection, runs, month)
             _require_followed(connection, [run_id for run_id, _ in numbered_runs])
         for run_id, number in numbered_runs:
@@ -143,7 +143,7 @@ def attach(file: Path, output_format: Format) -> None:
     with session().open_store() as store:
         attached = attach_file(store, file, _by())
         try:
-            with store.connect() as connection:
+            with store.lend() as connection:
                 sign_and_keep_checkpoint(connection)
         except InvalidInput as error:
             say(f"the run is attached, and this is not signed yet: {error}")
@@ -154,7 +154,7 @@ def attach(file: Path, output_format: Format) -> None:
 
 def _bring_tables_up(store: Store) -> None:
     """Let the read models follow, if the login may write them; else the next command says why."""
-    with suppress(psycopg.Error), store.connect() as connection:
+    with suppress(psycopg.Error), store.lend() as connection:
         catch_up_problem(connection)
 
 

@@ -39,7 +39,7 @@ def give_up(run: str, reason: str, output_format: Format) -> None:
         CheckpointSigner(store) as keeper,
         following(store),
     ):
-        with store.connect() as connection:
+        with store.lend() as connection:
             run_id = resolve_run(connection, run)
         ended = event_loop.run(_give_up(store, run_id, reason))
     report_signing_error(keeper)

@@ -58,7 +58,7 @@ def import_(paths: tuple[str, ...], collection: str, dialect: str, output_format
 @format_option()
 def list_(output_format: Format) -> None:
     """List the collections: their dialect, and how many prompts each holds."""
-    with session().open_store() as store, store.connect() as connection:
+    with session().open_store() as store, store.lend() as connection:
         rows = [
             {"collection": name, "dialect": dialect, "prompts": count}
             for name, (dialect, count) in collection_names(connection).items()

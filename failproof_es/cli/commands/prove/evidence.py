@@ -58,7 +58,7 @@ def export(run: str, output: Path, no_checkpoint: bool, size: int | None) -> Non
     what was sealed and signed. In both cases no file is written.
     """
     with session().open_store() as store:
-        with store.connect() as connection:
+        with store.lend() as connection:
             run_id = resolve_run(connection, run)
             if not no_checkpoint and size is None:
                 sign_and_keep_checkpoint(connection)

@@ -77,7 +77,7 @@ ledger.add_command(repair)
 @format_option()
 def key(output: Path | None, output_format: Format) -> None:
     """Print the log's public key. Give it directly to those who verify your evidence."""
-    with session().open_store() as store, store.connect() as connection:
+    with session().open_store() as store, store.lend() as connection:
         public = own_key(connection).public
     origin = public.name
     if output is not None:
@@ -105,7 +105,7 @@ def key(output: Path | None, output_format: Format) -> None:
 )
 def checkpoint(output: Path | None, since: int | None, add: Path | None) -> None:
     """Add all committed events to the tree, sign it, and print the checkpoint."""
-    with session().open_store() as store, store.connect() as connection:
+    with session().open_store() as store, store.lend() as connection:
         if add is not None:
             text = _add_cosignatures(connection, add)
         else:
@@ -140,7 +140,7 @@ def sign(follow: bool, every: float, alive_file: Path | None) -> None:
     through outages, and exits 1 when the log was changed: then nothing more is signed.
     """
     with session().open_store() as store:
-        with store.connect() as connection:
+        with store.lend() as connection:
             signed = sign_and_keep_checkpoint(connection)  # reports an error at once
         say(f"{plural(signed.size, 'event')} signed")
         if follow:
@@ -234,7 +234,7 @@ def watch(place: str | None, every: float | None, log_key: str | None) -> None:
     """
     with session().open_store() as store:
         while True:
-            with store.connect() as connection:
+            with store.lend() as connection:
                 _watch_once(connection, place, log_key)
             if every is None:
                 return

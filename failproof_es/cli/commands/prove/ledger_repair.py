@@ -38,7 +38,7 @@ def repair(reason: str, force: bool, without_old_key: bool, output_format: Forma
     everything that was signed before. An event that was changed is not repaired: the command
     stops.
     """
-    with session().open_store() as store, store.connect() as connection:
+    with session().open_store() as store, store.lend() as connection:
         done = begin_repair(
             store, connection, Reason(reason, current_user(), current_host()),
             force=force, without_old_key=without_old_key,

@@ -49,6 +49,15 @@ def test_a_lent_connection_comes_back_as_it_was(store: Store) -> None:
         assert prepared == (0,), "a plan from before would outlive a change of what is there"
 
 
+def test_an_idle_connection_that_the_server_has_ended_is_not_lent(store: Store) -> None:
+    with store.lend() as connection:
+        session = session_of(connection)
+    end_session(store, session)
+    with store.lend() as connection:
+        assert connection.execute("SELECT pg_backend_pid()").fetchone() == (session_of(connection),)
+        assert session_of(connection) != session
+
+
 def test_a_reader_goes_on_when_the_server_has_cut_what_was_kept(store: Store) -> None:
     async def main() -> None:
         reader = RetryingReader(store)
