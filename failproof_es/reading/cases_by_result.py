@@ -76,7 +76,7 @@ def _read(
         of_models = f" of {' or '.join(models)}" if models else ""
         message = f"{pattern!r} names no case: run {number} has no such result{of_models}"
         problem = Problem(
-            "no-cases", message, remedy=f"`failproof-es show {number}` says what it has"
+            "no-match", message, remedy=f"`failproof-es show {number}` says what it has"
         )
         raise _refused(loaded, name, [problem])
     cases[f"{kind}:{number}"] = named

@@ -96,9 +96,8 @@ def test_wrong_choices_are_told_together_with_their_places_and_nothing_is_asked(
     file.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2))
     done = invoke(store.url, "start", "run.yaml", "--exclude", "suite:other", cwd=folder)
     assert done.exit_code == 2
-    assert "no case matches 'tag:none' (none of the cases has a tag)" in done.stderr
-    assert "no case matches 'id:case-1*' (there are: case-00000, case-00001" in done.stderr
-    assert "no case matches 'suite:other' (there are: generated)" in done.stderr
-    assert "run.yaml:" in done.stderr
+    assert done.stderr.count("[no-match]") == 3 and "run.yaml:" in done.stderr
+    for pattern in ("tag:none", "id:case-1*", "suite:other"):
+        assert repr(pattern) in done.stderr
     both = invoke(store.url, "start", "run.yaml", "--limit", 1, "--sample", 1, cwd=folder)
     assert both.exit_code == 2 and "stands beside `sample`" in both.stderr

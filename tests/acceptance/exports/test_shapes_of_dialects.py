@@ -39,6 +39,6 @@ def test_a_shape_that_a_dialect_offers_is_listed_and_written(
     assert orjson.loads(runs.read_bytes())["number"] == 1
     ours = ("--shape", "promptguard", "-o", "out")
     other = invoke(recorded_log.url, "export", 1, *ours, cwd=tmp_path)
-    assert other.exit_code == 2 and "is of the dialect 'failproof'" in other.stderr
+    assert other.exit_code == 2 and "[wrong-dialect]" in other.stderr
     nowhere = invoke(recorded_log.url, "export", 1, "--shape", "odd", "-o", "out", cwd=tmp_path)
     assert nowhere.exit_code == 2 and "numbers, promptguard" in nowhere.stderr

@@ -221,7 +221,7 @@ def test_what_a_collector_rejects_is_told_after_the_run(
 
 def test_bad_arguments_are_refused_before_anything_is_sent(store: Store, tmp_path: Path) -> None:
     for arguments, told in (
-        (("--otlp", "nowhere"), "no address of a collector"),
+        (("--otlp", "nowhere"), "[invalid-url]"),
         (("--otel-content",), "--otlp"),
         (("--otlp", "http://localhost:4318", "--detach"), "--detach"),
     ):

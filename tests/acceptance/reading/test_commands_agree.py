@@ -229,9 +229,9 @@ def test_show_and_results_tell_how_a_run_stood(store: Store, mock_url: str, tmp_
     assert len(scored) == 1
     for command in ("show", "results"):
         done = invoke(store.url, command, 1, "--as-of", "soon", cwd=tmp_path)
-        assert done.exit_code == 2 and "neither a position nor a time" in done.stderr
+        assert done.exit_code == 2 and "[invalid-option]" in done.stderr
         done = invoke(store.url, command, 1, "--as-of", 1, cwd=tmp_path)
-        assert done.exit_code == 2 and "had not begun" in done.stderr
+        assert done.exit_code == 2 and "[run-not-begun]" in done.stderr
 
 
 def pages(store: Store, folder: Path, *arguments: object) -> tuple[list[str], str]:

@@ -197,10 +197,10 @@ def test_gates_are_judged_by_people_when_the_reviews_are_closed(
     sealed = run_leaves(store)
 
     ann = ("review", "latest", "--reviewer", "ann")
-    for answers, waiting in (("quit\n", "2 evaluations"), (PASS + "quit\n", "1 evaluation")):
+    for answers in ("quit\n", PASS + "quit\n"):
         invoke(store.url, *ann, cwd=tmp_path, answers=answers)
         refused = close(store, tmp_path)
-        assert refused.exit_code == 2 and f"{waiting} of run 1 await review" in refused.stderr
+        assert refused.exit_code == 2 and "[reviews-missing]" in refused.stderr
         assert closings(store) == []
     early = close(store, tmp_path, "--incomplete")
     assert early.exit_code == 0, early.output
@@ -246,7 +246,7 @@ def test_people_do_not_raise_a_rate_by_reviewing_failures_alone(
     ann = ("review", "latest", "--reviewer", "ann")
     invoke(store.url, *ann, "--only", "failures", cwd=tmp_path, answers=PASS)
     refused = close(store, tmp_path)
-    assert refused.exit_code == 2 and "have not reviewed 1 other evaluation" in refused.stderr
+    assert refused.exit_code == 2 and "[reviews-missing]" in refused.stderr
     assert close(store, tmp_path, "--incomplete").exit_code == 3, "the failure stands"
     invoke(store.url, *ann, cwd=tmp_path, answers=PASS)
     assert close(store, tmp_path).exit_code == 0
@@ -270,7 +270,7 @@ def test_only_people_close_what_is_left_to_people(
     write(tmp_path, server, written_case(1), gates={"min_accuracy": 0.5})
     assert invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path).exit_code == 3
     refused = close(store, tmp_path)
-    assert refused.exit_code == 2 and "gates: {by: people}" in refused.stderr
+    assert refused.exit_code == 2 and "[gates-not-by-people]" in refused.stderr
     write(tmp_path, server, written_case(1), gates={"by": "people", "no_regression_against": 1})
     refused = invoke(store.url, "validate", "run.yaml", cwd=tmp_path)
     assert refused.exit_code == 2 and "cannot be combined" in refused.stderr
@@ -301,8 +301,7 @@ def test_a_dialect_whose_judge_no_person_can_stand_in_for_says_so(
     (tmp_path / "run.yaml").write_bytes(orjson.dumps(run))
     refused = invoke(store.url, "validate", "run.yaml", cwd=tmp_path)
     assert refused.exit_code == 2
-    assert "judge: is missing: the dialect 'benchmark'" in refused.stderr
-    assert "cannot replace it (name the model that judges)" in refused.stderr
+    assert "judge: " in refused.stderr and "[no-judge]" in refused.stderr
 
 
 @pytest.mark.parametrize("key", ["judge", "judges"])
