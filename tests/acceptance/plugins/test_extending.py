@@ -130,7 +130,7 @@ def test_the_run_of_the_page(store: Store, tmp_path: Path) -> None:
         school.server_close()
     assert done.exit_code == 0, done.output
     assert "gate min_hard_questions.ada 0: measured 1" in done.output
-    assert wrong.exit_code == 2 and "refuses the key" in wrong.output
+    assert wrong.exit_code == 2 and "[key-refused]" in wrong.output
     results = invoke(store.url, "results", "1", "--format", "json", cwd=tmp_path)
     passed = [each["passed"] for each in orjson.loads(results.stdout)]
     assert passed[::2] == [True] * 5 and passed[1::2] == [False, True, False, False, False]

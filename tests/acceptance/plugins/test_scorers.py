@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -89,8 +90,8 @@ def test_a_scorer_that_is_not_installed_is_told_before_anything_is_sent(
     (tmp_path / "run.yaml").write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2))
     done = invoke(store.url, "start", "run.yaml", "--quiet", cwd=tmp_path)
     assert done.exit_code == 2
-    assert "grading.scorers[0]: there is no scorer 'leters' (did you mean 'letters'?" in done.output
-    assert "run.yaml:" in done.output
+    problem = r"run\.yaml:\d+: grading\.scorers\[0\]: .*'leters' \(.*'letters'\?.*\[unknown-name\]"
+    assert re.search(problem, done.output)
     with store.connect() as connection:
         assert list(find(connection, topics=["RunStarted"])) == []
 
@@ -106,8 +107,7 @@ def test_a_run_whose_scorer_is_gone_says_so_where_it_is_needed(
     look_again()
     replayed = invoke(store.url, "replay", "1", cwd=tmp_path)
     assert replayed.exit_code == 2
-    said = "the run needs the scorer 'letters' (entry point group failproof_es.scorers)"
-    assert said in replayed.output
-    assert "(the run began with their-letters 1.0, not installed here)" in replayed.output
+    problem = r"scorer 'letters' .*their-letters 1\.0, not installed.*\[plugin-not-installed\]"
+    assert re.search(problem, replayed.output)
     assert invoke(store.url, "show", "1", cwd=tmp_path).exit_code == 0
     assert invoke(store.url, "report", "1", "--format", "json", cwd=tmp_path).exit_code == 0

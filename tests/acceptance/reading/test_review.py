@@ -347,7 +347,7 @@ def test_a_spreadsheet_goes_out_and_comes_back_once(
     filled(sheet, overall=overall, must_not_do_1={"verdict": "happened"})
     filled_in = sheet.read_bytes()
     again = invoke(store.url, "review", "export", "latest", "r.csv", cwd=tmp_path)
-    assert again.exit_code == 2 and "r.csv exists already" in again.stderr
+    assert again.exit_code == 2 and "[file-exists]" in again.stderr
     assert sheet.read_bytes() == filled_in, "what somebody filled in is not written over"
 
     (tmp_path / "saved again.csv").write_bytes(sheet.read_bytes() + b"\r\n")
