@@ -20,19 +20,7 @@ CASES = [
     for n in range(40)
 ]
 JSON_LINES = "".join(json.dumps(each) + "\n" for each in CASES)
-ARRAY = (
-    "error: {file}:1: this is a JSON array of cases (write each object of the array on a line of "
-    "its own, as `jq -c '.[]'` does)\n"
-)
-PRETTY = (
-    "error: {file}:1: this is pretty-printed JSON: an object goes over several lines (write one "
-    "object on each line, as `jq -c .` does)\n"
-)
-TABLE = (
-    "error: {file}:1: this is a table of comma-separated values, not JSON (`failproof-es "
-    "import csv FILE.csv -o FOLDER --column prompt=COLUMN --column expected=COLUMN` makes a suite "
-    "of it; its columns: {columns})\n"
-)
+ARRAY, PRETTY, TABLE = "`jq -c '.[]'`", "`jq -c .`", "`failproof-es import csv FILE.csv"
 SHAPES = {
     "pretty-printed cases": ("\n".join(json.dumps(each, indent=2) for each in CASES), PRETTY),
     "a pretty-printed case": (json.dumps(CASES[0], indent="\t"), PRETTY),
@@ -54,15 +42,21 @@ def test_a_file_of_another_shape_is_told_once_with_what_to_write(name: str, tmp_
     content, said = SHAPES[name]
     (tmp_path / "suite.jsonl").write_text(content)
     done = invoke("", "suites", "validate", "suite.jsonl", cwd=tmp_path)
-    assert done.stderr == said.format(file=tmp_path / "suite.jsonl", columns="case_id, prompt")
+    assert_says_once(done.stderr, f"{tmp_path}/suite.jsonl:1", said)
+    assert ("case_id, prompt" in done.stderr) == (said == TABLE), "the table's columns"
     assert done.exit_code == 2
+
+
+def assert_says_once(stderr: str, place: str, remedy: str) -> None:
+    assert stderr.startswith(f"error: {place}: ") and remedy in stderr
+    assert stderr.endswith(" [foreign-format]\n") and stderr.count("\n") == 1
 
 
 def test_pretty_printed_cases_after_good_ones_are_told_once(tmp_path: Path) -> None:
     pretty = json.dumps(CASES[1], indent=2)
     (tmp_path / "suite.jsonl").write_text(json.dumps(CASES[0]) + "\n" + pretty)
     done = invoke("", "suites", "validate", "suite.jsonl", cwd=tmp_path)
-    assert done.stderr == PRETTY.format(file=tmp_path / "suite.jsonl").replace(":1:", ":2:")
+    assert_says_once(done.stderr, f"{tmp_path}/suite.jsonl:2", PRETTY)
 
 
 @pytest.mark.parametrize("name", ["cases.csv", "cases.tsv", "cases.json"])
@@ -72,8 +66,7 @@ def test_a_table_or_an_array_by_its_own_suffix_is_told(name: str, tmp_path: Path
     said = ARRAY if name.endswith("json") else TABLE
     (tmp_path / name).write_text(json.dumps(CASES) if name.endswith("json") else table)
     done = invoke("", "suites", "validate", name, cwd=tmp_path)
-    told = said.format(file=tmp_path / name, columns="case_id, prompt").replace(":1:", ":")
-    assert done.stderr == told.replace(")\n", ", in a .jsonl file)\n" if "[" in told else ")\n")
+    assert_says_once(done.stderr, f"{tmp_path}/{name}", said)
     assert done.exit_code == 2
 
 
@@ -94,14 +87,11 @@ def test_a_wrong_dialect_is_told_once_for_each_file(
     files = [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
     for file in files:
         file.write_text(DIALECTS[written])
-    told = [
-        f"{file}: these look like {written} cases, not like {asked} ones (set prompts.dialect: "
-        f"{written}, or --dialect {written})"
-        for file in files
-    ]
     done = invoke("", "suites", "validate", "--dialect", asked, ".", cwd=tmp_path)
-    both = f"error: 2 problems, nothing was sent:\n  {told[0]}\n  {told[1]}\n"
-    assert (done.exit_code, done.stderr) == (2, both)
+    assert done.exit_code == 2
+    for line, file in zip(done.stderr.splitlines()[1:], files, strict=True):
+        assert line.startswith(f"  {file}: ") and line.endswith(" [wrong-dialect]")
+        assert f"--dialect {written})" in line
 
 
 @pytest.mark.parametrize("on_invalid", ["error", "skip"])
@@ -113,7 +103,7 @@ def test_a_wrong_dialect_of_a_run_is_told_once(
     write_configuration(tmp_path, "http://127.0.0.1:9/v1", prompts=prompts)
     done = invoke(store.url, "start", "run.yaml", cwd=tmp_path)
     assert done.exit_code == 2
-    assert "these look like failproof cases" in done.stderr
+    assert "[wrong-dialect]" in done.stderr
     assert len(done.stderr.partition("error: ")[2].splitlines()) <= 4, done.stderr
 
 
@@ -123,11 +113,10 @@ def test_other_tools_names_are_told_once_for_all_the_lines_that_have_them(tmp_pa
     suite.write_text("".join(json.dumps(each) + "\n" for each in cases))
     done = invoke("", "suites", "validate", "--dialect", "failproof", "suite.jsonl", cwd=tmp_path)
     assert done.exit_code == 2
-    own = "a key of your own may begin with x_"
     renamed = ("id", "case_id"), ("question", "prompt"), ("answer", "expected_response")
     for name, meant in renamed:
-        said = f"  {suite}:1: {name}: is not a known key (rename it to `{meant}`; {own})"
-        assert f"{said} (and lines 2-9)\n" in done.stderr
+        [line] = [line for line in done.stderr.splitlines() if f"{suite}:1: {name}: " in line]
+        assert f"`{meant}`" in line and line.endswith(" [unknown-key] (and lines 2-9)")
     assert done.stderr.startswith("error: 63 problems, nothing was sent:\n")
     assert len(done.stderr.splitlines()) == 8
 
@@ -162,12 +151,11 @@ def test_a_quoted_number_and_a_share_above_1_are_told_with_what_to_write(
     assert done.exit_code == 2
     assert done.stderr.count("\n") == 1
     wanted = VALUES[setting]
-    assert done.stderr.endswith(f" {wanted}\n" if wanted else "\n"), done.stderr
-    assert wanted or "(" not in done.stderr
+    assert f" {wanted} [" in done.stderr if wanted else "(" not in done.stderr
 
 
-CASES_FOR_A_CONFIGURATION = "is a file of cases, not YAML (name it under `prompts.path` of a "
-A_TAB = "column 1 (a tab indents this line: indent with spaces)\n"
+CASES_FOR_A_CONFIGURATION = "`prompts.path`"
+A_TAB = "column 1 (a tab "
 NO_CONFIGURATIONS = {
     "cases.jsonl": (JSON_LINES, CASES_FOR_A_CONFIGURATION),
     "one-case.jsonl": (json.dumps(CASES[0]), CASES_FOR_A_CONFIGURATION),
@@ -184,7 +172,7 @@ def test_a_file_that_is_no_configuration_is_told_with_what_to_do(name: str, tmp_
     done = invoke("", "start", name, cwd=tmp_path)
     assert done.exit_code == 2
     assert done.stderr.startswith(f"error: {name}:"), done.stderr
-    assert wanted in done.stderr
+    assert wanted in done.stderr and done.stderr.endswith(" [not-yaml]\n")
     assert done.stderr.count("\n") == 1
 
 
@@ -192,8 +180,9 @@ def test_an_empty_section_is_told_in_plain_words(tmp_path: Path) -> None:
     write_suite(tmp_path, 1)
     write_configuration(tmp_path, "http://127.0.0.1:9/v1")
     done = invoke("", "start", "run.yaml", "--set", "prompts.filters=null", cwd=tmp_path)
-    said = "error: --set: prompts.filters: must be a mapping of keys and values; it is empty\n"
-    assert (done.exit_code, done.stderr) == (2, said)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("error: --set: prompts.filters: "), done.stderr
+    assert done.stderr.endswith("it is empty [wrong-type]\n"), "no word of Python's"
 
 
 @pytest.mark.parametrize("below", ["", "/a"])
@@ -207,7 +196,7 @@ def test_a_home_that_cannot_be_made_is_told_without_the_number_of_the_error(
     assert done.returncode == 2
     assert "Errno" not in done.stderr
     assert str(home) in done.stderr
-    assert "set FAILPROOF_ES_HOME to a folder that can be written" in done.stderr
+    assert "[database-unusable]" in done.stderr
 
 
 def test_a_wrong_port_is_told_without_the_inside_of_the_client(
@@ -217,11 +206,8 @@ def test_a_wrong_port_is_told_without_the_inside_of_the_client(
     write_configuration(tmp_path, "http://127.0.0.1:9/v1")
     done = invoke(store.url, "start", "run.yaml", cwd=tmp_path)
     assert done.exit_code == 2
-    assert (
-        "run.yaml:1: models[0].base_url: model mock: http://127.0.0.1:9/v1 cannot be reached: "
-        "nothing listens there (connection refused) (start the server, or correct `base_url`: is "
-        "its port right?)\n"
-    ) in done.stderr
+    place, said = "run.yaml:1: models[0].base_url: ", "nothing listens there (connection refused) ("
+    assert place in done.stderr and said in done.stderr and "[server-unreachable]" in done.stderr
 
 
 def test_a_wrong_end_or_beginning_of_the_base_url_is_told_with_the_remedy(
@@ -236,15 +222,14 @@ def test_a_wrong_end_or_beginning_of_the_base_url_is_told_with_the_remedy(
 
     code, said = started(f"{mock_url}/chat/completions")
     assert code == 2
-    assert "ends in /chat/completions, which is added to it for each request (leave that" in said
+    assert "models[0].base_url: " in said and "[invalid-url]" in said
     code, said = started(mock_url.replace("http:", "https:"))
     assert code == 2
     assert "it speaks no TLS that is understood here, or plain http:// (WRONG_VERSION" in said
     short = mock_url.removesuffix("/v1")
     code, said = started(short)
     assert code == 2
-    assert f"models[0].base_url: model mock: {short} does not list its models" in said
-    assert f"(write base_url: {mock_url})" in said
+    assert f"(write base_url: {mock_url}) [wrong-base-url]" in said
 
 
 def refusing(folder: Path) -> Callable[..., int]:
@@ -271,16 +256,15 @@ def test_a_file_that_cannot_be_written_is_told_by_the_name_that_was_given(
     monkeypatch.setattr(os, "open", refusing(file.parent))
     done = invoke(recorded_log.url, *command, file, cwd=tmp_path)
     assert done.exit_code == 2
-    assert done.stderr.endswith(
-        f"error: {file} cannot be written: permission denied in the folder {file.parent} (name a "
-        "place where you may write, or change its permissions)\n"
-    )
+    assert f"error: {file} " in done.stderr and f" in the folder {file.parent} (" in done.stderr
+    assert done.stderr.endswith(" [file-unwritable]\n")
 
 
 def test_a_file_for_a_folder_is_told(recorded_log: RecordedLog, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     file = tmp_path / "file" / "a" / "out.html"
     done = invoke(recorded_log.url, "report", "1", "-o", file, cwd=tmp_path)
-    said = f"error: {file} cannot be written: {tmp_path / 'file'} is no folder ("
     assert done.exit_code == 2
-    assert said in done.stderr
+    assert (
+        f"error: {file} " in done.stderr and f" {tmp_path / 'file'} is no folder (" in done.stderr
+    )
