@@ -33,7 +33,6 @@ NOT_EXECUTED = {
     "docs/how-to/ci.md": 1,
     "docs/how-to/deployment.md": 7,
     "docs/how-to/export.md": 1,
-    "docs/how-to/extending.md": 1,
     "docs/how-to/import-recorded-runs.md": 2,
     "docs/how-to/console.md": 3,
     "docs/how-to/projections.md": 1,
