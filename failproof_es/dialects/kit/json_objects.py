@@ -55,6 +55,8 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
+_STRINGS = json.JSONDecoder(strict=False)
+"""Accepts raw line breaks. Made once: that takes longer than to decode a short string."""
 _WHITE_SPACE = re.compile(r"[ \t\r\n]*+")
 _WORDS = {
     "true": True,
@@ -190,7 +192,7 @@ def _separate(top: _OpenLevel, sign: str) -> bool:
 def _take_scalar(top: _OpenLevel, token: re.Match[str]) -> bool:
     if (string := token["string"]) is not None:
         try:
-            value: Any = json.loads(string, strict=False)  # with raw line breaks
+            value: Any = _STRINGS.decode(string)
         except ValueError:  # an invalid escape
             return False
         if top.expects in _KEYS:
