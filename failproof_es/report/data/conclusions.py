@@ -323,6 +323,11 @@ def limitations(report: Report, series: Mapping[str, Sequence[Observation]]) -> 
     sentences.append(
         "The cases are a chosen sample: the intervals do not generalise to other cases."
     )
+    commands = ", ".join(f"`failproof-es verify {run.run_number}`" for run in runs)
+    sentences.append(
+        "This report was made from the log as it is, and does not compare it with what was signed. "
+        f"To do so: {commands}."
+    )
     return replace(report, limitations=tuple(sentences))
 
 

@@ -202,8 +202,11 @@ def integrity(report: Report) -> Iterator[Block]:
     if findings:
         yield Heading("What checking the runs found")
         yield Items(findings)
-    yield Paragraph("To check all of this against the log, and without the database:")
+    yield Paragraph(
+        "This report does not verify the log. These commands do, the last without the database:"
+    )
     numbers = [provenance.run.run_number for provenance in report.asked]
+    verifications = (f"failproof-es verify {number}" for number in numbers)
     replays = (f"failproof-es replay {number}" for number in numbers)
     exports = (f"failproof-es evidence export {n} -o run{n}.evidence" for n in numbers)
-    yield Items(("failproof-es verify", *replays, *exports))
+    yield Items((*verifications, *replays, *exports))

@@ -311,6 +311,8 @@ def test_limitations_are_those_of_these_runs() -> None:
     assert limitations(repeated, {"m": many}).limitations == (
         "Models judged, and no person has reviewed what they said.",
         "The cases are a chosen sample: the intervals do not generalise to other cases.",
+        "This report was made from the log as it is, and does not compare it with what was signed. "
+        "To do so: `failproof-es verify 1`.",
     )
 
 
