@@ -90,7 +90,8 @@ def case(
     The table shows the first line of each answer; `results RUN --case ID` prints whole ones. Below
     each result are its reviews and the versions of its graders. As JSON a result has
     everything that is known of it: the question as it was asked, what was expected, the whole
-    answer, the scores, the graders with their versions, every review.
+    answer, the scores, the graders with their versions, every review. Its `source` is always
+    `projections`, which nobody compares with the log here: `verify RUN` does.
     """
     with session().open_store() as store, store.lend() as connection:
         _require_rows(connection)
@@ -216,6 +217,7 @@ def _as_json(row: CaseResult, record: CaseRecord) -> dict[str, Any]:
         "run_number": row.run_number,
         "run_name": row.run_name,
         "started_at": row.started_at,
+        "source": "projections",
         **result,
         "question": [turn.model_dump(mode="json") for turn in record.case.turns],
         "expected": record.case.expectation,

@@ -80,6 +80,9 @@ def diff(left: str, right: str, output_format: Format) -> None:
     RUN only, `better` in the second. The table shows the first line of each answer, JSON more.
     Below it `6 → 11` is a number of the first RUN and of the second; one number is the same in
     both. Settings that both runs leave empty are in JSON alone.
+
+    Results are read from the projections, which nobody compares with the log here: `verify RUN`
+    does. As JSON, `source` says whether a run was read from the projections or from the log.
     """
     with session().open_store() as store, store.lend() as connection:
         one, other = (read_run(connection, run) for run in (left, right))
@@ -98,6 +101,7 @@ class _RunDifferences:
     def __init__(self, left: RecordedRun, right: RecordedRun) -> None:
         attempts = related_runs(left.connection, left.run_id).attempts
         self.runs = {"left": left.started, "right": right.started}
+        self.sources = {"left": left.reader.source, "right": right.reader.source}
         self.imported = {"left": left.run.imported_from, "right": right.run.imported_from}
         self.branch = {"left": branch_of(left), "right": branch_of(right)}
         self.carried_over = {
@@ -129,6 +133,7 @@ class _RunDifferences:
                     "name": started.name,
                     "code_version": started.code_version,
                     "dialect": started.dialect,
+                    "source": self.sources[side],
                     "imported": self.imported[side],
                     "branch": self.branch[side],
                     "carried_over": self.carried_over[side],

@@ -144,6 +144,9 @@ def results(
     one object for each model, or a summary. As JSON that is a list, or the object itself if there
     is only one.
 
+    Results are read from the projections, which nobody compares with the log here: `verify RUN`
+    does.
+
     With --limit only that many evaluations of the plan are read, however long the plan is. With
     conditions, as many are read as it takes to find them; sorted, all of them. Then --after counts
     sorted results. JSON leaves out those that have not begun.
