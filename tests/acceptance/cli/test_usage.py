@@ -116,9 +116,9 @@ def test_wrong_usage_is_exit_code_2_with_a_text(
     [
         (("strat",), "No such command 'strat'. Did you mean 'start'?"),
         (("db", "statsu"), "No such command 'statsu'. Did you mean 'status' or 'start'?"),
-        (("zzz",), "No such command 'zzz'.\n"),
+        (("zzz",), "No such command 'zzz'. [unknown-command]\n"),
         (("view",), "No such command 'view'. `failproof-es console` shows all runs"),
-        (("db", "view"), "No such command 'view'.\n"),
+        (("db", "view"), "No such command 'view'. [unknown-command]\n"),
         (("--versoin",), "No such option '--versoin'"),
     ],
     ids=lambda each: each if isinstance(each, str) else " ".join(each),
