@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.engine.drive import redaction
+from failproof_es.engine.drive import escapes
 from failproof_es.engine.drive.redaction import Redactor
 from failproof_es.events import Redaction
 from failproof_es.problems import InvalidInput, Problem
@@ -348,7 +348,7 @@ def test_a_key_is_found_around_escaped_white_space_inside_escaped_white_space(
 
 
 def _one_by_one(data: bytes) -> bytes:
-    while found := redaction._ESCAPED_WHITE_SPACE.search(data):
+    while found := escapes._ESCAPED_WHITE_SPACE.search(data):
         data = data[: found.start()] + data[found.end() :]
     return data
 
@@ -358,7 +358,7 @@ def test_what_is_left_without_escaped_white_space_is_what_one_by_one_leaves(
     pieces: list[bytes],
 ) -> None:
     data = b"".join(pieces)
-    assert redaction._without_escaped_white_space(data) == _one_by_one(data)
+    assert escapes._without_escaped_white_space(data) == _one_by_one(data)
 
 
 @pytest.mark.parametrize(
