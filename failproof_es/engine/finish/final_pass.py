@@ -22,8 +22,9 @@ from failproof_es.dialects import dialect_named
 from failproof_es.engine.evaluation_outcomes import evaluation_outcome
 from failproof_es.engine.finish.checked_streams import CheckedStreams, checked_digest
 from failproof_es.engine.finish.live_checks import LiveChecks
+from failproof_es.engine.finish.other_streams import OtherStreams, check_other_streams
 from failproof_es.engine.finish.sealing import SealedStreams
-from failproof_es.engine.finish.validation import OtherStreams, Validation, check_other_streams
+from failproof_es.engine.finish.validation import Validation
 from failproof_es.engine.history import (
     UNREADABLE,
     Connection,

@@ -9,8 +9,8 @@ from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import RunStream
 from failproof_es.engine.finish.final_pass import FinalScan, scan_finished_run
 from failproof_es.engine.finish.live_checks import LiveChecks
+from failproof_es.engine.finish.other_streams import OtherStreams, check_other_streams
 from failproof_es.engine.finish.sealing import seal_of
-from failproof_es.engine.finish.validation import OtherStreams, check_other_streams
 from failproof_es.engine.related_runs.accuracy_bounds import accuracy_bounds
 from failproof_es.engine.related_runs.asked_again import read_asked_again
 from failproof_es.engine.related_runs.baseline_gates import changes_since

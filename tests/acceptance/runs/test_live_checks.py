@@ -21,7 +21,8 @@ from failproof_es.engine.finish import finalize as ending
 from failproof_es.engine.finish.checked_streams import CheckedStreams
 from failproof_es.engine.finish.final_pass import FinalScan, scan_finished_run
 from failproof_es.engine.finish.live_checks import LiveChecks
-from failproof_es.engine.finish.validation import Validation, check_other_streams
+from failproof_es.engine.finish.other_streams import check_other_streams
+from failproof_es.engine.finish.validation import Validation
 from failproof_es.engine.history import RecordedEvaluation
 from failproof_es.engine.lifecycle import resume, start
 from failproof_es.events import (

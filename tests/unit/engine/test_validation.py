@@ -16,7 +16,8 @@ from failproof_es.core.case import Case, Turn, prompt_id
 from failproof_es.core.evaluation import EvaluationKey, Transcript
 from failproof_es.core.run import Run
 from failproof_es.engine.evaluation_outcomes import evaluation_outcome
-from failproof_es.engine.finish.validation import OtherStreams, Validation
+from failproof_es.engine.finish.other_streams import OtherStreams
+from failproof_es.engine.finish.validation import Validation
 from failproof_es.engine.history import RecordedEvaluation
 from failproof_es.events import (
     AnswerImported,
