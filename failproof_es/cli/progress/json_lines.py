@@ -8,7 +8,8 @@ from typing import Any
 
 import orjson
 
-from failproof_es.cli.progress.state import ModelProgressState, ProgressState, RateLimit
+from failproof_es.cli.progress.model_progress import ModelProgressState, RateLimit
+from failproof_es.cli.progress.state import ProgressState
 from failproof_es.cli.rendering.sanitise import json_text
 from failproof_es.core.costs import Spent
 from failproof_es.core.tally import Group

@@ -9,13 +9,14 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Literal
 from uuid import UUID
 
 from failproof_es.cli.progress.error_groups import ErrorGroups
+from failproof_es.cli.progress.model_progress import ModelProgressState, Pace, RateLimit
 from failproof_es.configuration.recorded import recorded_configuration
 from failproof_es.core.costs import Prices, Spent, answer_cost, priced
 from failproof_es.core.evaluation import Evaluation, JudgeVerdict
@@ -49,7 +50,6 @@ from failproof_es.events import (
     Scored,
     SpendCeilingChanged,
 )
-from failproof_es.support.percentages import ratio
 
 Phase = Literal["planning", "evaluating", "validating", "sealing", "completed", "failed", "paused"]
 """The phase of a drive: checking and storing cases, asking models, validating the record, sealing
@@ -68,53 +68,6 @@ OBSERVED = tuple(topic for topic, kind in EVENTS.items() if kind.tells_progress)
 
 
 @dataclass(slots=True)
-class ModelProgressState:
-    """One model's progress. `planned` counts evaluations: cases x repetitions."""
-
-    key: str
-    planned: int = 0
-    group: Group = field(default_factory=Group)
-    """The finished evaluations, carried-over ones included."""
-    carried_over: int = 0
-    """Number of evaluations in `group` that were carried over from another run."""
-    asking: RequestStats = field(default_factory=RequestStats)
-    spent: Spent = field(default_factory=Spent)
-    """Tokens and costs of the answers for this model, judges' included."""
-    lost: int = 0
-    """Evaluations that were abandoned because no usable answer came."""
-    priced: bool = False
-    """Whether a price of the model is on record."""
-    in_flight: set[UUID] = field(default_factory=set)
-
-    @property
-    def cost_usd(self) -> float | None:
-        """The cost of all answers so far, in US dollars.
-
-        `None` if the model has no recorded price, or if the cost of one answer is unknown.
-        """
-        cost = self.spent.cost_usd
-        return float(cost) if self.priced and cost is not None else None
-
-    @property
-    def finished(self) -> int:
-        """The number of evaluations with their final result, carried-over ones included."""
-        return self.group.finished
-
-    @property
-    def finished_here(self) -> int:
-        """The number of evaluations that this run itself finished."""
-        return self.group.finished - self.carried_over
-
-    @property
-    def error_rate(self) -> float | None:
-        """The share of finished evaluations that were abandoned and do not await review.
-
-        `None` if none is finished.
-        """
-        return ratio(self.group.missing, self.group.finished)
-
-
-@dataclass(slots=True)
 class _UnfinishedEvaluation:
     """The state of an evaluation until it is finished."""
 
@@ -122,32 +75,6 @@ class _UnfinishedEvaluation:
     last_error: ErrorRecorded | None = None
     """`None` once a later answer came, or a judge's answer was read."""
     verdicts: tuple[JudgeVerdict, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """A model's finished evaluations per second, and the seconds left.
-
-    Each is `None` until enough evaluations are finished to measure it.
-    """
-
-    per_second: float | None
-    seconds_left: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class RateLimit:
-    """The limit of concurrent requests of a model's or judge's server, and its ceiling.
-
-    While a `Retry-After` holds requests, `held_until` is its end.
-    """
-
-    allowed: int | None
-    """`None` if neither the run nor its server has set a limit."""
-    ceiling: int | None
-    held_until: datetime | None
-    held_s: float
-    """The seconds left until `held_until`; 0 without one."""
 
 
 class ProgressState:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from failproof_es.catalogue import wording
-from failproof_es.cli.progress.state import ModelProgressState, Phase, ProgressState, RateLimit
+from failproof_es.cli.progress.model_progress import ModelProgressState, RateLimit
+from failproof_es.cli.progress.state import Phase, ProgressState
 from failproof_es.cli.rendering.sanitise import one_line, shortened
 from failproof_es.core.spend import spent_text
 

@@ -13,7 +13,8 @@ import pytest
 from failproof_es.cli.progress.display import plain_line
 from failproof_es.cli.progress.error_groups import MOST_GROUPS, OTHER_MESSAGES, ErrorGroups
 from failproof_es.cli.progress.json_lines import json_line, progress_object
-from failproof_es.cli.progress.state import OBSERVED, ModelProgressState, Pace, ProgressState
+from failproof_es.cli.progress.model_progress import ModelProgressState, Pace
+from failproof_es.cli.progress.state import OBSERVED, ProgressState
 from failproof_es.cli.progress.text import duration, error_lines, judges_line, limit_text
 from failproof_es.core.transcript import AWAITING_REVIEW, JUDGE_FAILED
 from failproof_es.engine.history import RecordedEvaluation
