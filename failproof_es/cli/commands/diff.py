@@ -46,7 +46,8 @@ from failproof_es.store.reading.experiments import related_runs
 from failproof_es.support.plurals import plural
 
 if TYPE_CHECKING:
-    from failproof_es.reading.overviews.compared_runs import ComparedPair, ComparedRuns
+    from failproof_es.reading.overviews.compared_runs import ComparedRuns
+    from failproof_es.reading.overviews.run_comparison import ComparedPair
 
 _SIDES = ("left", "right")
 _VALUES = (Column("path", "path"), Column("left", "left"), Column("right", "right"))
@@ -299,7 +300,8 @@ def _changed(
     """
     if left.reader.source == "log" or right.reader.source == "log":
         return None, "the projections are not up to date (`failproof-es projections status`)"
-    from failproof_es.reading.overviews.compared_runs import ComparedRuns, Side
+    from failproof_es.reading.overviews.compared_runs import ComparedRuns
+    from failproof_es.reading.overviews.run_comparison import Side
 
     compared = ComparedRuns(left.connection, left.run_id, right.run_id, most_read=None)
     changes: Changed = []

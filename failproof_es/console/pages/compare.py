@@ -37,13 +37,15 @@ from failproof_es.reading.listed_runs import RunChoice, newest_choices
 from failproof_es.reading.overviews.compared_runs import (
     MOST_OF_RUN,
     MOST_PAIRED,
+    ComparedRuns,
+    Which,
+)
+from failproof_es.reading.overviews.run_comparison import (
     ClassChange,
     ComparedGroup,
     ComparedPair,
-    ComparedRuns,
     RunComparison,
     Side,
-    Which,
 )
 from failproof_es.store.reading.reader import read_event, resolve_run
 from failproof_es.support.statistics import benjamini_hochberg

@@ -12,7 +12,7 @@ from failproof_es.console.texts import TextShown
 from failproof_es.core.pairing import Unpaired, advice_on
 from failproof_es.core.run import Run
 from failproof_es.engine.related_runs.differences import Absent, Value
-from failproof_es.reading.overviews.compared_runs import ComparedCounts, ComparedPair, Side
+from failproof_es.reading.overviews.run_comparison import ComparedCounts, ComparedPair, Side
 from failproof_es.support.document import Document
 from failproof_es.support.text_differences import DiffLine
 

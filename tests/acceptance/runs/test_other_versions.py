@@ -10,7 +10,8 @@ import orjson
 import pytest
 
 from failproof_es.dialects.shipped.failproof import scorer
-from failproof_es.reading.overviews.compared_runs import MOST_READ, ComparedRuns, Side
+from failproof_es.reading.overviews.compared_runs import MOST_READ, ComparedRuns
+from failproof_es.reading.overviews.run_comparison import Side
 from failproof_es.report.data.builder import build_report
 from failproof_es.store.reading.reader import find, resolve_run
 from failproof_es.store.store import Store

@@ -21,7 +21,7 @@ from failproof_es.console.routes import SnapshotOpener
 from failproof_es.engine.history import read_run
 from failproof_es.engine.related_runs.runs_in_brief import read_runs_in_brief
 from failproof_es.reading.overviews import asked_cases
-from failproof_es.reading.overviews.compared_runs import Side
+from failproof_es.reading.overviews.run_comparison import Side
 from failproof_es.store import ledger
 from failproof_es.store.reading.reader import resolve_run
 from failproof_es.store.store import Store
