@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
@@ -28,6 +27,7 @@ from failproof_es.models.http_reply import (
     read_as_it_came,
 )
 from failproof_es.models.local_faults import local_trouble
+from failproof_es.models.partial_reply import PartialReply
 from failproof_es.models.protocol import (
     DEFAULT_RESPONSE_OPTIONS,
     Answer,
@@ -38,7 +38,6 @@ from failproof_es.models.protocol import (
     require_short,
 )
 from failproof_es.models.replies.content_types import EVENTS
-from failproof_es.models.replies.half_characters import PieceJoiner
 from failproof_es.models.replies.recent_answers import RECENT_ANSWERS
 from failproof_es.models.tokens import TokenSource, require_token
 from failproof_es.problems import InvalidInput
@@ -79,49 +78,6 @@ class OutgoingRequest:
     body: bytes
     at: datetime
     """The time of signing, UTC."""
-
-
-@dataclass(slots=True)
-class _PartialReply:
-    """The part of a reply that has been received."""
-
-    request: RequestBody
-    status: int | None = None
-    headers: dict[str, str] = field(default_factory=dict)
-    body: bytearray = field(default_factory=bytearray)
-    stream: AnswerStream | None = None
-    pieces: PieceJoiner = field(default_factory=PieceJoiner)
-    """Joins the pieces of a streamed text before they are passed on."""
-    first_token_ms: float | None = None
-
-    @property
-    def latency_ms(self) -> float:
-        """Milliseconds from the first written byte of the request to the latest data of the reply.
-
-        Without data the time until now counts; 0 if nothing was written.
-        """
-        latency_ms = self.request.latency_ms()
-        return (self.given_up_after_ms() or 0.0) if latency_ms is None else latency_ms
-
-    def given_up_after_ms(self) -> float | None:
-        """Milliseconds since the request was written; `None` if it was not written."""
-        written_at = self.request.written_at
-        return None if written_at is None else (time.perf_counter() - written_at) * 1000
-
-    def reply(self) -> HttpReply:
-        """The reply as received so far.
-
-        Empties `body`, so that a long body is not in memory twice.
-        """
-        body, self.body = bytes(self.body), bytearray()
-        return HttpReply(
-            self.status or 0,
-            self.headers,
-            body,
-            self.latency_ms,
-            datetime.now(UTC),
-            self.first_token_ms,
-        )
 
 
 class HttpProvider(ABC):
@@ -258,7 +214,7 @@ class HttpProvider(ABC):
 
         `headers` are by lower-case name; `None` means the provider's own, authentication included.
         """
-        came = _PartialReply(RequestBody(request.body))
+        came = PartialReply(RequestBody(request.body))
         try:
             async with asyncio.timeout(self._timeout_s):
                 if self.tokens is not None:
@@ -288,7 +244,7 @@ class HttpProvider(ABC):
         self,
         request: PreparedRequest,
         prepared_headers: Mapping[str, str] | None,
-        came: _PartialReply,
+        came: PartialReply,
         on_text: OnText | None,
     ) -> None:
         """Send the request, and read the reply into `came` as it arrives.
