@@ -12,12 +12,12 @@ from failproof_es.models.http_reply import (
     AnswerStream,
     HttpReply,
     InvalidReply,
-    count_or_none,
     document_of,
     json_text,
     read_answer,
 )
 from failproof_es.models.protocol import Answer
+from failproof_es.models.reply_fields import count_or_none
 
 _RATE_LIMITED = 429
 _WITHHELD = frozenset(

@@ -6,22 +6,19 @@ from typing import Any
 
 from failproof_es.core.finish_reasons import common_word
 from failproof_es.events import ToolCall, Usage
-from failproof_es.models.http_reply import (
+from failproof_es.models.http_reply import HttpReply, InvalidReply, json_text, require_no_error
+from failproof_es.models.protocol import Answer
+from failproof_es.models.replies.content_parts import read_content
+from failproof_es.models.reply_fields import (
     CutInput,
-    HttpReply,
-    InvalidReply,
     count_or_none,
-    json_text,
     name_or_none,
     reason_or_none,
     require_few_calls,
-    require_no_error,
     require_readable,
     require_said,
     text_or_none,
 )
-from failproof_es.models.protocol import Answer
-from failproof_es.models.replies.content_parts import read_content
 
 
 def answer_of(reply: HttpReply, document: Any) -> Answer:

@@ -11,16 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from failproof_es.core.finish_reasons import worse
-from failproof_es.models.http_reply import (
-    InvalidReply,
-    finish_word,
-    input_of,
-    invalid_reply_of_error,
-    piece_of,
-    require_few_calls,
-)
+from failproof_es.models.http_reply import InvalidReply, invalid_reply_of_error, piece_of
 from failproof_es.models.protocol import MOST_TOOL_CALLS
 from failproof_es.models.replies.event_stream import EventStream
+from failproof_es.models.reply_fields import finish_word, input_of, require_few_calls
 
 _MOST_BLOCKS = 10 * MOST_TOOL_CALLS
 

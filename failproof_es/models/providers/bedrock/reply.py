@@ -11,24 +11,20 @@ from typing import Any
 
 from failproof_es.core.finish_reasons import common_word
 from failproof_es.events import Disposition, ToolCall, Usage
-from failproof_es.models.http_reply import (
+from failproof_es.models.http_reply import HttpReply, InvalidReply, document_of, json_text, piece_of
+from failproof_es.models.protocol import MOST_TOOL_CALLS, Answer, ModelError
+from failproof_es.models.providers.bedrock.frames import BrokenFrame, Frame, FrameStream
+from failproof_es.models.replies.content_parts import read_content
+from failproof_es.models.reply_fields import (
     CutInput,
-    HttpReply,
-    InvalidReply,
     count_or_none,
-    document_of,
     input_of,
-    json_text,
     name_or_none,
-    piece_of,
     reason_or_none,
     require_few_calls,
     require_readable,
     require_said,
 )
-from failproof_es.models.protocol import MOST_TOOL_CALLS, Answer, ModelError
-from failproof_es.models.providers.bedrock.frames import BrokenFrame, Frame, FrameStream
-from failproof_es.models.replies.content_parts import read_content
 
 _EXCEPTIONS: dict[str, tuple[str, Disposition]] = {
     "throttlingException": ("rate_limited", "deferred"),

@@ -16,23 +16,25 @@ from failproof_es.events import Disposition, ToolCall, Usage
 from failproof_es.models.http_reply import (
     HttpReply,
     InvalidReply,
-    count_or_none,
     document_of,
-    finish_word,
     invalid_reply_of_error,
     json_text,
-    name_or_none,
     piece_of,
-    reason_or_none,
-    require_few_calls,
     require_no_error,
-    require_readable,
-    require_said,
-    text_or_none,
 )
 from failproof_es.models.protocol import MOST_TOOL_CALLS, Answer, ModelError
 from failproof_es.models.replies.content_parts import read_content
 from failproof_es.models.replies.event_stream import EventStream
+from failproof_es.models.reply_fields import (
+    count_or_none,
+    finish_word,
+    name_or_none,
+    reason_or_none,
+    require_few_calls,
+    require_readable,
+    require_said,
+    text_or_none,
+)
 
 _ACCOUNT_DISABLED = "PUP_LIMITED_DISABLED"
 _REFUSED_KEY = ("UNAUTHENTICATED", "PERMISSION_DENIED")

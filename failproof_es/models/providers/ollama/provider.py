@@ -15,17 +15,10 @@ from failproof_es.models.http_reply import (
     AnswerStream,
     HttpReply,
     InvalidReply,
-    count_or_none,
-    finish_word,
     json_text,
-    name_or_none,
     piece_of,
     read_answer,
-    reason_or_none,
-    require_few_calls,
     require_no_error,
-    require_readable,
-    require_said,
 )
 from failproof_es.models.protocol import (
     DEFAULT_RESPONSE_OPTIONS,
@@ -35,6 +28,15 @@ from failproof_es.models.protocol import (
 )
 from failproof_es.models.replies.content_parts import read_content
 from failproof_es.models.replies.content_types import LINES
+from failproof_es.models.reply_fields import (
+    count_or_none,
+    finish_word,
+    name_or_none,
+    reason_or_none,
+    require_few_calls,
+    require_readable,
+    require_said,
+)
 from failproof_es.web.bounded_json import read_json
 
 _TOP_LEVEL = frozenset({"keep_alive", "logprobs", "shift", "think", "top_logprobs", "truncate"})

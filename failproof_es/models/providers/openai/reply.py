@@ -13,13 +13,7 @@ from failproof_es.models.http_reply import (
     HttpReply,
     InvalidReply,
     invalid_reply_of_error,
-    name_or_none,
-    reason_or_none,
-    require_few_calls,
     require_no_error,
-    require_readable,
-    require_said,
-    text_or_none,
 )
 from failproof_es.models.protocol import Answer
 from failproof_es.models.replies.content_parts import read_content
@@ -30,6 +24,14 @@ from failproof_es.models.replies.openai_family import (
     request_id,
     usage_of,
     withheld_answer,
+)
+from failproof_es.models.reply_fields import (
+    name_or_none,
+    reason_or_none,
+    require_few_calls,
+    require_readable,
+    require_said,
+    text_or_none,
 )
 
 

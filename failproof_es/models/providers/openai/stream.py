@@ -11,17 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from failproof_es.core.finish_reasons import CONTENT_FILTER, worse
-from failproof_es.models.http_reply import (
-    InvalidReply,
-    error_in,
-    finish_word,
-    invalid_reply_of_error,
-    piece_of,
-    require_few_calls,
-)
+from failproof_es.models.http_reply import InvalidReply, error_in, invalid_reply_of_error, piece_of
 from failproof_es.models.replies.content_parts import read_content
 from failproof_es.models.replies.event_stream import EventStream
 from failproof_es.models.replies.openai_family import call_of, is_block, message_of
+from failproof_es.models.reply_fields import finish_word, require_few_calls
 
 _DONE = "[DONE]"
 

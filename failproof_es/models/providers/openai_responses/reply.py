@@ -16,12 +16,8 @@ from failproof_es.models.http_reply import (
     HttpReply,
     InvalidReply,
     invalid_reply_of_error,
-    name_or_none,
     piece_of,
-    reason_or_none,
-    require_few_calls,
     require_no_error,
-    require_readable,
 )
 from failproof_es.models.protocol import MOST_TOOL_CALLS, Answer
 from failproof_es.models.replies.content_parts import read_content
@@ -32,6 +28,12 @@ from failproof_es.models.replies.openai_family import (
     request_id,
     usage_of,
     withheld_answer,
+)
+from failproof_es.models.reply_fields import (
+    name_or_none,
+    reason_or_none,
+    require_few_calls,
+    require_readable,
 )
 
 _INCOMPLETE = "incomplete"

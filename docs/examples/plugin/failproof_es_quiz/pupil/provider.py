@@ -21,21 +21,14 @@ import orjson
 from failproof_es.case import Turn
 from failproof_es.events import Usage
 from failproof_es.models.http import HttpProvider, OutgoingRequest
-from failproof_es.models.http_reply import (
-    HttpReply,
-    InvalidReply,
-    count_or_none,
-    name_or_none,
-    read_document,
-    reason_or_none,
-    require_no_error,
-)
+from failproof_es.models.http_reply import HttpReply, InvalidReply, read_document, require_no_error
 from failproof_es.models.protocol import (
     DEFAULT_RESPONSE_OPTIONS,
     Answer,
     PreparedRequest,
     ResponseOptions,
 )
+from failproof_es.models.reply_fields import count_or_none, name_or_none, reason_or_none
 
 SIGNED_HEADERS = ("content-type", "host", "x-date")
 ENDS = {"done": "stop", "cut": "length"}
