@@ -15,7 +15,7 @@ from decimal import Decimal
 from math import ceil
 from typing import Any
 
-from failproof_es.configuration.schema import MOST_UNSCORED, Gates
+from failproof_es.configuration.gates_section import MOST_UNSCORED, Gates
 from failproof_es.core.costs import Spent
 from failproof_es.core.pairing import OTHER_VERSIONS, Unpaired
 from failproof_es.core.severity import severity_rank

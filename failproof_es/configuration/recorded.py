@@ -15,9 +15,9 @@ import orjson
 from pydantic import ValidationError
 
 from failproof_es.configuration.choices import Matrix
+from failproof_es.configuration.gates_section import Gates
 from failproof_es.configuration.schema import (
     Execution,
-    Gates,
     JudgingSection,
     Output,
     PromptsSection,

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from importlib import metadata
 from typing import Any
 
+from failproof_es.configuration.gates_section import Gates
 from failproof_es.configuration.providers import PROVIDERS
-from failproof_es.configuration.schema import Gates
 from failproof_es.declared_gates import DECLARED
 from failproof_es.dialects.protocol import Dialect
 from failproof_es.dialects.registry import DIALECTS

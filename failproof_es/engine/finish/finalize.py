@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from failproof_es.configuration.schema import Gates
+from failproof_es.configuration.gates_section import Gates
 from failproof_es.core.summary import RunSummary
 from failproof_es.engine.drive.interpreter import AtCeiling, Halted
 from failproof_es.engine.drive.retrying_reader import RetryingReader

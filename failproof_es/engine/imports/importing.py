@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
-from failproof_es.configuration.schema import Gates
+from failproof_es.configuration.gates_section import Gates
 from failproof_es.core.case import run_id as run_id_of
 from failproof_es.core.evaluation import NO_JUDGES, Evaluation
 from failproof_es.core.evolution import evolve

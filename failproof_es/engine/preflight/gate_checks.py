@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
-from failproof_es.configuration.schema import Configuration, Gates, ModelPrice
+from failproof_es.configuration.gates_section import Gates
+from failproof_es.configuration.schema import Configuration, ModelPrice
 from failproof_es.core.case import Case
 from failproof_es.core.costs import Prices
 from failproof_es.core.severity import severity_of, severity_rank

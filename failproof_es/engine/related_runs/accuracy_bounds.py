@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from failproof_es.configuration.schema import Gates
+from failproof_es.configuration.gates_section import Gates
 from failproof_es.engine.related_runs.paired_results import CasesOfRuns, RunScores
 from failproof_es.gates import AccuracyBounds
 from failproof_es.store.reading.reader import Connection

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from failproof_es.configuration.schema import Gates
+from failproof_es.configuration.gates_section import Gates
 from failproof_es.core.exact_numbers import difference
 from failproof_es.engine.history import read_run
 from failproof_es.engine.related_runs.paired_results import (

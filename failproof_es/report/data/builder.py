@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from failproof_es.catalogue.run_document import run_document
+from failproof_es.configuration.gates_section import Gates
 from failproof_es.configuration.recorded import recorded_configuration
-from failproof_es.configuration.schema import Gates
 from failproof_es.core.run import Run
 from failproof_es.core.summary import RunSummary
 from failproof_es.engine.history import Connection

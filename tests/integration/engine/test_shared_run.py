@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
-from failproof_es.configuration.schema import Gates
+from failproof_es.configuration.gates_section import Gates
 from failproof_es.core.case import prompt_id
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.run import Run

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from failproof_es.configuration.gates_section import Gates
 from failproof_es.configuration.loading import configuration_from_resolved, load_configuration
-from failproof_es.configuration.schema import Gates
 from failproof_es.declared_gates import DECLARED, ENTRY_POINT_GROUP
 from failproof_es.gates import judge_gates
 from failproof_es.problems import InvalidInput

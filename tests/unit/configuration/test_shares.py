@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from failproof_es.configuration.gates_section import Gates
 from failproof_es.configuration.loading import load_configuration
-from failproof_es.configuration.schema import Gates
 from failproof_es.problems import InvalidInput
 
 HEAD = """\

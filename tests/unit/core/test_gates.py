@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from failproof_es.configuration.schema import Gates
+from failproof_es.configuration.gates_section import Gates
 from failproof_es.core.case import Case
 from failproof_es.core.costs import Spent
 from failproof_es.core.evaluation import fold

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from failproof_es.configuration.schema import Configuration, Gates
+from failproof_es.configuration.gates_section import Gates
+from failproof_es.configuration.schema import Configuration
 from failproof_es.core.case import Case
 from failproof_es.engine.preflight.gate_checks import UnmeasuredGates, unused_prices
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from failproof_es.configuration.schema import Gates
+from failproof_es.configuration.gates_section import Gates
 from failproof_es.core.case import Case, Turn
 from failproof_es.core.evaluation import Classification, Evaluation, ModelReply, Score
 from failproof_es.core.outcome import EvaluationOutcome
