@@ -13,6 +13,8 @@ from pydantic import BaseModel, ConfigDict
 Role = Literal["system", "user", "assistant"]
 
 
+HEADINGS = ("title", "description")
+"""Fields of a case's document that say to people what it is about."""
 FAMILY = "paraphrase:"
 """Prefix of the tag that names a case's family: cases that are paraphrases of each other."""
 
@@ -62,6 +64,12 @@ class Case(BaseModel):
     def questions(self) -> tuple[str, ...]:
         """The texts of the user's turns."""
         return tuple(turn.content for turn in self.turns if turn.role == "user")
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The title and the description that the case's file gives it, if any."""
+        values = (self.document.get(name) for name in HEADINGS)
+        return tuple(value for value in values if isinstance(value, str))
 
     @property
     def family(self) -> tuple[str, str]:

@@ -57,8 +57,7 @@ class ResultFilter:
     cost: str | None = None
     requests: str | None = None
     text: str | None = None
-    """Part of the case's id, answer, reason or error in any case, or beginning of the result's id.
-    """
+    """As `Conditions.text`."""
 
     @property
     def conditions(self) -> Conditions:

@@ -13,6 +13,7 @@ from typing import Any
 
 from failproof_es.core.people import OUTCOMES
 from failproof_es.core.severity import WORDS, severity_of, severity_rank
+from failproof_es.reading.case_texts import TEXTS_OF_CASE
 from failproof_es.reading.recorded_run import PlannedOutcome
 from projections.protocol import visible
 
@@ -137,6 +138,13 @@ _TEXTS = (
     "p.case_id",
     *(_NUL.format(f"e.{name}") for name in ("answer", "reason", "error_message")),
 )
+_IS_IN_CASE = (
+    "coalesce((SELECT bool_or(strpos(lower(sought), lower(%(text)s)) > 0) "
+    f"FROM {TEXTS_OF_CASE} WHERE stored.originator_id = e.prompt_id "
+    "AND stored.originator_version = 1), false)"
+)
+"""SQL: whether the case's headings or turns hold the text. A subquery for each row, never a hash of
+all cases: a page reads few rows."""
 _TAG = (
     "EXISTS (SELECT FROM json_array_elements(p.tags) AS each (tag) WHERE "
     r"replace(tag::text, '\u0000', '\ufffd')::json #>> '{}' = ANY (%(tag)s))"
@@ -153,10 +161,8 @@ class Conditions:
 
     named: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     text: str | None = None
-    """Part of the case's id, answer, reason or error in any case, or beginning of the result's id.
-    """
-    questions: bool = False
-    """Whether `text` is also sought in the turns of the case, which the rows do not have."""
+    """Part of the case's id, title, description or turns, or of the answer, reason or error, in any
+    letter case; or the beginning of the result's id."""
 
     @property
     def choose(self) -> bool:
@@ -184,8 +190,7 @@ class Conditions:
     def _is_in(self, planned: PlannedOutcome, sought: str) -> bool:
         outcome, case = planned.outcome, planned.case
         texts = [case.case_id, outcome.answer, outcome.reason, outcome.error_message]
-        if self.questions:
-            texts += [turn.content for turn in case.turns]
+        texts += [*case.headings, *(turn.content for turn in case.turns)]
         return str(outcome.evaluation_id).startswith(sought) or any(
             sought in text.lower() for text in texts if text
         )
@@ -205,7 +210,7 @@ def conditions_sql(conditions: Conditions) -> tuple[str, dict[str, Any]]:
     """SQL for the conditions, and the values of its named parameters.
 
     Each condition follows an `AND`; empty without any. The tables are aliased `e` (`evaluations`)
-    and `p` (`prompts`). Turns of cases are not searched.
+    and `p` (`prompts`). Turns of cases are read from the log.
     """
     parts: list[str] = []
     values: dict[str, Any] = {}
@@ -227,6 +232,7 @@ def conditions_sql(conditions: Conditions) -> tuple[str, dict[str, Any]]:
         values |= {"states": [STATES.index(state) for state in states], "by_people": outcomes}
     if conditions.text is not None:
         found = [f"strpos(lower({text}), lower(%(text)s)) > 0" for text in _TEXTS]
+        found.append(_IS_IN_CASE)
         found.append("starts_with(e.evaluation_id::text, lower(%(text)s))")
         parts.append(f"({' OR '.join(found)})")
         values["text"] = conditions.text.replace("\0", "\ufffd")

@@ -18,6 +18,7 @@ import orjson
 from failproof_es.core.case import prompt_id
 from failproof_es.core.case import run_id as run_id_of
 from failproof_es.events import EVENTS
+from failproof_es.reading.case_texts import TEXTS_OF_CASE
 from failproof_es.store import ledger
 from failproof_es.store.errors import UnreadableState
 from failproof_es.store.reading.log_pages import event_at, stream_topics
@@ -28,6 +29,7 @@ MOST_OF_A_KIND = 20
 """Maximum number of hits of each kind."""
 EVENTS_LOOKED_AT = 20_000
 EVALUATIONS_LOOKED_AT = 5_000
+CASES_LOOKED_AT = 2_000
 _RUNS_LOOKED_AT = 200
 _BYTES_LOOKED_AT = 1 << 24
 _ANSWER_BYTES_LOOKED_AT = 1 << 22
@@ -88,6 +90,19 @@ _WORDS = (
     "LEFT JOIN projections.prompts USING (prompt_id) WHERE total <= %(bytes)s"
 )
 
+_CASES_ASKED = (
+    "SELECT planned.prompt_id FROM (SELECT run_id FROM projections.runs "
+    "ORDER BY run_number DESC LIMIT %(runs)s) AS newest CROSS JOIN LATERAL (SELECT prompt_id "
+    "FROM projections.planned_cases AS c WHERE c.run_id = newest.run_id LIMIT %(most)s) AS planned "
+    "LIMIT %(most)s"
+)
+_CASES_WITH = (
+    "SELECT DISTINCT ON (prompt_id) prompt_id, case_id, suite_id, sought "
+    f"FROM projections.prompts, {TEXTS_OF_CASE} WHERE prompt_id = ANY (%(cases)s) "
+    "AND originator_id = prompt_id AND originator_version = 1 "
+    "AND strpos(lower(sought), lower(%(words)s)) > 0 ORDER BY prompt_id LIMIT %(most)s"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:
@@ -132,8 +147,8 @@ def search(connection: Connection, text: str, *, projected: bool) -> SearchResul
     """Search for an id, number, name or words. `projected`: whether the projections can be read.
 
     A kind before the text restricts the search: `run 12`, `event 12`. Request ids and words in
-    answers are searched for only if no name or id matches exactly. At most `MOST_OF_A_KIND` hits
-    for each way to search.
+    answers and cases are searched for only if no name or id matches exactly. At most
+    `MOST_OF_A_KIND` hits for each way to search.
     """
     return _Search(connection, text, projected).search()
 
@@ -164,6 +179,7 @@ class _Search:
             if not any(hit.exact for hit in self._result.hits):
                 self._find_request_id()
                 self._find_words()
+                self._find_words_of_cases()
         self._result.hits.sort(key=lambda hit: not hit.exact)
         return self._result
 
@@ -316,6 +332,21 @@ class _Search:
             room -= max((int(row[4]) for row in rows), default=0)
         complete = not cut and len(runs) <= _RUNS_LOOKED_AT and room > 0
         self._result.looked.append(ScanExtent("words in answers", looked, "evaluations", complete))
+
+    def _find_words_of_cases(self) -> None:
+        """The cases of the newest runs with the words in their title, description or turns."""
+        if not self._projected or "case" not in self._kinds or self._result.only is not None:
+            return
+        limits = {"runs": _RUNS_LOOKED_AT, "most": CASES_LOOKED_AT + 1}
+        asked = self._connection.execute(_CASES_ASKED, limits).fetchall()
+        cases = list({case for (case,) in asked[:CASES_LOOKED_AT]})
+        parameters = {"cases": cases, "words": self._whole, "most": MOST_OF_A_KIND}
+        for stream, case, suite, text in self._connection.execute(_CASES_WITH, parameters):
+            says = f"in suite {exact_text(suite)}: {_snippet(text, self._whole)}"
+            self._add("case", stream, exact_text(case), says, False)
+        runs = self._connection.execute(_NEWEST_RUNS, (_RUNS_LOOKED_AT + 1,)).fetchall()
+        complete = len(asked) <= CASES_LOOKED_AT and len(runs) <= _RUNS_LOOKED_AT
+        self._result.looked.append(ScanExtent("words in cases", len(cases), "cases", complete))
 
 
 def _describe_evaluation(

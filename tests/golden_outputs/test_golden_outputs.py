@@ -130,7 +130,8 @@ def random_conditions(results: list[PlannedOutcome], random: Random) -> Conditio
         named["tag"] = (*one.case.tags[:1], "none")
     if random.random() < 0.4:
         named["status"] = tuple(random.sample([*STATUSES], random.randint(1, 4)))
-    sought = random.choice([one.outcome.answer, one.outcome.reason, one.case.case_id]) or ""
+    texts_of_case = (one.case.case_id, *one.case.headings, *one.case.questions)
+    sought = random.choice([one.outcome.answer, one.outcome.reason, *texts_of_case]) or ""
     begin = random.randint(0, len(sought))
     text = sought[begin : begin + random.randint(1, 9)].swapcase()
     return Conditions(named, text if text and random.random() < 0.3 else None)

@@ -99,7 +99,8 @@ _ADDED = Column("added by scorers", "added")
     "--grep",
     "text",
     metavar="TEXT",
-    help="Only results with this text in the question, the answer, the reason or the error.",
+    help="Only results with this text in the case's id, title, description or question, in the "
+    "answer, the reason or the error.",
 )
 @click.option(
     "--columns",
@@ -202,7 +203,7 @@ def _conditions(options: dict[str, Any]) -> Conditions:
     """The conditions that the options of the command give."""
     statuses = (name for flag, names in CHOICES.items() if options[flag] for name in names)
     named = {"status": tuple(statuses), "class_": options["classes"], **named_conditions(options)}
-    return Conditions(named, options["text"], questions=True)
+    return Conditions(named, options["text"])
 
 
 def _print_results(

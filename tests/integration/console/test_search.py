@@ -104,14 +104,26 @@ def test_words_in_answers_are_found_and_it_is_said_how_far_was_looked(
     assert "all of the" in Text(client.get("/search", params={"q": "no such words"}).text).text
 
 
+def test_words_of_a_question_find_its_case_and_its_results(client: httpx.Client) -> None:
+    hits = client.get("/search.json", params={"q": "say NUMBER 7."}).json()["hits"]
+    assert {hit["hit"]["title"] for hit in hits} == {"case-00007"}
+    assert all("Say number 7." in hit["hit"]["says"] for hit in hits)
+    rows = client.get("/runs/1/results.json", params={"text": "say NUMBER 7."}).json()["rows"]
+    assert {row["case_id"] for row in rows} == {"case-00007"}
+
+
 def test_a_bound_that_was_reached_is_said(
     client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(searching, "EVALUATIONS_LOOKED_AT", 5)
     monkeypatch.setattr(searching, "EVENTS_LOOKED_AT", 3)
+    monkeypatch.setattr(searching, "CASES_LOOKED_AT", 4)
     page = client.get("/search.json?q=no-such-thing-anywhere").json()
     looked = {each["what"]: (each["looked_at"], each["complete"]) for each in page["looked"]}
-    assert looked == {"words in answers": (5, False), "provider request ids": (3, False)}
+    assert looked == {
+        "words in answers": (5, False), "provider request ids": (3, False),
+        "words in cases": (4, False),
+    }  # fmt: skip
     text = Text(client.get("/search?q=no-such-thing-anywhere").text).text
     assert "older ones were not looked at" in text and "Nothing was found" in text
 

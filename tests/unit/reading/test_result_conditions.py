@@ -137,14 +137,15 @@ def test_a_case_is_chosen_by_its_id_alone_or_with_its_suite() -> None:
         ("within 3", {"lost"}),
         ("slow", {name for name, (outcome, _) in ENDS.items() if outcome.unscored}),
         ("CAPITAL", set(ENDS)),
+        ("geography", set(ENDS)),
         ("nowhere", set()),
     ],
 )
-def test_a_text_is_looked_for_in_question_answer_reason_and_error(
+def test_a_text_is_looked_for_in_description_question_answer_reason_and_error(
     text: str, names: set[str]
 ) -> None:
     turns = (Turn(role="user", content="The capital?"),)
-    conditions = Conditions(text=text, questions=True)
-    assert {name for name in ENDS if conditions.take(planned(name, turns=turns))} == names
-    without = Conditions(text="CAPITAL")
-    assert not any(without.take(planned(name, turns=turns)) for name in ENDS)
+    document = {"description": "Geography of Europe", "title": 3}
+    conditions = Conditions(text=text)
+    results = {name: planned(name, turns=turns, document=document) for name in ENDS}
+    assert {name for name, result in results.items() if conditions.take(result)} == names

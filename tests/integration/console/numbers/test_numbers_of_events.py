@@ -39,8 +39,9 @@ def test_search(served: str, ask: Ask) -> None:
     n = look("search", f"{served}/search?q=nothing-like-this", ask)
     [log] = ask("SELECT count(*) AS looked_at FROM log")
     [answered] = ask("SELECT count(*) AS looked_at FROM evaluation WHERE answers > 0")
-    what = ("provider request ids", "words in answers")
-    n.rows("looked", [{"what": each} | of for each, of in zip(what, (log, answered), strict=True)])
+    [cases] = ask("SELECT count(*) AS looked_at FROM stored_case")
+    what = {"provider request ids": log, "words in answers": answered, "words in cases": cases}
+    n.rows("looked", [{"what": each} | of for each, of in what.items()])
     n.finish(EXPLAINED["search"])
 
 
