@@ -20,6 +20,7 @@ from failproof_es.console.pages import all_pages
 from failproof_es.core.severity import severity_order
 from failproof_es.events.line import describe_verdict
 from failproof_es.report.formats.html import finalize, quoted, stylesheet
+from failproof_es.support.class_words import class_word
 from failproof_es.support.plurals import plural
 from failproof_es.support.untrusted_text import shortened, shortened_inside
 
@@ -99,6 +100,7 @@ def _environment() -> Environment:
         "judge_named": wording.judge_named,
         "cut": shortened,
         "cut_inside": shortened_inside,
+        "class_word": class_word,
         "by_severity": lambda words: tuple(sorted(set(words), key=severity_order)),
         "json": lambda value: json.dumps(value, ensure_ascii=False, indent=2),
     }

@@ -22,6 +22,7 @@ from failproof_es.core.thoughts import split_thoughts
 from failproof_es.dialects.kit import cut_off
 from failproof_es.dialects.protocol import Expectation, StatesExpectations
 from failproof_es.dialects.registry import dialect_named
+from failproof_es.support.class_words import class_word
 from failproof_es.support.text_differences import marked_difference
 
 MOST = 200
@@ -74,7 +75,7 @@ def fault_of(case: Case, outcome: EvaluationOutcome) -> str:
         for expectation in expectations_of(case, outcome)
         if expectation.met is False
     )
-    return "; ".join(faults) or outcome.ended_kind or outcome.class_ or "not passed"
+    return "; ".join(faults) or outcome.ended_kind or class_word(outcome.class_ or "not passed")
 
 
 def _stated(case: Case, outcome: EvaluationOutcome) -> Sequence[Expectation]:
@@ -85,4 +86,4 @@ def _stated(case: Case, outcome: EvaluationOutcome) -> Sequence[Expectation]:
     if not case.expectation:
         return ()
     document = orjson.dumps(case.expectation, option=orjson.OPT_SORT_KEYS).decode()
-    return (Expectation(document, met=outcome.passed, fault=outcome.class_ or "not met"),)
+    return (Expectation(document, met=outcome.passed, fault=class_word(outcome.class_ or "not met")),)

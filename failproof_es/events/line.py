@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from failproof_es.events import AUDITED, EVENTS
+from failproof_es.support.class_words import class_word
 
 _PLACE = ("path", "line", "field")
 """Where a defect stands, as far as it is known: `place`, in one."""
@@ -65,7 +66,7 @@ def _made(payload: Mapping[str, Any]) -> dict[str, str]:
     if isinstance(scores := payload.get("scores"), dict):
         made["score_words"] = _describe_values(scores)
     if isinstance(primary := payload.get("primary"), str):
-        made["class_words"] = _words(primary)
+        made["class_words"] = _words(class_word(primary))
     if isinstance(verdict := payload.get("verdict"), dict):
         items = verdict.get("items")
         made["verdict_words"] = (

@@ -19,6 +19,7 @@ from failproof_es.exports.exporter import (
 )
 from failproof_es.exports.suite_places import SuitePlace, SuitePlaces
 from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
+from failproof_es.support.class_words import class_word
 from failproof_es.support.timestamps import utc_text
 from failproof_es.support.untrusted_text import lines, one_line
 
@@ -129,7 +130,7 @@ def finding(planned: PlannedOutcome, place: SuitePlace | None) -> dict[str, Any]
     """
     case, outcome = planned.case, planned.outcome
     qualified_name = f"{case.suite_id}/{case.case_id}"
-    summary = f"{qualified_name} failed with {outcome.model_key}: {outcome.class_ or 'failed'}"
+    summary = f"{qualified_name} failed with {outcome.model_key}: {class_word(outcome.class_ or 'failed')}"
     text = lines(f"{summary}. {outcome.reason}".rstrip())
     same = hashlib.sha256(f"{case.digest()}\n{outcome.model_key}".encode()).hexdigest()
     location: dict[str, Any] = {

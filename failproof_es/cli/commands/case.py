@@ -40,6 +40,7 @@ from failproof_es.reading.case_results import (
 from failproof_es.reading.given_reviews import given_reviews
 from failproof_es.reading.recorded_run import reader_for
 from failproof_es.store.reading.reader import Connection
+from failproof_es.support.class_words import class_word
 from failproof_es.support.document import json_name
 
 _LIMIT = 20
@@ -198,7 +199,7 @@ def _for_people(row: CaseResult, record: CaseRecord, judge_wrote: str | None) ->
         "suite_id": result.suite_id,
         "when": result.finished_at or row.started_at,
         "model_key": result.model_key + (f" #{result.repetition}" if result.repetition > 1 else ""),
-        "class": result.class_,
+        "class": result.class_ and class_word(result.class_),
         "result": result.state if result.by_people is None else describe_outcome(result.by_people),
         "accuracy": result.accuracy,
         "why": why if failed else None,

@@ -57,6 +57,7 @@ from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.reading.given_reviews import with_reviews
 from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
 from failproof_es.reading.result_conditions import CHOICES, Conditions
+from failproof_es.support.class_words import class_named
 from failproof_es.support.plurals import plural
 
 WHY_WIDTH = 100
@@ -94,7 +95,9 @@ _ADDED = Column("added by scorers", "added")
 @click.option("--errors", is_flag=True, help="Only evaluations without a usable answer.")
 @click.option("--unscored", is_flag=True, help="Only evaluations that ended without a score.")
 @choice_options
-@click.option("--class", "classes", multiple=True, metavar="CLASS", help="Only this class.")
+@click.option(
+    "--class", "classes", multiple=True, metavar="CLASS", help="Only answers of this class."
+)
 @click.option(
     "--grep",
     "text",
@@ -202,7 +205,11 @@ def results(
 def _conditions(options: dict[str, Any]) -> Conditions:
     """The conditions that the options of the command give."""
     statuses = (name for flag, names in CHOICES.items() if options[flag] for name in names)
-    named = {"status": tuple(statuses), "class_": options["classes"], **named_conditions(options)}
+    named = {
+        "status": tuple(statuses),
+        "class_": tuple(map(class_named, options["classes"])),
+        **named_conditions(options),
+    }
     return Conditions(named, options["text"])
 
 

@@ -14,6 +14,7 @@ from failproof_es.engine.related_runs.differences import (
     UnmatchedCase,
 )
 from failproof_es.reading.changed_cases import CaseAnswer, CaseChange, CaseSide
+from failproof_es.support.class_words import class_word
 
 LONGEST_ANSWER = 100_000
 """Maximum characters of an answer that are read; a longer answer is marked as cut."""
@@ -131,4 +132,4 @@ def _answers(name: str, side: CaseSide) -> Iterator[tuple[str, str]]:
     for answer in side.answers:
         if answer.repetition == 1:
             label = f"{name} {answer.model}" if several else name
-            yield label, f"{answer.class_ or '-'}: {first_line(answer.answer or '')}"
+            yield label, f"{class_word(answer.class_ or '-')}: {first_line(answer.answer or '')}"

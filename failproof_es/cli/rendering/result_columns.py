@@ -16,6 +16,7 @@ from failproof_es.cli.rendering.output import Column
 from failproof_es.core.people import describe_outcome
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.reading.sorted_results import SortKey
+from failproof_es.support.class_words import class_word
 from failproof_es.support.columns import RelationColumn, columns_of
 
 _SHORT = {
@@ -84,6 +85,8 @@ def table_columns(names: Sequence[str]) -> tuple[Column, ...]:
 def cells_of(result: RecordedResult, names: Sequence[str]) -> dict[str, Any]:
     """The cells of a table by column; people's decision instead of `passed` where there is one."""
     cells = {name: _cell(getattr(result, COLUMNS[name].attribute)) for name in names}
+    if cells.get("class") is not None:
+        cells["class"] = class_word(cells["class"])
     if "passed" in cells and result.by_people is not None:
         cells["passed"] = describe_outcome(result.by_people)
     return cells

@@ -9,6 +9,7 @@ from failproof_es.catalogue import wording
 from failproof_es.cli.rendering.output import Column, print_line, print_table
 from failproof_es.core.summary import RunSummary
 from failproof_es.reading.summary_rows import model_rows, suite_rows, total_row
+from failproof_es.support.class_words import class_word
 
 BOUNDS = "if unscored failed or passed"
 """The heading of a rate's bounds."""
@@ -63,9 +64,9 @@ def print_suites(summary: RunSummary, *, title: str | None = None) -> None:
 
 
 def _describe_classes(counts: dict[str, int]) -> str:
-    """Evaluations by class, the most frequent first: `pass 4, refusal 1`."""
+    """Evaluations by class, the most frequent first: `match 4, refusal 1`."""
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{name} {count:,}" for name, count in ordered)
+    return ", ".join(f"{class_word(name)} {count:,}" for name, count in ordered)
 
 
 def _mean(row: dict[str, Any]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""`/search`: a run, a case, an evaluation, an event, a digest, a request id, words in answers and cases."""
+"""`/search`: a run, case, evaluation, event, digest, request id, words in answers and cases."""
 
 from __future__ import annotations
 

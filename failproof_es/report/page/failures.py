@@ -30,6 +30,7 @@ from failproof_es.report.page.blocks import (
 )
 from failproof_es.report.page.heat_maps import heat_maps
 from failproof_es.report.page.tables import collapsed_if_long, without_empty_columns
+from failproof_es.support.class_words import class_word
 from failproof_es.support.plurals import plural
 from failproof_es.support.untrusted_text import shortened
 
@@ -110,7 +111,7 @@ def _fold(failure: FailureWithTranscript, *, several: bool) -> Collapsible:
                 (
                     ("suite", failed.suite),
                     *([("category", failed.category)] if failed.category != failed.suite else []),
-                    ("class", failed.class_ or "not classified"),
+                    ("class", class_word(failed.class_ or "not classified")),
                     ("why it failed", failed.reason or "the check gives no reason"),
                     ("evaluation", str(failed.evaluation_id)),
                 )

@@ -34,7 +34,7 @@ def test_the_counts_of_a_row_are_parts_of_its_evaluations(
         "suite cases passed failed no pass mark errors unscored left to people accuracy"
     )
     assert row[:8] == ["small", "6", *"111111"] and total[:8] == ["total", "6", *"111111"]
-    assert " ".join(classes) == ("classes: answered 2, error 1, pass 1, refusal 1, truncated 1")
+    assert " ".join(classes) == ("classes: answered 2, error 1, match 1, refusal 1, truncated 1")
     for counts in (total_row(summed(*ONE_OF_EACH)), *suite_rows(summed(*ONE_OF_EACH))):
         assert sum(counts[part] for part in PARTS) == counts["evaluations"] == 6
 

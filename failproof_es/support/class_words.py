@@ -1,0 +1,22 @@
+"""Words for the class of an answer. `pass` beside a failed result would read as a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_WORDS: Mapping[str, str] = {"pass": "match", "fail": "no match"}
+_CLASSES = {word: name for name, word in _WORDS.items()}
+
+
+def class_word(name: str) -> str:
+    """A class for people: `match` and `no match` for `pass` and `fail`, any other as it is.
+
+    A result can fail although its answer matches, and pass although it does not: a case expects
+    the class `fail`, or a scorer decides. Documents and events keep the recorded name.
+    """
+    return _WORDS.get(name, name)
+
+
+def class_named(word: str) -> str:
+    """The recorded name of a class that is written as its name or as its `class_word`."""
+    return _CLASSES.get(word, word)
