@@ -362,7 +362,7 @@ def _model_problems(model: Model, rules: EntryRules) -> Iterator[EntryProblem]:
     yield from rules.problems(model)
     for name in sorted({*rules.reserved, "prompt_template"} & set(model.parameters)):
         own = "this has a key of its own"
-        yield EntryProblem("reserved-name", "parameters", f"must not hold `{name}`", own)
+        yield EntryProblem("reserved-key", "parameters", f"must not hold `{name}`", own)
     for at, value in _leaves(model.parameters):
         names = [step for step in at if isinstance(step, str)]
         if names and isinstance(value, str) and _KEY.fullmatch(names[-1]):

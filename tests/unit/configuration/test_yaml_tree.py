@@ -9,16 +9,16 @@ import pytest
 
 from failproof_es.configuration.written import yaml_text
 from failproof_es.configuration.yaml_tree import parse_yaml, read_yaml
-from failproof_es.problems import Problems, shown_value
+from failproof_es.problems import Problem, Problems, shown_value
 
 FILE = Path("cases.yaml")
 
 
-def read(text: str) -> tuple[Any, list[str]]:
+def read(text: str) -> tuple[Any, list[Problem]]:
     problems = Problems()
     tree = parse_yaml(FILE, f"first: 1\nnumber: {text}\n", problems)
     assert tree is not None
-    return tree.value["number"], [str(each) for each in problems.errors]
+    return tree.value["number"], problems.errors
 
 
 MOST = 100
@@ -41,10 +41,9 @@ def test_whole_numbers_are_read(text: str, number: int) -> None:
     "text", ["9" * (MOST + 1), "9" * 5000, "-" + "9" * 5000, "0x" + "f" * 5000, "0o" + "7" * 5000]
 )
 def test_one_of_too_many_digits_is_an_error_at_its_line(text: str) -> None:
-    _, errors = read(text)
-    assert errors == [
-        f"cases.yaml:2: number: is a number of more than {MOST} digits (write it in quotes)"
-    ]
+    _, (error,) = read(text)
+    assert (error.path, error.line, error.field) == (FILE, 2, "number")
+    assert error.code == "number-too-large"
     assert read(f"'{text}'") == (text, [])
 
 

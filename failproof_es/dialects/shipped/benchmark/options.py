@@ -75,7 +75,7 @@ def _check_keys(options: BenchmarkOptions, problems: Problems) -> None:
         for key in dict.fromkeys(getattr(options, option)):
             if key in FIELDS:
                 message = f"uses the reserved name `{key}`"
-                problems.error("reserved-name", message, field=field, remedy="remove it")
+                problems.error("reserved-key", message, field=field, remedy="remove it")
             elif occurrences[key] > 1:
                 message = f"names `{key}`, which is named twice"
                 problems.error("duplicate-name", message, field=field, remedy="remove it")

@@ -105,9 +105,10 @@ class _SuiteReader:
         if expected is None:
             return
         if (fault := expectation.syntax_error(expected)) is not None:
-            self._warn_of_expectation(path, line, fault.message, fault.remedy)
+            self._warn_of_expectation("not-a-pattern", path, line, fault.message, fault.remedy)
         if is_description(expected):
             self._warn_of_expectation(
+                "description-not-text",
                 path,
                 line,
                 "reads as a description of the reply; replies are searched for these very words",
@@ -115,9 +116,11 @@ class _SuiteReader:
                 "judge (benchmark, redteam)",
             )
 
-    def _warn_of_expectation(self, path: Path, line: int, message: str, remedy: str) -> None:
+    def _warn_of_expectation(
+        self, code: str, path: Path, line: int, message: str, remedy: str
+    ) -> None:
         self.problems.warning(
-            "not-a-pattern", message, path=path, line=line, field="expected_response", remedy=remedy
+            code, message, path=path, line=line, field="expected_response", remedy=remedy
         )
 
     def _filled(self, path: Path, line: int, test_case: FailproofCase) -> str | None:

@@ -13,6 +13,7 @@ from failproof_es.core.case import Case
 from failproof_es.dialects import dialect_named, recognise
 from failproof_es.dialects.shipped.benchmark.options import read_options
 from failproof_es.problems import InvalidInput, Problems
+from tests.coded import coded
 
 GOOD = """\
 task_id: colour
@@ -38,12 +39,12 @@ def load(folder: Path, **files: str) -> tuple[list[Case], Problems]:
 
 
 def defect(folder: Path, text: str) -> str:
-    """The one error that a file `t.yaml` with this text has: line, field, message."""
+    """The one error that a file `t.yaml` with this text has: line, field, code."""
     cases, problems = load(folder, t_yaml=text)
     assert cases == []
     (problem,) = problems.errors
     assert problem.path == folder / "t.yaml"
-    return f"{problem.line}: {problem.field}: {problem.message}"
+    return f"{problem.line}: {problem.field}: {problem.code}"
 
 
 def test_one_task_or_a_list_of_them_is_read_with_its_categories(tmp_path: Path) -> None:
@@ -72,59 +73,59 @@ INNER = "  most_expected: Blue.\n  good_answer: Azure.\n  pass_option: A colour.
 DEFECTS = {
     "missing": (
         GOOD.replace("question: What colour is the sky?\n", ""),
-        "1: question: is required and missing",
+        "1: question: missing-key",
     ),
     "missing inside": (
         GOOD.replace("  good_answer: Azure.\n", ""),
-        "5: expected_answer.good_answer: is required and missing",
+        "5: expected_answer.good_answer: missing-key",
     ),
     "no expected answer": (
         GOOD.replace("expected_answer:\n" + INNER, ""),
-        "1: expected_answer: is required and missing",
+        "1: expected_answer: missing-key",
     ),
     "too deep": (
         GOOD.replace("incorrect_direction", "  incorrect_direction"),
-        "9: expected_answer.incorrect_direction: stands inside `expected_answer`, not beside it",
+        "9: expected_answer.incorrect_direction: misplaced-key",
     ),
     "not deep enough": (
         GOOD.replace("  pass_option", "pass_option"),
-        "8: pass_option: stands beside `expected_answer`, not inside it",
+        "8: pass_option: misplaced-key",
     ),
     "category too deep": (
         GOOD.replace("category: Knowledge\n", "").replace(INNER, INNER + "  category: Knowledge\n"),
-        "8: expected_answer.category: stands inside `expected_answer`, not beside it",
+        "8: expected_answer.category: misplaced-key",
     ),
     "all of them not deep enough": (
         GOOD.replace("expected_answer:\n" + INNER, INNER.replace("  ", "")),
-        "5: most_expected: stands outside `expected_answer`, which is missing",
+        "5: most_expected: misplaced-key",
     ),
     "number": (
         GOOD.replace("Blue.", "1984"),
-        "6: expected_answer.most_expected: must be a text, is 1984",
+        "6: expected_answer.most_expected: wrong-type",
     ),
     "truth": (GOOD.replace("Green.", "no"), None),
-    "blank": (GOOD.replace("What colour is the sky?", '"  "'), "4: question: must not be empty"),
-    "null": (GOOD.replace("Green.", "~"), "9: incorrect_direction: must be a text, is empty"),
-    "list": (GOOD.replace("Green.", "[a]"), "9: incorrect_direction: must be a text, is a list"),
+    "blank": (GOOD.replace("What colour is the sky?", '"  "'), "4: question: empty-value"),
+    "null": (GOOD.replace("Green.", "~"), "9: incorrect_direction: wrong-type"),
+    "list": (GOOD.replace("Green.", "[a]"), "9: incorrect_direction: wrong-type"),
     "text for a mapping": (
         GOOD.replace("expected_answer:\n" + INNER, "expected_answer: Blue.\n"),
-        "5: expected_answer: must be a mapping, is 'Blue.'",
+        "5: expected_answer: wrong-type",
     ),
     "wrong category": (
         GOOD.replace("Knowledge", "[1]"),
-        "2: category: must be a text, is a list",
+        "2: category: wrong-type",
     ),
     "twice the key": (
         GOOD + "task_id: again\n",
-        "10: task_id: the key appears twice, first in line 1",
+        "10: task_id: duplicate-key",
     ),
-    "a word": ("colour\n", "1: None: is not a task"),
-    "empty list": ("[]\n", "1: None: the list is empty: it holds no task"),
+    "a word": ("colour\n", "1: None: wrong-type"),
+    "empty list": ("[]\n", "1: None: no-cases"),
     "python": (
         GOOD.replace("Green.", "!!python/object/apply:os.system [id]"),
-        "9: None: tags (!name) are not supported",
+        "9: None: unsupported-yaml",
     ),
-    "anchor": (GOOD.replace("Green.", "&a Green."), "9: None: anchors (&name) are not supported"),
+    "anchor": (GOOD.replace("Green.", "&a Green."), "9: None: unsupported-yaml"),
 }
 
 
@@ -138,7 +139,7 @@ def test_a_defect_is_reported_with_its_line_and_field(tmp_path: Path, name: str)
 
 
 def test_yaml_that_is_none_is_reported_with_its_line(tmp_path: Path) -> None:
-    assert defect(tmp_path, GOOD + "\tx: [\n").startswith("10: None: is not YAML")
+    assert defect(tmp_path, GOOD + "\tx: [\n") == "10: None: not-yaml"
 
 
 @pytest.mark.long
@@ -148,9 +149,8 @@ def test_yaml_that_explodes_is_refused_at_once(tmp_path: Path) -> None:
     )
     cases, problems = load(tmp_path, bomb_yaml=bomb, deep_yaml="x: " + "[" * 5000, ok_yaml=GOOD)
     assert [case.case_id for case in cases] == ["colour"]
-    said = {problem.message for problem in problems.errors}
-    assert "aliases (*name) are not supported" in said
-    assert "is nested too deeply" in said
+    codes = {problem.code for problem in problems.errors}
+    assert codes == {"unsupported-yaml", "nested-too-deeply"}
 
 
 def test_an_id_that_stands_twice_names_the_place_where_it_stands_first(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_an_id_that_stands_twice_names_the_place_where_it_stands_first(tmp_path:
     assert [case.source for case in cases] == ["a.yaml"]
     (problem,) = problems.errors
     assert (problem.path, problem.line, problem.field) == (tmp_path / "b.yaml", 1, "task_id")
-    assert problem.message == f"duplicate id 'colour', first used at {tmp_path / 'a.yaml'}:1"
+    assert problem.code == "duplicate-id" and f"{tmp_path / 'a.yaml'}:1" in problem.message
 
 
 def test_every_defect_of_a_folder_is_reported_at_once(tmp_path: Path) -> None:
@@ -183,11 +183,11 @@ def test_the_input_of_a_task_is_asked_and_judged_with_its_question(tmp_path: Pat
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("context: The sea is calm.\n", "10: context: is a text that is not sent"),
-        ("data: [1, {x: [a]}]\n", "10: data: is a text that is not sent"),
-        ("notes: {by: me}\n", "10: notes: is a text that is not sent"),
-        ("input_text: 5\n", "10: input_text: must be a text, is 5"),
-        ('input_text: " "\n', "10: input_text: must not be empty"),
+        ("context: The sea is calm.\n", "10: context: unknown-key"),
+        ("data: [1, {x: [a]}]\n", "10: data: unknown-key"),
+        ("notes: {by: me}\n", "10: notes: unknown-key"),
+        ("input_text: 5\n", "10: input_text: wrong-type"),
+        ('input_text: " "\n', "10: input_text: empty-value"),
     ],
 )
 def test_a_text_of_which_nothing_says_whether_it_is_asked_is_an_error(
@@ -248,22 +248,35 @@ def test_templates_are_replaced_by_options_and_filled_in_one_pass(tmp_path: Path
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"judge_template": "Grade {{question}}"}, "must hold {{answer}}"),
-        ({"generation_template": "Answer"}, "must hold {{question}}"),
-        ({"generation_template": "{{question}} {{answer}}"}, "holds {{answer}}, which nothing"),
-        ({"judge_templat": "x"}, "did you mean `judge_template`?"),
-        ({"judge_template": 5}, "should be a valid string"),
-        ({"input_keys": "data"}, "prompts.options.input_keys: input should be a valid list"),
-        ({"input_keys": ["question"]}, "input_keys: uses the reserved name `question`"),
-        ({"unsent_keys": ["good_answer"]}, "unsent_keys: uses the reserved name `good_answer`"),
-        ({"input_keys": ["a"], "unsent_keys": ["a"]}, "names `a`, which is named twice"),
-        ({"unsent_keys": [5]}, "prompts.options.unsent_keys.0: input should be a valid string"),
+        (
+            {"judge_template": "Grade {{question}}"},
+            ", ".join(["prompts.options.judge_template: invalid-template"] * 2),
+        ),
+        (
+            {"generation_template": "Answer"},
+            "prompts.options.generation_template: invalid-template",
+        ),
+        (
+            {"generation_template": "{{question}} {{answer}}"},
+            "prompts.options.generation_template: invalid-template",
+        ),
+        ({"judge_templat": "x"}, "prompts.options.judge_templat: unknown-key"),
+        ({"judge_template": 5}, "prompts.options.judge_template: wrong-type"),
+        ({"input_keys": "data"}, "prompts.options.input_keys: wrong-type"),
+        ({"input_keys": ["question"]}, "prompts.options.input_keys: reserved-key"),
+        ({"unsent_keys": ["good_answer"]}, "prompts.options.unsent_keys: reserved-key"),
+        (
+            {"input_keys": ["a"], "unsent_keys": ["a"]},
+            "prompts.options.input_keys: duplicate-name, "
+            "prompts.options.unsent_keys: duplicate-name",
+        ),
+        ({"unsent_keys": [5]}, "prompts.options.unsent_keys.0: wrong-type"),
     ],
 )
 def test_options_that_can_not_be_used_are_refused(options: dict[str, object], said: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         BENCHMARK.with_options(options)  # type: ignore[attr-defined]
-    assert said in str(caught.value)
+    assert coded(caught.value) == said
 
 
 def test_a_template_of_many_lines_is_taken_as_it_stands(tmp_path: Path) -> None:
