@@ -29,7 +29,7 @@ from failproof_es.exports.exporter import (
     outcomes,
     refuse_settings,
 )
-from failproof_es.gates import gate_line
+from failproof_es.gate_words import gate_line
 from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun
 from failproof_es.reading.remarks import remarks_on
 from failproof_es.support.untrusted_text import lines, one_line, shortened

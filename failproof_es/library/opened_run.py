@@ -20,7 +20,7 @@ from failproof_es.catalogue.run import RunDocument
 from failproof_es.catalogue.run_document import run_document
 from failproof_es.core.history_errors import ImpossibleHistory
 from failproof_es.core.summary import RunSummary
-from failproof_es.gates import describe_gate
+from failproof_es.gate_words import describe_gate
 from failproof_es.reading.as_of import read_as_of
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.remarks import remarks_on

@@ -22,7 +22,7 @@ from failproof_es.core.run import describe_selection
 from failproof_es.core.summary import RunSummary
 from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.events import VOIDS_ANSWER
-from failproof_es.gates import gate_line
+from failproof_es.gate_words import gate_line
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.failure_reasons import FailureReasons
 from failproof_es.reading.recorded_run import RecordedRun

@@ -52,7 +52,7 @@ from failproof_es.dialects.protocol import RunShape
 from failproof_es.dialects.scorers import BETWEEN, names_of_scorers
 from failproof_es.engine.required_plugins import require_dialect
 from failproof_es.exports.result_table import csv_lines
-from failproof_es.gates import gate_line
+from failproof_es.gate_words import gate_line
 from failproof_es.problems import InvalidInput, Problem, Problems
 from failproof_es.reading.given_reviews import with_reviews
 from failproof_es.reading.recorded_run import PlannedOutcome, RecordedRun

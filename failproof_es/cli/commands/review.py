@@ -57,7 +57,7 @@ from failproof_es.engine.reviews.people import (
 )
 from failproof_es.engine.reviews.sheets import record_export, saw_engine
 from failproof_es.events import ReviewClosed
-from failproof_es.gates import gate_line
+from failproof_es.gate_words import gate_line
 from failproof_es.problems import InvalidInput, Problems
 from failproof_es.reading.people_gates import judge_by_people
 from failproof_es.reading.recorded_run import RecordedRun

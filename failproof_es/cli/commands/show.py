@@ -44,7 +44,7 @@ from failproof_es.engine.related_runs.attempts import GATES, RelatedRun
 from failproof_es.engine.required_plugins import describe_packages
 from failproof_es.engine.reviews.people import describe_review_statuses
 from failproof_es.events import Again, ModelSnapshot
-from failproof_es.gates import gate_line
+from failproof_es.gate_words import gate_line
 from failproof_es.reading.as_of import read_as_of
 from failproof_es.reading.failure_reasons import failure_reasons
 from failproof_es.reading.recorded_run import RecordedRun

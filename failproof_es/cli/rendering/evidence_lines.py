@@ -19,7 +19,7 @@ from failproof_es.cli.rendering.sanitise import one_line
 from failproof_es.core.case import names_of_case, review_id
 from failproof_es.core.request_body import RequestBodies
 from failproof_es.events import ENDED, RUN_STATUS, ModelSnapshot, RequestSent
-from failproof_es.gates import gate_line
+from failproof_es.gate_words import gate_line
 from failproof_es.ledger.bundle import Bundle, ProvenEvent
 from failproof_es.ledger.run_reader import FINAL, REVIEW, UNREADABLE
 from failproof_es.ledger.state import read_state

@@ -13,7 +13,7 @@ from failproof_es.cli.rendering.output import Format, format_option, print_json,
 from failproof_es.core.run import Run
 from failproof_es.engine.drive_outcome import Outcome
 from failproof_es.engine.history import read_run
-from failproof_es.gates import gate_line
+from failproof_es.gate_words import gate_line
 from failproof_es.reading.failure_reasons import NO_FAILURES, FailureReasons, failure_reasons
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.store.reading.archives import RunIsArchived

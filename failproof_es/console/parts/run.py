@@ -14,7 +14,8 @@ from failproof_es.console.page import PageModel
 from failproof_es.core.run import Run
 from failproof_es.core.summary import RunSummary
 from failproof_es.engine.workers.presence import Undriven
-from failproof_es.gates import describe_gate, judges_results
+from failproof_es.gate_words import describe_gate
+from failproof_es.gates import judges_results
 from failproof_es.reading.listed_runs import TrendPoint
 from failproof_es.support.document import Document
 from failproof_es.support.plurals import plural

@@ -16,7 +16,8 @@ from failproof_es.engine.related_runs.asked_again import read_asked_again
 from failproof_es.engine.related_runs.baseline_gates import changes_since
 from failproof_es.engine.related_runs.paired_results import RunScores
 from failproof_es.events import Counts, RunCompleted, RunFailed, RunPaused, RunSealed, RunValidated
-from failproof_es.gates import Change, describe_unscored, judge_gates, limits_at_the_end
+from failproof_es.gate_words import describe_unscored
+from failproof_es.gates import Change, judge_gates, limits_at_the_end
 from failproof_es.ledger.seal import Seal
 from failproof_es.store.outage import LogUnavailable
 from failproof_es.store.reading.reader import Connection

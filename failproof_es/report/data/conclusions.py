@@ -17,7 +17,8 @@ from failproof_es.dialects.fixed_outcomes import FixedOutcomeCounts
 from failproof_es.dialects.kit import cut_off
 from failproof_es.engine.reviews.comparison import JUDGES
 from failproof_es.events.base import ENDED
-from failproof_es.gates import format_amount, judges_results
+from failproof_es.gate_words import format_amount
+from failproof_es.gates import judges_results
 from failproof_es.report.data.analysis import bounds_of, rate_of
 from failproof_es.report.data.comparison import BY_GROUP
 from failproof_es.report.data.content import (

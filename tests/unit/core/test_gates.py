@@ -22,11 +22,11 @@ from failproof_es.core.outcome import EvaluationOutcome, outcome_of
 from failproof_es.core.pairing import Unpaired
 from failproof_es.core.summary import RunSummary
 from failproof_es.core.unscored import unscored_group
+from failproof_es.gate_words import describe_gate
 from failproof_es.gates import (
     AccuracyBounds,
     Change,
     RetryBias,
-    describe_gate,
     judge_gates,
     limits_at_the_end,
     limits_by_people,

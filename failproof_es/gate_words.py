@@ -1,0 +1,66 @@
+"""Describes gates and what they count. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from failproof_es.core.tally import ModelTally
+from failproof_es.core.unscored import GROUPS, WORDS, UnscoredGroup
+from failproof_es.support.plurals import plural
+from failproof_es.support.untrusted_text import one_line, shortened
+
+_REASONED = frozenset(GROUPS) - {"cut_off", "withheld", "awaiting_people"}
+"""Groups whose words leave out the reason; it is added if the whole group shares it."""
+_LONGEST_REASON = 200
+
+
+def describe_gate(name: str, gate: Mapping[str, Any]) -> str:
+    """The gate's limit and measurement in one phrase, without the verdict.
+
+    For example `min_accuracy 0.9: measured 0.85 over 40`.
+    """
+    measured, of = gate.get("measured"), gate.get("of")
+    text = f"{name} {format_amount(gate['limit'])}: "
+    text += "nothing measured" if measured is None else f"measured {format_amount(measured)}"
+    if measured is not None and of is not None:
+        text += f" {'of' if isinstance(measured, int) else 'over'} {of:,}"
+    if interval := gate.get("interval"):
+        text += f", interval {format_amount(interval[0])} to {format_amount(interval[1])}"
+    return f"{text} ({why})" if (why := gate.get("why")) else text
+
+
+def gate_line(name: str, gate: Mapping[str, Any]) -> str:
+    """A gate as one printable line: its limit, its measurement, `met` or `NOT MET`."""
+    return one_line(f"gate {describe_gate(name, gate)}, {'met' if gate['met'] else 'NOT MET'}")
+
+
+def format_amount(value: object) -> str:
+    """A gate's limit or measurement as text: numbers with four significant digits.
+
+    Lists, which hold severities, have commas.
+    """
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def describe_unscored(model: ModelTally) -> str:
+    """How many evaluations of a model have no score, by reason, most frequent reason first.
+
+    `9 of 12 evaluations have no score: cut off at max_tokens (8), awaits review by people (1)`
+    """
+    why = []
+    reasons: dict[UnscoredGroup, Counter[str]] = {}
+    for key, count in model.unscored.items():
+        reasons.setdefault(key.group, Counter())[key.reason or key.kind] += count
+    for group in sorted(reasons, key=lambda group: (-reasons[group].total(), GROUPS.index(group))):
+        words, counts = WORDS[group], reasons[group]
+        if len(counts) == 1 and group in _REASONED:
+            words += f": {shortened(next(iter(counts)), _LONGEST_REASON)}"
+        why.append(f"{words} ({counts.total():,})")
+    of = plural(model.finished, "evaluation")
+    have = "has" if (total := model.unscored.total()) == 1 else "have"
+    nothing = "" if model.scored else "; nothing was scored"
+    return f"{total:,} of {of} {have} no score: {', '.join(why)}{nothing}"
