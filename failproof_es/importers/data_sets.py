@@ -106,7 +106,7 @@ def _record_files(source: Source, suffixes: Sequence[str]) -> list[Path]:
     files = source.all_files(*suffixes)
     if not files:
         message = f"holds no file that ends in {', '.join(suffixes)}"
-        raise InvalidInput([Problem("file-not-found", message, source.path)])
+        raise InvalidInput([Problem("no-cases", message, source.path)])
     if not source.path.is_dir() and source.path.suffix.lower() not in suffixes:
         message = f"does not end in {' or '.join(suffixes)}"
         program = source.path.suffix.lower() in _PROGRAMS
@@ -135,11 +135,7 @@ def _split_files(source: Source, split: str | None, findings: Findings) -> list[
     if not splits:
         message = "holds neither Arrow nor Parquet files"
         raise InvalidInput(
-            [
-                Problem(
-                    "file-not-found", message, source.path, remedy="name a folder of `save_to_disk`"
-                )
-            ]
+            [Problem("no-cases", message, source.path, remedy="name a folder of `save_to_disk`")]
         )
     if split is None and len(splits) == 1:
         [split] = splits
@@ -216,7 +212,7 @@ def _named_files(source: Source, folder: Path) -> frozenset[Path] | None:
     try:
         document = parse_object(source.text(state).encode(), "file")
     except Defect as defect:
-        raise InvalidInput([Problem("not-json", defect.message, state, defect.line)]) from None
+        raise InvalidInput([Problem(defect.code, defect.message, state, defect.line)]) from None
     data_files = document.get("_data_files")
     files = set()
     for data_file in data_files if isinstance(data_files, list) else []:

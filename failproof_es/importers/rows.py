@@ -216,7 +216,7 @@ def read_json(source: Source, path: Path) -> SourceRows:
     try:
         documents = parse_object(f'{{"rows":{text}}}'.encode(), "file")["rows"]
     except Defect as defect:
-        raise table_error("not-json", display_path, defect.message, defect.line) from None
+        raise table_error(defect.code, display_path, defect.message, defect.line) from None
     if not isinstance(documents, list) or not all(
         isinstance(document, dict) for document in documents
     ):

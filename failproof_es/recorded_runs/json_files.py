@@ -49,7 +49,7 @@ def load_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
                 number += 1
                 if len(raw) > MOST_LINE_BYTES:
                     message = f"the line is longer than {MOST_LINE_BYTES // 2**20} MiB"
-                    raise InvalidInput([Problem("limit-exceeded", message, path=path, line=number)])
+                    raise InvalidInput([Problem("line-too-long", message, path=path, line=number)])
                 if raw.strip():
                     yield number, _parse(raw, path, number)
     except OSError as error:

@@ -83,7 +83,13 @@ def read_configuration(source: Source) -> DocumentNode:
         raise tests_alone(path, ": it is not a mapping")
     if not isinstance(document.value, dict):
         raise InvalidInput(
-            [Problem("wrong-file-kind", "is no promptfoo configuration: it is not a mapping", path)]
+            [
+                Problem(
+                    "not-a-configuration",
+                    "is no promptfoo configuration: it is not a mapping",
+                    path,
+                )
+            ]
         )
     return document
 
