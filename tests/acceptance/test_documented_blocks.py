@@ -37,7 +37,7 @@ NOT_EXECUTED = {
     "docs/how-to/console.md": 3,
     "docs/how-to/projections.md": 1,
     "docs/how-to/choose-cases.md": 1,
-    "docs/how-to/promptguard.md": 2,
+    "docs/how-to/promptguard.md": 1,
     "docs/how-to/providers.md": 1,
     "docs/how-to/pytest.md": 1,
     "docs/how-to/release.md": 2,
