@@ -88,7 +88,7 @@ def test_the_index_of_decisions_lists_each_by_its_title() -> None:
     for page in folder.glob("2*.md"):
         title = page.read_text("utf-8").splitlines()[0].removeprefix("# ")
         title = title.removeprefix(f"{page.name[:10]}: ")
-        assert f"| {page.name[:10]} | [{title[0].upper()}{title[1:]}]({page.name}) |" in index
+        assert f"- [{title[0].upper()}{title[1:]}]({page.name})\n" in index
 
 
 def test_the_glossary_has_at_most_thirty_words_in_their_order() -> None:
