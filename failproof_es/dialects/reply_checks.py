@@ -1,16 +1,19 @@
-"""Checks of a reply: whether it equals, contains, begins with, ends with or matches a value. Pure.
+"""Checks of a reply: whether it equals, contains, begins with, ends with or matches a value, or is
+JSON. Pure.
 
-A check is met by any one of its `values`. `ignore_case` case-folds both sides first, `trim` removes
-white space around both, `ignore_punctuation` removes ASCII punctuation and white space around both.
-`negate` inverts the check: no value may match. Regular expressions are untrusted:
+A check is met by any one of its `values`; `json`, which the whole reply has to be, takes none.
+`ignore_case` case-folds both sides first, `trim` removes white space around both,
+`ignore_punctuation` removes ASCII punctuation and white space around both. `negate` inverts the
+check: no value may match. Regular expressions are untrusted:
 `support/bounded/untrusted_patterns.py` checks and matches them.
 """
 
 from __future__ import annotations
 
+import json
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from failproof_es.dialects.kit.constant_patterns import is_found_in_any_text
 from failproof_es.support.bounded import untrusted_patterns
@@ -19,7 +22,7 @@ from failproof_es.support.untrusted_text import shortened
 
 _PUNCTUATION = " \t\n\r\v\f!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
-Kind = Literal["equals", "contains", "starts_with", "ends_with", "regex"]
+Kind = Literal["equals", "contains", "starts_with", "ends_with", "regex", "json"]
 
 _VERBS: dict[Kind, tuple[str, str]] = {
     "equals": ("equals", "does not equal"),
@@ -27,6 +30,7 @@ _VERBS: dict[Kind, tuple[str, str]] = {
     "starts_with": ("begins with", "does not begin with"),
     "ends_with": ("ends with", "does not end with"),
     "regex": ("matches", "does not match"),
+    "json": ("is", "is not"),
 }
 _SHOWN_CHARACTERS = 200
 _SHOWN_VALUES = 5
@@ -41,7 +45,7 @@ class ReplyCheck(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     kind: Kind
-    values: list[str] = Field(min_length=1)
+    values: list[str] = []
     ignore_case: bool = False
     trim: bool = False
     ignore_punctuation: bool = False
@@ -49,6 +53,10 @@ class ReplyCheck(BaseModel):
 
     @model_validator(mode="after")
     def _usable(self) -> ReplyCheck:
+        if (self.kind == "json") is bool(self.values):
+            raise ValueError(
+                "`json` takes no `values`" if self.values else "`values` needs at least one text"
+            )
         if self.kind == "regex":
             for value in self.values:
                 if problem := pattern_problem(value, ignore_case=self.ignore_case):
@@ -116,7 +124,7 @@ def describe_check(check: ReplyCheck, *, is_met: bool) -> str:
     more = len(check.values) - _SHOWN_VALUES
     if more > 0:
         values += f" or {plural(more, 'other value')}"
-    return f"{verb_of(check, is_met=is_met)} {values}"
+    return f"{verb_of(check, is_met=is_met)} {values or 'JSON'}"
 
 
 def described(check: ReplyCheck) -> dict[str, Any]:
@@ -125,6 +133,8 @@ def described(check: ReplyCheck) -> dict[str, Any]:
 
 
 def _any_value_matches(check: ReplyCheck, text: str) -> bool:
+    if check.kind == "json":
+        return _is_json(text)
     if check.kind == "regex":
         return any(_matches(check, value, text) for value in check.values)
     prepared_text = _prepared(check, text)
@@ -142,6 +152,20 @@ def _any_value_matches(check: ReplyCheck, text: str) -> bool:
         if is_match:
             return True
     return False
+
+
+def _is_json(text: str) -> bool:
+    """Whether the whole text is JSON (RFC 8259). JSON that is nested too deeply for the parser is
+    not."""
+    try:
+        json.loads(text, parse_int=str, parse_float=str, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
 
 
 def _prepared(check: ReplyCheck, text: str) -> str:

@@ -27,13 +27,17 @@ from failproof_es.importers.protocol import Findings, Importer, Options, Place
 from failproof_es.importers.registry import IMPORTERS, importer_named
 from failproof_es.importers.run_configuration import configuration_text
 from failproof_es.importers.source import DigestedFile, Source
-from failproof_es.importers.suites import CASES, DIALECTS, JUDGED, write_suites
+from failproof_es.importers.suites import CASES, CHECKED, DIALECTS, JUDGED, write_suites
 from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.store import Store
 from failproof_es.support.atomic_file import atomic_write, describe_write_error
 from failproof_es.support.temporary_room import room_said
 
-CONFIGURATIONS: Mapping[str, str] = {CASES: "run.yaml", JUDGED: "judged.yaml"}
+CONFIGURATIONS: Mapping[str, str] = {
+    CASES: "run.yaml",
+    CHECKED: "checked.yaml",
+    JUDGED: "judged.yaml",
+}
 _PIECE = 1024 * 1024
 _NO_MODEL_IS_LEFT = "no model is taken over: the embedded one is asked until you name yours"
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
@@ -152,7 +156,8 @@ class CaseImport:
             prepared.findings.remarks.append(_NO_MODEL_IS_LEFT)
         for suite in suites:
             judged = suite.file.name == JUDGED
-            name = f"{self._name}-judged" if judged and len(suites) > 1 else self._name
+            is_other = suite.file.name != CASES and len(suites) > 1
+            name = f"{self._name}-{suite.file.stem}" if is_other else self._name
             text = configuration_text(
                 name,
                 [suite.file.name],

@@ -8,7 +8,7 @@ the members of `Importer` in a package's entry points `failproof_es.importers`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
@@ -30,19 +30,36 @@ PARTLY = "partly-imported"
 """The tag of a case of which an expectation was not imported: the case passes more easily."""
 OTHER_REASONS = "other reasons"
 
-CheckKind = Literal["contains", "equals", "begins", "ends", "regex"]
+CheckKind = Literal["contains", "equals", "begins", "ends", "regex", "json"]
 
 
 class Check(NamedTuple):
     """A condition on an answer: it contains, equals, begins with, ... one of `texts`.
 
-    `negated`: none of them.
+    `negated`: none of them. `json`: the whole answer is JSON; without texts.
     """
 
     kind: CheckKind
     texts: tuple[str, ...]
     negated: bool = False
     ignore_case: bool = False
+
+
+_KINDS = {"begins": "starts_with", "ends": "ends_with"}
+"""The kinds of checks that have another name in the dialect `checks`."""
+
+
+def as_reply_checks(checks: Iterable[Check]) -> list[dict[str, Any]]:
+    """The checks in the form of the dialect `checks`."""
+    return [
+        {
+            "kind": _KINDS.get(check.kind, check.kind),
+            **({"values": list(check.texts)} if check.texts else {}),
+            **({"ignore_case": True} if check.ignore_case else {}),
+            **({"negate": True} if check.negated else {}),
+        }
+        for check in checks
+    ]
 
 
 class Place(NamedTuple):

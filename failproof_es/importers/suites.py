@@ -1,7 +1,8 @@
-"""Writes imported cases as suites: one for checks by program, one for judges or people.
+"""Writes imported cases as suites: two for checks by program, one for judges or people.
 
-The suites are two files: `cases.jsonl` in the dialect `failproof` and `judged.jsonl` in the dialect
-`redteam`. A case that has both kinds of expectations is in both.
+The suites are three files: `cases.jsonl` in the dialect `failproof`, `checked.jsonl` in the dialect
+`checks` for cases that no pattern decides, and `judged.jsonl` in the dialect `redteam`. A case that
+has both kinds of expectations is in two.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from typing import Any
 
 import orjson
 
+from failproof_es.core.severity import TAG
 from failproof_es.dialects.kit.taken_ids import SeenIds
 from failproof_es.dialects.registry import dialect_named
 from failproof_es.importers.expected import NotExpressible, expected_response, matches_whole
-from failproof_es.importers.protocol import PARTLY, Findings, ImportedCase
+from failproof_es.importers.protocol import PARTLY, Findings, ImportedCase, as_reply_checks
 from failproof_es.problems import InvalidInput, Problem, Problems
 
-CASES, JUDGED = "cases.jsonl", "judged.jsonl"
-DIALECTS = {CASES: "failproof", JUDGED: "redteam"}
+CASES, CHECKED, JUDGED = "cases.jsonl", "checked.jsonl", "judged.jsonl"
+DIALECTS = {CASES: "failproof", CHECKED: "checks", JUDGED: "redteam"}
 MAX_CASES = 1_000_000
 MAX_BYTES = 4 * 1024**3
 """The most bytes that one import writes."""
@@ -111,6 +113,14 @@ def _documents(
     """Yield the name of the file and the document of the case in each dialect that it needs."""
     judged = bool(case.criteria or case.refused)
     expected = None
+    if any(check.kind == "json" for check in case.checks):
+        if case.refusal is not None:
+            findings.note(case.place, "whether the answer refuses is not checked beside JSON")
+            case = replace(case, tags=(PARTLY, *case.tags))
+        yield CHECKED, _checks_document(case, name)
+        if judged:
+            yield JUDGED, _redteam_document(case, name)
+        return
     try:
         expected = expected_response(case.checks)
     except NotExpressible as error:
@@ -142,6 +152,17 @@ def _failproof_document(case: ImportedCase, name: str, expected: str | None) -> 
         **({} if case.severity is None else {"severity_expectation": case.severity}),
         **({"tags": list(case.tags)} if case.tags else {}),
         **({"earlier_messages": earlier} if earlier else {}),
+    }
+
+
+def _checks_document(case: ImportedCase, name: str) -> dict[str, Any]:
+    severity = [] if case.severity is None else [f"{TAG}{case.severity}"]
+    return {
+        "id": case.case_id,
+        "suite": case.suite or name,
+        "messages": [turn.model_dump() for turn in case.turns],
+        "checks": as_reply_checks(case.checks),
+        **({"tags": tags} if (tags := [*case.tags, *severity]) else {}),
     }
 
 

@@ -13,12 +13,10 @@ from failproof_es.dialects.reply_checks import pattern_problem
 from failproof_es.importers.promptfoo.assertions import CODE, LostPart, TestExpectation, add
 from failproof_es.importers.promptfoo.documents import is_reference
 from failproof_es.importers.promptfoo.templates import fill
-from failproof_es.importers.protocol import Check
+from failproof_es.importers.protocol import Check, as_reply_checks
 from failproof_es.recorded_runs.json_values import Json, list_of, object_of
 from failproof_es.recorded_runs.records import Remainder
 
-_KINDS = {"begins": "starts_with", "ends": "ends_with"}
-"""The kinds of checks that have another name in the dialect `checks`."""
 _VALUE = "renderedAssertionValue"
 _NOT_READ = "its value is in a file that is not read"
 
@@ -65,7 +63,7 @@ def checks_of(test: Json, row: Json, remainder: Remainder, place: str) -> list[d
         remainder.add(f"`{name}` of a test", why, place)
     left_out = expected.undecided or expected.criteria or expected.refused or is_refusal
     decides = not (left_out or problem or other_rules or is_transformed(test))
-    return _as_checks(expected.checks) if decides else []
+    return as_reply_checks(expected.checks) if decides else []
 
 
 def _other_rules(test: Json) -> dict[str, str]:
@@ -112,19 +110,6 @@ class _RenderedAssertions:
         Raises `ValueError` for a template that does more than insert variables with values.
         """
         return fill(text, self._variables)
-
-
-def _as_checks(checks: Iterable[Check]) -> list[dict[str, Any]]:
-    """The checks in the form of the dialect `checks`."""
-    return [
-        {
-            "kind": _KINDS.get(check.kind, check.kind),
-            "values": list(check.texts),
-            **({"ignore_case": True} if check.ignore_case else {}),
-            **({"negate": True} if check.negated else {}),
-        }
-        for check in checks
-    ]
 
 
 def _first_pattern_problem(checks: Iterable[Check]) -> str | None:

@@ -95,7 +95,10 @@ _REFUSED = Refusal("declines", "en", 0, 7, "I can't")
 _SOURCE = {"source_id": "SRC-1", "text": "A crossing by ferry costs adults 4 euros."}
 _CHECKS = [
     reply_checks.ReplyCheck(
-        kind=kind, values=["Oslo", "a|b"], ignore_case=True, ignore_punctuation=True
+        kind=kind,
+        values=[] if kind == "json" else ["Oslo", "a|b"],
+        ignore_case=True,
+        ignore_punctuation=True,
     )
     for kind in get_args(reply_checks.Kind)
 ]

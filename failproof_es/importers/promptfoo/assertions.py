@@ -104,6 +104,9 @@ def _add_mapped(
 ) -> None:
     negated = kind.startswith(_NOT)
     plain = kind.removeprefix(_NOT)
+    if plain == "is-json":
+        _add_json(expected, value, negated=negated)
+        return
     texts = _texts(value, fill, takes_list=plain in _LIST_ASSERTIONS)
     match plain:
         case "equals":
@@ -140,6 +143,18 @@ def _add_mapped(
             raise _NoCounterpart(f"`{plain}` is code: it is not run")
         case _:
             raise _NoCounterpart(f"`{_display_name(kind)}` has no counterpart")
+
+
+def _add_json(expected: TestExpectation, value: Any, *, negated: bool) -> None:
+    """The check whether the answer is JSON. A schema is not checked, which makes it easier to meet;
+    negated it would be harder, so that it does not map."""
+    if value is not None and negated:
+        raise _NoCounterpart("`not-is-json` with a schema has no counterpart")
+    expected.checks.append(Check("json", (), negated))
+    if value is not None:
+        reason = "the schema is not checked, only whether the answer is JSON"
+        expected.lost.append(LostPart("value", reason))
+        expected.undecided += 1
 
 
 def _texts(value: Any, fill: Callable[[str], str], *, takes_list: bool) -> list[str]:

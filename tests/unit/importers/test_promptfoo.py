@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from failproof_es.importers.protocol import Check
+from failproof_es.importers.protocol import PARTLY, Check
 from failproof_es.problems import InvalidInput
 from tests.unit.importers.reading import FILES, ImportedSource, importing, read, written
 
@@ -33,6 +33,8 @@ def asserting(folder: Path, assertion: str) -> ImportedSource:
         ("{type: starts-with, value: Yes}", Check("begins", ("Yes",))),
         ("{type: regex, value: '\\d+'}", Check("regex", (r"\d+",))),
         ("{type: not-regex, value: '\\d+'}", Check("regex", (r"\d+",), negated=True)),
+        ("{type: is-json}", Check("json", ())),
+        ("{type: not-is-json}", Check("json", (), negated=True)),
     ],
 )
 def test_an_assertion_that_a_program_decides_is_a_check(
@@ -40,6 +42,20 @@ def test_an_assertion_that_a_program_decides_is_a_check(
 ) -> None:
     found = asserting(tmp_path, assertion)
     assert [case.checks for case in found.cases] == [(check,)] and found.lost == []
+
+
+def test_answers_that_must_be_json_are_cases_of_the_dialect_checks(tmp_path: Path) -> None:
+    found = asserting(
+        tmp_path, "{type: is-json, value: {type: object}}, {type: contains, value: b}"
+    )
+    [lost] = found.lost
+    assert "the schema is not checked, only whether the answer is JSON" in lost
+    suites = written(found.cases, tmp_path / "out")
+    [case] = suites["checked.jsonl"]
+    assert case["checks"] == [{"kind": "json"}, {"kind": "contains", "values": ["b"]}]
+    assert case["tags"][0] == PARTLY and list(suites) == ["checked.jsonl"]
+    refused = asserting(tmp_path, "{type: not-is-json, value: {type: object}}")
+    assert refused.cases == []
 
 
 def test_all_of_several_texts_are_a_check_each(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def expectations(case: Case, outcome: EvaluationOutcome) -> list[Expectation]:
         Expectation(
             describe_check(check, is_met=True),
             met=is_met,
-            fault=f"{verb_of(check, is_met=False)} the {_object_of(check)}",
+            fault=f"{verb_of(check, is_met=False)} {_object_of(check)}",
             text=check.values[0] if _asks_for_text(check) else None,
         )
         for check, is_met in zip(checks, results, strict=True)
@@ -91,7 +91,7 @@ def expectations(case: Case, outcome: EvaluationOutcome) -> list[Expectation]:
 
 
 def _object_of(check: ReplyCheck) -> str:
-    return "pattern" if check.kind == "regex" else "text"
+    return {"regex": "the pattern", "json": "JSON"}.get(check.kind, "the text")
 
 
 def _asks_for_text(check: ReplyCheck) -> bool:
