@@ -130,7 +130,7 @@ def test_ctrl_c_during_a_run_pauses_that_run_and_ends(
 
 def test_a_configuration_that_is_not_there_is_an_error(store: Store, tmp_path: Path) -> None:
     done = invoke(store.url, "watch", "nothing.yaml", cwd=tmp_path)
-    assert done.exit_code == 2 and "does not exist" in done.stderr
+    assert done.exit_code == 2 and "[file-not-found]" in done.stderr
 
 
 @pytest.mark.parametrize("how", ["written", "replaced", "gone", "new"])

@@ -145,7 +145,7 @@ def test_the_page_about_it_prints_each_result(
 
 
 def test_a_run_that_is_not_there_is_told_and_nothing_stays_open(store: Store) -> None:
-    with pytest.raises(InvalidInput, match="no run exists yet"):
+    with pytest.raises(InvalidInput, match=r"\[unknown-run\]"):
         failproof_es.open(database_url=store.url)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -146,8 +147,8 @@ def test_every_problem_is_told_before_any_test_runs_and_nothing_is_asked(
     done = pytest_of(tmp_path, store, *arguments, "-n", "2")
     assert done.returncode == 4, done.stdout
     assert "suite.jsonl:2: prompt" in done.stderr
-    assert "none.yaml: does not exist" in done.stderr
-    assert "there is no run '7'" in done.stderr
+    assert re.search(r"none\.yaml: .*\[file-not-found\]", done.stderr)
+    assert re.search(r"'7'.*\[unknown-run\]", done.stderr)
     assert "SystemError" not in done.stdout
     assert runs_of(store) == []
 
