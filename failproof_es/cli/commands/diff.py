@@ -43,6 +43,7 @@ from failproof_es.reading.changed_cases import read_changes
 from failproof_es.reading.recorded_run import RecordedRun
 from failproof_es.reading.remarks import branch_of, remarks_on
 from failproof_es.store.reading.experiments import related_runs
+from failproof_es.support.class_words import class_word
 from failproof_es.support.plurals import plural
 
 if TYPE_CHECKING:
@@ -114,7 +115,8 @@ class _RunDifferences:
         self.configuration = configuration_differences(left.started, right.started)
         self.models = model_differences(left.run, right.run)
         asked = [run.started.models for run in (left, right)]
-        self.renamed = [*renamed_models(*asked)] if max(map(len, asked)) > 1 else []
+        self.renamed = [*renamed_models(*asked)]
+        self.pairs_any_names = max(map(len, asked)) == 1
         cases = case_differences(left.connection, left.run, right.run)
         self.cases = ShownCases(cases, read_changes(left, right, cases.changed))
         both = list(scores_of_both(left.connection, left.run_id, right.run_id))
@@ -181,8 +183,14 @@ class _RunDifferences:
         print_table(self._result_rows(), self._result_columns(), title="results")
         if self.advice is not None:
             say(self.advice)
-        for names in self.renamed:
-            say("{} and {} are set alike, but not compared: their names differ".format(*names))
+        for one, other in self.renamed:
+            if self.pairs_any_names:
+                say(f"{one} and {other} are set alike: their names alone differ")
+            else:
+                say(
+                    f"{one} and {other} are set alike, but not compared: their names differ. The "
+                    "page `compare` of `failproof-es console` compares them"
+                )
         if self.grading:
             print_table(self.grading, _GRADING, title="graded otherwise, and so not compared")
         self.cases.print()
@@ -353,10 +361,12 @@ def _with_answers(
 def _changed_for_people(row: dict[str, Any]) -> dict[str, Any]:
     """A pair that passed in one run only, for the table: of each side the class and the first line
     of the answer."""
-    return row | {
-        f"{side}_shown": f"{row[f'{side}_class']}: {first_line(row[f'{side}_answer'])}"
-        for side in _SIDES
-    }
+    return row | {f"{side}_shown": _class_and_answer(row, side) for side in _SIDES}
+
+
+def _class_and_answer(row: dict[str, Any], side: str) -> str:
+    name = row[f"{side}_class"]
+    return f"{'-' if name is None else class_word(name)}: {first_line(row[f'{side}_answer'])}"
 
 
 def _both(left: Any, right: Any) -> str | None:

@@ -17,6 +17,7 @@ from failproof_es.console.parts.compare import (
     ComparedRun,
     ModelsCompared,
     PairShown,
+    RenamedModel,
     ValueShown,
     models_compared,
     run_compared,
@@ -31,6 +32,7 @@ from failproof_es.engine.related_runs.differences import (
     case_differences,
     configuration_differences,
     model_differences,
+    renamed_models,
 )
 from failproof_es.problems import InvalidInput
 from failproof_es.reading.listed_runs import RunChoice, newest_choices
@@ -117,6 +119,8 @@ class ComparePage(PageModel):
     models: tuple[ModelsCompared, ...]
     without_counterpart: tuple[str, ...]
     """Models of `other` that `base` did not ask."""
+    renamed: tuple[RenamedModel, ...]
+    """Models of both runs that are set alike, and that only one run has under that key."""
     chosen: ModelsCompared | None
     """The models whose pairs are listed."""
     groups: tuple[ComparedGroup, ...]
@@ -167,6 +171,10 @@ def read_compare(request: PageRequest[CompareQuery]) -> ComparePage:
         only_other_cases=compared.only_other,
         models=tuple(models),
         without_counterpart=alone,
+        renamed=tuple(
+            RenamedModel(base=base, other=other)
+            for base, other in renamed_models(one.started.models, two.started.models)
+        ),
         chosen=chosen_models,
         groups=comparison.groups,
         classes=comparison.classes if discordant_views else (),
@@ -404,6 +412,7 @@ def _nothing_chosen(request: PageRequest[CompareQuery]) -> ComparePage:
         only_other_cases=0,
         models=(),
         without_counterpart=(),
+        renamed=(),
         chosen=None,
         groups=(),
         classes=(),

@@ -34,6 +34,13 @@ class ComparedRun(Document):
     """Remarks that qualify its numbers."""
 
 
+class RenamedModel(Document):
+    """A model of each run; both are set alike, and only their keys differ."""
+
+    base: str
+    other: str
+
+
 class ModelsCompared(Document):
     """A model of each run, and the results of their pairs."""
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
+from html import unescape
 from pathlib import Path
 
+import httpx
 import orjson
 
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, write_configuration, write_suite
+from tests.console import console, settings_for
 
 
 def test_what_passed_in_one_run_alone_is_listed_with_both_answers(
@@ -51,3 +55,11 @@ def test_a_renamed_prompt_is_said_to_be_the_same(
     told = " ".join(invoke(store.url, "diff", 1, 2, cwd=tmp_path).stderr.split())
     assert "@brief and mock@short are set alike, but not compared: their names differ" in told
     assert "polite" not in told
+    with console(**settings_for(store.url)) as base:
+        page = httpx.get(f"{base}/compare.json?base=1&other=2", timeout=60).json()
+        assert page["renamed"] == [{"base": "mock@brief", "other": "mock@short"}]
+        shown = httpx.get(f"{base}/compare?base=1&other=2", timeout=60).text
+        link = re.search(r'href="(/compare\?[^"]*base_model=mock%40brief[^"]*)"', shown)
+        assert link is not None and "under another name" in shown
+        paired = httpx.get(base + unescape(link[1]), timeout=60)
+        assert paired.status_code == 200 and "nothing to compare" not in paired.text
