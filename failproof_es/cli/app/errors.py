@@ -223,7 +223,9 @@ def _merge_lines(problems: Sequence[Problem]) -> Iterator[str]:
     for alike, numbers in lines_of.items():
         ordered = sorted(set(numbers))
         also = f" (and {_spans(ordered[1:])})" if ordered[1:] else ""
-        yield f"{_text(replace(alike, line=ordered[0] if ordered else None))}{also}"
+        text = _text(replace(alike, line=ordered[0] if ordered else None))
+        code = f" [{alike.code}]"
+        yield f"{text.removesuffix(code)}{also}{code}"
 
 
 def _spans(numbers: Sequence[int]) -> str:

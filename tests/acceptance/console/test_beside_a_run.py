@@ -282,7 +282,7 @@ def test_a_missing_extra_is_told_before_anything_is_sent(
         write_configuration(tmp_path, mock)
         done = invoke(store.url, "start", "run.yaml", "--console", cwd=tmp_path)
         assert done.exit_code == 2
-        assert "--console needs the extra 'console'" in done.stderr
+        assert "[extra-not-installed]" in done.stderr
         assert "pip install 'failproof-es[console]'" in done.stderr
         assert asked(mock) == {} and events(store) == 0
 
@@ -290,10 +290,10 @@ def test_a_missing_extra_is_told_before_anything_is_sent(
 @pytest.mark.parametrize(
     ("arguments", "said", "token"),
     [
-        (("--console-port", "8321"), "--console-port is for --console", None),
-        (("--console", "--detach"), "--detach leaves at once", None),
-        (("--console", "--console-port", "0"), "--console-port", None),
-        (("--console",), "token is shorter than", "short"),
+        (("--console-port", "8321"), "[missing-option]", None),
+        (("--console", "--detach"), "[options-conflict]", None),
+        (("--console", "--console-port", "0"), "[invalid-option]", None),
+        (("--console",), "[invalid-token]", "short"),
     ],
 )
 def test_what_cannot_be_is_told_before_anything_is_sent(

@@ -103,14 +103,17 @@ def test_a_token_is_read_from_a_file_or_the_environment(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--host", "0.0.0.0"), "without a token"),
+        (("--host", "0.0.0.0"), "[insecure-address]"),
         (("--host", "0.0.0.0", "--token-file", "token"), "--trusted-host"),
-        (("--token-file", "none"), "cannot be read"),
-        (("--token-file", "."), "cannot be read"),
-        (("--token-file", "short"), "shorter than"),
-        (("--trusted-host", "a/b"), "no host name"),
-        (("--host", "256.1.1.1", "--token-file", "token", "--trusted-host", "a"), "cannot listen"),
-        (("--port", "0"), "--port"),
+        (("--token-file", "none"), "[file-unreadable]"),
+        (("--token-file", "."), "[file-unreadable]"),
+        (("--token-file", "short"), "[invalid-token]"),
+        (("--trusted-host", "a/b"), "[invalid-host]"),
+        (
+            ("--host", "256.1.1.1", "--token-file", "token", "--trusted-host", "a"),
+            "[cannot-listen]",
+        ),
+        (("--port", "0"), "[invalid-option]"),
     ],
 )
 def test_what_is_wrong_is_told_before_it_listens(

@@ -129,32 +129,49 @@ def test_an_item_of_any_kind_happened_or_did_not(item: str, verdict: ItemVerdict
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "place", "code"),
     [
-        (b"\xff\xfe", "r.csv:1: is not UTF-8"),
-        (b"", "r.csv:1: evaluation_id: is missing"),
-        (b"evaluation_id,item,verdict,severity,tags\n", "r.csv:1: notes: is missing"),
-        (HEADING.replace("notes", "notes,severty").encode(), "did you mean 'severity'?"),
-        (HEADING.replace("notes", "notes,notes").encode(), "r.csv:1: notes: appears twice"),
-        (sheet(f'{ONE},overall,pass,,,"open'), "r.csv:2: is not CSV"),
-        (sheet(f"{ONE},must_do.1,met,,,"), "the row `overall` has no verdict"),
+        (b"\xff\xfe", "1", "not-utf8"),
+        (b"", "1: evaluation_id", "missing-column"),
+        (b"evaluation_id,item,verdict,severity,tags\n", "1: notes", "missing-column"),
+        (HEADING.replace("notes", "notes,severty").encode(), "1: severty", "unknown-column"),
+        (HEADING.replace("notes", "notes,notes").encode(), "1: notes", "duplicate-column"),
+        (sheet(f'{ONE},overall,pass,,,"open'), "2", "not-csv"),
+        (sheet(f"{ONE},overall,,,,,,"), "2", "too-many-cells"),
+        (sheet("x,overall,pass,,,"), "2: evaluation_id of overall", "invalid-id"),
+        (sheet(f"{ONE},must_do.1,met,,,"), "2: verdict of must_do.1", "missing-verdict"),
+        (sheet(f"{ONE},must_do.2,met,,,"), "2: item of must_do.2", "unknown-item"),
+        (sheet(f"{ONE},must_do.1,met,S1,,"), "2: severity of must_do.1", "misplaced-answer"),
+        (sheet(f"{ONE},overall,,S1,,"), "2: verdict of overall", "invalid-answer"),
         (
-            sheet(f"{ONE},overall,,S1,,"),
-            "r.csv:2: verdict of overall: write one of: pass, fail, unclear",
+            sheet(f"{ONE},overall,pass,,,", f"{ONE},overall,fail,,,"),
+            "3: item of overall",
+            "duplicate-item",
         ),
-        (sheet(f"{ONE},overall,pass,,,", f"{ONE},overall,fail,,,"), "appears twice"),
-        (sheet(f"{ONE},must_do.1,not met,,,", f"{ONE},overall,pass,,,"), "must_do.1 does not hold"),
-        (sheet(f"{UUID(int=2)},overall,pass,,,"), "is not a finished evaluation of this run"),
+        (
+            sheet(f"{ONE},must_do.1,not met,,,", f"{ONE},overall,pass,,,"),
+            "3: verdict of overall",
+            "contradictory-verdict",
+        ),
+        (
+            sheet(f"{UUID(int=2)},overall,pass,,,"),
+            "2: evaluation_id of overall",
+            "unknown-evaluation",
+        ),
         (
             sheet(f"{ONE},must_do.1,no,,,,RT-1", heading=HEADING.replace("notes", "notes,case")),
-            "r.csv:2: verdict of RT-1, must_do.1: write one of: happened, did not happen",
+            "2: verdict of RT-1, must_do.1",
+            "invalid-answer",
         ),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(content: bytes, said: str) -> None:
+def test_what_is_wrong_is_said_with_its_place(content: bytes, place: str, code: str) -> None:
     found, problems = read(content)
     assert found == {}
-    assert any(said in problem for problem in problems), problems
+    assert any(
+        problem.startswith(f"r.csv:{place}: ") and problem.endswith(f" [{code}]")
+        for problem in problems
+    ), problems
 
 
 def test_answers_may_be_shortened_as_long_as_they_mean_one_thing() -> None:
