@@ -20,7 +20,7 @@ class Good:
         self.times = times
     def with_options(self, options):
         if options.keys() != {"times"}:
-            raise InvalidInput.because("one option: times")
+            raise InvalidInput.because("invalid-option", "one option: times")
         return type(self)(options["times"])
     def score(self, case, transcript, classification):
         return {"words": len(transcript.replies[-1].text.split()) * self.times}
