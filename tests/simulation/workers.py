@@ -33,7 +33,8 @@ from failproof_es.engine.workers import (
     worker,
 )
 from failproof_es.engine.workers.ending import Coordinator
-from failproof_es.engine.workers.worker import Worker, WorkerOptions
+from failproof_es.engine.workers.worker import Worker
+from failproof_es.engine.workers.worker_options import WorkerOptions
 from failproof_es.store.errors import JournalError
 from failproof_es.store.outage import LogUnavailable
 from failproof_es.store.store import Store

@@ -40,7 +40,8 @@ from failproof_es.engine.finish.shared_checks import SharedChecks
 from failproof_es.engine.history import read_run
 from failproof_es.engine.workers.ending import describe_end
 from failproof_es.engine.workers.shard_queue import is_open, usable_queue
-from failproof_es.engine.workers.worker import MOST_SHARDS, Worker, WorkerOptions
+from failproof_es.engine.workers.worker import Worker
+from failproof_es.engine.workers.worker_options import MOST_SHARDS, WorkerOptions
 from failproof_es.gate_words import gate_line
 from failproof_es.models.trust.permissions import permissions_of
 from failproof_es.problems import InvalidInput

@@ -10,22 +10,19 @@ import asyncio
 import os
 import random
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import suppress
 from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
 import psycopg
 
-from failproof_es.core.sharding.decisions import LEASE_PARTS, Choice, OpenRun, leaves
+from failproof_es.core.sharding.decisions import LEASE_PARTS, OpenRun, leaves
 from failproof_es.core.sharding.shards import ShardId
 from failproof_es.engine.drive.interpreter import AtCeiling, Halted
 from failproof_es.engine.drive.python_tuning import freeze_objects, tuned_python
 from failproof_es.engine.drive.retrying_reader import RetryingReader
 from failproof_es.engine.drive.run_stream import Observe
-from failproof_es.engine.finish.shared_checks import SharedChecks
 from failproof_es.engine.history import UNREADABLE, read_run
 from failproof_es.engine.identity import code_version, package_versions, process_label
 from failproof_es.engine.limits.key_share import KeyShares
@@ -36,6 +33,7 @@ from failproof_es.engine.workers.dead_holders import DeadHolders
 from failproof_es.engine.workers.driven_run import DrivenRun
 from failproof_es.engine.workers.ending import Coordinator, describe_end
 from failproof_es.engine.workers.endings import Endings
+from failproof_es.engine.workers.lease_renewal import renew_until
 from failproof_es.engine.workers.limit_waits import LimitWaits
 from failproof_es.engine.workers.presence import Presence
 from failproof_es.engine.workers.refusals import RefusedWork, unreadable
@@ -48,53 +46,23 @@ from failproof_es.engine.workers.shard_queue import (
     providers_of,
 )
 from failproof_es.engine.workers.shared_budget import RunBudgets
-from failproof_es.events import (
-    EvaluationAbandoned,
-    Event,
-    Scored,
-    WorkerJoined,
-    WorkerLeft,
-)
-from failproof_es.models.trust.permissions import Permissions
+from failproof_es.engine.workers.worker_options import WorkerOptions
+from failproof_es.events import EvaluationAbandoned, Event, Scored, WorkerJoined, WorkerLeft
 from failproof_es.problems import InvalidInput
 from failproof_es.store.errors import JournalError
 from failproof_es.store.outage import UNAVAILABLE, LogUnavailable
 from failproof_es.store.reading.reader import Connection
 from failproof_es.store.store import Store
-from failproof_es.store.writing.lease import LEASE_S, ShardLease, ShardLeases
+from failproof_es.store.writing.lease import ShardLease, ShardLeases
 from failproof_es.store.writing.recorder import LeaseLost
 from failproof_es.store.writing.shared_state import DatabaseShares, SharedState
 from failproof_es.support import clock
 
-MOST_SHARDS = 2
-"""Limit of shards that a worker holds: two, so that it has requests to send while the last answers
-of a shard are awaited."""
 _SOONEST = 0.8
 """The fixed part of a pause; the rest is random, so that workers that began together take turns."""
-LISTEN_S = 0.25
-"""Seconds between checks whether its session was cut off: others take a worker without a session
-for dead."""
 
 _IN_BETWEEN = (*UNAVAILABLE, psycopg.Error)
 """Errors of an outage, or of a queue that is missing or being made anew."""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerOptions:
-    """The options of a worker."""
-
-    choice: Choice = field(default_factory=Choice)
-    most_shards: int = MOST_SHARDS
-    """Limit of shards that it holds at once."""
-    drain: bool = False
-    """Leave when no run is open any more; otherwise it waits for the next one."""
-    lease_s: float = LEASE_S
-    shared: SharedChecks | None = None
-    """Where the processes of its command leave their checks."""
-    permissions: Permissions = field(default_factory=Permissions)
-    """Permissions on this host of the runs that it joins, whoever planned them."""
-    announces: bool = True
-    """Whether it says for each run which secrets go where, and which classes run."""
 
 
 class Worker:
@@ -111,7 +79,7 @@ class Worker:
         say: Say,
     ) -> None:
         self.worker_id = uuid4()
-        self.refusals = RefusedWork(for_good=options.drain)
+        self.refusals = RefusedWork(say, self._let_go, for_good=options.drain)
         """Runs that this host cannot drive, and why."""
         self.joined: set[UUID] = set()
         """Runs that it worked on."""
@@ -237,13 +205,13 @@ class Worker:
         """One look at the open runs: begin to end those that are finished, put lost shards back in
         the queue. Returns false if the worker may leave."""
         for run_id, ending in self._endings.over():
-            with self._refusing(run_id), suppress(LeaseLost):  # then another worker ends it
+            with self.refusals.adding(run_id), suppress(LeaseLost):  # then another worker ends it
                 if ending.result() and self._options.choice.run_id is None:
                     self._say(describe_end(await self._reader.read(read_run, run_id)))
                     self.ended.add(run_id)
         runs = await self._reader.read(self._choose_runs)
         for run in runs:
-            with self._refusing(run.run_id):
+            with self.refusals.adding(run.run_id):
                 await self._end_or_close(run)
         self._open = {
             run.run_id: run
@@ -271,7 +239,7 @@ class Worker:
         for run in open_runs(connection):
             if requested_id not in (None, run.run_id) or self.refusals.holds(run.run_id):
                 continue
-            with self._refusing(run.run_id):
+            with self.refusals.adding(run.run_id):
                 if run.run_id not in self._providers:
                     self._providers[run.run_id] = providers_of(connection, run)
                 if self._options.choice.takes(run.run_id, self._providers[run.run_id]):
@@ -301,20 +269,8 @@ class Worker:
                     await self._dead_holders.look(self._open)
 
     def _begin_renewing(self, loop: asyncio.AbstractEventLoop, released: threading.Event) -> None:
-        """Start a thread that renews the leases until `released` is set, however busy `loop` is.
-
-        A lost lease is reported in `loop`.
-        """
-
-        def keep() -> None:
-            period_s = self._options.lease_s / LEASE_PARTS
-            renew_at = clock.monotonic_s() + period_s
-            while not released.wait(min(LISTEN_S, period_s)):
-                if clock.monotonic_s() >= renew_at or self._leases.was_cut_off():
-                    self._renew(loop)
-                    renew_at = clock.monotonic_s() + period_s
-
-        threading.Thread(target=keep, name="leases", daemon=True).start()
+        """Renew the leases until `released` is set. A lost lease is reported in `loop`."""
+        renew_until(released, self._leases, self._options.lease_s, partial(self._renew, loop))
 
     def _renew(self, loop: asyncio.AbstractEventLoop) -> None:
         with suppress(psycopg.Error, InvalidInput, RuntimeError):  # RuntimeError: loop closed
@@ -334,7 +290,7 @@ class Worker:
         except (*UNAVAILABLE, LeaseLost):
             pass  # whoever looks next finds the shard unfinished
         except Exception as error:
-            self._leave_to_others(shard.run_id, error)
+            self.refusals.add_unexpected(shard.run_id, error)
 
     async def _join_and_drive(self, shard: ShardId) -> None:
         run = self._open.get(shard.run_id)
@@ -392,15 +348,15 @@ class Worker:
                     announces=self._options.announces,
                 )  # fmt: skip
             except InvalidInput as error:
-                self._refuse(run_id, error)
+                self.refusals.add(run_id, error)
                 return None
             except UNREADABLE as error:
-                self._refuse(run_id, unreadable(error))
+                self.refusals.add(run_id, unreadable(error))
                 return None
             except UNAVAILABLE:
                 raise
             except Exception as error:  # perhaps not the run's fault: others may drive it
-                self._leave_to_others(run_id, error)
+                self.refusals.add_unexpected(run_id, error)
                 return None
             freeze_objects(collect=bool(self.joined))
             self._driven[run_id] = driven
@@ -418,33 +374,6 @@ class Worker:
                 return None
             self._say(f"joined run {started.run_number} {started.name}")
             return driven
-
-    def _leave_to_others(self, run_id: UUID, error: Exception) -> None:
-        """Report an unexpected error, and refuse the run here: other hosts may drive it."""
-        self._say(f"error: run {run_id}: {type(error).__name__}: {error}")
-        message = f"{type(error).__name__}, of which this worker's output says more"
-        # Other hosts show the message.
-        self._refuse(run_id, InvalidInput.because("internal-error", message))
-
-    def _refuse(self, run_id: UUID, error: InvalidInput) -> None:
-        """Leave the run to other hosts, for a while, and say so: something that it needs is missing
-        here."""
-        message = self.refusals.add(run_id, error)
-        self._let_go(run_id)
-        self._say(message)
-
-    @contextmanager
-    def _refusing(self, run_id: UUID) -> Iterator[None]:
-        """Refuse the run if the block raises that it cannot be driven here, or cannot be read.
-
-        The error ends there.
-        """
-        try:
-            yield
-        except InvalidInput as error:
-            self._refuse(run_id, error)
-        except UNREADABLE as error:
-            self._refuse(run_id, unreadable(error))
 
     def _let_go(self, run_id: UUID) -> None:
         """Take no more shards of the run before the next look."""
@@ -483,9 +412,9 @@ class Worker:
         except (*UNAVAILABLE, LeaseLost):
             pass  # the next worker that meets the error reports it
         except UNREADABLE as broken:
-            self._refuse(run_id, unreadable(broken))
+            self.refusals.add(run_id, unreadable(broken))
         except Exception as broken:  # the pause cannot be recorded: drive the run no more
-            self._leave_to_others(run_id, broken)
+            self.refusals.add_unexpected(run_id, broken)
         finally:
             reason = "the log could not be written" if unsaid else "the run was paused"
             await self._end(driven, reason)
@@ -512,6 +441,6 @@ class Worker:
         except UNAVAILABLE:
             pass
         except Exception as error:
-            self._leave_to_others(run_id, error)
+            self.refusals.add_unexpected(run_id, error)
             return False
         return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from failproof_es.engine.workers import dead_holders, shard_queue, worker
+from failproof_es.engine.workers import dead_holders, lease_renewal, shard_queue, worker
 
 
 @pytest.fixture(autouse=True)
@@ -12,6 +12,7 @@ def workers_look_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """A lease lasts as long as before, so that a busy machine loses none: it is renewed sooner."""
     for module in (shard_queue, worker):
         monkeypatch.setattr(module, "POLL_S", 0.1)
-    monkeypatch.setattr(worker, "LEASE_PARTS", 12)
-    monkeypatch.setattr(worker, "LISTEN_S", 0.05)
+    for module in (worker, lease_renewal):
+        monkeypatch.setattr(module, "LEASE_PARTS", 12)
+    monkeypatch.setattr(lease_renewal, "LISTEN_S", 0.05)
     monkeypatch.setattr(dead_holders, "LOOK_EVERY_S", 0.1)

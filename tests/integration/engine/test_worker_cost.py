@@ -13,7 +13,8 @@ from failproof_es.engine.drive.evaluation_drive import EvaluationDrive
 from failproof_es.engine.lifecycle import create
 from failproof_es.engine.workers import ending
 from failproof_es.engine.workers.shard_queue import begin_for_workers
-from failproof_es.engine.workers.worker import Worker, WorkerOptions
+from failproof_es.engine.workers.worker import Worker
+from failproof_es.engine.workers.worker_options import WorkerOptions
 from failproof_es.events import Event, RunSealed
 from failproof_es.store.connecting import connect
 from failproof_es.store.store import Store

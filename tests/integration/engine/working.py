@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from failproof_es.engine.workers.worker import Worker, WorkerOptions
+from failproof_es.engine.workers.worker import Worker
+from failproof_es.engine.workers.worker_options import WorkerOptions
 from failproof_es.store.store import Store
 from tests.acceptance.commands import invoke, write_configuration, write_suite
 from tests.servers.mock_server import MockServer
