@@ -1,7 +1,7 @@
 """`audit_trail`: what happened, when, in which run, and why (specification 001 § 8.2).
 
 The life of runs, operations on them, verdicts of people and programs on their evaluations, and
-everything that did not go as planned: retries, errors, limits, lost attempts, abandoned
+everything that did not go as planned: retries, errors, limits, orphaned requests, abandoned
 evaluations. Events that went as planned are only in the log itself.
 """
 

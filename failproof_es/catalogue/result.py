@@ -79,7 +79,7 @@ class RecordedResult:
     requests: int
     """Requests sent, those to judges included."""
     retries: int
-    """Requests that repeated a failed or lost one."""
+    """Requests that repeated a failed or orphaned one."""
     latency_ms: float | None
     """Milliseconds from request to answer, summed over the turns."""
     first_token_ms: float | None

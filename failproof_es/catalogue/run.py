@@ -52,10 +52,10 @@ class EvaluationCounts(Document):
     that sent them; so are the next four."""
     answers: int
     retries: int
-    """Requests that repeated a failed or lost one."""
+    """Requests that repeated a failed or orphaned one."""
     failed_requests: int
     """Those without a usable reply."""
-    lost_requests: int
+    orphaned_requests: int
     """Those without a recorded outcome."""
 
 

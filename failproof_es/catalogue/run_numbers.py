@@ -47,7 +47,7 @@ def counts_of(summary: RunSummary, model: str | None = None) -> EvaluationCounts
         answers=asking.answers,
         retries=asking.retries,
         failed_requests=asking.errors,
-        lost_requests=asking.lost_requests,
+        orphaned_requests=asking.orphaned_requests,
     )
 
 

@@ -255,9 +255,9 @@ class Execution(Section):
     allow_unlisted: bool = False
     """Whether a model is asked that its server does not list; else the run is refused."""
     max_spend_usd: Annotated[float | None, Field(gt=0.0, allow_inf_nan=False)] = None
-    """The most that the run may spend, in US dollars, judges, retries and lost attempts included.
-    A request that could exceed it is not sent, and the run is paused. No ceiling, unless given;
-    with one, every model and judge needs a price."""
+    """The most that the run may spend, in US dollars, judges, retries and orphaned requests
+    included. A request that could exceed it is not sent, and the run is paused. No ceiling, unless
+    given; with one, every model and judge needs a price."""
 
 
 FILE_SUFFIX = ".jsonl"

@@ -83,7 +83,7 @@ class Defer:
 
 
 @dataclass(frozen=True, slots=True)
-class DeclareLost:
+class DeclareOrphaned:
     """Record that a recorded request has no outcome and will not get one."""
 
     request: RequestSent
@@ -129,7 +129,7 @@ class Done:
     """Nothing is left to do: the evaluation has its final result."""
 
 
-Action = Send | Defer | DeclareLost | Classify | ReadJudgement | ScoreReply | Abandon | Done
+Action = Send | Defer | DeclareOrphaned | Classify | ReadJudgement | ScoreReply | Abandon | Done
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ def next_action(
     if state.finished:
         return Done()
     if state.in_flight is not None:
-        return DeclareLost(state.in_flight)
+        return DeclareOrphaned(state.in_flight)
     if wait_budget is not None and (error := _deferred_too_long(state, wait_budget)) is not None:
         return Defer(error)
     failure = _failure(state, retry_attempts)

@@ -89,7 +89,7 @@ class Evaluation(NamedTuple):
     """The last event."""
     in_flight: RequestSent | None = None
     attempts: int = 0
-    """Requests sent for the current turn, or to the current judge, lost ones included."""
+    """Requests sent for the current turn, or to the current judge, orphaned ones included."""
     failures: int = 0
     """Transient errors of the current question: these use up the retry bound."""
     deferrals: int = 0

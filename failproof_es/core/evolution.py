@@ -23,7 +23,7 @@ from failproof_es.core.transcript import (
 from failproof_es.events import (
     VOIDS_ANSWER,
     AnswerImported,
-    AttemptLost,
+    AttemptOrphaned,
     CarriedOver,
     Classified,
     ErrorRecorded,
@@ -207,7 +207,9 @@ def _require_judge_is_next(state: Evaluation, event: RequestSent) -> None:
         require(current_judge == judge, event, f"judge {current_judge} is asked, and not done")
 
 
-def _require_same_request(event: ResponseReceived | ErrorRecorded | AttemptLost, to: Event) -> None:
+def _require_same_request(
+    event: ResponseReceived | ErrorRecorded | AttemptOrphaned, to: Event
+) -> None:
     to = cast(RequestSent | ResponseReceived, to)
     if (
         event.attempt != to.attempt
@@ -270,7 +272,7 @@ def _count_error(state: Evaluation, error: ErrorRecorded) -> Changes:
     return {}
 
 
-def _apply_lost_attempt(state: Evaluation, event: AttemptLost) -> Changes:
+def _apply_lost_attempt(state: Evaluation, event: AttemptOrphaned) -> Changes:
     if state.in_flight is None:
         raise ImpossibleHistory("no request is in flight", event)
     _require_same_request(event, state.in_flight)
@@ -419,7 +421,7 @@ _TRANSITIONS: dict[type[Event], Callable[[Evaluation, Any], Changes]] = {
     RequestSent: _apply_request,
     ResponseReceived: _apply_response,
     ErrorRecorded: _apply_error,
-    AttemptLost: _apply_lost_attempt,
+    AttemptOrphaned: _apply_lost_attempt,
     Classified: _apply_classification,
     Judged: _apply_judgement,
     Scored: _apply_score,

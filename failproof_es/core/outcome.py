@@ -24,7 +24,7 @@ from failproof_es.core.evolution import fold_valid_prefix
 from failproof_es.core.transcript import JudgeVerdict
 from failproof_es.core.unscored import LOST, UnscoredGroup, unscored_group
 from failproof_es.events import (
-    AttemptLost,
+    AttemptOrphaned,
     CarriedOver,
     Classified,
     ErrorRecorded,
@@ -89,8 +89,8 @@ class EvaluationOutcome(NamedTuple):
     requests: int = 0
     """Requests sent, to the model and to judges."""
     retries: int = 0
-    """Those of them that repeated a failed or lost one."""
-    lost_requests: int = 0
+    """Those of them that repeated a failed or orphaned one."""
+    orphaned_requests: int = 0
     """Requests whose outcome nobody recorded, because the process died."""
     in_flight: bool = False
     """Whether a request waits for its outcome."""
@@ -231,7 +231,7 @@ def outcome_of(
     state, possible, contradiction = folded or FoldedHistory.of(history)
     why = contradiction or broken
     classification, score, ended = state.classification, state.score, state.abandoned
-    requests = retries = lost_requests = untold = 0
+    requests = retries = orphaned_requests = untold = 0
     answers: list[ResponseReceived] = []
     costs: list[Decimal | None] = []
     of_replies: list[Decimal | None] = []
@@ -257,8 +257,8 @@ def outcome_of(
         elif type(event) is ErrorRecorded:
             errors.append(_request_error(event))
             error = event
-        elif type(event) is AttemptLost:
-            lost_requests += 1
+        elif type(event) is AttemptOrphaned:
+            orphaned_requests += 1
         elif type(event) is Classified:
             graded_by[event.classifier] = event.classifier_version
         elif type(event) is Judged:
@@ -288,7 +288,7 @@ def outcome_of(
         finished_at=state.finished_at,
         requests=requests,
         retries=retries,
-        lost_requests=lost_requests,
+        orphaned_requests=orphaned_requests,
         in_flight=state.in_flight is not None,
         errors=tuple(errors),
         error_kind=error_kind,

@@ -78,8 +78,8 @@ class RequestStats:
     errors: int = 0
     """Requests that failed."""
     retries: int = 0
-    """Requests that repeated a failed or lost one."""
-    lost_requests: int = 0
+    """Requests that repeated a failed or orphaned one."""
+    orphaned_requests: int = 0
     """Requests whose outcome nobody recorded, because the process died."""
     in_flight: int = 0
     """Evaluations with a request that waits for its outcome."""
@@ -92,7 +92,7 @@ class RequestStats:
         self.answers += times * len(outcome.response_ms)
         self.errors += times * len(outcome.errors)
         self.retries += times * outcome.retries
-        self.lost_requests += times * outcome.lost_requests
+        self.orphaned_requests += times * outcome.orphaned_requests
         self.in_flight += times * outcome.in_flight
 
     def include(self, other: RequestStats, times: int = 1) -> None:
@@ -101,7 +101,7 @@ class RequestStats:
         self.answers += times * other.answers
         self.errors += times * other.errors
         self.retries += times * other.retries
-        self.lost_requests += times * other.lost_requests
+        self.orphaned_requests += times * other.orphaned_requests
         self.in_flight += times * other.in_flight
         self.carried_over += times * other.carried_over
 

@@ -22,7 +22,7 @@ from failproof_es.events.base import (
 )
 from failproof_es.events.evaluations import (
     VOIDS_ANSWER,
-    AttemptLost,
+    AttemptOrphaned,
     CarriedOver,
     Classified,
     Continuation,
@@ -113,7 +113,7 @@ __all__ = [
     "VOIDS_ANSWER",
     "Again",
     "AnswerImported",
-    "AttemptLost",
+    "AttemptOrphaned",
     "Branch",
     "CarriedOver",
     "CaseSkipped",
@@ -231,7 +231,7 @@ EVENTS: dict[str, type[Event]] = {
         RequestSent,
         ResponseReceived,
         ErrorRecorded,
-        AttemptLost,
+        AttemptOrphaned,
         Classified,
         Judged,
         Scored,

@@ -188,7 +188,7 @@ VOIDS_ANSWER = "model_mismatch"
 gave it. Any other error is what came in place of an answer."""
 
 
-class AttemptLost(EvaluationEvent):
+class AttemptOrphaned(EvaluationEvent):
     """A recorded request has no outcome: its process died, or stopped before it was sent."""
 
     audited: ClassVar[bool] = True

@@ -11,7 +11,7 @@ from failproof_es.core.reply_body import raw_body
 from failproof_es.core.request_body import RequestBodies, SentBody
 from failproof_es.engine.history import UNREADABLE
 from failproof_es.events import (
-    AttemptLost,
+    AttemptOrphaned,
     CarriedOver,
     ErrorRecorded,
     EvaluationEvent,
@@ -32,7 +32,7 @@ class ReadEvent:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One request to a model and its recorded outcome: an answer, an error, or that it was lost."""
+    """One request to a model and its outcome on record: an answer, an error, or none forever."""
 
     sent: ReadEvent
     body: SentBody
@@ -40,7 +40,7 @@ class Exchange:
     answer: ReadEvent | None = None
     error: ReadEvent | None = None
     """The error; together with an answer, the error that another model gave the answer."""
-    lost: ReadEvent | None = None
+    orphaned: ReadEvent | None = None
 
     @property
     def request(self) -> RequestSent:
@@ -78,8 +78,8 @@ def exchanges_of(history: Sequence[ReadEvent]) -> Iterator[Exchange]:
                 outcome["answer"] = event
             case ErrorRecorded():
                 outcome["error"] = event
-            case AttemptLost():
-                outcome["lost"] = event
+            case AttemptOrphaned():
+                outcome["orphaned"] = event
     if sent is not None and body is not None:
         yield Exchange(sent, body, **outcome)
 

@@ -112,7 +112,7 @@ _GROUP_SUMS: tuple[LiteralString, ...] = (
 )  # fmt: skip
 _GROUP_WORDS: tuple[LiteralString, ...] = ("model_key", "suite_id", "category", "severity")
 _ASKING_SUMS: tuple[LiteralString, ...] = (
-    "requests", "answers", "errors", "retries", "lost_requests", "in_flight", "carried_over",
+    "requests", "answers", "errors", "retries", "orphaned_requests", "in_flight", "carried_over",
 )  # fmt: skip
 _USAGE_SUMS: tuple[LiteralString, ...] = (
     "requests", "answers_without_usage", "input_tokens", "input_told", "output_tokens",

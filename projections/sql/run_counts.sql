@@ -69,7 +69,7 @@ CREATE TABLE run_asking (
     answers bigint NOT NULL,
     errors bigint NOT NULL,
     retries bigint NOT NULL,
-    lost_requests bigint NOT NULL,
+    orphaned_requests bigint NOT NULL,
     in_flight bigint NOT NULL,
     carried_over bigint NOT NULL,
     PRIMARY KEY (run_id, model_key)
@@ -147,7 +147,7 @@ SELECT
     a.answers,
     a.errors,
     a.retries,
-    a.lost_requests,
+    a.orphaned_requests,
     coalesce(g.scored, 0)::bigint AS scored,
     coalesce(g.abandoned, 0)::bigint AS abandoned,
     coalesce(g.passed, 0)::bigint AS passed,
@@ -242,7 +242,7 @@ COMMENT ON COLUMN progress.requests IS 'Requests sent by this run, to the model 
 COMMENT ON COLUMN progress.answers IS 'Answers recorded.';
 COMMENT ON COLUMN progress.errors IS 'Requests that failed; an answer of another model is one, too.';
 COMMENT ON COLUMN progress.retries IS 'Requests that repeated a failed one.';
-COMMENT ON COLUMN progress.lost_requests IS 'Requests whose outcome nobody recorded.';
+COMMENT ON COLUMN progress.orphaned_requests IS 'Requests whose outcome nobody recorded.';
 COMMENT ON COLUMN progress.scored IS 'Evaluations scored, those included that were carried over.';
 COMMENT ON COLUMN progress.abandoned IS 'Evaluations ended without a score, in the same way.';
 COMMENT ON COLUMN progress.passed IS 'Those of the scored that pass, as their dialect says.';

@@ -61,7 +61,7 @@ def two_killed_one_stopped_and_the_server_restarted(folder: Path) -> None:
         end_of(last, seconds=240)
         end_of(stopped, seconds=240)
         assert count(store, "RunSealed") == count(store, "RunCompleted") == 1
-        assert count(store, "AttemptLost") > 0
+        assert count(store, "AttemptOrphaned") > 0
         require_exactly_once(store, url, CASES)
         for command in ("verify", "replay"):
             done = run(store.url, command, "1", cwd=folder, **home)

@@ -179,7 +179,7 @@ def _cut_off_and_without_power(hosts: Hosts) -> None:
         _, said = process.communicate(timeout=240)
         assert process.returncode == 0, said.decode()
     assert count(store, "RunSealed") == count(store, "RunCompleted") == 1
-    assert count(store, "AttemptLost") > 0, "what was under way was lost"
+    assert count(store, "AttemptOrphaned") > 0, "what was under way was lost"
     with networks.hosts[MODELS].inside():
         require_exactly_once(store, hosts.model_url, CASES)
     for command in ("verify", "replay"):

@@ -100,10 +100,10 @@ def _of_evaluation(history: list[tuple[str, dict[str, Any]]], asked: int) -> Ite
         after = topics[topics.index("ResponseReceived") :]
         if "RequestSent" in after or "ResponseReceived" in after[1:]:
             yield "asked again after its answer was recorded"
-    attempts: dict[str, list[int]] = {"RequestSent": [], "AttemptLost": [], "outcome": []}
+    attempts: dict[str, list[int]] = {"RequestSent": [], "AttemptOrphaned": [], "outcome": []}
     heard = 0
     for topic, said in history:
-        if topic in ("RequestSent", "AttemptLost"):
+        if topic in ("RequestSent", "AttemptOrphaned"):
             attempts[topic].append(said["attempt"])
         elif topic in ("ResponseReceived", "ErrorRecorded"):
             attempts["outcome"].append(said["attempt"])

@@ -12,7 +12,7 @@ from failproof_es.core.reply_body import raw_body
 from failproof_es.core.run import fold_run
 from failproof_es.engine.replays.rederiving import rederive
 from failproof_es.events import (
-    AttemptLost,
+    AttemptOrphaned,
     ErrorRecorded,
     EvaluationAbandoned,
     Event,
@@ -60,7 +60,7 @@ def _violations(history: History) -> Iterator[str]:
                 in_flight = event.body
             elif in_flight is None:
                 continue
-            elif isinstance(event, AttemptLost):
+            elif isinstance(event, AttemptOrphaned):
                 repeats[in_flight] += 1
                 in_flight = None
             elif isinstance(event, ResponseReceived | ErrorRecorded):
@@ -74,7 +74,7 @@ def _violations(history: History) -> Iterator[str]:
         if not 0 <= count - outcomes[body] <= repeats[body]:
             yield (
                 f"{count} requests were sent, {outcomes[body]} have an outcome on record and "
-                f"{repeats[body]} are recorded as lost: {body}"
+                f"{repeats[body]} are recorded as orphaned: {body}"
             )
     yield from _of_log(history)
 

@@ -81,7 +81,7 @@ def test_what_can_happen_does_happen(histories: Mapping[int, EndedHistory]) -> N
     """A simulation whose faults no longer strike would find nothing and say nothing."""
     topics = frozenset().union(*(ended.topics for ended in histories.values()))
     assert topics >= {
-        "AttemptLost", "Classified", "ErrorRecorded", "EvaluationAbandoned", "Judged",
+        "AttemptOrphaned", "Classified", "ErrorRecorded", "EvaluationAbandoned", "Judged",
         "LimitChanged", "ResponseReceived", "RunCompleted", "RunFailed", "RunPaused",
         "RunResumed", "RunSealed", "Scored", "SpendCeilingChanged", "ValidationFailed",
         "WorkerJoined", "WorkerLeft",

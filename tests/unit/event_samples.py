@@ -14,7 +14,7 @@ from uuid import UUID
 from failproof_es.core.case import Case, Turn
 from failproof_es.events import (
     AnswerImported,
-    AttemptLost,
+    AttemptOrphaned,
     CarriedOver,
     CasesImported,
     CaseSkipped,
@@ -281,7 +281,7 @@ SAMPLES: tuple[Event, ...] = (
         disposition="transient", stack_trace="Traceback", status=429, headers={},
         body="gA==", body_encoding="base64", retry_after_s=1.0, latency_ms=3.0,
     ),
-    AttemptLost(**OF_EVALUATION, **ATTEMPT, reason="killed"),
+    AttemptOrphaned(**OF_EVALUATION, **ATTEMPT, reason="killed"),
     Classified(
         **OF_EVALUATION, primary="pass", details={"rule": "literal"}, classifier="c",
         classifier_version="1",

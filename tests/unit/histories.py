@@ -12,7 +12,7 @@ from failproof_es.core.evaluation import (
     Abandon,
     Classification,
     Classify,
-    DeclareLost,
+    DeclareOrphaned,
     Done,
     EvaluationKey,
     Judgement,
@@ -29,7 +29,7 @@ from failproof_es.core.evaluation import (
 from failproof_es.core.request_body import shortened_body
 from failproof_es.events import (
     VOIDS_ANSWER,
-    AttemptLost,
+    AttemptOrphaned,
     CarriedOver,
     Classified,
     Disposition,
@@ -142,7 +142,7 @@ class History:
         judge: str | None = None,
     ) -> History:
         asked = self._asked(attempt, turn, purpose, judge)
-        return self._add(AttemptLost(**self._head(), **asked, reason="killed"))
+        return self._add(AttemptOrphaned(**self._head(), **asked, reason="killed"))
 
     def classified(self, primary: str = "pass", details: dict[str, Any] | None = None) -> History:
         return self._add(
@@ -264,7 +264,7 @@ def lived(
                         )
                 elif outcome != "killed":
                     history.failed(attempt, outcome, turn, purpose, judge=judge)  # type: ignore[arg-type]
-            case DeclareLost(request):
+            case DeclareOrphaned(request):
                 history.lost(request.attempt, request.turn, request.purpose, request.judge)
             case Classify(transcript):
                 history.classified("error" if transcript.failure else "pass")

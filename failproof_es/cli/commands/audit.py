@@ -68,9 +68,9 @@ _FILE_LISTS = ("suites", "sources", "written")
 )  # fmt: skip
 @click.option(
     "--only", type=click.Choice(["thrown-away"]),
-    help="thrown-away: refused starts, skipped cases, lost attempts, abandoned evaluations, and "
-    "runs that failed, were given up, archived or hidden, have not ended, or asked a part of their "
-    "cases.",
+    help="thrown-away: refused starts, skipped cases, orphaned requests, abandoned evaluations, "
+    "and runs that failed, were given up, archived or hidden, have not ended, or asked a part of "
+    "their cases.",
 )  # fmt: skip
 @format_option(Format.TABLE, Format.JSONL)
 def audit(

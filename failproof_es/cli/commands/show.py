@@ -229,7 +229,7 @@ def _for_people(run: RecordedRun, document: RunDocument) -> dict[str, Any]:
         **({"fixed outcomes": text} if (text := fixed_outcomes(run.run.validation)) else {}),
         **_skipped_for_people(document),
         "requests": f"{counts.requests}, {counts.retries} of them retries, "
-        f"{counts.lost_requests} without a recorded outcome",
+        f"{counts.orphaned_requests} orphaned (no recorded outcome)",
         "failed requests": _failed_for_people(summary),
         **({"request errors": messages} if (messages := describe_messages(summary)) else {}),
         "tokens": f"{_format_tokens(spent.input)} in, {_format_tokens(spent.output)} out",

@@ -214,7 +214,7 @@ def resume(
     """Resume RUN.
 
     A request whose answer is on record is never sent again. A request without one is
-    recorded as lost and sent again.
+    recorded as orphaned and sent again.
 
     With --at, --again or --retry-abandoned, a new run begins with the configuration and the plan
     of RUN. RUN itself does not change, whether it has ended or not. The new run records which run

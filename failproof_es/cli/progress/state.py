@@ -28,7 +28,7 @@ from failproof_es.core.unscored import unscored_group
 from failproof_es.engine.history import RecordedEvaluation
 from failproof_es.events import (
     EVENTS,
-    AttemptLost,
+    AttemptOrphaned,
     CarriedOver,
     Classified,
     ErrorRecorded,
@@ -130,10 +130,10 @@ class ProgressState:
                 model.asking.errors += 1
                 self._unfinished_state(event).last_error = event
                 self.errors.add(event)
-            case AttemptLost():
+            case AttemptOrphaned():
                 model = self._model(event.model_key)
                 model.in_flight.discard(event.originator_id)
-                model.asking.lost_requests += 1
+                model.asking.orphaned_requests += 1
             case Classified():
                 self._unfinished_state(event).class_ = event.primary
             case Judged():

@@ -31,7 +31,7 @@ SHOWN: Mapping[str, tuple[str, ...]] = {
     "RequestSent": ("judge", "turn", "attempt", "model", "endpoint"),
     "ResponseReceived": ("judge", "model", "finish_reason", "text", "tool_calls", "refusal"),
     "ErrorRecorded": ("judge", "kind", "message", "status"),
-    "AttemptLost": ("judge", "reason"),
+    "AttemptOrphaned": ("judge", "reason"),
     "Classified": ("primary", "details", "classifier", "classifier_version"),
     "Judged": ("judge", "verdict", "problem", "grader", "grader_version"),
     "Scored": ("passed", "scores", "reason", "scorer", "scorer_version", "graders"),

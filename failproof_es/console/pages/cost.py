@@ -31,8 +31,8 @@ class Waste(Document):
     answers: int
     failed_requests: int
     retries: int
-    """Requests that repeated a failed or lost one."""
-    lost_requests: int
+    """Requests that repeated a failed or orphaned one."""
+    orphaned_requests: int
     """Requests without a recorded outcome, because the process died."""
     lost_evaluations: int
     """Evaluations without a usable answer."""
@@ -99,7 +99,7 @@ def _waste(summary: RunSummary) -> Iterator[Waste]:
             answers=asking.answers,
             failed_requests=asking.errors,
             retries=asking.retries,
-            lost_requests=asking.lost_requests,
+            orphaned_requests=asking.orphaned_requests,
             lost_evaluations=summary.lost(model),
             in_flight=asking.in_flight,
         )

@@ -72,7 +72,7 @@ class EvaluationVerdict(Document):
     error_message: str | None
     requests: int
     retries: int
-    lost_requests: int
+    orphaned_requests: int
     latency_ms: float | None
     first_token_ms: float | None
     cost_usd: float | None
@@ -143,7 +143,7 @@ class AttemptShown(Document):
     parameters: TextShown
     request: BodyShown
     outcome: str
-    """`answered`, `failed`, `lost` or `waiting`."""
+    """`answered`, `failed`, `orphaned` or `waiting`."""
     status: int | None
     error_kind: str | None
     message: TextShown | None
@@ -208,7 +208,7 @@ def verdict_of(outcome: EvaluationOutcome) -> EvaluationVerdict:
         error_message=outcome.error_message and shortened(outcome.error_message, 2000),
         requests=outcome.requests,
         retries=outcome.retries,
-        lost_requests=outcome.lost_requests,
+        orphaned_requests=outcome.orphaned_requests,
         latency_ms=outcome.latency_ms,
         first_token_ms=outcome.first_token_ms,
         cost_usd=None if outcome.cost_usd is None else float(outcome.cost_usd),
@@ -254,8 +254,8 @@ def attempt_shown(
         if error
         else "answered"
         if answer
-        else "lost"
-        if exchange.lost
+        else "orphaned"
+        if exchange.orphaned
         else "waiting",
         status=None if back is None else back.status,
         error_kind=None if error is None else error.kind,

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from failproof_es.core.costs import Prices, answer_cost
-from failproof_es.events import AttemptLost, ErrorRecorded, ResponseReceived
+from failproof_es.events import AttemptOrphaned, ErrorRecorded, ResponseReceived
 
-Outcome = ResponseReceived | ErrorRecorded | AttemptLost
+Outcome = ResponseReceived | ErrorRecorded | AttemptOrphaned
 
 _NOTHING = Decimal(0)
 _TIMED_OUT = (408, 499)
@@ -31,8 +31,8 @@ class Charge:
 def charge_of(prices: Prices, worst: Decimal, outcome: Outcome) -> Charge:
     """The charge of a request with this outcome. `worst` is its worst case in US dollars.
 
-    An answer without known cost and a lost request are charged the worst case: the server may have
-    charged it. So is an error, unless it shows that nothing was answered.
+    An answer without known cost and an orphaned request are charged the worst case: the server may
+    have charged it. So is an error, unless it shows that nothing was answered.
     """
     if isinstance(outcome, ResponseReceived):
         cost = answer_cost(prices, outcome)

@@ -17,7 +17,7 @@ from failproof_es.core.reply_body import (
 )
 from failproof_es.engine.drive.redaction import Redactor, Scrubbing
 from failproof_es.events import (
-    AttemptLost,
+    AttemptOrphaned,
     ErrorRecorded,
     RequestSent,
     ResponseReceived,
@@ -97,12 +97,12 @@ def error_recorded(
 
 def attempt_lost(
     header: EventHeader, state: Evaluation, request: RequestSent, reason: str
-) -> AttemptLost:
+) -> AttemptOrphaned:
     """The event of a request that has no outcome and will not get one.
 
     `reason` says why, in words.
     """
-    return AttemptLost(
+    return AttemptOrphaned(
         **header(state),
         **_identify_request(request),
         reason=reason,

@@ -300,7 +300,7 @@ class Interpreter:
         """Send one recorded request, and return the events of its outcome, which are not recorded
         yet. `sent_at` is the monotonic time at which the limiter let it pass; `None` if the run
         stopped while the server held it back. Then, or if the lease may have ended, the request is
-        not sent and is recorded as lost. An answer of another model than the requested one is
+        not sent and is recorded as orphaned. An answer of another model than the requested one is
         recorded whole, followed by an error."""
         request = recorded.event
         if sent_at is None:

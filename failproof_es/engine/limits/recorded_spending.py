@@ -1,7 +1,7 @@
 """Reads a run's known and possible spending from the log, so that a resumed run continues from it.
 
 Only events of this run are read, a few at a time. A request is read only where its worst case
-counts: for an answer without a known cost, an error, a lost attempt, or no outcome.
+counts: for an answer without a known cost, an error, an orphaned attempt, or no outcome.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from failproof_es.core.spend import Charge, Outcome, SpendState, charge_of, wors
 from failproof_es.engine.history import read_planned_streams
 from failproof_es.events import (
     VOIDS_ANSWER,
-    AttemptLost,
+    AttemptOrphaned,
     ErrorRecorded,
     Event,
     RequestSent,
@@ -32,7 +32,7 @@ from failproof_es.store.writing.recorder import query
 
 T = TypeVar("T")
 _AT_ONCE = 500
-_OUTCOMES = (ResponseReceived.__name__, ErrorRecorded.__name__, AttemptLost.__name__)
+_OUTCOMES = (ResponseReceived.__name__, ErrorRecorded.__name__, AttemptOrphaned.__name__)
 _UNPRICED = Decimal(0)
 _NOTHING_SPENT = SpendState()
 
@@ -101,7 +101,7 @@ def _charged_outcomes(events: Iterable[Event]) -> Iterator[Outcome]:
     has the cost.
     """
     for event in events:
-        assert isinstance(event, ResponseReceived | ErrorRecorded | AttemptLost)
+        assert isinstance(event, ResponseReceived | ErrorRecorded | AttemptOrphaned)
         if not (isinstance(event, ErrorRecorded) and event.kind == VOIDS_ANSWER):
             yield event
 

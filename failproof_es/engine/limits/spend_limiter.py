@@ -24,7 +24,7 @@ from failproof_es.core.spend import (
     worst_case,
 )
 from failproof_es.events import (
-    AttemptLost,
+    AttemptOrphaned,
     ErrorRecorded,
     EvaluationEvent,
     RequestSent,
@@ -94,7 +94,7 @@ class SpendLimiter:
 
     def recorded(self, event: EvaluationEvent) -> None:
         """Note an event that is durable: an outcome replaces its request's reservation."""
-        if not isinstance(event, ResponseReceived | ErrorRecorded | AttemptLost):
+        if not isinstance(event, ResponseReceived | ErrorRecorded | AttemptOrphaned):
             return
         reservation = self._reserved.pop((event.originator_id, event.originator_version - 1), None)
         if reservation is not None:

@@ -36,7 +36,7 @@ from failproof_es.dialects.scorers import Scorer
 from failproof_es.engine.drive.grading.derive import derive
 from failproof_es.events import (
     AnswerImported,
-    AttemptLost,
+    AttemptOrphaned,
     Classified,
     ErrorRecorded,
     EvaluationAbandoned,
@@ -47,7 +47,7 @@ from failproof_es.events import (
     Scored,
 )
 
-_EXTERNAL_EVENTS = (ResponseReceived, ErrorRecorded, AttemptLost, AnswerImported)
+_EXTERNAL_EVENTS = (ResponseReceived, ErrorRecorded, AttemptOrphaned, AnswerImported)
 """Events from outside, which were not decided here."""
 
 

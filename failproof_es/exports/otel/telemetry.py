@@ -20,7 +20,7 @@ from uuid import UUID
 from failproof_es.core.evaluation import left_to_people
 from failproof_es.core.request_body import RequestBodies, SentBody
 from failproof_es.events import (
-    AttemptLost,
+    AttemptOrphaned,
     CarriedOver,
     ErrorRecorded,
     EvaluationAbandoned,
@@ -184,7 +184,7 @@ class TelemetryOf:
                     state.body = state.bodies.rebuild(event)
             case ResponseReceived() if sent is not None:
                 state.came = event
-            case ErrorRecorded() | AttemptLost() if sent is not None:
+            case ErrorRecorded() | AttemptOrphaned() if sent is not None:
                 yield self._end_request(state, event)
             case Scored() | EvaluationAbandoned() | CarriedOver():
                 del self._under_way[evaluation]
@@ -192,7 +192,7 @@ class TelemetryOf:
                 yield self._evaluation_span(event, state)
 
     def _end_request(
-        self, state: _RunningEvaluation, event: ResponseReceived | ErrorRecorded | AttemptLost
+        self, state: _RunningEvaluation, event: ResponseReceived | ErrorRecorded | AttemptOrphaned
     ) -> Span:
         assert state.sent is not None
         span = self._request_span(state.sent, event, state.came, state.body)
@@ -204,7 +204,7 @@ class TelemetryOf:
     def _request_span(
         self,
         sent: RequestSent,
-        event: ResponseReceived | ErrorRecorded | AttemptLost,
+        event: ResponseReceived | ErrorRecorded | AttemptOrphaned,
         came: ResponseReceived | None,
         body: SentBody | None,
     ) -> Span:
@@ -229,8 +229,8 @@ class TelemetryOf:
             error = attributes["error.type"] = event.kind
             if event.status is not None:
                 attributes["http.response.status_code"] = event.status
-        elif isinstance(event, AttemptLost):
-            error = attributes["error.type"] = "lost"
+        elif isinstance(event, AttemptOrphaned):
+            error = attributes["error.type"] = "orphaned"
         if body is not None:
             attributes["failproof_es.request.body"] = body.text
             if body.problem is not None:

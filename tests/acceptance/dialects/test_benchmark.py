@@ -165,7 +165,7 @@ def answered_requests(rows: list[RecordedEvent]) -> Counter[str]:
             key = f"{body['model']}\n{body['messages'][-1]['content']}"
             bodies[row.stream_id, payload["attempt"]] = key
             sent[key] += 1
-        elif row.topic == "AttemptLost":
+        elif row.topic == "AttemptOrphaned":
             lost[bodies[row.stream_id, payload["attempt"]]] += 1
     return sent - lost
 

@@ -158,7 +158,7 @@ def check_the_record(store: Store, counts: Counter[str]) -> None:
 def lost(store: Store) -> dict[str, int]:
     """Requests that were in flight at a kill, by their purpose."""
     return {
-        purpose: count(store, of_type("AttemptLost", f"payload ->> 'purpose' = '{purpose}'"))
+        purpose: count(store, of_type("AttemptOrphaned", f"payload ->> 'purpose' = '{purpose}'"))
         for purpose in ("target", "judge")
     }
 

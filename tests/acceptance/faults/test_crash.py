@@ -78,20 +78,21 @@ def check_the_record(store: Store, *urls: str) -> None:
             "WHERE answer.event_type = 'ResponseReceived'"
         ).fetchone()
         assert answered_again == (0,), "a recorded response is never asked for again"
-        lost_without_retry = connection.execute(
-            "SELECT count(*) FROM failproof.event_log lost WHERE lost.event_type = 'AttemptLost' "
-            "AND NOT EXISTS (SELECT FROM failproof.event_log r WHERE r.stream_id = lost.stream_id "
-            "AND r.event_type = 'RequestSent' AND r.stream_version > lost.stream_version "
-            "AND (r.payload ->> 'attempt')::int = (lost.payload ->> 'attempt')::int + 1)"
+        orphaned_without_retry = connection.execute(
+            "SELECT count(*) FROM failproof.event_log orphaned "
+            "WHERE orphaned.event_type = 'AttemptOrphaned' AND NOT EXISTS ("
+            "SELECT FROM failproof.event_log r WHERE r.stream_id = orphaned.stream_id "
+            "AND r.event_type = 'RequestSent' AND r.stream_version > orphaned.stream_version "
+            "AND (r.payload ->> 'attempt')::int = (orphaned.payload ->> 'attempt')::int + 1)"
         ).fetchone()
-        assert lost_without_retry == (0,), "each lost attempt is followed by one more"
+        assert orphaned_without_retry == (0,), "each orphaned request is followed by one more"
     counts = [count for url in urls for count in asked(url).values()]
     assert len(counts) == CASES
     # A request may be on record and never have reached the server: the process died between.
     repeats = sum(counts) - CASES
-    assert repeats <= events(store, "AttemptLost")
+    assert repeats <= events(store, "AttemptOrphaned")
     assert sum(counts) <= events(store, "RequestSent")
-    assert events(store, "RequestSent") == CASES + events(store, "AttemptLost")
+    assert events(store, "RequestSent") == CASES + events(store, "AttemptOrphaned")
 
 
 @pytest.mark.slow
@@ -120,7 +121,7 @@ def test_killed_at_random_moments_and_resumed(store: Store, tmp_path: Path) -> N
         kill_group(process)
         complete(store, tmp_path)
         check_the_record(store, url, other)
-        assert events(store, "AttemptLost") > 0
+        assert events(store, "AttemptOrphaned") > 0
         replayed = run(store.url, "replay", "latest", cwd=tmp_path)
         assert replayed.returncode == 0, replayed.stdout + replayed.stderr
 
@@ -209,4 +210,4 @@ def test_a_signal_drains_what_is_in_flight_and_says_how_to_resume(
         finished = run(store.url, "resume", "1", "--quiet", cwd=tmp_path)
         assert finished.returncode == 0, finished.stderr
         assert events(store, "Scored") == DRAINED
-        assert events(store, "AttemptLost") == 0
+        assert events(store, "AttemptOrphaned") == 0

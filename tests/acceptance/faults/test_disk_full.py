@@ -123,7 +123,7 @@ def test_a_disk_that_fills_up_under_a_run_costs_nothing_that_was_recorded(
             "AND request.stream_version > answer.stream_version"
         ).fetchone()
     assert recorded["Scored"] == CASES
-    assert recorded["RequestSent"] == CASES + recorded.get("AttemptLost", 0)
+    assert recorded["RequestSent"] == CASES + recorded.get("AttemptOrphaned", 0)
     assert len(counts) == CASES
     assert sum(counts.values()) <= recorded["RequestSent"]
     assert answered_again == (0,)

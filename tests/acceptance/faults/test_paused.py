@@ -48,7 +48,7 @@ def test_a_process_that_is_paused_is_replaced_within_its_lease_and_writes_nothin
             second = run(store.url, "resume", "latest", "--quiet", cwd=tmp_path)
             assert second.returncode == 0, second.stderr
             check_the_record(store, url)
-            assert events(store, "AttemptLost") > 0
+            assert events(store, "AttemptOrphaned") > 0
             first.send_signal(signal.SIGCONT)
             _, stderr = first.communicate(timeout=60)
             assert first.returncode == 1, stderr.decode()

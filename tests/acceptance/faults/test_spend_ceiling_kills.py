@@ -78,7 +78,7 @@ def test_what_a_killed_process_had_in_flight_counts_with_its_worst_case(
         assert "$0.00 spent, and up to $0.40 for 4 requests without a known cost" in ended.stderr
         assert sum(asked(url).values()) == 4
         again = run(store.url, "resume", "latest", "--quiet", cwd=tmp_path)
-        assert "up to $0.40 for 4 requests" in again.stderr, "AttemptLost counts the same"
+        assert "up to $0.40 for 4 requests" in again.stderr, "AttemptOrphaned counts the same"
 
 
 def configured(folder: Path, url: str, ceiling: Decimal, read: Decimal) -> None:

@@ -87,7 +87,7 @@ def test_an_answer_is_on_record_before_the_grader_reads_it(
         resumed = run(store.url, "resume", "latest", "--quiet", cwd=tmp_path)
         assert resumed.returncode in (0, 3), resumed.stderr
     recorded = topics(store)
-    assert "AttemptLost" not in recorded
+    assert "AttemptOrphaned" not in recorded
     assert recorded.count("RequestSent") == recorded.count("ResponseReceived")
     assert recorded.count("Scored") + recorded.count("EvaluationAbandoned") == 1
     assert invoke(store.url, "replay", "latest", cwd=tmp_path).exit_code == 0

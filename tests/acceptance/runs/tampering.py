@@ -109,7 +109,7 @@ def renumber(connection: Administrator, chance: random.Random, rows: Rows) -> No
 
 def call_otherwise(connection: Administrator, chance: random.Random, rows: Rows) -> None:
     row = chance.choice(rows)
-    topic = chance.choice(["Scored", "AttemptLost", "PromptStored", "Unheard"])
+    topic = chance.choice(["Scored", "AttemptOrphaned", "PromptStored", "Unheard"])
     leaf = leaf_hash(row.stream_id.bytes, row.version, topic.encode(), row.state)
     change(connection, row, "topic = %s, leaf_hash = %s", topic, leaf)
 

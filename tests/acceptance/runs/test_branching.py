@@ -188,7 +188,14 @@ def test_show_says_where_it_was_branched_and_counts_no_request_twice(
     }  # fmt: skip
     assert first["branched_from"] is None
     counts, before = second["counts"], first["counts"]
-    asked = ("requests", "answers", "retries", "failed_requests", "lost_requests", "carried_over")
+    asked = (
+        "requests",
+        "answers",
+        "retries",
+        "failed_requests",
+        "orphaned_requests",
+        "carried_over",
+    )
     assert {n: v for n, v in counts.items() if n not in asked} == {
         name: value for name, value in before.items() if name not in asked
     }

@@ -41,7 +41,7 @@ def require_exactly_once(store: Store, url: str, cases: int = CASES) -> None:
     assert finals == (cases, cases)
     assert count(store, "ResponseReceived") == cases, "a recorded answer is never asked for again"
     repeats = sum(times - 1 for times in asked(url).values())
-    lost = count(store, "AttemptLost")
+    lost = count(store, "AttemptOrphaned")
     assert repeats <= lost, (
         f"{repeats} repeats at the server, and {lost} attempts on record as lost"
     )

@@ -57,7 +57,7 @@ def test_ctrl_c_on_the_run_pauses_it_unless_a_worker_elsewhere_drives_it(
             end_of(other)
             assert (count(store, "RunPaused"), count(store, "RunSealed")) == (0, 1)
             require_exactly_once(store, url, cases=CASES)
-            assert count(store, "AttemptLost") == 0
+            assert count(store, "AttemptOrphaned") == 0
 
 
 def test_a_run_that_workers_elsewhere_ended_gets_its_results_file_as_it_was_said(

@@ -73,7 +73,7 @@ def test_no_worker_takes_a_log_of_another_hosts_key_for_an_attack(
     assert (len(shown["workers"]), len(left)) == (3, 2)
     assert 0 < sum(each["evaluations"] for each in left) <= CASES
     assert (
-        count(store, "AttemptLost") == shown["counts"]["lost_requests"]
+        count(store, "AttemptOrphaned") == shown["counts"]["orphaned_requests"]
     )  # none if it had no shard yet
 
 

@@ -109,7 +109,7 @@ def test_two_workers_have_no_more_requests_in_flight_than_their_key_may(
         assert most == 3
         assert len(came) == 60
     assert count(store, "WorkerJoined") == 2
-    assert count(store, "AttemptLost") == 0
+    assert count(store, "AttemptOrphaned") == 0
 
 
 @pytest.mark.slow

@@ -52,7 +52,7 @@ def test_two_local_workers_drive_a_run(store: Store, tmp_path: Path) -> None:
         assert count(store, "WorkerJoined") == count(store, "WorkerLeft") == 2
         assert count(store, "RunSealed") == 1
         require_exactly_once(store, url)
-        assert count(store, "AttemptLost") == 0
+        assert count(store, "AttemptOrphaned") == 0
     verified = run(store.url, "verify", "latest", cwd=tmp_path)
     assert verified.returncode in (0, 3), verified.stderr
 
@@ -78,7 +78,7 @@ def test_a_killed_worker_and_one_that_was_stopped_are_replaced(
         end_of(third)
         end_of(stopped)
         assert count(store, "RunSealed") == count(store, "RunCompleted") == 1
-        assert count(store, "AttemptLost") > 0, "what was under way was lost"
+        assert count(store, "AttemptOrphaned") > 0, "what was under way was lost"
         require_exactly_once(store, url, cases=200)
     verified = run(store.url, "verify", "1", cwd=tmp_path)
     assert verified.returncode in (0, 3), verified.stderr
@@ -99,7 +99,7 @@ def test_ctrl_c_drains_one_worker_and_the_other_goes_on(
         assert "leaving after the requests in flight" in end_of(first)
         end_of(second)
         require_exactly_once(store, url, cases=120)
-        assert count(store, "AttemptLost") == 0, "requests in flight were awaited"
+        assert count(store, "AttemptOrphaned") == 0, "requests in flight were awaited"
         assert count(store, "RunPaused") == 0
         assert count(store, "RunSealed") == 1
 
@@ -118,7 +118,7 @@ def test_ctrl_c_on_the_run_drains_its_workers_and_pauses_it(
         _, said = process.communicate(timeout=60)
         assert process.returncode == 130, said.decode()
         assert count(store, "RunPaused") == 1
-        assert count(store, "AttemptLost") == 0
+        assert count(store, "AttemptOrphaned") == 0
         again = run(store.url, "resume", "1", "--workers", "2", "--quiet", cwd=tmp_path)
         assert again.returncode == 0, again.stderr
         require_exactly_once(store, url, cases=120)
@@ -150,7 +150,7 @@ def test_a_run_is_driven_by_workers_or_by_one_process_alone(
         assert (refused.returncode, "is being driven" in refused.stderr) == (1, True)
         end_of(worker)
         require_exactly_once(store, url, cases=80)
-        assert count(store, "AttemptLost") == 0
+        assert count(store, "AttemptOrphaned") == 0
 
 
 @pytest.mark.slow

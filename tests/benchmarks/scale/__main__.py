@@ -35,7 +35,7 @@ _COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("report_s", "`report`, with the transcript of each failure", "s"),
     ("rebuild_s", "`projections rebuild`", "s"),
     ("events", "events", ""),
-    ("lost", "attempts lost at the kill", ""),
+    ("lost", "requests orphaned by the kill", ""),
     ("asked_again", "requests repeated", ""),
     ("most_behind", "projections behind, at most", "positions"),
 )

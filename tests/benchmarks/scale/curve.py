@@ -29,7 +29,7 @@ _COUNTS = """
 SELECT
     count(*),
     count(*) FILTER (WHERE topic IN ('Scored', 'EvaluationAbandoned')),
-    count(*) FILTER (WHERE topic = 'AttemptLost'),
+    count(*) FILTER (WHERE topic = 'AttemptOrphaned'),
     extract(epoch FROM max(recorded_at) FILTER (WHERE topic IN ('Scored', 'EvaluationAbandoned'))),
     extract(epoch FROM max(recorded_at) FILTER (WHERE topic = 'RunCompleted')),
     extract(epoch FROM max(recorded_at) FILTER (WHERE topic = 'RunSealed'))

@@ -59,7 +59,7 @@ def test_one_that_leaves_takes_no_jobs_from_others(store: Store, tmp_path: Path)
             working.stop.set()
             await working.left()
         assert jobs(store) == 18, "each is for others"
-        assert count(store, "AttemptLost") == 0
+        assert count(store, "AttemptOrphaned") == 0
 
     drive(main, latency_s=2.0)
 

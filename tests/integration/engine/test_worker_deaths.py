@@ -120,7 +120,7 @@ def test_a_worker_that_was_cut_off_keeps_what_it_drives(store: Store, tmp_path: 
             async with Working(store, drain=True):
                 assert number(store, cut) >= 1
                 await working.left()
-        assert (count(store, "AttemptLost"), count(store, "RunSealed")) == (0, 1)
+        assert (count(store, "AttemptOrphaned"), count(store, "RunSealed")) == (0, 1)
         assert number(store, MOST_EPOCH) == 1, "no shard was ever claimed again"
 
     drive(main, latency_s=3.0)
@@ -168,7 +168,7 @@ def test_leases_are_renewed_while_the_event_loop_is_busy(store: Store, tmp_path:
                 time.sleep(1.5 * lease_s)  # noqa: ASYNC251 - the loop has to stand still
                 assert [others.claim(run_id, shard) for shard in range(2)] == [None, None]
             await working.left()
-        assert (count(store, "RunSealed"), count(store, "AttemptLost")) == (1, 0)
+        assert (count(store, "RunSealed"), count(store, "AttemptOrphaned")) == (1, 0)
         assert number(store, MOST_EPOCH) == 1, "no shard was ever claimed again"
 
     drive(main, latency_s=2.0)

@@ -18,7 +18,7 @@ from psycopg.rows import dict_row
 
 from failproof_es.core.case import Case, Turn
 from failproof_es.events import (
-    AttemptLost,
+    AttemptOrphaned,
     Classified,
     Counts,
     ErrorRecorded,
@@ -98,7 +98,7 @@ steps: st.SearchStrategy[Step] = st.one_of(
         ErrorRecorded, kind=names, message=names, stack_trace=names,
         disposition=st.just("transient"),
     ),
-    evaluation_step(AttemptLost, reason=names),
+    evaluation_step(AttemptOrphaned, reason=names),
     evaluation_step(
         Classified, primary=st.sampled_from(["pass", "fail", "error", "odd\x00"]),
         details=st.dictionaries(names, names, max_size=2), classifier=st.just("c"),

@@ -14,7 +14,7 @@ from psycopg import sql
 from failproof_es.core.case import Case, Turn, operations_id, prompt_id, review_id
 from failproof_es.core.evaluation import EvaluationKey
 from failproof_es.events import (
-    AttemptLost,
+    AttemptOrphaned,
     CasesPlanned,
     Classified,
     Counts,
@@ -173,7 +173,7 @@ class World:
             failed(sent(attempt))
             attempt += 1
         if number % 4 == 2:
-            add(AttemptLost, **sent(attempt), reason="killed")
+            add(AttemptOrphaned, **sent(attempt), reason="killed")
             attempt += 1
         if number % 5 == 4:
             failed(sent(attempt))

@@ -233,7 +233,7 @@ def test_the_first_events_of_any_run_are_found_by_its_index(
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("topics", ["'RunStarted'", "'AttemptLost', 'ErrorRecorded'"])
+@pytest.mark.parametrize("topics", ["'RunStarted'", "'AttemptOrphaned', 'ErrorRecorded'"])
 def test_rare_events_are_found_by_their_topic(log: Log, topics: str, setting: str) -> None:
     statement = f"SELECT * FROM failproof.event_log WHERE event_type IN ({topics})"
     assert log.indexes(statement, setting) == {"events_topic_idx"}

@@ -181,7 +181,7 @@ def test_a_run_that_an_older_version_left_half_done_is_ended_by_workers(
             command(url, tmp_path, "resume", "1", "--workers", "2", "--allow-class", CLASS)
             assert [number(each) for each in ("Scored", "RunCompleted", "RunSealed")] == [6, 1, 1]
             assert number("ResponseReceived") == 6, "no recorded answer was asked for again"
-            assert number("AttemptLost") == sent - answered > 0
+            assert number("AttemptOrphaned") == sent - answered > 0
             assert number("WorkerJoined") >= 1
         verified = json.loads(command(url, tmp_path, "verify", "--format", "json"))
         assert verified["genuine"], verified

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from failproof_es.events import (
-    AttemptLost,
+    AttemptOrphaned,
     Classified,
     ErrorRecorded,
     EvaluationAbandoned,
@@ -137,8 +137,8 @@ def failed(case: int, key: str = "a") -> ErrorRecorded:
     )
 
 
-def lost(case: int, key: str = "a") -> AttemptLost:
-    return AttemptLost(**stamp(case, key), purpose="target", turn=0, attempt=1, reason="killed")
+def lost(case: int, key: str = "a") -> AttemptOrphaned:
+    return AttemptOrphaned(**stamp(case, key), purpose="target", turn=0, attempt=1, reason="killed")
 
 
 def classified(case: int, primary: str, key: str = "a") -> Classified:

@@ -16,7 +16,7 @@ from failproof_es.core.evaluation import (
     Abandon,
     Action,
     Classify,
-    DeclareLost,
+    DeclareOrphaned,
     Defer,
     Done,
     Failure,
@@ -74,14 +74,14 @@ def test_given_nothing_then_the_first_turn_is_sent() -> None:
 
 def test_given_a_request_without_outcome_then_it_is_declared_lost() -> None:
     action = after(History().sent())
-    assert isinstance(action, DeclareLost) and action.request.attempt == 1
+    assert isinstance(action, DeclareOrphaned) and action.request.attempt == 1
 
 
 def test_given_a_lost_attempt_then_attempt_two_is_sent() -> None:
     assert sends(after(History().sent().lost()), attempt=2)
 
 
-def test_lost_requests_do_not_use_up_the_retry_bound() -> None:
+def test_orphaned_requests_do_not_use_up_the_retry_bound() -> None:
     history = History()
     for attempt in range(1, 8):
         history.sent(attempt).lost(attempt)

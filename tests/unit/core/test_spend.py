@@ -28,7 +28,7 @@ from failproof_es.core.spend import (
     worst_case,
 )
 from failproof_es.events import (
-    AttemptLost,
+    AttemptOrphaned,
     ErrorRecorded,
     ModelPrices,
     RequestSent,
@@ -185,7 +185,7 @@ def test_an_answer_is_charged_what_it_cost_and_one_without_usage_its_worst_case(
 
 
 def test_a_lost_attempt_is_charged_its_worst_case() -> None:
-    lost = AttemptLost(**OF, reason="killed")
+    lost = AttemptOrphaned(**OF, reason="killed")
     assert charge_of(PRICED, Decimal(1), lost) == Charge(Decimal(1), is_known=False)
 
 

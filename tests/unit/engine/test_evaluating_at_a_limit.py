@@ -178,7 +178,7 @@ def test_a_request_on_record_that_a_stop_finds_held_back_is_lost_and_not_sent() 
         evaluation = evaluating(gate, journal, wire, stop)
         await asyncio.sleep(0.05)
         await stopped(gate, stop, evaluation)
-        assert (wire.sent, journal.appends) == (0, [["RequestSent"], ["AttemptLost"]])
+        assert (wire.sent, journal.appends) == (0, [["RequestSent"], ["AttemptOrphaned"]])
 
     at_a_gate(work)
 

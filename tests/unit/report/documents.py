@@ -26,7 +26,7 @@ MOMENT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 COUNTS = EvaluationCounts(
     planned=40, finished=40, scored=40, passed=40, failed=0, abandoned=0, lost=0,
     awaiting_review=0, carried_over=0, in_flight=0, requests=40, answers=40, retries=0,
-    failed_requests=0, lost_requests=0,
+    failed_requests=0, orphaned_requests=0,
 )  # fmt: skip
 SOUND = ValidationShown(passed=True, checked={}, findings=(), more={}, cost_usd={})
 """A validation that found nothing."""

@@ -28,7 +28,7 @@ from failproof_es.core.evaluation import (
     GRADING_STOPPED,
     Action,
     Classification,
-    DeclareLost,
+    DeclareOrphaned,
     Defer,
     Done,
     Evaluation,
@@ -139,9 +139,10 @@ class Grader:
         """
         if state.in_flight is not None and first is None:
             header = EventHeader.of_evaluation(key)
-            lost = derive_event(self.dialect, header, state, case, DeclareLost(state.in_flight))
-            steps = await self.advance(key, case, evolve(state, lost), wait_budget=wait_budget)
-            return Steps([lost, *steps.events], steps.action, steps.state)
+            declared = DeclareOrphaned(state.in_flight)
+            event = derive_event(self.dialect, header, state, case, declared)
+            steps = await self.advance(key, case, evolve(state, event), wait_budget=wait_budget)
+            return Steps([event, *steps.events], steps.action, steps.state)
         task = Task(
             key,
             case,

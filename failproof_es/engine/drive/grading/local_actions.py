@@ -9,7 +9,7 @@ from failproof_es.core.evaluation import (
     Abandon,
     Classification,
     Classify,
-    DeclareLost,
+    DeclareOrphaned,
     Evaluation,
     Failure,
     ReadJudgement,
@@ -30,7 +30,7 @@ from failproof_es.events import (
 )
 from failproof_es.store.writing.event_header import EventHeader
 
-LocalAction = DeclareLost | Classify | ReadJudgement | ScoreReply | Abandon
+LocalAction = DeclareOrphaned | Classify | ReadJudgement | ScoreReply | Abandon
 
 _LOST = "sent by a process that ended before it recorded an outcome"
 
@@ -51,7 +51,7 @@ def derive_event(
     off gets a failing score.
     """
     match action:
-        case DeclareLost(request):
+        case DeclareOrphaned(request):
             return attempt_lost(header, state, request, _LOST)
         case Classify():
             return classified(header, state, derive(dialect, case, action))

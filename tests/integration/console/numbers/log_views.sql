@@ -39,9 +39,9 @@ SELECT l.stream AS id, l.run_id, run.number, l.p ->> 'model_key' AS model,
     count(*) FILTER (WHERE l.topic = 'RequestSent' AND (l.p ->> 'attempt')::int > 1) AS retries,
     count(*) FILTER (WHERE l.topic = 'ResponseReceived') AS answers,
     count(*) FILTER (WHERE l.topic = 'ErrorRecorded') AS errors,
-    count(*) FILTER (WHERE l.topic = 'AttemptLost') AS lost_requests,
+    count(*) FILTER (WHERE l.topic = 'AttemptOrphaned') AS orphaned_requests,
     count(*) FILTER (WHERE l.topic = 'RequestSent')
-        > count(*) FILTER (WHERE l.topic IN ('ResponseReceived', 'ErrorRecorded', 'AttemptLost'))
+        > count(*) FILTER (WHERE l.topic IN ('ResponseReceived', 'ErrorRecorded', 'AttemptOrphaned'))
         AS in_flight,
     bool_or(l.topic = 'Scored') AS scored, bool_or(l.topic = 'EvaluationAbandoned') AS abandoned,
     bool_or((l.p ->> 'passed')::bool) FILTER (WHERE l.topic = 'Scored') AS passed,
@@ -65,7 +65,7 @@ SELECT number, e.model, count(*) FILTER (WHERE scored OR abandoned) AS finished,
     count(*) FILTER (WHERE NOT passed) AS failed, count(*) FILTER (WHERE abandoned) AS abandoned,
     count(*) FILTER (WHERE abandoned) AS lost, count(*) FILTER (WHERE in_flight) AS in_flight,
     sum(requests)::int AS requests, sum(answers)::int AS answers, sum(retries)::int AS retries,
-    sum(errors)::int AS failed_requests, sum(lost_requests)::int AS lost_requests,
+    sum(errors)::int AS failed_requests, sum(orphaned_requests)::int AS orphaned_requests,
     count(DISTINCT (e.model, prompt_id)) FILTER (WHERE scored OR abandoned) AS cases
 FROM evaluation AS e
 GROUP BY GROUPING SETS ((number, e.model), (number));

@@ -105,7 +105,7 @@ def test_evaluation(served: str, ask: Ask) -> None:
         "SELECT sum(input_tokens)::int AS input_tokens, sum(output_tokens)::int AS output_tokens "
         "FROM answer WHERE evaluation = %s", own["id"]
     )  # fmt: skip
-    names = ("requests", "retries", "lost_requests", "latency_ms", "cost_usd")
+    names = ("requests", "retries", "orphaned_requests", "latency_ms", "cost_usd")
     n.same("verdict", {name: own[name] for name in names} | usage)
     n.one("verdict.scores{}", {"accuracy": own["accuracy"]})
     steps = ask(

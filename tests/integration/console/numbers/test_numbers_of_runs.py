@@ -81,7 +81,7 @@ UNTOLD = (
 )
 STANDING = (
     "planned", "finished", "scored", "passed", "failed", "abandoned", "lost", "in_flight",
-    "requests", "answers", "retries", "failed_requests", "lost_requests", "awaiting_review",
+    "requests", "answers", "retries", "failed_requests", "orphaned_requests", "awaiting_review",
     "carried_over",
 )  # fmt: skip
 
@@ -415,7 +415,7 @@ def test_cost(served: str, ask: Ask, number: int) -> None:
     )  # fmt: skip
     n.rows(
         "waste",
-        ask("SELECT model, requests, answers, failed_requests, retries, lost_requests, "
+        ask("SELECT model, requests, answers, failed_requests, retries, orphaned_requests, "
             "lost AS lost_evaluations, in_flight FROM counts WHERE number = %s "
             "AND model IS NOT NULL", number),
         key=("model",),

@@ -108,7 +108,7 @@ class Told(World):
 
     def abandon(self, of: tuple[UUID, dict[str, Any]]) -> None:
         stream, asked = of
-        self.append(stream, "AttemptLost", **asked, reason=HOSTILE)
+        self.append(stream, "AttemptOrphaned", **asked, reason=HOSTILE)
         self.append(stream, "EvaluationAbandoned", **asked, kind="bad", reason=HOSTILE)
 
     def evidence(self) -> list[Any]:
