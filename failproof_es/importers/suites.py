@@ -156,7 +156,8 @@ def _failproof_document(case: ImportedCase, name: str, expected: str | None) -> 
 
 
 def _checks_document(case: ImportedCase, name: str) -> dict[str, Any]:
-    severity = [] if case.severity is None else [f"{TAG}{case.severity}"]
+    is_tagged = case.severity is None or any(tag.startswith(TAG) for tag in case.tags)
+    severity = [] if is_tagged else [f"{TAG}{case.severity}"]
     return {
         "id": case.case_id,
         "suite": case.suite or name,

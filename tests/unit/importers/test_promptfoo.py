@@ -54,6 +54,13 @@ def test_answers_that_must_be_json_are_cases_of_the_dialect_checks(tmp_path: Pat
     [case] = suites["checked.jsonl"]
     assert case["checks"] == [{"kind": "json"}, {"kind": "contains", "values": ["b"]}]
     assert case["tags"][0] == PARTLY and list(suites) == ["checked.jsonl"]
+    rated = importing(
+        tmp_path,
+        f"{ASK}tests:\n- vars: {{q: a}}\n  metadata: {{severity: high}}\n"
+        "  assert: [{type: is-json}]\n",
+    )
+    [case] = written(rated.cases, tmp_path / "rated")["checked.jsonl"]
+    assert case["tags"] == ["severity:high"]
     refused = asserting(tmp_path, "{type: not-is-json, value: {type: object}}")
     assert refused.cases == []
 
