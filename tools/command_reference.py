@@ -21,10 +21,10 @@ _INTRODUCTION = """\
 <!-- Generated: python -m tools.command_reference > docs/reference/command-line.md -->
 
 `RUN` is a run number, a run id, or `latest`. Data goes to stdout; progress, remarks and errors go
-to stderr. Progress is a live table where stderr is a terminal, a plain line every ten seconds
-where it is not, and nothing with `--quiet`. `NO_COLOR` is honoured. Text that comes from models,
-files or the database is shown with its control, bidirectional and invisible characters as escapes
-(`\\x1b`, `\\u202e`).
+to stderr. An error ends with its code in brackets: [codes of problems](problems.md). Progress is a
+live table where stderr is a terminal, a plain line every ten seconds where it is not, and nothing
+with `--quiet`. `NO_COLOR` is honoured. Text that comes from models, files or the database is shown
+with its control, bidirectional and invisible characters as escapes (`\\x1b`, `\\u202e`).
 
 | exit code | meaning |
 |---|---|
