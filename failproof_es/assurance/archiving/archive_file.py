@@ -79,7 +79,7 @@ def read_archive(path: Path) -> bytes:
             return file.read()
     except OSError as error:
         raise InvalidInput.because(
-            "file-unreadable",
+            "file-not-found" if isinstance(error, FileNotFoundError) else "file-unreadable",
             f"{path} cannot be read: {error.strerror or error}",
             remedy="name the file of an archived run",
         ) from None

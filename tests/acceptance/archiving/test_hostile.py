@@ -71,9 +71,9 @@ def test_a_good_file_of_the_run_that_is_not_the_one_on_record(archive: Archive) 
     said = archive.does("attach", "other.evidence", code=2)
     assert "[wrong-archive]" in said
     said = archive.does("attach", archive.folder / "none", code=2)
-    assert "[file-unreadable]" in said
+    assert "[file-not-found]" in said
     archive.does("evidence", "export", "2", "-o", "two.evidence")
-    assert "run 2 is not archived" in archive.does("attach", "two.evidence", code=2)
+    assert "[run-not-archived]" in archive.does("attach", "two.evidence", code=2)
     assert "not the archive of a run" in archive.does("verify", "--archive", "two.evidence", code=2)
 
 

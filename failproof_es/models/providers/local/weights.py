@@ -131,7 +131,8 @@ def _own_file(path: Path) -> Path:
             magic = stream.read(4)
     except OSError as error:
         raise InvalidInput.because(
-            "file-unreadable", f"{path} cannot be read: {error.strerror}"
+            "file-not-found" if isinstance(error, FileNotFoundError) else "file-unreadable",
+            f"{path} cannot be read: {error.strerror}",
         ) from error
     if magic != b"GGUF":
         raise InvalidInput.because("not-gguf", f"{path} is not a GGUF file")
