@@ -16,7 +16,7 @@ from failproof_es.engine.drive.grading.grader import (
 from failproof_es.engine.replays.rederiving import Disagreement, RederivedEvaluation, rederive
 from failproof_es.events import AnswerImported, Event, ResponseReceived
 from failproof_es.support.bounded.messages import LimitExceeded
-from failproof_es.support.bounded.process import Limits
+from failproof_es.support.bounded.running_child import Limits
 
 REPLAY_LIMITS = Limits(6 * LIMITS.cpu_s, LIMITS.wait_s, LIMITS.memory_bytes)
 """Limits for all gradings of one evaluation: higher than at first, so that a replay is not stopped

@@ -16,7 +16,8 @@ from xml.etree import ElementTree
 from markupsafe import Markup
 
 from failproof_es.report.charts.vega import svg_of
-from failproof_es.support.bounded.process import BoundedPool, Limits
+from failproof_es.support.bounded.process import BoundedPool
+from failproof_es.support.bounded.running_child import Limits
 from failproof_es.support.untrusted_text import one_line
 
 Spec = dict[str, Any]

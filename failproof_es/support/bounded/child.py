@@ -21,6 +21,7 @@ from typing import IO, Any
 
 from failproof_es.support.bounded.messages import (
     Call,
+    ChildReady,
     ChildResult,
     LimitExceeded,
     declare_bounded,
@@ -49,6 +50,7 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (start.memory_bytes, start.memory_bytes))
     declare_bounded()
     function = _prepare_function(start.function, start.prepare, start.context)
+    send(sink, ChildReady())
     while True:
         _answer(function, start.context, pickle.loads(calls.get()), sink)  # noqa: S301
 

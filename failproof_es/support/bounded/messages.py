@@ -47,6 +47,11 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class ChildReady:
+    """A child's first message: it has imported its function and begins with the calls."""
+
+
+@dataclass(frozen=True, slots=True)
 class ChildResult:
     """A child's result for one argument; `place` is the argument's index in its `Call`."""
 

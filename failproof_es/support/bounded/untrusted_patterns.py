@@ -18,7 +18,8 @@ import regex
 
 from failproof_es.support.bounded.linear_expressions import Translation, translate
 from failproof_es.support.bounded.messages import LimitExceeded, in_bounded_process
-from failproof_es.support.bounded.process import BoundedPool, Limits
+from failproof_es.support.bounded.process import BoundedPool
+from failproof_es.support.bounded.running_child import Limits
 
 re2: Any
 try:

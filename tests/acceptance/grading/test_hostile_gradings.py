@@ -10,7 +10,7 @@ import pytest
 
 from failproof_es.engine.drive.grading import grader as grading
 from failproof_es.store.store import Store
-from failproof_es.support.bounded.process import Limits
+from failproof_es.support.bounded.running_child import Limits
 from tests.acceptance.commands import PROGRAM, environment, invoke, write_configuration
 from tests.acceptance.faults.test_faults import by_prompt
 

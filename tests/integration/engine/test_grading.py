@@ -38,7 +38,7 @@ from failproof_es.engine.replays.rederiving import rederive
 from failproof_es.engine.replays.regrading import rederive_within_limits
 from failproof_es.events import EvaluationEvent, Event
 from failproof_es.problems import Problems
-from failproof_es.support.bounded.process import Limits
+from failproof_es.support.bounded.running_child import Limits
 from failproof_es.testing.evaluations import JUDGE, KEY, stages
 from tests.growth.texts import WORST
 from tests.plugin_packages import install, look_again

@@ -7,13 +7,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 
 import psutil
 import pytest
 
 from failproof_es.support.bounded.messages import LimitExceeded, in_bounded_process
-from failproof_es.support.bounded.process import BoundedPool, ChildEnded, Limits
+from failproof_es.support.bounded.process import BoundedPool
+from failproof_es.support.bounded.running_child import ChildEnded, Limits
 
 LIMITS = Limits(cpu_s=0.5, wait_s=10.0, memory_bytes=2**30)
 
@@ -38,6 +40,11 @@ def behave(argument: str) -> str:
             print("no answer")
         case "raise":
             raise ValueError("of the function")
+        case "compute a little":
+            began = time.process_time()
+            while time.process_time() - began < 0.05:
+                pass
+            return str(os.getpid())
         case "where":
             return f"{os.getpid()} {in_bounded_process()}"
     return f"did {argument}"
@@ -162,3 +169,16 @@ def test_many_calls_have_their_own_results() -> None:
     futures = [pool.submit(str(n)) for n in range(500)]
     assert [future.result(60) for future in futures] == [f"did {n}" for n in range(500)]
     pool.close()
+
+
+@pytest.mark.parametrize(("argument", "children"), [("where", 1), ("compute a little", 2)])
+def test_a_second_child_starts_only_when_calls_wait_for_the_first(
+    argument: str, children: int
+) -> None:
+    """One for short calls; two for 40 calls of 2 s in all, each with its share."""
+    pool = BoundedPool(behave, LIMITS, processes=2)
+    futures = [pool.submit(argument) for _ in range(40)]
+    callers = Counter(future.result(60).split()[0] for future in futures)
+    pool.close()
+    assert len(callers) == children
+    assert min(callers.values()) >= 40 // 5

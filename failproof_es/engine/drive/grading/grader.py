@@ -62,7 +62,8 @@ from failproof_es.engine.drive.grading.local_actions import (
 from failproof_es.events import Classified, EvaluationEvent
 from failproof_es.store.writing.event_header import EventHeader
 from failproof_es.support.bounded.messages import LimitExceeded
-from failproof_es.support.bounded.process import BoundedPool, Limits
+from failproof_es.support.bounded.process import BoundedPool
+from failproof_es.support.bounded.running_child import Limits
 from failproof_es.support.cores import usable_cores
 
 MOST_CHARACTERS = 8_000
