@@ -150,7 +150,7 @@ def test_only_the_failures_are_printed_each_with_what_was_expected(program: Prog
     assert "greet-1" not in table and re.search("accuracy +question *\n", table)
     for case, expected in (("greet-2", "no"), ("sum-1", "2")):
         below = rf'expected +contains "{expected}" *\n +got +ok'
-        assert re.search(rf"{case} .* fail +0 .*\n +{below}", table), table
+        assert re.search(rf"{case} .* no match +0 .*\n +{below}", table), table
     lines = program("results", "latest", "--failed", "--format", "jsonl").stdout.splitlines()
     assert [json.loads(line)["case_id"] for line in lines] == ["greet-2", "sum-1"]
 
@@ -192,7 +192,7 @@ def test_columns_and_their_order_are_chosen_in_every_format(program: Program) ->
 def test_a_case_is_shown_over_all_runs(program: Program) -> None:
     told = program("case", "sum-1")
     table = told.stdout
-    assert re.search(r'1 +20[-0-9: ]+ +\S+ +fail +failed +0 +does not contain "2" +ok', table)
+    assert re.search(r'1 +20[-0-9: ]+ +\S+ +no match +failed +0 +does not contain "2" +ok', table)
     assert program("case", "sum/sum-1").stdout == table
     command_line = re.search(r"whole answers: `failproof-es (results 1 .*)`", told.stderr)
     assert command_line is not None and command_line[1].endswith("sum/sum-1")
