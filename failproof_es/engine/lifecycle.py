@@ -69,7 +69,7 @@ from failproof_es.events import (
 from failproof_es.models.catalog.prices import PriceBook
 from failproof_es.models.trust.permissions import OWN, Permissions, granted_for
 from failproof_es.models.trust.remembered import remember_own, remembered_permissions
-from failproof_es.problems import InvalidInput
+from failproof_es.problems import InvalidInput, Problem
 from failproof_es.store.reading.archives import require_attached
 from failproof_es.store.reading.reader import Connection, find
 from failproof_es.store.store import Store, run_exists
@@ -414,7 +414,7 @@ def _planned(header: EventHeader, plan: Plan, prices: tuple[ModelPrices, ...]) -
             path=str(defect.path),
             line=defect.line,
             field=defect.field,
-            why=f"{defect.message} ({defect.remedy})" if defect.remedy else defect.message,
+            why=str(Problem(defect.code, defect.message, remedy=defect.remedy)),
         )
     yield Draft(PricesRecorded, header, models=prices)
 

@@ -218,7 +218,7 @@ class CaseSkipped(RunEvent):
     """A defect that kept a case out of the plan, where the configuration says to go on without.
 
     One for each defect, appended together with the plan: `path` and `line` (from 1) say where,
-    `field` in what, `why` what is wrong and what to do about it.
+    `field` in what, `why` what is wrong, what to do about it, and the problem's code in brackets.
     """
 
     plan_place: ClassVar[int | None] = 2

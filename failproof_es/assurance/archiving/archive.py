@@ -118,7 +118,7 @@ def _require_recordable(folder: Path) -> None:
         str(folder).encode()
     except UnicodeEncodeError:
         raise InvalidInput.because(
-            "not-utf8",
+            "path-not-utf8",
             f"the name of the folder {str(folder)!a} is not valid UTF-8: it cannot be recorded",
             remedy="name another folder; nothing was archived",
         ) from None

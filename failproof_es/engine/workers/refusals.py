@@ -58,7 +58,7 @@ class RefusedWork:
         self._say(f"error: run {run_id}: {type(error).__name__}: {error}")
         message = f"{type(error).__name__}, of which this worker's output says more"
         # Other hosts show the message.
-        self.add(run_id, InvalidInput.because("internal-error", message))
+        self.add(run_id, InvalidInput.because("unexpected-error", message))
 
     @contextmanager
     def adding(self, run_id: UUID) -> Iterator[None]:

@@ -278,7 +278,7 @@ def test_a_folder_whose_name_cannot_be_recorded(archive: Archive) -> None:
     folder = archive.folder / os.fsdecode(b"old-\xff")
     with (
         Store.open(archive.url) as opened,
-        pytest.raises(InvalidInput, match=r"\[not-utf8\]"),
+        pytest.raises(InvalidInput, match=r"\[path-not-utf8\]"),
     ):
         archive_run(opened, archive.run_id(), folder, ArchivingContext("a", "b", "c"))
     assert not folder.exists()
