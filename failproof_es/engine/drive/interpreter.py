@@ -232,8 +232,8 @@ class Interpreter:
         who = event.judge or event.model_key
         if event.disposition == "halting" or self._target_of(event).answering.is_mistaken(event):
             return f"{who}: {event.message}"
-        complaint = self._target_of(event).limiter.wait_exceeded
-        return None if complaint is None else f"{who}: {complaint}: {event.message}"
+        reason = self._target_of(event).limiter.pause_reason
+        return None if reason is None else f"{who}: {reason}: {event.message}"
 
     def _defer_message(self, error: ErrorRecorded) -> str:
         gate = self._target_of(error).limiter

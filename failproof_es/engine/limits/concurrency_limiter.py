@@ -1,9 +1,9 @@
 """The concurrency limiter of one server: every request to that server passes it.
 
 It is open until the server complains. A `Retry-After` then holds back every request to that
-server, and a 429 lowers the number of concurrent requests (`limit_policy`). Each change is passed
+server, and a 429 lowers the number of concurrent requests (`server_limit`). Each change is passed
 on to be recorded. A server that refuses everything for longer than the run waits makes the run
-pause: `wait_exceeded` says so.
+pause: `pause_reason` says so.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from uuid import UUID
 from failproof_es.core.limits import Permit
 from failproof_es.engine.limits.fair_semaphore import FairSemaphore
 from failproof_es.engine.limits.key_share import NO_TOKENS, KeyShare
-from failproof_es.engine.limits.limit_policy import RATE_LIMIT_KINDS, Limit, Reason, is_outage
+from failproof_es.engine.limits.server_limit import RATE_LIMIT_KINDS, Limit, Reason, is_outage
 from failproof_es.events import Disposition, RequestSent
 from failproof_es.models.protocol import ModelError
 from failproof_es.support import clock
@@ -56,8 +56,8 @@ class ConcurrencyLimiter:
     ) -> None:
         self.server = server
         self.max_wait_s = max_wait_s
-        self.wait_exceeded: str | None = None
-        """Why the run must stop waiting for the server; `None` while it may wait."""
+        self.pause_reason: str | None = None
+        """Why the run must pause instead of waiting for the server; `None` while it may wait."""
         self.refused_elsewhere: str | None = None
         """Why the run must stop waiting, if the server told another process so; else `None`."""
         self._models = tuple(models)
@@ -141,7 +141,7 @@ class ConcurrencyLimiter:
         """Note that the request sent at `sent_at` (seconds of the monotonic clock) was answered."""
         before = self._limit
         self._limit = before.after_answer(sent_at)
-        self.wait_exceeded = None
+        self.pause_reason = None
         if self.share is not None:
             self.share.hear_answer()
         if self._limit.allowed != before.allowed:
@@ -182,7 +182,7 @@ class ConcurrencyLimiter:
             reason: Reason = "rate_limited" if kind in RATE_LIMIT_KINDS else "retry_after"
             self._report_change(before, reason, retry_after_s)
         if turned_away and self._limit.refusing_for_s(now) >= self.max_wait_s:
-            self.wait_exceeded = self._complaint(now)
+            self.pause_reason = self._describe_refusal(now)
 
     def reserve_tokens(self, request: RequestSent) -> Permit | None:
         """Reserve the tokens of a request, until `release`.
@@ -255,7 +255,7 @@ class ConcurrencyLimiter:
         everything."""
         self._limit = self._limit.after_answer_elsewhere(clock.monotonic_s() - seconds_ago)
         if self._limit.refused_since is None:
-            self.wait_exceeded = None
+            self.pause_reason = None
 
     # -- inside ----------------------------------------------------------------------------
 
@@ -293,7 +293,7 @@ class ConcurrencyLimiter:
             and (self.share is None or self.share.may_send(permit))
         )
 
-    def _complaint(self, now: float) -> str:
+    def _describe_refusal(self, now: float) -> str:
         """The message that the server has refused every request for too long, or asks to wait too
         long. `now` is in seconds of the monotonic clock."""
         assert self._limit.refused_since is not None

@@ -1,7 +1,7 @@
 """Finds shards of dead holders before their leases end: the holder's session is gone.
 
 A missing session is a hint. A live holder that was cut off shows a new session within
-`lease_renewal.LISTEN_S`, so a holder counts as dead once two looks have found the same lease
+`renewal_thread.LISTEN_S`, so a holder counts as dead once two looks have found the same lease
 without a session. The epoch still decides who may write: a live holder that was slower can waste a
 call, and never write.
 """

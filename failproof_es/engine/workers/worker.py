@@ -33,10 +33,10 @@ from failproof_es.engine.workers.dead_holders import DeadHolders
 from failproof_es.engine.workers.driven_run import DrivenRun
 from failproof_es.engine.workers.ending import Coordinator, describe_end
 from failproof_es.engine.workers.endings import Endings
-from failproof_es.engine.workers.lease_renewal import renew_until
 from failproof_es.engine.workers.limit_waits import LimitWaits
 from failproof_es.engine.workers.presence import Presence
 from failproof_es.engine.workers.refusals import RefusedWork, unreadable
+from failproof_es.engine.workers.renewal_thread import renew_until
 from failproof_es.engine.workers.shard_queue import (
     POLL_S,
     ShardQueue,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from failproof_es.engine.workers import dead_holders, lease_renewal, shard_queue, worker
+from failproof_es.engine.workers import dead_holders, renewal_thread, shard_queue, worker
 
 
 @pytest.fixture(autouse=True)
@@ -12,7 +12,7 @@ def workers_look_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """A lease lasts as long as before, so that a busy machine loses none: it is renewed sooner."""
     for module in (shard_queue, worker):
         monkeypatch.setattr(module, "POLL_S", 0.1)
-    for module in (worker, lease_renewal):
+    for module in (worker, renewal_thread):
         monkeypatch.setattr(module, "LEASE_PARTS", 12)
-    monkeypatch.setattr(lease_renewal, "LISTEN_S", 0.05)
+    monkeypatch.setattr(renewal_thread, "LISTEN_S", 0.05)
     monkeypatch.setattr(dead_holders, "LOOK_EVERY_S", 0.1)

@@ -308,16 +308,16 @@ def test_a_server_that_turns_everything_away_for_too_long_is_named_until_it_answ
         long_ago = time.monotonic() - PATIENCE_S - 1
         recently = time.monotonic() - 1
         gate.on_error(recently, "rate_limited", None)
-        assert gate.wait_exceeded is None
+        assert gate.pause_reason is None
         gate.on_answer(recently)
         gate.on_error(long_ago, "rate_limited", None)
-        assert gate.wait_exceeded is not None
+        assert gate.pause_reason is not None
         for word in ("http://here/v1", "for 901 s", "900 s", "execution.rate_limit_wait_ms"):
-            assert word in gate.wait_exceeded
+            assert word in gate.pause_reason
         gate.on_answer(long_ago)
-        assert gate.wait_exceeded is None
+        assert gate.pause_reason is None
         gate.on_error(recently, "rate_limited", None)
-        assert gate.wait_exceeded is None, "it answered meanwhile"
+        assert gate.pause_reason is None, "it answered meanwhile"
 
     at_a_gate(work)
 
@@ -326,7 +326,7 @@ def test_errors_that_say_nothing_of_coming_back_later_try_nobodys_patience() -> 
     async def work(gate: ConcurrencyLimiter) -> None:
         for kind in ("server_error", "timeout", "connection"):
             gate.on_error(time.monotonic() - 2 * PATIENCE_S, kind, None)
-        assert gate.wait_exceeded is None
+        assert gate.pause_reason is None
 
     at_a_gate(work)
 
@@ -340,9 +340,9 @@ def test_errors_of_a_server_that_is_down_are_deferred_and_end_the_wait() -> None
         broken = ModelError("server_error", "HTTP 500", "transient", status=500)
         assert gate.disposition_of(broken, UUID(int=1)) == "transient"
         gate.on_error(time.monotonic() - 2 * PATIENCE_S, "connection", None, deferred=True)
-        assert gate.wait_exceeded is not None
+        assert gate.pause_reason is not None
         gate.on_answer(await entered(gate))
-        assert gate.wait_exceeded is None
+        assert gate.pause_reason is None
         assert gate.disposition_of(refused, UUID(int=1)) == "transient"
 
     at_a_gate(work)
@@ -351,8 +351,8 @@ def test_errors_of_a_server_that_is_down_are_deferred_and_end_the_wait() -> None
 def test_a_hold_that_would_last_longer_than_the_run_waits_is_said_at_once() -> None:
     async def work(gate: ConcurrencyLimiter) -> None:
         gate.on_error(await entered(gate), "server_error", PATIENCE_S + 10)
-        assert gate.wait_exceeded is not None and "asks to wait 910 s" in gate.wait_exceeded
-        assert re.search(r", until 20\d\d-\d\d-\d\dT[\d:]{8}Z$", gate.wait_exceeded)
+        assert gate.pause_reason is not None and "asks to wait 910 s" in gate.pause_reason
+        assert re.search(r", until 20\d\d-\d\d-\d\dT[\d:]{8}Z$", gate.pause_reason)
 
     at_a_gate(work)
 
@@ -397,10 +397,10 @@ def test_too_many_requests_elsewhere_halve_the_limit_here() -> None:
 def test_an_answer_elsewhere_ends_the_time_in_which_everything_was_refused() -> None:
     async def work(gate: ConcurrencyLimiter) -> None:
         gate.on_error(await entered(gate), "rate_limited", PATIENCE_S)
-        assert gate.wait_exceeded is not None
+        assert gate.pause_reason is not None
         gate.hear_of_answer(60.0)
-        assert gate.wait_exceeded is not None, "that was before"
+        assert gate.pause_reason is not None, "that was before"
         gate.hear_of_answer(0.0)
-        assert gate.wait_exceeded is None
+        assert gate.pause_reason is None
 
     at_a_gate(work)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failproof_es.engine.limits.limit_policy import Limit, is_outage
+from failproof_es.engine.limits.server_limit import Limit, is_outage
 from failproof_es.models.protocol import ModelError
 
 CEILING = 40

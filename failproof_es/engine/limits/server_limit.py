@@ -1,4 +1,4 @@
-"""The policy of a concurrency limiter: its limit, `Retry-After`, and the time of refusal. Pure.
+"""The limit of one server: requests at once, waits, whether it is down, how long it refuses. Pure.
 
 Additive increase, multiplicative decrease: a 429 halves the limit, every whole round of
 answers raises it by one step. A server that fails several questions in a row without an answer

@@ -1,4 +1,4 @@
-"""Renews leases in a thread, however busy the event loop of their worker is."""
+"""The thread that renews a worker's leases on time, however busy the worker's event loop is."""
 
 from __future__ import annotations
 
