@@ -100,4 +100,4 @@ def test_wrong_choices_are_told_together_with_their_places_and_nothing_is_asked(
     for pattern in ("tag:none", "id:case-1*", "suite:other"):
         assert repr(pattern) in done.stderr
     both = invoke(store.url, "start", "run.yaml", "--limit", 1, "--sample", 1, cwd=folder)
-    assert both.exit_code == 2 and "stands beside `sample`" in both.stderr
+    assert both.exit_code == 2 and "[options-conflict]" in both.stderr

@@ -75,7 +75,10 @@ def test_template_extraction_and_gates_hold_from_the_first_request_to_the_exit_c
     ("prompts", "said"),
     [
         ({"path": "dataset.yaml", "options": {"extraction": "none"}}, "prompts.options.extraction"),
-        ({"path": "dataset.yaml", "dialect": "failproof", "options": {"x": 1}}, "has no options"),
+        (
+            {"path": "dataset.yaml", "dialect": "failproof", "options": {"x": 1}},
+            "[unsupported-feature]",
+        ),
     ],
 )
 def test_a_wrong_option_sends_nothing(

@@ -218,7 +218,7 @@ def test_what_changes_what_is_asked_or_is_no_connection_is_refused_before_anythi
     done = again(store, folder, 1, "--set", setting)
     assert done.exit_code == 2, done.output
     assert "Traceback" not in done.output and "secret-password" not in done.output
-    refused = "cannot be changed for a branch" in done.stderr
+    refused = "[not-changeable]" in done.stderr
     said = re.search(r"may be set: base_url, api_key_env, .* of .*workers", done.stderr)
     assert not refused or said
     assert asked(mock_url) == counted and runs(store) == 1
